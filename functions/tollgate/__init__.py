@@ -1,0 +1,1 @@
+"""Tollgate: an OpenAI-compatible LLM gateway that scales to zero."""
