@@ -1,0 +1,1 @@
+"""Client formats: each parses into the middle and renders from it."""

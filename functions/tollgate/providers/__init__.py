@@ -1,0 +1,1 @@
+"""Upstream providers: codecs translate, transports carry, rows of routing.yaml say which."""

@@ -1,0 +1,1 @@
+"""Where keys, money and records are kept."""

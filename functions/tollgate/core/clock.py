@@ -1,0 +1,53 @@
+"""Time as something that is handed in: no other module reads a clock or sleeps."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """A source of time that tests can move by hand."""
+
+    def now_s(self) -> float:
+        """Unix time in seconds."""
+
+    def monotonic_s(self) -> float:
+        """Seconds from an arbitrary start; never goes back."""
+
+    async def sleep(self, delay_s: float) -> None:
+        """Wait that long."""
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    def now_s(self) -> float:
+        return time.time()
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, delay_s: float) -> None:
+        await asyncio.sleep(delay_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A point on the monotonic clock by which work must have ended."""
+
+    clock: Clock
+    at_s: float
+
+    @classmethod
+    def within(cls, clock: Clock, limit_s: float) -> "Deadline":
+        """The deadline that lies `limit_s` from now."""
+        return cls(clock, clock.monotonic_s() + limit_s)
+
+    def remaining_s(self) -> float:
+        """Seconds left, never below zero."""
+        return max(0.0, self.at_s - self.clock.monotonic_s())
+
+    def sooner(self, limit_s: float) -> "Deadline":
+        """This deadline, or one `limit_s` from now if that comes first."""
+        return Deadline(self.clock, min(self.at_s, self.clock.monotonic_s() + limit_s))

@@ -1,0 +1,99 @@
+"""Every error that a caller can meet, raised where it is known and mapped to a reply once.
+
+GatewayError
+├── RequestError    the request cannot be understood, or asks for what is not there
+├── AccessError     the key may not do this, or not now
+├── UpstreamError   a provider failed or refused
+├── LedgerError     the money side refuses, or cannot be reached
+└── InternalError   a defect of ours
+"""
+
+from enum import StrEnum, unique
+
+
+@unique
+class ErrorCode(StrEnum):
+    """The public names of errors; statuses and types hang on them in `ingress.errors`."""
+
+    INVALID_REQUEST = "invalid_request"
+    PAYLOAD_TOO_LARGE = "payload_too_large"
+    MODEL_NOT_FOUND = "model_not_found"
+    NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    INVALID_API_KEY = "invalid_api_key"
+    PERMISSION_DENIED = "permission_denied"
+    MODEL_NOT_ALLOWED = "model_not_allowed"
+    WORKSPACE_LOCKED = "workspace_locked"
+    RATE_LIMIT_EXCEEDED = "rate_limit_exceeded"
+    KEY_LIMIT_EXCEEDED = "key_limit_exceeded"
+    INSUFFICIENT_CREDITS = "insufficient_credits"
+    SERVICE_UNAVAILABLE = "service_unavailable"
+    PROVIDER_AUTH = "provider_auth"
+    PROVIDER_RATE_LIMIT = "provider_rate_limit"
+    PROVIDER_OVERLOADED = "provider_overloaded"
+    PROVIDER_TIMEOUT = "provider_timeout"
+    PROVIDER_UNAVAILABLE = "provider_unavailable"
+    CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
+    CONTENT_FILTER = "content_filter"
+    INTERNAL_ERROR = "internal_error"
+
+
+class GatewayError(Exception):
+    """An error with a public code; its message is safe to show to the caller.
+
+    `param` names the field of the request at fault; `retry_after_s` is when to come back.
+    """
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str,
+        *,
+        param: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.param = param
+        self.retry_after_s = retry_after_s
+
+
+class RequestError(GatewayError):
+    """The request cannot be understood, or asks for what is not there."""
+
+
+class AccessError(GatewayError):
+    """The key may not do this, or not now."""
+
+
+class LedgerError(GatewayError):
+    """The money side refuses, or cannot be reached; nothing is held."""
+
+
+class InternalError(GatewayError):
+    """A defect of ours, told without its details."""
+
+    def __init__(self) -> None:
+        super().__init__(ErrorCode.INTERNAL_ERROR, "Something went wrong on our side.")
+
+
+class UpstreamError(GatewayError):
+    """A provider failed or refused.
+
+    `status` is its HTTP status where it sent one. The code is one of `provider_*`,
+    `context_length_exceeded`, `content_filter`, or `invalid_request` where the provider says that
+    the caller's own request is at fault.
+    """
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str,
+        *,
+        status: int | None = None,
+        param: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(code, message, param=param, retry_after_s=retry_after_s)
+        self.status = status

@@ -1,0 +1,117 @@
+"""The vocabulary of the middle: every decoder emits it, every renderer reads it.
+
+The grammar of a stream, which `StreamGrammar` holds:
+`Started`, then parts (`PartStart`, any number of `PartDelta`, `PartEnd`; parts may interleave) and
+`UsageReported` in any order, then exactly one `Ended`, last, with every part closed.
+A stream describes one choice; whoever merges several tags them.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, assert_never
+
+from pydantic import JsonValue
+
+from tollgate.core.content import Opaque, Part
+from tollgate.core.usage import Usage
+
+Finish = Literal["stop", "length", "tool_calls", "content_filter"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """The provider has begun to answer."""
+
+    upstream_id: str | None = None
+    served_model: str | None = None
+    system_fingerprint: str | None = None
+    service_tier: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartStart:
+    """A part begins; its text or arguments are still empty. `index` is dense from 0."""
+
+    index: int
+    part: Part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartDelta:
+    """More text of a part, or more of a call's arguments."""
+
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartEnd:
+    """A part is complete; `opaque` must come back to the provider untouched."""
+
+    index: int
+    opaque: Opaque = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageReported:
+    """Cumulative usage, of each class the last report wins; `raw` is the provider's own object."""
+
+    usage: Usage
+    raw: JsonValue = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The answer is complete; `raw_finish` is the provider's own word for why."""
+
+    finish: Finish
+    raw_finish: str | None = None
+
+
+StreamEvent = Started | PartStart | PartDelta | PartEnd | UsageReported | Ended
+
+# The events that commit a reply: from the first of them on, no other attempt may serve it.
+CONTENT_EVENTS: Final = (PartStart, PartDelta, PartEnd, Ended)
+
+
+class GrammarError(Exception):
+    """A stream broke the grammar: a defect of the codec that made it, never of the caller."""
+
+
+class StreamGrammar:
+    """Watches one stream and raises GrammarError at the first event out of place."""
+
+    def __init__(self) -> None:
+        self._started = False
+        self._ended = False
+        self._parts = 0
+        self._open: set[int] = set()
+
+    def accept(self, event: StreamEvent) -> None:
+        """Check one event against what came before it."""
+        if self._ended:
+            raise GrammarError(f"{event!r} after the end")
+        if self._started == isinstance(event, Started):
+            raise GrammarError(f"{event!r} where a stream must start exactly once")
+        match event:
+            case Started():
+                self._started = True
+            case PartStart(index=index):
+                if index != self._parts:
+                    raise GrammarError(f"part {index} started, expected {self._parts}")
+                self._parts += 1
+                self._open.add(index)
+            case PartDelta(index=index):
+                if index not in self._open:
+                    raise GrammarError(f"delta of part {index}, which is not open")
+            case PartEnd(index=index):
+                if index not in self._open:
+                    raise GrammarError(f"end of part {index}, which is not open")
+                self._open.remove(index)
+            case UsageReported():
+                pass
+            case Ended():
+                if self._open:
+                    raise GrammarError(f"ended with open parts {sorted(self._open)}")
+                self._ended = True
+            case _:
+                assert_never(event)

@@ -1,0 +1,90 @@
+"""The record of one generation: what was asked, who served it, what it cost and why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Literal
+
+from pydantic import JsonValue
+
+from tollgate.core.events import Finish
+from tollgate.core.usage import Usage
+
+Outcome = Literal["ok", "error", "cancelled", "lost"]
+UsageSource = Literal["provider", "estimated", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BillLine:
+    """One line of a bill: `quantity` units at a rate, rounded half up to a nano-dollar."""
+
+    item: str
+    quantity: int
+    usd_per_million: Decimal
+    cost_nano_usd: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRecord:
+    """One try at one endpoint; `error` is None for the attempt that served.
+
+    `operator_cost_nano_usd` is what it cost us where a provider reported usage and then broke.
+    """
+
+    model: str
+    provider: str
+    error: str | None
+    status: int | None
+    duration_ms: int
+    operator_cost_nano_usd: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingTrace:
+    """What the planner saw, kept so that a plan can be replayed against another catalog."""
+
+    requested_model: str
+    route: str | None
+    rule: int | None
+    draw_key_hash: str
+    tier: str | None
+    capabilities: tuple[str, ...]
+    estimated_input_tokens: int
+    output_tokens_max: int | None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationRecord:
+    """Everything that is kept of one generation; never a prompt, never an answer.
+
+    `cost_nano_usd` is what the caller pays: the sum of `lines`, or 0 unless the outcome says
+    otherwise. `model` and `provider` are None when nothing served it.
+    """
+
+    id: str
+    created_s: int
+    workspace_id: str
+    key_id: str
+    outcome: Outcome
+    streamed: bool
+    catalog_sha: str
+    trace: RoutingTrace
+    model: str | None = None
+    provider: str | None = None
+    upstream_model: str | None = None
+    upstream_id: str | None = None
+    finish: Finish | None = None
+    raw_finish: str | None = None
+    error: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    usage_source: UsageSource = "none"
+    cost_nano_usd: int = 0
+    held_nano_usd: int = 0
+    lines: tuple[BillLine, ...] = ()
+    attempts: tuple[AttemptRecord, ...] = ()
+    raw_usage: JsonValue = None
+    duration_ms: int = 0
+    first_token_ms: int | None = None
+    client_request_id: str | None = None
+    user: str | None = None

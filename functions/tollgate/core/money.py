@@ -1,0 +1,29 @@
+"""Money: integer nano-dollars inside, exact decimals at the edges, one rounding rule."""
+
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Final
+
+NANO_USD_PER_USD: Final = 1_000_000_000
+_NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
+
+
+def cost_nano_usd(quantity: int, usd_per_million: Decimal) -> int:
+    """What `quantity` units cost, rounded half up to a nano-dollar."""
+    exact = Decimal(quantity) * usd_per_million * _NANO_USD_PER_USD_PER_MILLION
+    return int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP))
+
+
+def nano_usd(usd: Decimal) -> int:
+    """Dollars as nano-dollars, rounded half up."""
+    return int((usd * NANO_USD_PER_USD).quantize(Decimal(1), rounding=ROUND_HALF_UP))
+
+
+def usd(amount_nano_usd: int) -> Decimal:
+    """Nano-dollars as exact dollars."""
+    return Decimal(amount_nano_usd).scaleb(-9)
+
+
+def usd_text(amount_nano_usd: int) -> str:
+    """Exact dollars in plain notation without trailing zeros: `0.00031`."""
+    text = f"{usd(amount_nano_usd):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

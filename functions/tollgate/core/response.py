@@ -1,0 +1,83 @@
+"""A whole answer, as the fold of its events: there is no second mapping for it."""
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.events import (
+    Ended,
+    Finish,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
+from tollgate.core.usage import Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationResponse:
+    """A complete answer of one choice."""
+
+    started: Started
+    parts: tuple[Part, ...]
+    usage: Usage
+    finish: Finish
+    raw_finish: str | None
+
+
+class Fold:
+    """Accumulates the events of one stream; `response` needs the whole stream."""
+
+    def __init__(self) -> None:
+        self._started = Started()
+        self._parts: list[Part] = []
+        self._texts: list[list[str]] = []
+        self._usage = Usage()
+        self._ended: Ended | None = None
+
+    def accept(self, event: StreamEvent) -> None:
+        """Take the next event."""
+        match event:
+            case Started():
+                self._started = event
+            case PartStart(part=part):
+                self._parts.append(part)
+                self._texts.append([])
+            case PartDelta(index=index, text=text):
+                self._texts[index].append(text)
+            case PartEnd(index=index, opaque=opaque):
+                part = _with_text(self._parts[index], "".join(self._texts[index]))
+                if opaque and isinstance(part, Reasoning | ToolCall):
+                    part = replace(part, opaque=opaque)
+                self._parts[index] = part
+            case UsageReported(usage=usage):
+                self._usage = self._usage.updated(usage)
+            case Ended():
+                self._ended = event
+            case _:
+                assert_never(event)
+
+    def response(self) -> GenerationResponse:
+        """The folded answer; ValueError if the stream has not ended."""
+        if self._ended is None:
+            raise ValueError("the stream has not ended")
+        return GenerationResponse(
+            started=self._started,
+            parts=tuple(self._parts),
+            usage=self._usage,
+            finish=self._ended.finish,
+            raw_finish=self._ended.raw_finish,
+        )
+
+
+def _with_text(part: Part, text: str) -> Part:
+    match part:
+        case Text() | Reasoning() | Refusal():
+            return replace(part, text=text)
+        case ToolCall():
+            return replace(part, arguments=text)
+        case _:
+            assert_never(part)

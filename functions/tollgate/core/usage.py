@@ -1,0 +1,53 @@
+"""What a provider says it has used, in classes that are priced apart."""
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens by class; None means that the provider did not say, which is not zero.
+
+    The input classes do not overlap: their sum is the whole prompt. Reasoning is part of output.
+    """
+
+    uncached_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_write_5m_input_tokens: int | None = None
+    cache_write_1h_input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+    @property
+    def input_tokens(self) -> int:
+        """The whole prompt, as far as it was reported."""
+        return (
+            (self.uncached_input_tokens or 0)
+            + (self.cache_read_input_tokens or 0)
+            + self.cache_write_input_tokens
+        )
+
+    @property
+    def cache_write_input_tokens(self) -> int:
+        """Tokens written to a cache, whatever its lifetime."""
+        return (self.cache_write_5m_input_tokens or 0) + (self.cache_write_1h_input_tokens or 0)
+
+    @property
+    def total_tokens(self) -> int:
+        """Prompt and output together."""
+        return self.input_tokens + (self.output_tokens or 0)
+
+    def updated(self, later: "Usage") -> "Usage":
+        """This usage with every class that `later` reports replaced by it.
+
+        Providers report cumulative counts and may restate them: the last value of a class wins.
+        """
+        return Usage(
+            **{
+                field.name: (
+                    getattr(self, field.name)
+                    if getattr(later, field.name) is None
+                    else getattr(later, field.name)
+                )
+                for field in fields(Usage)
+            }
+        )

@@ -1,0 +1,80 @@
+"""What every client format can do; the mirror image of `providers.base`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tollgate.core.errors import GatewayError
+from tollgate.core.events import StreamEvent
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.request import GenerationRequest
+from tollgate.core.response import GenerationResponse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedCall:
+    """A request understood: what to generate, and how the caller wants it told.
+
+    `ignored` names fields that the format does not know.
+    """
+
+    request: GenerationRequest
+    stream: bool
+    usage_on_finish: bool = False
+    episode_id: str | None = None
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """Who serves a reply, known from the commit point on.
+
+    `fallback_from` is the model asked first when another one serves, `fallback_depth` how many
+    endpoints were tried before.
+    """
+
+    generation_id: str
+    created_s: int
+    model: str
+    provider: str
+    fallback_from: str | None = None
+    fallback_depth: int = 0
+    adapted: tuple[str, ...] = ()
+
+
+class Renderer(Protocol):
+    """Writes one reply in the client's format."""
+
+    def feed(self, event: StreamEvent) -> bytes:
+        """The frames of one event, empty if it has none."""
+
+    def close(self, record: GenerationRecord) -> bytes:
+        """The last frames of a finished stream: usage, then the end mark."""
+
+    def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
+        """The frames that end a stream which broke after the commit point."""
+
+    def whole(self, response: GenerationResponse, record: GenerationRecord) -> bytes:
+        """The body of a reply that is not streamed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorReply:
+    """An error as HTTP: status, headers that belong to it, body."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Ingress(Protocol):
+    """One client format."""
+
+    def parse(self, body: bytes) -> ParsedCall:
+        """Understand a request; RequestError with the field at fault."""
+
+    def renderer(self, call: ParsedCall, served: Served) -> Renderer:
+        """A fresh renderer for one reply."""
+
+    def error(self, error: GatewayError, request_id: str) -> ErrorReply:
+        """An error in this format's envelope."""

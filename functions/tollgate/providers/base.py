@@ -1,0 +1,140 @@
+"""The two halves of a provider: a pure codec, and a transport that does the I/O."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from tollgate.core.errors import UpstreamError
+from tollgate.core.events import StreamEvent
+from tollgate.core.request import GenerationRequest
+from tollgate.core.secret import SecretReference
+from tollgate.providers.dialect import Dialect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One endpoint of one model at one provider.
+
+    `provider` and `model` are slugs of the catalog, `upstream_model` the provider's own name.
+    `output_tokens_max` is the model's limit, to which a caller's is capped.
+    """
+
+    provider: str
+    model: str
+    upstream_model: str
+    dialect: Dialect = field(default_factory=Dialect)
+    output_tokens_max: int | None = None
+
+    @property
+    def endpoint_id(self) -> str:
+        """What names this endpoint in draws, records and cooldowns."""
+        return f"{self.provider}/{self.upstream_model}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """Limits of one attempt, in seconds."""
+
+    connect_s: float = 10.0
+    first_token_s: float = 120.0
+    idle_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireRequest:
+    """What goes to the provider: a path under its base URL, a JSON body, headers of the format.
+
+    `adapted` names the caller's parameters that this provider cannot take and that were left out.
+    """
+
+    path: str
+    body: Mapping[str, JsonValue]
+    headers: Mapping[str, str] = field(default_factory=dict)
+    adapted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """One event as it came off the wire: an SSE event, or a message of an event stream.
+
+    `event` is the SSE event name or the event stream's event type; `exception` is the exception
+    type of an event-stream message that is one.
+    """
+
+    data: bytes
+    event: str = "message"
+    exception: str | None = None
+
+
+class UpstreamRefused(Exception):
+    """The provider answered with an error status instead of a stream; a codec reads the body."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        super().__init__(f"HTTP {status}")
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+class Decoder(Protocol):
+    """Turns the frames of one attempt into events; owns all state of that stream."""
+
+    def feed(self, frame: Frame) -> Iterable[StreamEvent]:
+        """The events of one frame; UpstreamError if the frame is an error or cannot be read."""
+
+    def end(self) -> Iterable[StreamEvent]:
+        """The events due when the stream closes; UpstreamError if it closed too early."""
+
+
+class Codec(Protocol):
+    """Translates between the middle and one provider format; does no I/O and keeps no state."""
+
+    def encode(self, request: GenerationRequest, target: Target) -> WireRequest:
+        """The request in the provider's words; RequestError for what it can never take."""
+
+    def decoder(self, target: Target) -> Decoder:
+        """A fresh decoder for one attempt."""
+
+    def error(self, refused: UpstreamRefused, target: Target) -> UpstreamError:
+        """The public error that an error reply means."""
+
+
+class Transport(Protocol):
+    """Carries wire requests of one provider row."""
+
+    def open(
+        self, request: WireRequest, timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[AsyncIterator[Frame]]:
+        """Send, and yield the frames as they come.
+
+        Raises UpstreamRefused for an error status, UpstreamError for what the network or missing
+        credentials do. First-token and idle limits are the caller's; this one limits connecting.
+        Leaving the context closes the connection.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderRow:
+    """A provider as routing.yaml states it: a codec, a transport, and where to reach it.
+
+    `base_url` has no trailing slash; on AWS transports it replaces the regional endpoint.
+    """
+
+    slug: str
+    codec: str
+    transport: str
+    base_url: str | None = None
+    region: str | None = None
+    key: SecretReference | None = None
+    dialect: Dialect = field(default_factory=Dialect)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A row made real."""
+
+    codec: Codec
+    transport: Transport
