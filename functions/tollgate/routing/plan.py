@@ -12,7 +12,7 @@ from tollgate.routing.price import Price
 class Retry:
     """How often one endpoint is tried again, and how long to wait in between."""
 
-    attempts_max: int = 2
+    retries_max: int = 2
     backoff_min_s: float = 0.25
     backoff_max_s: float = 4.0
 
