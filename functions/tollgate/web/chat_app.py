@@ -29,6 +29,8 @@ from tollgate.web.reply import AsgiReply, ClientGone, disconnected, read_body
 
 # Where the Lambda runtime puts the end of the invocation, in the ASGI scope's extensions.
 DEADLINE_EXTENSION: Final = "tollgate.deadline"
+_CHAT_COMPLETIONS: Final = "/v1/chat/completions"
+METERED_PATHS: Final = frozenset({_CHAT_COMPLETIONS})
 _CLIENT_REQUEST_ID_LENGTH_MAX: Final = 128
 
 
@@ -36,7 +38,7 @@ def chat_app(gateway: Gateway, chat_completions: Ingress, limits: WebLimits) -> 
     """The app that serves the metered routes."""
     return Starlette(
         routes=[
-            Route("/v1/chat/completions", MeteredEndpoint(gateway, chat_completions, limits)),
+            Route(_CHAT_COMPLETIONS, MeteredEndpoint(gateway, chat_completions, limits)),
         ],
         middleware=[Middleware(CanonicalPath), cors(limits)],
     )
