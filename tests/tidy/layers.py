@@ -37,7 +37,9 @@ HOMES = {
 }
 
 _ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.putenv"}
-_TIME_AND_CHANCE_MODULES = {"time", "random", "secrets"}
+_CHANCE_MODULES = {"random", "secrets"}
+# What `time` offers beside clocks and waiting: a moment that is given, written another way.
+_TIME_FORMATS = {"time", "time.gmtime", "time.strftime", "time.strptime", "time.struct_time"}
 _TIME_AND_CHANCE = {
     "asyncio.sleep",
     "datetime.date.today",
@@ -135,10 +137,11 @@ def time_and_chance_come_from_core(source: Source) -> Iterator[Finding]:
         return
     rule = "time and chance come from core/clock.py and core/ids.py"
     for found in source.imports:
-        if found.name.partition(".")[0] in _TIME_AND_CHANCE_MODULES:
+        if found.name.partition(".")[0] in _CHANCE_MODULES:
             yield source.finding(found.line, f"{found.name}: {rule}")
     for name, line in source.uses():
-        if name in _TIME_AND_CHANCE:
+        reads_clock = name.partition(".")[0] == "time" and name not in _TIME_FORMATS
+        if reads_clock or name in _TIME_AND_CHANCE:
             yield source.finding(line, f"{name}: {rule}")
 
 
