@@ -23,7 +23,7 @@ class ClientError:
 class Client:
     """One response on a client's connection; once the client is gone, writing does nothing.
 
-    `headers` are the gateway's own, sent with every response; `status` is None before a head is sent.
+    `headers` are the gateway's own, sent with every response; `status` is None before any.
     """
 
     reader: asyncio.StreamReader

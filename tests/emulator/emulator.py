@@ -28,7 +28,8 @@ class Emulator:
         self.url = ""
         self.violations: list[Violation] = []
         self.functions: dict[str, Function] = {}
-        self._front = Front(stage, binary_media_types)
+        self._failures: list[Exception] = []
+        self._front = Front(stage, binary_media_types, self._failures)
 
     async def __aenter__(self) -> Self:
         self.url = await self._front.start()
@@ -44,6 +45,8 @@ class Emulator:
         for function in self.functions.values():
             await function.close()
             print(f"--- {function.name}\n{function.log}")
+        if self._failures:
+            raise ExceptionGroup("faults of the emulator itself", self._failures)
         if not self.violations:
             return
         broken = RulesBroken(self.violations)
@@ -71,8 +74,8 @@ class Emulator:
         """Start a function's first environment and route methods to it.
 
         `command` is what the managed runtime would run; with AWS_LAMBDA_EXEC_WRAPPER in `env` the
-        wrapper is started and gets it as arguments. `task_root` is /var/task, the working directory.
-        Without `handler`, the last argument is taken. Raises InitFailed, ValueError.
+        wrapper is started and gets it as arguments. `task_root` is /var/task, the working
+        directory. Without `handler`, the last argument is taken. Raises InitFailed, ValueError.
         """
         config = FunctionConfig(
             name=name,
@@ -91,6 +94,7 @@ class Emulator:
             integration_timeout_s=integration_timeout_s or INTEGRATION_TIMEOUT_S[mode],
             idle_timeout_s=idle_timeout_s,
             violations=self.violations,
+            failures=self._failures,
         )
         self._front.add(routes, function)
         self.functions[name] = function

@@ -8,23 +8,20 @@ and x-amzn-ErrorType are as seen on deployed APIs, which no page lists.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import uuid
-from dataclasses import dataclass, field
 
 from tests.emulator.client import Client, ClientError
 from tests.emulator.event import Incoming, is_binary_type, proxy_event
 from tests.emulator.function import Function
 from tests.emulator.http1 import (
-    HEAD_BYTES_MAX,
     HeaderList,
     MalformedHttp,
     Request,
-    Truncated,
     read_request,
     response_head,
 )
+from tests.emulator.listener import Listener
 from tests.emulator.relay import StreamRelay, relay_buffered
 from tests.emulator.routes import Match, Route, select
 
@@ -49,31 +46,24 @@ HEADERS_TOO_LARGE = ClientError(431, "Request header fields too large", "BadRequ
 BAD_REQUEST = ClientError(400, "Bad Request", "BadRequestException")
 
 
-@dataclass
 class Front:
     """Listens on 127.0.0.1 and serves the methods that functions were given."""
 
-    stage: str
-    binary_media_types: tuple[str, ...]
-    routes: dict[Route, Function] = field(default_factory=dict)
-    _server: asyncio.Server | None = None
-    _connections: set[asyncio.Task[None]] = field(default_factory=set)
+    def __init__(
+        self, stage: str, binary_media_types: tuple[str, ...], failures: list[Exception]
+    ) -> None:
+        self.stage = stage
+        self.binary_media_types = binary_media_types
+        self.routes: dict[Route, Function] = {}
+        self._listener = Listener(self._serve, failures)
 
     async def start(self) -> str:
         """Returns the URL of the stage."""
-        self._server = await asyncio.start_server(
-            self._connected, "127.0.0.1", 0, limit=HEAD_BYTES_MAX
-        )
-        host, port = self._server.sockets[0].getsockname()[:2]
-        return f"http://{host}:{port}/{self.stage}"
+        return f"http://{await self._listener.start()}/{self.stage}"
 
     async def close(self) -> None:
         """Cut every connection that is still open."""
-        if self._server is not None:
-            self._server.close()
-        for task in self._connections:
-            task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        await self._listener.close()
 
     def add(self, routes: list[str], function: Function) -> None:
         """Raises ValueError for a method that another function serves."""
@@ -81,21 +71,6 @@ class Front:
             if route in self.routes:
                 raise ValueError(f"{route} is served by {self.routes[route].name}")
             self.routes[route] = function
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
-        try:
-            await self._serve(reader, writer)
-        except (Truncated, ConnectionError):
-            # The client left; an invocation it started goes on by itself.
-            pass
-        finally:
-            self._connections.discard(task)
-            writer.close()
-            with contextlib.suppress(ConnectionError):
-                await writer.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         keep = True

@@ -31,6 +31,7 @@ class Function:
     integration_timeout_s: float
     idle_timeout_s: float
     violations: list[Violation]
+    failures: list[Exception]
     invocations: list[Invocation] = field(default_factory=list)
     environments: list[Environment] = field(default_factory=list)
     environments_started: int = 0
@@ -109,6 +110,7 @@ class Function:
         environment = Environment(
             self.config,
             self._log_file,
+            self.failures,
             self._report,
             self._environment_idle,
             self._environment_gone,

@@ -22,8 +22,8 @@ _METADATA_KEYS = {"statusCode", "headers", "multiValueHeaders", "cookies"}
 _PROXY_KEYS = {"statusCode", "headers", "multiValueHeaders", "body", "isBase64Encoded"}
 
 _HOP_BY_HOP = {"connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade"}
-# "Amazon API Gateway important notes": remapped to x-amzn-Remapped-<name>. The hop-by-hop ones of its
-# list are violations here, lengths and types are the gateway's own work.
+# "Amazon API Gateway important notes": remapped to x-amzn-Remapped-<name>. The hop-by-hop ones of
+# its list are violations here, lengths and types are the gateway's own work.
 _REMAPPED = {"authorization", "content-md5", "date", "expect", "host", "max-forwards"} | {
     "proxy-authenticate",
     "server",

@@ -59,8 +59,9 @@ class Chunk:
 class Invocation:
     """The record of an invocation, and the channel from the Runtime API to the gateway.
 
-    `status` is what the client got, `error` why the invocation or its environment failed, `trailers`
-    the error trailers; `finished` is set when the runtime asks for the next event or is gone.
+    `status` is what the client got, `error` why the invocation or its environment failed,
+    `trailers` the error trailers; `finished` is set when the runtime asks for the next event or is
+    gone.
     """
 
     event: dict[str, Any]

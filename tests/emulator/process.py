@@ -110,6 +110,7 @@ class Environment:
 
     config: FunctionConfig
     log: BinaryIO
+    failures: list[Exception]
     report_violation: Callable[[Rule, str, str | None], None]
     idle: Callable[[Environment], None]
     gone: Callable[[Environment], None]
@@ -168,7 +169,7 @@ class Environment:
         self.init_error = message
 
     async def _run(self) -> None:
-        api = RuntimeApi(self)
+        api = RuntimeApi(self, self.failures)
         try:
             await self._run_process(await api.start(), api)
         finally:

@@ -48,8 +48,8 @@ class Watch:
 class StreamRelay:
     """Forwards each piece as it comes, from the metadata on.
 
-    A client that left does not stop it: "Stream the integration response" says that the function may
-    continue to run after a disconnect.
+    A client that left does not stop it: "Stream the integration response" says that the function
+    may continue to run after a disconnect.
     """
 
     def __init__(self, function: Function, invocation: Invocation, client: Client) -> None:

@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import contextlib
 import json
 import re
 import uuid
 from typing import Protocol
 
 from tests.emulator.http1 import (
-    HEAD_BYTES_MAX,
     HeaderList,
     MalformedHttp,
     Request,
@@ -26,6 +24,7 @@ from tests.emulator.http1 import (
 )
 from tests.emulator.integration import is_error_document
 from tests.emulator.invocation import Invocation
+from tests.emulator.listener import Listener
 from tests.emulator.violations import Rule
 
 ERROR_TYPE = "Lambda-Runtime-Function-Error-Type"
@@ -65,46 +64,26 @@ class _Refusal(Exception):  # noqa: N818
 class RuntimeApi:
     """Serves one process; whatever breaks a rule is reported to the host and refused."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, failures: list[Exception]) -> None:
         self._host = host
-        self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.Task[None]] = set()
+        self._listener = Listener(self._connected, failures)
         self._streamed_open = 0
 
     async def start(self) -> str:
         """Listen; returns the value of AWS_LAMBDA_RUNTIME_API."""
-        self._server = await asyncio.start_server(
-            self._connected, "127.0.0.1", 0, limit=HEAD_BYTES_MAX
-        )
-        return "{}:{}".format(*self._server.sockets[0].getsockname()[:2])
+        return await self._listener.start()
 
     async def close(self) -> None:
         """Read out what the dead process had still sent, then stop."""
-        if self._server is not None:
-            self._server.close()
-        if self._connections:
-            await asyncio.wait(self._connections, timeout=5)
-        for task in self._connections:
-            task.cancel()
+        await self._listener.close(drain_s=5)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
         try:
             await self._serve(reader, writer)
         except MalformedHttp as error:
             self._host.report(Rule.MALFORMED_HTTP, str(error))
             document = {"errorMessage": str(error), "errorType": "BadRequest"}
             await _reply(writer, 400, document)
-        except (Truncated, ConnectionError):
-            # A process that dies leaves half a request; its exit is what gets reported.
-            pass
-        finally:
-            self._connections.discard(task)
-            writer.close()
-            with contextlib.suppress(ConnectionError):
-                await writer.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while (request := await read_request(reader)) is not None:
