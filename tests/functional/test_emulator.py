@@ -3,61 +3,26 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import openai
 import pytest
 
-from tests.emulator import Emulator, Function, Rule
+from tests.emulator import Rule
 from tests.emulator.puppetry import (
     NULS,
     PRELUDE,
-    SAMPLES,
     STREAMING,
-    Gate,
-    Response,
     Steps,
     chunk,
     end,
     error_trailers,
     opened,
     post,
-    request,
     streamed,
 )
-
-ROUTES = ["POST /v1/chat/completions"]
-PUPPET = [sys.executable, "-m", "puppet"]
-
-
-@dataclass
-class Stage:
-    """A running puppet behind a STREAM method."""
-
-    emulator: Emulator
-    function: Function
-    gate: Gate
-
-    async def ask(self, steps: Steps) -> Response:
-        return await request(self.emulator.url + "/v1/chat/completions", {"steps": steps})
-
-    def broken(self) -> list[Rule]:
-        return [violation.rule for violation in self.emulator.take_violations()]
-
-
-@asynccontextmanager
-async def staged(**options: Any) -> AsyncIterator[Stage]:
-    async with Gate() as gate, Emulator() as emulator:
-        env = {"GATE_PORT": str(gate.port), **options.pop("env", {})}
-        settings = {"timeout_s": 60, "mode": "STREAM", "routes": ROUTES, **options}
-        function = await emulator.start_function(
-            name="chat", command=PUPPET, env=env, task_root=SAMPLES, **settings
-        )
-        yield Stage(emulator, function, gate)
+from tests.emulator.staging import Stage, staged
 
 
 @pytest.fixture
@@ -130,8 +95,8 @@ async def test_the_openai_sdk_reads_a_stream_through_it(stage: Stage) -> None:
             words.append(completion.choices[0].delta.content)
             await stage.gate.open(words[-1] or "")
     assert words == ["First", " light"]
-    headers = stage.function.invocations[0].event["headers"]
-    assert headers["Authorization"] == "Bearer sk-tg-test"
+    sent = stage.function.invocations[0].event["headers"].items()
+    assert {name.lower(): value for name, value in sent}["authorization"] == "Bearer sk-tg-test"
 
 
 @pytest.mark.parametrize(

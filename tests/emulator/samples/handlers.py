@@ -16,5 +16,7 @@ def handle(event: dict[str, Any], context: Any) -> object:
         signal.pause()
     if "reply" in asked:
         return asked["reply"]
+    if "repeat" in asked:
+        return {"statusCode": 200, "body": "x" * asked["repeat"]}
     seen = {"event": event, "request_id": context.aws_request_id}
     return {"statusCode": 200, "body": json.dumps(seen)}
