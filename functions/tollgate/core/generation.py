@@ -86,5 +86,6 @@ class GenerationRecord:
     raw_usage: JsonValue = None
     duration_ms: int = 0
     first_token_ms: int | None = None
+    ingress_format: str = "chat_completions"
     client_request_id: str | None = None
     user: str | None = None

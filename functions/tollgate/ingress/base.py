@@ -30,13 +30,13 @@ class Served:
     """Who serves a reply, known from the commit point on.
 
     `fallback_from` is the model asked first when another one serves, `fallback_depth` how many
-    endpoints were tried before.
+    endpoints were tried before; `provider` is None when nobody served.
     """
 
     generation_id: str
     created_s: int
     model: str
-    provider: str
+    provider: str | None
     fallback_from: str | None = None
     fallback_depth: int = 0
     adapted: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""What the service says about itself; never bodies, keys or headers."""

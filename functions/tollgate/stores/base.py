@@ -46,8 +46,8 @@ class Hold:
 class Ledger(Protocol):
     """The money side of a generation."""
 
-    async def hold(self, principal: Principal, amount_nano_usd: int) -> Hold:
-        """Set money aside before anything is spent.
+    async def hold(self, principal: Principal, amount_nano_usd: int, first_id: str) -> Hold:
+        """Set money aside before anything is spent; the hold's id is `first_id` if that stood.
 
         Raises LedgerError (insufficient_credits, service_unavailable) or AccessError
         (invalid_api_key, workspace_locked, key_limit_exceeded, rate_limit_exceeded).

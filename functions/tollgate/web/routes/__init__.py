@@ -1,0 +1,1 @@
+"""The api's routes, a module for each thing they are about."""

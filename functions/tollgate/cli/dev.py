@@ -1,0 +1,206 @@
+"""`tollgate dev`: the whole gateway on this machine, with neither AWS nor a provider's key."""
+
+import asyncio
+import contextlib
+import errno
+import json
+import logging
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+import uvicorn
+from starlette.types import ASGIApp
+from typing_extensions import override
+
+from tollgate.cli.dev_journal import TerminalJournal
+from tollgate.cli.ministack import Ministack, ministack
+from tollgate.cli.seed import LocalKeys, seed
+from tollgate.core.clock import Clock, SystemClock
+from tollgate.routing.catalog import Catalog
+from tollgate.settings import Settings
+from tollgate.stores.base import LedgerError
+from tollgate.wiring import Application, local_application
+
+_START_S: Final = 20.0
+_STOP_S: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevOptions:
+    """What the command line says."""
+
+    port: int
+    routing: Path
+    state: Path
+    ready_file: Path | None
+
+
+@click.command()
+@click.option("--port", default=8787, show_default=True, help="Port on localhost; 0 picks one.")
+@click.option(
+    "--routing",
+    default=Path("routing.yaml"),
+    show_default=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The routing file to serve.",
+)
+@click.option(
+    "--state",
+    default=Path(".dev"),
+    show_default=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the local database and keys are kept.",
+)
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write {base_url, key, management_key, pid} as JSON here once it answers.",
+)
+def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
+    """Serve the gateway on this machine."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    options = DevOptions(port=port, routing=routing, state=state, ready_file=ready_file)
+    catalog = catalog_for_development(routing)
+    with _listener(port) as listener, ministack(state) as store:
+        asyncio.run(_serve(options, catalog, listener, store))
+
+
+async def _serve(
+    options: DevOptions, catalog: Catalog, listener: socket.socket, store: Ministack
+) -> None:
+    clock = SystemClock()
+    application = local_application(
+        _settings(store.url), catalog, clock=clock, journal=TerminalJournal()
+    )
+    async with contextlib.aclosing(application):
+        await _until_it_answers(application, clock, store)
+        keys = await seed(application, options.state)
+        server = Server(application.asgi)
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        with _stopped_by_signals(server):
+            await _announce(options, catalog, listener, keys)
+            await serving
+    if options.ready_file is not None:
+        options.ready_file.unlink(missing_ok=True)
+    click.echo("Stopped.")
+
+
+class Server(uvicorn.Server):
+    """uvicorn, stopped by us: by itself it would re-raise the signal and skip our clean-up."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                lifespan="off",
+                log_level="warning",
+                access_log=False,
+                timeout_graceful_shutdown=_STOP_S,
+            )
+        )
+
+    @override
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    def stop(self) -> None:
+        """Finish what is being served, then return from `serve`."""
+        self.should_exit = True
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(server: Server) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in signals:
+        loop.add_signal_handler(number, server.stop)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+
+def _settings(dynamodb_endpoint_url: str) -> Settings:
+    return Settings(
+        dynamodb_endpoint_url=dynamodb_endpoint_url,
+        aws_access_key_id="local",
+        aws_secret_access_key="local",  # noqa: S106 - ministack checks none
+        aws_session_token=None,
+    )
+
+
+def _listener(port: int) -> socket.socket:
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+    except OSError as failure:
+        listener.close()
+        if failure.errno != errno.EADDRINUSE:
+            raise
+        raise click.ClickException(
+            f"Port {port} is taken; `tollgate dev --port {port + 1}` uses another."
+        ) from failure
+    return listener
+
+
+async def _until_it_answers(application: Application, clock: Clock, store: Ministack) -> None:
+    give_up_s = clock.monotonic_s() + _START_S
+    while True:
+        store.raise_if_stopped()
+        try:
+            await application.create_tables()
+        except LedgerError as failure:
+            if clock.monotonic_s() > give_up_s:
+                raise click.ClickException(f"ministack does not answer: {failure}") from failure
+            await clock.sleep(0.05)
+        else:
+            return
+
+
+async def _announce(
+    options: DevOptions, catalog: Catalog, listener: socket.socket, keys: LocalKeys
+) -> None:
+    base_url = f"http://localhost:{listener.getsockname()[1]}/api/v1"
+    if options.ready_file is not None:
+        ready = {
+            "base_url": base_url,
+            "key": keys.inference,
+            "management_key": keys.management,
+            "pid": os.getpid(),
+        }
+        written = options.ready_file.with_suffix(".part")
+        written.write_text(json.dumps(ready))
+        written.replace(options.ready_file)
+    click.echo(_WELCOME.format(
+        models=len(catalog.models),
+        sha=catalog.sha[:7],
+        state=options.state,
+        base_url=base_url,
+        key=keys.inference,
+        management_key=keys.management,
+    ))
+
+
+_WELCOME: Final = """\
+Tollgate serves {models} models (catalog {sha}); its state is in {state}/.
+
+  base URL        {base_url}
+  inference key   {key}
+  management key  {management_key}
+
+  curl -N {base_url}/chat/completions \\
+    -H 'authorization: Bearer {key}' \\
+    -H 'content-type: application/json' \\
+    -d '{{"model": "test/echo", "stream": true, "messages": [{{"role": "user", "content": "Hello!"}}]}}'
+
+Ctrl-C stops it.
+"""

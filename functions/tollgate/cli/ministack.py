@@ -1,0 +1,88 @@
+"""The embedded DynamoDB of the local server: ministack as a child process."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+_CHECKOUT: Final = Path(__file__).resolve().parents[3]
+_STOP_S: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ministack:
+    """A running ministack."""
+
+    url: str
+    child: subprocess.Popen[bytes]
+    log: Path
+
+    def raise_if_stopped(self) -> None:
+        """ClickException if the child has ended by itself."""
+        if self.child.poll() is not None:
+            raise click.ClickException(f"ministack stopped; see {self.log}")
+
+
+@contextmanager
+def ministack(state: Path) -> Iterator[Ministack]:
+    """Run ministack on 127.0.0.1, and stop it on leaving.
+
+    It writes its tables to `state` when it is stopped, and loses what is newer if it is killed.
+    """
+    state.mkdir(parents=True, exist_ok=True)
+    port = _free_port()
+    log = state / "ministack.log"
+    with log.open("wb") as output:
+        # A session of its own: Ctrl-C reaches us alone, and we stop it in order.
+        child = subprocess.Popen(  # noqa: S603 - our own pinned tool, no caller's words
+            [_executable()],
+            env=_environment(state.resolve(), port),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        yield Ministack(f"http://127.0.0.1:{port}", child, log)
+    finally:
+        child.send_signal(signal.SIGTERM)
+        try:
+            child.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+def _executable() -> str:
+    installed = _CHECKOUT / ".tools" / "ministack" / "bin" / "ministack"
+    found = str(installed) if installed.exists() else shutil.which("ministack")
+    if found is None:
+        raise click.ClickException("ministack is not installed; `make run` installs it")
+    return found
+
+
+def _environment(state: Path, port: int) -> dict[str, str]:
+    return {
+        "BIND_HOST": "127.0.0.1",
+        "GATEWAY_PORT": str(port),
+        "SERVICES": "dynamodb",
+        "PERSIST_STATE": "1",
+        "STATE_DIR": str(state / "ministack"),
+        "HOME": str(state),
+        "PATH": os.defpath,
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

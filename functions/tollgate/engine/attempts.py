@@ -1,0 +1,186 @@
+"""The chain of attempts: the only place where a generation is tried again.
+
+An attempt commits at its first content event. Until then its failure is noted and the next one may
+serve; from then on its failure is the generation's.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from tollgate.core.clock import Deadline
+from tollgate.core.content import ToolCall
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.events import (
+    Ended,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamEvent,
+    StreamGrammar,
+    UsageReported,
+)
+from tollgate.core.request import GenerationRequest
+from tollgate.core.usage import Usage
+from tollgate.engine import retry
+from tollgate.engine.gateway import Gateway
+from tollgate.engine.meter import Meter
+from tollgate.providers.base import Decoder, Frame, Target, UpstreamRefused
+from tollgate.routing.plan import Attempt, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """An attempt past its commit point: `head` are the events peeked at, `rest` those to come.
+
+    `adapted` names the caller's parameters that the provider could not take.
+    """
+
+    target: Target
+    depth: int
+    adapted: tuple[str, ...]
+    head: tuple[StreamEvent, ...]
+    rest: AsyncGenerator[StreamEvent, None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """What the attempts of one generation share."""
+
+    gateway: Gateway
+    plan: Plan
+    request: GenerationRequest
+    meter: Meter
+    deadline: Deadline
+
+
+@asynccontextmanager
+async def committed(chain: Chain) -> AsyncIterator[Committed]:
+    """The first attempt that commits; leaving the context closes its connection.
+
+    Raises the last failure if none does.
+    """
+    async with AsyncExitStack() as connections:
+        yield await _first_to_commit(chain, connections)
+
+
+async def _first_to_commit(chain: Chain, connections: AsyncExitStack) -> Committed:
+    attempts = chain.plan.attempts
+    depth = tries = 0
+    while True:
+        attempt = attempts[depth]
+        tries += 1
+        try:
+            return await _commit(chain, depth, connections)
+        except UpstreamError as error:
+            situation = retry.Situation(
+                tries=tries,
+                another_left=depth + 1 < len(attempts),
+                next_on=chain.plan.next_on,
+            )
+            verdict = retry.decide(error, situation, attempt.retry, chain.gateway.ids.uniform())
+            match verdict:
+                case retry.Again(delay_s) if delay_s < chain.deadline.remaining_s():
+                    await chain.gateway.clock.sleep(delay_s)
+                case retry.Next():
+                    depth, tries = depth + 1, 0
+                case _:
+                    raise
+
+
+async def _commit(chain: Chain, depth: int, connections: AsyncExitStack) -> Committed:
+    """Ask one endpoint and read up to its first content event."""
+    attempt = chain.plan.attempts[depth]
+    provider = chain.gateway.providers.provider(attempt.target.provider)
+    wire = provider.codec.encode(chain.request, attempt.target)
+    chain.meter.attempt_opened()
+    peeked = _Peek()
+    async with AsyncExitStack() as connection:
+        try:
+            async with asyncio.timeout(_first_token_limit_s(chain, depth)):
+                frames = await connection.enter_async_context(
+                    provider.transport.open(wire, attempt.timeouts)
+                )
+                events = _events(frames, provider.codec.decoder(attempt.target), attempt)
+                await peeked.read(events)
+        except UpstreamRefused as refused:
+            failure = provider.codec.error(refused, attempt.target)
+            chain.meter.attempt_failed(attempt, failure, peeked.usage)
+            raise failure from refused
+        except TimeoutError as late:
+            failure = _timed_out(attempt, "did not begin to answer in time")
+            chain.meter.attempt_failed(attempt, failure, peeked.usage)
+            raise failure from late
+        except UpstreamError as failure:
+            chain.meter.attempt_failed(attempt, failure, peeked.usage)
+            raise
+        connections.push_async_exit(connection.pop_all())
+    chain.meter.attempt_committed(attempt)
+    return Committed(
+        target=attempt.target,
+        depth=depth,
+        adapted=wire.adapted,
+        head=tuple(peeked.events),
+        rest=events,
+    )
+
+
+class _Peek:
+    """The events of an attempt up to the one that commits it."""
+
+    def __init__(self) -> None:
+        self.events: list[StreamEvent] = []
+        self.usage = Usage()
+
+    async def read(self, events: AsyncIterator[StreamEvent]) -> None:
+        async for event in events:
+            self.events.append(event)
+            if isinstance(event, UsageReported):
+                self.usage = self.usage.updated(event.usage)
+            if _commits(event):
+                return
+
+
+def _commits(event: StreamEvent) -> bool:
+    """Whether an event is content: an opened text part is not, providers break right after it."""
+    match event:
+        case PartDelta() | PartEnd() | Ended():
+            return True
+        case PartStart(part=part):
+            return isinstance(part, ToolCall)
+        case _:
+            return False
+
+
+async def _events(
+    frames: AsyncIterator[Frame], decoder: Decoder, attempt: Attempt
+) -> AsyncGenerator[StreamEvent, None]:
+    """Decode frames as they come, holding the stream to its grammar and its idle limit."""
+    grammar = StreamGrammar()
+    idle_s = attempt.timeouts.idle_s
+    while True:
+        try:
+            async with asyncio.timeout(idle_s):
+                frame = await anext(frames)
+        except StopAsyncIteration:
+            break
+        except TimeoutError as late:
+            raise _timed_out(attempt, f"was silent for {idle_s:g} s") from late
+        for event in decoder.feed(frame):
+            grammar.accept(event)
+            yield event
+    for event in decoder.end():
+        grammar.accept(event)
+        yield event
+
+
+def _first_token_limit_s(chain: Chain, depth: int) -> float:
+    """The configured limit, or an even share of what is left so that later attempts have a turn."""
+    attempts_left = len(chain.plan.attempts) - depth
+    configured_s = chain.plan.attempts[depth].timeouts.first_token_s
+    return min(configured_s, chain.deadline.remaining_s() / attempts_left)
+
+
+def _timed_out(attempt: Attempt, what: str) -> UpstreamError:
+    return UpstreamError(ErrorCode.PROVIDER_TIMEOUT, f"{attempt.target.provider} {what}.")

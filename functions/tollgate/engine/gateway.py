@@ -1,0 +1,79 @@
+"""What a generation is served with."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Protocol
+
+from tollgate.core.clock import Clock, Deadline
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.ids import IdSource
+from tollgate.core.principal import Principal
+from tollgate.ingress.base import ParsedCall
+from tollgate.providers.base import Provider
+from tollgate.routing.plan import Planner
+from tollgate.stores.base import KeyStore, Ledger
+
+
+class ProviderDirectory(Protocol):
+    """Providers by their slug in the catalog."""
+
+    def provider(self, slug: str) -> Provider:
+        """The provider; KeyError if the catalog has none of that name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How long a caller waits for what, in seconds.
+
+    After `early_commit_after_s` of silence a stream answers 200 and a keep-alive (0: never), then
+    one every `keep_alive_s`. A whole answer that takes longer than `non_streamed_total_s` is given
+    up, since a Regional API drops a connection idle for 300 s.
+    """
+
+    early_commit_after_s: float = 10.0
+    keep_alive_s: float = 15.0
+    non_streamed_total_s: float = 285.0
+
+
+class Journal(Protocol):
+    """Where it is written down how generations went."""
+
+    def settled(self, record: GenerationRecord) -> None:
+        """A generation ended and is accounted for."""
+
+    def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
+        """A generation ended but its record could not be kept: this line is all there is of it."""
+
+    def defect(self, error: Exception, request_id: str) -> None:
+        """Something of ours broke."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gateway:
+    """Everything that `generate` needs, chosen by the wiring."""
+
+    keys: KeyStore
+    ledger: Ledger
+    planner: Planner
+    providers: ProviderDirectory
+    clock: Clock
+    ids: IdSource
+    journal: Journal
+    pace: Pace
+    credits_per_usd: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One authenticated, parsed request.
+
+    `request_id` is the id tried first for the hold; `deadline` is when the platform ends us, less
+    what settling may take.
+    """
+
+    principal: Principal
+    parsed: ParsedCall
+    request_id: str
+    deadline: Deadline
+    client_request_id: str | None = None
+    fallbacks: bool = True

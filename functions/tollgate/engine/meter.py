@@ -1,0 +1,197 @@
+"""Watches a generation go by and writes its record: usage, timing, outcome, bill."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from pydantic import JsonValue
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, GatewayError, UpstreamError
+from tollgate.core.events import (
+    Ended,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
+from tollgate.core.generation import (
+    AttemptRecord,
+    BillLine,
+    GenerationRecord,
+    Outcome,
+    UsageSource,
+)
+from tollgate.core.usage import Usage
+from tollgate.engine.gateway import Call
+from tollgate.routing.plan import Attempt, Plan
+from tollgate.routing.price import bill
+from tollgate.stores.base import Hold
+
+# Of English text and code; only for what a provider left unsaid, and marked as an estimate.
+_BYTES_PER_TOKEN = 4
+
+
+class Meter:
+    """One generation's account; `record` may be asked for at any moment."""
+
+    def __init__(self, clock: Clock, call: Call, plan: Plan, hold: Hold) -> None:
+        self._clock = clock
+        self._call = call
+        self._plan = plan
+        self._hold = hold
+        self._created_s = int(clock.now_s())
+        self._start_s = clock.monotonic_s()
+        self._attempt_start_s = self._start_s
+        self._attempts: list[AttemptRecord] = []
+        self._serving: Attempt | None = None
+        self._started = Started()
+        self._first_token_ms: int | None = None
+        self._delivered_bytes = 0
+        self._usage = Usage()
+        self._raw_usage: JsonValue = None
+        self._ended: Ended | None = None
+        self._failure: GatewayError | None = None
+        self._outcome: Outcome = "cancelled"
+
+    def attempt_opened(self) -> None:
+        """An endpoint is about to be asked."""
+        self._attempt_start_s = self._clock.monotonic_s()
+
+    def attempt_failed(self, attempt: Attempt, error: UpstreamError, usage: Usage) -> None:
+        """An attempt ended before its commit point; what it used is ours to pay."""
+        self._attempts.append(self._attempt_record(attempt, error, usage))
+
+    def attempt_committed(self, attempt: Attempt) -> None:
+        """From here on this attempt, and no other, serves the generation."""
+        self._serving = attempt
+
+    def observe(self, event: StreamEvent) -> None:
+        """Take note of an event of the attempt that serves."""
+        match event:
+            case PartDelta(text=text):
+                self._delivered_bytes += len(text) if text.isascii() else len(text.encode())
+                self._mark_first_token()
+            case PartStart():
+                self._mark_first_token()
+            case Started():
+                self._started = event
+            case UsageReported(usage=usage, raw=raw):
+                self._usage = self._usage.updated(usage)
+                self._raw_usage = raw
+            case Ended():
+                self._ended = event
+                self._outcome = "ok"
+            case PartEnd():
+                pass
+            case _:
+                assert_never(event)
+
+    def fail(self, error: GatewayError) -> None:
+        """The generation broke: the caller pays nothing."""
+        self._failure = error
+        self._outcome = "error"
+
+    def cut(self, error: GatewayError) -> None:
+        """The generation was cut off by its deadline: what was delivered is billed."""
+        self._failure = error
+        self._outcome = "cancelled"
+
+    @property
+    def generation_id(self) -> str:
+        """The id of the hold that stands."""
+        return self._hold.id
+
+    @property
+    def created_s(self) -> int:
+        """When the generation was admitted, in Unix seconds."""
+        return self._created_s
+
+    @property
+    def committed(self) -> bool:
+        """Whether an attempt has reached its commit point."""
+        return self._serving is not None
+
+    def record(self) -> GenerationRecord:
+        """The record as things stand; without an end or a failure it says `cancelled`."""
+        usage, usage_source = self._measured()
+        lines: tuple[BillLine, ...] = ()
+        if self._serving is not None and self._outcome != "error":
+            lines = bill(usage, self._serving.price)
+        target = self._serving.target if self._serving else None
+        return GenerationRecord(
+            id=self._hold.id,
+            created_s=self._created_s,
+            workspace_id=self._hold.workspace_id,
+            key_id=self._hold.key_id,
+            outcome=self._outcome,
+            streamed=self._call.parsed.stream,
+            catalog_sha=self._plan.catalog_sha,
+            trace=self._plan.trace,
+            model=target.model if target else None,
+            provider=target.provider if target else None,
+            upstream_model=target.upstream_model if target else None,
+            upstream_id=self._started.upstream_id,
+            finish=self._ended.finish if self._ended else None,
+            raw_finish=self._ended.raw_finish if self._ended else None,
+            error=self._failure.code.value if self._failure else None,
+            usage=usage,
+            usage_source=usage_source,
+            cost_nano_usd=sum(line.cost_nano_usd for line in lines),
+            held_nano_usd=self._hold.wallet_nano_usd,
+            lines=lines,
+            attempts=(*self._attempts, *self._serving_record()),
+            raw_usage=self._raw_usage,
+            duration_ms=self._since_ms(self._start_s),
+            first_token_ms=self._first_token_ms,
+            client_request_id=self._call.client_request_id,
+            user=self._call.parsed.request.user,
+        )
+
+    def _measured(self) -> tuple[Usage, UsageSource]:
+        """What the provider reported, its gaps estimated once something was delivered."""
+        complete = (
+            self._usage.uncached_input_tokens is not None and self._usage.output_tokens is not None
+        )
+        if complete and self._ended is not None:
+            return self._usage, "provider"
+        if self._serving is None or (self._ended is None and not self._delivered_bytes):
+            return self._usage, "provider" if complete else "none"
+        delivered_tokens = -(-self._delivered_bytes // _BYTES_PER_TOKEN)
+        estimate = Usage(
+            uncached_input_tokens=self._plan.trace.estimated_input_tokens,
+            output_tokens=delivered_tokens,
+        ).updated(self._usage)
+        if self._ended is None and (estimate.output_tokens or 0) < delivered_tokens:
+            # Early reports count what was generated so far, not what has been delivered since.
+            estimate = replace(estimate, output_tokens=delivered_tokens)
+        return estimate, "estimated"
+
+    def _serving_record(self) -> tuple[AttemptRecord, ...]:
+        if self._serving is None:
+            return ()
+        failure = self._failure if isinstance(self._failure, UpstreamError) else None
+        return (self._attempt_record(self._serving, failure, self._usage),)
+
+    def _attempt_record(
+        self, attempt: Attempt, error: UpstreamError | None, usage: Usage
+    ) -> AttemptRecord:
+        operator_cost_nano_usd = 0
+        if error is not None and error.code is not ErrorCode.INVALID_REQUEST:
+            operator_cost_nano_usd = sum(line.cost_nano_usd for line in bill(usage, attempt.price))
+        return AttemptRecord(
+            model=attempt.target.model,
+            provider=attempt.target.provider,
+            error=error.code.value if error else None,
+            status=error.status if error else None,
+            duration_ms=self._since_ms(self._attempt_start_s),
+            operator_cost_nano_usd=operator_cost_nano_usd,
+        )
+
+    def _mark_first_token(self) -> None:
+        if self._first_token_ms is None:
+            self._first_token_ms = self._since_ms(self._start_s)
+
+    def _since_ms(self, start_s: float) -> int:
+        return round((self._clock.monotonic_s() - start_s) * 1000)

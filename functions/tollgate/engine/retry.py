@@ -1,0 +1,62 @@
+"""Whether a failed attempt is tried again, handed to the next one, or is the end."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.routing.plan import Retry
+
+# Where the endpoint is busy, another one answers sooner than this one recovers.
+_BUSY: Final = frozenset({ErrorCode.PROVIDER_RATE_LIMIT, ErrorCode.PROVIDER_OVERLOADED})
+_PASSING: Final = _BUSY | {ErrorCode.PROVIDER_UNAVAILABLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Try the same endpoint after a pause."""
+
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """Go on to the next attempt of the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The error is the answer."""
+
+
+Verdict = Again | Next | Stop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """Where a chain stands: tries made at this endpoint, and whether another one is left."""
+
+    tries: int
+    another_left: bool
+    next_on: frozenset[str]
+
+
+def decide(error: UpstreamError, situation: Situation, retry: Retry, jitter: float) -> Verdict:
+    """What follows a failure; `jitter` is uniform in [0, 1).
+
+    The only retry loop there is: no client underneath repeats a request that was sent.
+    """
+    may_move = situation.another_left and error.code in situation.next_on
+    if error.code in _BUSY and may_move:
+        return Next()
+    if error.code in _PASSING and situation.tries <= retry.retries_max:
+        delay_s = _delay_s(situation.tries, retry, jitter)
+        if error.retry_after_s is None:
+            return Again(delay_s)
+        if error.retry_after_s <= retry.backoff_max_s:
+            return Again(max(delay_s, error.retry_after_s))
+    return Next() if may_move else Stop()
+
+
+def _delay_s(tries: int, retry: Retry, jitter: float) -> float:
+    ceiling_s = min(retry.backoff_max_s, retry.backoff_min_s * 2.0 ** (tries - 1))
+    return ceiling_s * (0.5 + jitter / 2)

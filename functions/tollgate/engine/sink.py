@@ -1,0 +1,228 @@
+"""Where the events of a generation go: a reply streamed as they come, or one whole at the end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from decimal import Decimal
+from typing import Final, Protocol
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import GatewayError
+from tollgate.core.events import StreamEvent
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.money import usd
+from tollgate.core.response import Fold
+from tollgate.engine.gateway import Pace
+from tollgate.ingress.base import Ingress, ParsedCall, Renderer, Served
+from tollgate.stores.base import Hold
+
+# One newline, between events: a blank line after a comment ends an event for some clients.
+KEEP_ALIVE: Final = b": keep-alive\n"
+
+Headers = Mapping[str, str]
+
+
+class Reply(Protocol):
+    """An HTTP response that has not been sent yet."""
+
+    async def start(self, status: int, headers: Headers) -> None:
+        """Send the status and the headers."""
+
+    async def write(self, body: bytes) -> None:
+        """Send a piece of the body."""
+
+    async def end(self, body: bytes) -> None:
+        """Send the last piece of the body."""
+
+
+class EventSink(Protocol):
+    """Receives one generation; exactly one of `finish` and `fail` comes last."""
+
+    def opened(self, hold: Hold) -> AbstractAsyncContextManager[None]:
+        """The time between admission and the last byte."""
+
+    async def begin(self, served: Served) -> None:
+        """An attempt has committed."""
+
+    async def send(self, event: StreamEvent) -> None:
+        """The next event of the attempt that committed."""
+
+    async def finish(self, record: GenerationRecord) -> None:
+        """The stream has ended and is settled."""
+
+    async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
+        """The generation broke and is settled."""
+
+
+class SseSink:
+    """Streams events as they come; the status waits for the first of them, or for silence."""
+
+    def __init__(
+        self, reply: Reply, ingress: Ingress, parsed: ParsedCall, clock: Clock, pace: Pace
+    ) -> None:
+        self._reply = reply
+        self._ingress = ingress
+        self._parsed = parsed
+        self._clock = clock
+        self._pace = pace
+        self._renderer: Renderer | None = None
+        self._headers: dict[str, str] = {}
+        self._status_sent = False
+        self._last_write_s = clock.monotonic_s()
+
+    @asynccontextmanager
+    async def opened(self, hold: Hold) -> AsyncIterator[None]:
+        self._headers = admitted_headers(hold)
+        guard = asyncio.create_task(self._guard_silence())
+        try:
+            yield
+        finally:
+            guard.cancel()
+            with suppress(asyncio.CancelledError):
+                await guard
+
+    async def begin(self, served: Served) -> None:
+        self._renderer = self._ingress.renderer(self._parsed, served)
+        self._headers |= served_headers(served, self._parsed)
+
+    async def send(self, event: StreamEvent) -> None:
+        if frames := self._rendering().feed(event):
+            await self._write(frames)
+
+    async def finish(self, record: GenerationRecord) -> None:
+        await self._reply.end(self._rendering().close(record))
+
+    async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
+        if not self._status_sent:
+            await send_error(self._reply, self._ingress, error, self._headers)
+            return
+        if self._renderer is None:
+            nobody = Served(
+                generation_id=record.id,
+                created_s=record.created_s,
+                model=self._parsed.request.model,
+                provider=None,
+            )
+            self._renderer = self._ingress.renderer(self._parsed, nobody)
+        await self._reply.end(self._renderer.fail(error, record))
+
+    def _rendering(self) -> Renderer:
+        if self._renderer is None:
+            raise RuntimeError("events before begin()")
+        return self._renderer
+
+    async def _write(self, body: bytes) -> None:
+        self._last_write_s = self._clock.monotonic_s()
+        if not self._status_sent:
+            self._status_sent = True
+            await self._reply.start(200, {**_STREAM_HEADERS, **self._headers})
+        await self._reply.write(body)
+
+    async def _guard_silence(self) -> None:
+        """Commit early, then keep the connection busy: proxies drop a silent one."""
+        early_s = self._pace.early_commit_after_s
+        while True:
+            waiting = self._status_sent or early_s <= 0
+            silence_max_s = self._pace.keep_alive_s if waiting else early_s
+            left_s = self._last_write_s + silence_max_s - self._clock.monotonic_s()
+            if left_s > 0:
+                await self._clock.sleep(left_s)
+            elif self._status_sent or early_s > 0:
+                await self._write(KEEP_ALIVE)
+            else:
+                await self._clock.sleep(silence_max_s)
+
+
+class CollectSink:
+    """Folds the events and replies once, when everything is settled."""
+
+    def __init__(
+        self, reply: Reply, ingress: Ingress, parsed: ParsedCall, credits_per_usd: Decimal
+    ) -> None:
+        self._reply = reply
+        self._ingress = ingress
+        self._parsed = parsed
+        self._credits_per_usd = credits_per_usd
+        self._fold = Fold()
+        self._served: Served | None = None
+        self._headers: dict[str, str] = {}
+
+    @asynccontextmanager
+    async def opened(self, hold: Hold) -> AsyncIterator[None]:
+        self._headers = admitted_headers(hold)
+        yield
+
+    async def begin(self, served: Served) -> None:
+        self._served = served
+        self._headers |= served_headers(served, self._parsed)
+
+    async def send(self, event: StreamEvent) -> None:
+        self._fold.accept(event)
+
+    async def finish(self, record: GenerationRecord) -> None:
+        if self._served is None:
+            raise RuntimeError("finish() before begin()")
+        renderer = self._ingress.renderer(self._parsed, self._served)
+        body = renderer.whole(self._fold.response(), record)
+        credits_used = usd(record.cost_nano_usd) * self._credits_per_usd
+        headers = {
+            "content-type": "application/json",
+            "content-length": str(len(body)),
+            "x-credits-used": f"{credits_used.normalize():f}",
+            **self._headers,
+        }
+        await self._reply.start(200, headers)
+        await self._reply.end(body)
+
+    async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
+        await send_error(self._reply, self._ingress, error, self._headers)
+
+
+_STREAM_HEADERS: Final = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    "x-accel-buffering": "no",
+}
+
+
+async def send_error(reply: Reply, ingress: Ingress, error: GatewayError, headers: Headers) -> None:
+    """Reply with an error in the client's format; `headers` name the request."""
+    told = ingress.error(error, headers["x-request-id"])
+    await reply.start(
+        told.status,
+        {
+            "content-type": "application/json",
+            "content-length": str(len(told.body)),
+            **told.headers,
+            **headers,
+        },
+    )
+    await reply.end(told.body)
+
+
+def request_headers(request_id: str) -> dict[str, str]:
+    """The headers by which a metered request is found again."""
+    return {"x-request-id": request_id, "x-generation-id": f"gen-{request_id}"}
+
+
+def admitted_headers(hold: Hold) -> dict[str, str]:
+    """What is known of a reply once money is held."""
+    headers = request_headers(hold.id)
+    if hold.rate_limit is not None:
+        headers["x-ratelimit-limit-requests"] = str(hold.rate_limit.limit)
+        headers["x-ratelimit-remaining-requests"] = str(hold.rate_limit.remaining)
+        headers["x-ratelimit-reset-requests"] = f"{hold.rate_limit.reset_s:.3f}s"
+    return headers
+
+
+def served_headers(served: Served, parsed: ParsedCall) -> dict[str, str]:
+    """What is known of a reply once an attempt has committed."""
+    headers = {"x-model-used": served.model}
+    if served.provider is not None:
+        headers["x-provider-used"] = served.provider
+    if served.fallback_from is not None:
+        headers["x-fallback-from"] = served.fallback_from
+        headers["x-fallback-depth"] = str(served.fallback_depth)
+    if adapted := (*parsed.ignored, *served.adapted):
+        headers["x-tollgate-adapted"] = ", ".join(adapted)
+    return headers

@@ -1,0 +1,41 @@
+"""The environment, read here and nowhere else."""
+
+import os
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """What a deployment may set, each field as `TOLLGATE_<FIELD>` unless it says otherwise."""
+
+    model_config = SettingsConfigDict(env_prefix="TOLLGATE_", frozen=True, populate_by_name=True)
+
+    core_table: str = "tollgate-core"
+    ledger_table: str = "tollgate-ledger"
+    generations_table: str = "tollgate-generations"
+    catalog_file: Path = Path("/var/task/routing.json")
+    dynamodb_endpoint_url: str | None = None
+    secretsmanager_endpoint_url: str | None = None
+    key_prefix: str = "sk-tg-"
+    allowed_origins: tuple[str, ...] = ("*",)
+    # API Gateway and Lambda stop at 6 MB; hosts without that limit get this one.
+    body_bytes_max: int = Field(default=50_000_000, gt=0)
+    # The streaming function's timeout: past it plus a margin the sweeper gives up on a hold.
+    function_timeout_s: int = Field(default=885, gt=0)
+
+    aws_region: str = Field(default="us-east-1", validation_alias="AWS_REGION")
+    aws_access_key_id: str = Field(default="", validation_alias="AWS_ACCESS_KEY_ID")
+    aws_secret_access_key: str = Field(
+        default="", validation_alias="AWS_SECRET_ACCESS_KEY", repr=False
+    )
+    aws_session_token: str | None = Field(
+        default=None, validation_alias="AWS_SESSION_TOKEN", repr=False
+    )
+    runtime_api: str | None = Field(default=None, validation_alias="AWS_LAMBDA_RUNTIME_API")
+
+
+def environment_variable(name: str) -> str | None:
+    """A provider's key by the name that routing.yaml gives it; None where unset or empty."""
+    return os.environ.get(name) or None

@@ -1,0 +1,81 @@
+"""The buffered application: keys, credits, records, models and health."""
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from tollgate.core.errors import ErrorCode, GatewayError, InternalError, RequestError
+from tollgate.web.cors import WebLimits, cors
+from tollgate.web.paths import CanonicalPath
+from tollgate.web.request_id import RequestEnvelope, request_id_of
+from tollgate.web.routes.credits import credit_routes
+from tollgate.web.routes.generations import generation_routes
+from tollgate.web.routes.health import health_routes
+from tollgate.web.routes.keys import key_routes
+from tollgate.web.routes.models import model_routes
+from tollgate.web.services import Services
+
+
+def api_app(services: Services, limits: WebLimits) -> FastAPI:
+    """The app that serves everything but the metered routes."""
+    app = FastAPI(
+        title="Tollgate",
+        version="1",
+        openapi_url="/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        middleware=[
+            Middleware(CanonicalPath),
+            cors(limits),
+            Middleware(
+                RequestEnvelope,
+                ids=services.ids,
+                body_bytes_max=limits.body_bytes_max,
+                error=services.errors.error,
+            ),
+        ],
+    )
+    for routes in (key_routes, credit_routes, generation_routes, model_routes, health_routes):
+        app.include_router(routes(services))
+    _tell_errors(app, services)
+    return app
+
+
+def _tell_errors(app: FastAPI, services: Services) -> None:
+    """Every error in the one envelope, whoever raised it."""
+
+    def reply(request: Request, error: GatewayError) -> Response:
+        told = services.errors.error(error, request_id_of(request))
+        return Response(
+            told.body, told.status, {"content-type": "application/json", **told.headers}
+        )
+
+    @app.exception_handler(GatewayError)
+    async def refused(request: Request, error: GatewayError) -> Response:
+        return reply(request, error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        param = ".".join(str(step) for step in first["loc"][1:]) or None
+        message = f"{param}: {first['msg']}" if param else str(first["msg"])
+        return reply(request, RequestError(ErrorCode.INVALID_REQUEST, message, param=param))
+
+    @app.exception_handler(HTTPException)
+    async def unknown(request: Request, error: HTTPException) -> Response:
+        where = f"{request.method} {request.url.path}"
+        match error.status_code:
+            case 404:
+                told = RequestError(ErrorCode.NOT_FOUND, f"There is no {where}.")
+            case 405:
+                told = RequestError(ErrorCode.METHOD_NOT_ALLOWED, f"{where} is not served.")
+            case _:
+                told = RequestError(ErrorCode.INVALID_REQUEST, str(error.detail))
+        return reply(request, told)
+
+    @app.exception_handler(Exception)
+    async def broken(request: Request, error: Exception) -> Response:
+        services.journal.defect(error, request_id_of(request))
+        return reply(request, InternalError())

@@ -1,0 +1,27 @@
+"""Who is calling, from the headers of a request."""
+
+from collections.abc import Mapping
+
+from tollgate.core.errors import AccessError, ErrorCode
+from tollgate.core.principal import KeyRole, Principal
+from tollgate.stores.base import KeyStore
+
+
+async def authenticated(
+    keys: KeyStore, headers: Mapping[str, str], role: KeyRole | None = None
+) -> Principal:
+    """The key of the `Authorization: Bearer` header.
+
+    Raises AccessError(invalid_api_key) if there is none, permission_denied if its role is another.
+    """
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        raise AccessError(
+            ErrorCode.INVALID_API_KEY, "Send your API key as `Authorization: Bearer <key>`."
+        )
+    principal = await keys.authenticate(secret.strip())
+    if role is not None and principal.role != role:
+        raise AccessError(
+            ErrorCode.PERMISSION_DENIED, f"This needs a key of role {role}, not {principal.role}."
+        )
+    return principal

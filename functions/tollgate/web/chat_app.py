@@ -1,0 +1,129 @@
+"""The streaming application: metered routes, each a call of `generate`."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from tollgate.core.clock import Deadline
+from tollgate.core.errors import ErrorCode, GatewayError, InternalError, RequestError
+from tollgate.engine.gateway import Call, Gateway
+from tollgate.engine.generate import SETTLE_BUDGET_S, generate
+from tollgate.engine.sink import (
+    CollectSink,
+    EventSink,
+    SseSink,
+    request_headers,
+    send_error,
+)
+from tollgate.ingress.base import Ingress
+from tollgate.web.auth import authenticated
+from tollgate.web.cors import WebLimits, cors
+from tollgate.web.paths import CanonicalPath
+from tollgate.web.reply import AsgiReply, ClientGone, disconnected, read_body
+
+# Where the Lambda runtime puts the end of the invocation, in the ASGI scope's extensions.
+DEADLINE_EXTENSION: Final = "tollgate.deadline"
+_CHAT_COMPLETIONS: Final = "/v1/chat/completions"
+METERED_PATHS: Final = frozenset({_CHAT_COMPLETIONS})
+_CLIENT_REQUEST_ID_LENGTH_MAX: Final = 128
+
+
+def chat_app(gateway: Gateway, chat_completions: Ingress, limits: WebLimits) -> Starlette:
+    """The app that serves the metered routes."""
+    return Starlette(
+        routes=[
+            Route(_CHAT_COMPLETIONS, MeteredEndpoint(gateway, chat_completions, limits)),
+        ],
+        middleware=[Middleware(CanonicalPath), cors(limits)],
+    )
+
+
+class MeteredEndpoint:
+    """An ASGI endpoint that authenticates, parses and generates, in one client format."""
+
+    def __init__(self, gateway: Gateway, ingress: Ingress, limits: WebLimits) -> None:
+        self._gateway = gateway
+        self._ingress = ingress
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        request_id = self._gateway.ids.new_id()
+        client_request_id = _client_request_id(headers)
+        reply = AsgiReply(
+            send, {"x-client-request-id": client_request_id} if client_request_id else {}
+        )
+        try:
+            call = await self._admit(scope, receive, headers, request_id)
+            await _unless_gone(generate(self._gateway, call, self._sink(reply, call)), receive)
+        except ClientGone:
+            return
+        except GatewayError as refusal:
+            await send_error(reply, self._ingress, refusal, request_headers(request_id))
+        except Exception as defect:
+            self._gateway.journal.defect(defect, request_id)
+            if reply.started:
+                raise
+            await send_error(reply, self._ingress, InternalError(), request_headers(request_id))
+
+    async def _admit(
+        self, scope: Scope, receive: Receive, headers: Headers, request_id: str
+    ) -> Call:
+        if scope["method"] != "POST":
+            raise RequestError(
+                ErrorCode.METHOD_NOT_ALLOWED, f"{scope['method']} is not served here; use POST."
+            )
+        principal = await authenticated(self._gateway.keys, headers, role="inference")
+        parsed = self._ingress.parse(await read_body(receive, self._limits.body_bytes_max))
+        return Call(
+            principal=principal,
+            parsed=parsed,
+            request_id=request_id,
+            deadline=self._deadline(scope, streamed=parsed.stream),
+            client_request_id=_client_request_id(headers),
+            fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
+        )
+
+    def _sink(self, reply: AsgiReply, call: Call) -> EventSink:
+        if call.parsed.stream:
+            return SseSink(
+                reply, self._ingress, call.parsed, self._gateway.clock, self._gateway.pace
+            )
+        return CollectSink(reply, self._ingress, call.parsed, self._gateway.credits_per_usd)
+
+    def _deadline(self, scope: Scope, *, streamed: bool) -> Deadline:
+        clock = self._gateway.clock
+        invocation = scope.get("extensions", {}).get(DEADLINE_EXTENSION)
+        total_s = self._limits.stream_total_s
+        if invocation is not None:
+            total_s = invocation["epoch_ms"] / 1000 - clock.now_s()
+        deadline = Deadline.within(clock, total_s - SETTLE_BUDGET_S)
+        return deadline if streamed else deadline.sooner(self._gateway.pace.non_streamed_total_s)
+
+
+async def _unless_gone(work: Coroutine[Any, Any, None], receive: Receive) -> None:
+    """Do the work, cancelling it when the client leaves."""
+    task = asyncio.create_task(work)
+    watcher = asyncio.create_task(disconnected(receive))
+    watcher.add_done_callback(lambda _: task.cancel())
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not watcher.done():
+            raise
+    finally:
+        watcher.cancel()
+
+
+def _client_request_id(headers: Headers) -> str | None:
+    """The caller's own `x-request-id`, if it is one that may be echoed."""
+    given = headers.get("x-request-id")
+    if given and len(given) <= _CLIENT_REQUEST_ID_LENGTH_MAX and given.isascii():
+        return given if given.isprintable() else None
+    return None

@@ -1,0 +1,18 @@
+"""The chat app and the api app as one server, as API Gateway joins them in a deployment."""
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tollgate.web.chat_app import METERED_PATHS
+from tollgate.web.paths import canonical_path
+
+
+class LocalApp:
+    """Sends metered paths to the chat app and everything else to the api app."""
+
+    def __init__(self, chat: ASGIApp, api: ASGIApp) -> None:
+        self._chat = chat
+        self._api = api
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        metered = scope["type"] == "http" and canonical_path(scope["path"]) in METERED_PATHS
+        await (self._chat if metered else self._api)(scope, receive, send)

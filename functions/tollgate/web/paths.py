@@ -1,0 +1,31 @@
+"""One route table for every way to spell a path."""
+
+from typing import Final
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+_MOUNT: Final = "/api"
+
+
+class CanonicalPath:
+    """Lets `/api/v1/…`, `/v1/…` and a trailing slash reach the same route.
+
+    The execute-api URL carries the stage `api`, which API Gateway strips; other hosts do not.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            path = canonical_path(scope["path"])
+            if path != scope["path"]:
+                scope = {**scope, "path": path, "raw_path": path.encode()}
+        await self._app(scope, receive, send)
+
+
+def canonical_path(path: str) -> str:
+    """The spelling under which a path's route is declared."""
+    if path.startswith(f"{_MOUNT}/"):
+        path = path.removeprefix(_MOUNT)
+    return path.rstrip("/") or "/"

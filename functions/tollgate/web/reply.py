@@ -1,0 +1,64 @@
+"""The two directions of an ASGI exchange: a body within its limit, a reply piece by piece."""
+
+from collections.abc import Mapping
+
+from starlette.types import Receive, Send
+
+from tollgate.core.errors import ErrorCode, RequestError
+
+
+class ClientGone(Exception):
+    """The client left before its request was complete."""
+
+
+class AsgiReply:
+    """A reply whose status waits until the engine knows it."""
+
+    def __init__(self, send: Send, headers: Mapping[str, str]) -> None:
+        self._send = send
+        self._headers = headers
+        self.started = False
+
+    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+        """Send the status and the headers, those of this exchange included."""
+        raw = [
+            (name.encode("latin-1"), value.encode("latin-1"))
+            for name, value in {**self._headers, **headers}.items()
+        ]
+        self.started = True
+        await self._send({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def write(self, body: bytes) -> None:
+        """Send a piece of the body."""
+        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+
+    async def end(self, body: bytes) -> None:
+        """Send the last piece of the body."""
+        await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+async def read_body(receive: Receive, bytes_max: int) -> bytes:
+    """The whole request body; payload_too_large as soon as it exceeds the limit."""
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        piece = message.get("body", b"")
+        size += len(piece)
+        if size > bytes_max:
+            raise RequestError(
+                ErrorCode.PAYLOAD_TOO_LARGE,
+                f"The request is larger than {bytes_max:,} bytes. "
+                "Send large files by URL instead of inline.",
+            )
+        pieces.append(piece)
+        if not message.get("more_body", False):
+            return b"".join(pieces)
+
+
+async def disconnected(receive: Receive) -> None:
+    """Return when the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,212 @@
+"""The tests of the template, tested: each must fail on a template with the fault it is for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+
+from tests.infra import test_roles as roles
+from tests.infra import test_template as template
+from tests.infra.translation import JsonObject, Stack, load_template, translate
+
+ABSENT: Final = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What is wrong at one place of the source template, and the test that must see it."""
+
+    at: str
+    value: Any
+    seen_by: Callable[[Stack], None]
+
+
+CHAT_EVENT: Final = "Resources ChatFunction Properties Events ChatCompletions Properties"
+CHAT_STATEMENTS: Final = "Resources ChatRole Properties Policies 0 PolicyDocument Statement"
+GATEWAY_ERRORS: Final = "Resources Api Properties GatewayResponses"
+BODY: Final = "ResponseTemplates application/json"
+
+streamed = template.test_c35_posted_chat_completions_are_streamed
+allowed = roles.test_roles_allow_exactly_what_their_functions_do
+
+FAULTS: Final = [
+    # Both words pass `sam validate --lint` and give a buffered integration.
+    Fault(at=f"{CHAT_EVENT} ResponseTransferMode", value="STREAM", seen_by=streamed),
+    Fault(at=f"{CHAT_EVENT} ResponseTransferMode", value="BANANA", seen_by=streamed),
+    Fault(at=f"{CHAT_EVENT} ResponseTransferMode", value=ABSENT, seen_by=streamed),
+    Fault(at=f"{CHAT_EVENT} TimeoutInMillis", value=ABSENT, seen_by=streamed),
+    Fault(
+        at="Resources ApiFunction Properties Events Everything Properties ResponseTransferMode",
+        value="RESPONSE_STREAM",
+        seen_by=template.test_nothing_else_is_streamed,
+    ),
+    Fault(
+        at="Resources ApiFunction Properties Events Root",
+        value=ABSENT,
+        seen_by=template.test_every_route_has_its_function,
+    ),
+    Fault(
+        at="Resources ChatFunction Properties Timeout",
+        value=900,
+        seen_by=template.test_c34_a_function_ends_before_its_integration_does,
+    ),
+    Fault(
+        at="Resources Api Properties EndpointConfiguration",
+        value=ABSENT,
+        seen_by=template.test_c32_the_endpoint_is_regional,
+    ),
+    Fault(
+        at="Resources Api Properties OpenApiVersion",
+        value=ABSENT,
+        seen_by=template.test_c1_the_only_stage_is_named_api,
+    ),
+    Fault(
+        at="Resources Api Properties StageName",
+        value="prod",
+        seen_by=template.test_c1_the_only_stage_is_named_api,
+    ),
+    Fault(
+        at="Outputs Secret",
+        value={"Value": "{{resolve:secretsmanager:tollgate/openai}}"},
+        seen_by=template.test_the_outputs_are_the_base_url_and_the_table_names,
+    ),
+    Fault(
+        at=f"{GATEWAY_ERRORS} THROTTLED {BODY}",
+        value='{"error": {"message": "slow down"}}',
+        seen_by=template.test_c40_the_gateways_own_errors_have_the_envelope,
+    ),
+    Fault(
+        at=f"{GATEWAY_ERRORS} DEFAULT_4XX StatusCode",
+        value=400,
+        seen_by=template.test_c41_the_gateways_own_errors_have_status_and_code,
+    ),
+    Fault(
+        at=f"{GATEWAY_ERRORS} REQUEST_TOO_LARGE ResponseParameters",
+        value={"Headers": {"Access-Control-Allow-Origin": "'https://one.example'"}},
+        seen_by=template.test_c4_c45_the_gateways_own_errors_have_an_id_and_reach_a_browser,
+    ),
+    Fault(
+        at=f"{GATEWAY_ERRORS} THROTTLED ResponseParameters Headers Retry-After",
+        value="'0'",
+        seen_by=template.test_c43_a_throttled_caller_is_told_when_to_come_back,
+    ),
+    Fault(
+        at=f"{GATEWAY_ERRORS} INVALID_SIGNATURE {BODY}",
+        value='{"error": {"message": $context.error.messageString}}',
+        seen_by=template.test_c44_no_gateway_error_repeats_what_the_caller_sent,
+    ),
+    Fault(
+        at="Resources ApiFunction Properties Architectures",
+        value=["x86_64"],
+        seen_by=template.test_every_function_is_python_3_13_on_arm64,
+    ),
+    Fault(
+        at="Globals Function Environment Variables AWS_LAMBDA_EXEC_WRAPPER",
+        value="/var/task/stream_bootstrap",
+        seen_by=template.test_only_chat_runs_under_our_runtime,
+    ),
+    Fault(
+        at="Resources ChatFunction Properties AutoPublishAlias",
+        value=ABSENT,
+        seen_by=template.test_the_data_paths_are_served_by_aliases,
+    ),
+    Fault(
+        at="Resources ChatFunction Properties VersionDescription",
+        value={"Fn::Sub": "in ${AWS::Region}"},
+        seen_by=template.test_a_changed_parameter_publishes_a_version,
+    ),
+    Fault(
+        at="Resources SweeperFunction Properties Timeout",
+        value=300,
+        seen_by=template.test_the_sweeper_runs_alone_every_five_minutes,
+    ),
+    Fault(
+        at="Resources SweeperFunction Properties LoggingConfig LogGroup",
+        value={"Ref": "ApiLogs"},
+        seen_by=template.test_every_function_logs_json_to_a_group_that_forgets,
+    ),
+    Fault(
+        at="Resources ChatLogs Properties RetentionInDays",
+        value=ABSENT,
+        seen_by=template.test_every_function_logs_json_to_a_group_that_forgets,
+    ),
+    Fault(
+        at="Resources LedgerTable Properties BillingMode",
+        value="PROVISIONED",
+        seen_by=template.test_tables_are_on_demand_and_have_one_shape,
+    ),
+    Fault(
+        at="Resources LedgerTable Properties PointInTimeRecoverySpecification",
+        value=ABSENT,
+        seen_by=template.test_c64_money_and_keys_can_be_restored_to_a_point_in_time,
+    ),
+    Fault(
+        at="Resources LedgerTable Properties TimeToLiveSpecification",
+        value={"AttributeName": "ttl", "Enabled": True},
+        seen_by=template.test_c64_nothing_in_the_ledger_expires,
+    ),
+    Fault(
+        at="Resources GenerationsTable UpdateReplacePolicy",
+        value=ABSENT,
+        seen_by=template.test_tables_outlive_the_stack,
+    ),
+    Fault(
+        at="Resources CoreTable Properties TableName",
+        value="core",
+        seen_by=template.test_nothing_has_a_fixed_name,
+    ),
+    Fault(
+        at="Resources SweeperFunction Properties Role",
+        value={"Fn::GetAtt": ["ApiRole", "Arn"]},
+        seen_by=roles.test_every_function_has_a_role_of_its_own,
+    ),
+    Fault(at=f"{CHAT_STATEMENTS} 4 Resource", value="*", seen_by=allowed),
+    Fault(at=f"{CHAT_STATEMENTS} 2 Action", value="dynamodb:*", seen_by=allowed),
+    Fault(at=f"{CHAT_STATEMENTS} 0 NotAction", value="iam:*", seen_by=allowed),
+    # Without a role of ours SAM makes one that may write every log group of the account.
+    Fault(
+        at="Resources ApiFunction Properties Role",
+        value=ABSENT,
+        seen_by=roles.test_roles_get_nothing_by_other_ways,
+    ),
+    Fault(
+        at="Resources ApiRole Properties AssumeRolePolicyDocument Statement 0 Principal",
+        value={"AWS": "*"},
+        seen_by=roles.test_only_lambda_assumes_the_roles,
+    ),
+    Fault(
+        at="Parameters BedrockModelArns Default",
+        value="*",
+        seen_by=roles.test_bedrock_is_limited_to_models_and_inference_profiles,
+    ),
+    Fault(
+        at="Parameters SecretPrefix AllowedPattern",
+        value=".*",
+        seen_by=roles.test_the_secrets_are_a_folder_and_never_all,
+    ),
+]
+
+
+def with_fault(fault: Fault) -> JsonObject:
+    source = load_template()
+    *parents, last = fault.at.split(" ")
+    place: Any = source
+    for step in parents:
+        place = place[int(step) if isinstance(place, list) else step]
+    if fault.value is ABSENT:
+        del place[last]
+    else:
+        place[last] = fault.value
+    return source
+
+
+def described(fault: Fault) -> str:
+    return f"{fault.at}={'absent' if fault.value is ABSENT else fault.value}"
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=described)
+def test_a_fault_in_the_template_is_seen(fault: Fault) -> None:
+    stack = translate(with_fault(fault))
+    with pytest.raises((AssertionError, KeyError)):
+        fault.seen_by(stack)

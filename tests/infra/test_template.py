@@ -1,0 +1,240 @@
+"""What infra/template.yaml promises, read from the translated document."""
+
+import json
+
+from tests.infra.translation import JsonObject, Stack
+from tollgate.core.errors import ErrorCode
+
+CHAT_PATH = "/v1/chat/completions"
+ANY = "x-amazon-apigateway-any-method"
+
+# Contract C42.
+ERROR_TYPES = {
+    "invalid_request_error",
+    "authentication_error",
+    "permission_error",
+    "insufficient_quota",
+    "rate_limit_error",
+    "not_found_error",
+    "server_error",
+}
+
+
+def gateway_errors(stack: Stack) -> dict[str, JsonObject]:
+    return stack.api_definition["x-amazon-apigateway-gateway-responses"]
+
+
+def gateway_error_body(response: JsonObject) -> JsonObject:
+    return json.loads(response["responseTemplates"]["application/json"])["error"]
+
+
+def test_every_route_has_its_function(stack: Stack) -> None:
+    assert {(route.path, route.method): route.function for route in stack.routes()} == {
+        (CHAT_PATH, "post"): "ChatFunctionAliaslive",
+        (CHAT_PATH, ANY): "ApiFunctionAliaslive",
+        ("/", ANY): "ApiFunctionAliaslive",
+        ("/{proxy+}", ANY): "ApiFunctionAliaslive",
+    }
+
+
+def test_c35_posted_chat_completions_are_streamed(stack: Stack) -> None:
+    (route,) = (it for it in stack.routes() if (it.path, it.method) == (CHAT_PATH, "post"))
+    uri = route.integration["uri"]["Fn::Sub"]
+    assert route.integration["responseTransferMode"] == "STREAM"
+    assert "/2021-11-15/functions/" in uri
+    assert uri.endswith("/response-streaming-invocations")
+    assert route.integration["timeoutInMillis"] == 900_000
+
+
+def test_nothing_else_is_streamed(stack: Stack) -> None:
+    for route in stack.routes():
+        if (route.path, route.method) != (CHAT_PATH, "post"):
+            assert "responseTransferMode" not in route.integration, route
+            assert "timeoutInMillis" not in route.integration, route
+            assert "/2015-03-31/functions/" in route.integration["uri"]["Fn::Sub"], route
+
+
+def test_c34_a_function_ends_before_its_integration_does(stack: Stack) -> None:
+    assert stack.functions["ChatFunction"]["Timeout"] == 885
+    assert stack.functions["ApiFunction"]["Timeout"] <= 29
+
+
+def test_c32_the_endpoint_is_regional(stack: Stack) -> None:
+    (api,) = stack.properties("AWS::ApiGateway::RestApi").values()
+    assert api["EndpointConfiguration"] == {"Types": ["REGIONAL"]}
+
+
+def test_c1_the_only_stage_is_named_api(stack: Stack) -> None:
+    (stage,) = stack.properties("AWS::ApiGateway::Stage").values()
+    (deployment,) = stack.properties("AWS::ApiGateway::Deployment").values()
+    assert stage["StageName"] == "api"
+    # SAM's own "Stage" hides here.
+    assert "StageName" not in deployment
+
+
+def test_the_outputs_are_the_base_url_and_the_table_names(stack: Stack) -> None:
+    assert {name: output["Value"] for name, output in stack.outputs.items()} == {
+        "ApiUrl": {"Fn::Sub": "https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}/api/v1"},
+        "CoreTableName": {"Ref": "CoreTable"},
+        "LedgerTableName": {"Ref": "LedgerTable"},
+        "GenerationsTableName": {"Ref": "GenerationsTable"},
+    }
+
+
+def test_c40_the_gateways_own_errors_have_the_envelope(stack: Stack) -> None:
+    for name, response in gateway_errors(stack).items():
+        error = gateway_error_body(response)
+        assert set(error) == {"message", "type", "code", "param", "request_id"}, name
+        assert error["type"] in ERROR_TYPES, name
+        assert error["param"] is None, name
+        assert error["request_id"] == "$context.requestId", name
+
+
+def test_c41_the_gateways_own_errors_have_status_and_code(stack: Stack) -> None:
+    found = {
+        name: (response.get("statusCode"), gateway_error_body(response)["code"])
+        for name, response in gateway_errors(stack).items()
+    }
+    assert {code for _, code in found.values()} <= set(ErrorCode)
+    # The defaults have no status of their own: with one, it would replace that of every error.
+    assert found == {
+        "DEFAULT_4XX": (None, "invalid_request"),
+        "DEFAULT_5XX": (None, "internal_error"),
+        "MISSING_AUTHENTICATION_TOKEN": ("404", "not_found"),
+        "INVALID_SIGNATURE": ("404", "not_found"),
+        "REQUEST_TOO_LARGE": ("413", "payload_too_large"),
+        "THROTTLED": ("429", "rate_limit_exceeded"),
+        "INTEGRATION_TIMEOUT": ("504", "provider_timeout"),
+    }
+
+
+def test_c4_c45_the_gateways_own_errors_have_an_id_and_reach_a_browser(stack: Stack) -> None:
+    for name, response in gateway_errors(stack).items():
+        headers = response["responseParameters"]
+        assert headers["gatewayresponse.header.Access-Control-Allow-Origin"] == "'*'", name
+        assert headers["gatewayresponse.header.x-request-id"] == "context.requestId", name
+
+
+def test_c43_a_throttled_caller_is_told_when_to_come_back(stack: Stack) -> None:
+    headers = gateway_errors(stack)["THROTTLED"]["responseParameters"]
+    assert headers["gatewayresponse.header.Retry-After"] == "'1'"
+
+
+def test_c44_no_gateway_error_repeats_what_the_caller_sent(stack: Stack) -> None:
+    for name, response in gateway_errors(stack).items():
+        assert "context.error" not in json.dumps(response), name
+        assert "method.request" not in json.dumps(response), name
+
+
+def test_every_function_is_python_3_13_on_arm64(stack: Stack) -> None:
+    assert set(stack.functions) == {"ChatFunction", "ApiFunction", "SweeperFunction"}
+    for name, function in stack.functions.items():
+        assert function["Runtime"] == "python3.13", name
+        assert function["Architectures"] == ["arm64"], name
+
+
+def test_only_chat_runs_under_our_runtime(stack: Stack) -> None:
+    wrapper = "AWS_LAMBDA_EXEC_WRAPPER"
+    assert stack.environment("ChatFunction")[wrapper] == "/var/task/stream_bootstrap"
+    assert wrapper not in stack.environment("ApiFunction")
+    assert wrapper not in stack.environment("SweeperFunction")
+
+
+def test_chat_has_one_vcpu(stack: Stack) -> None:
+    assert stack.functions["ChatFunction"]["MemorySize"] == 1769
+
+
+def test_the_data_paths_are_served_by_aliases(stack: Stack) -> None:
+    aliases = stack.properties("AWS::Lambda::Alias")
+    assert {alias["FunctionName"]["Ref"]: alias["Name"] for alias in aliases.values()} == {
+        "ChatFunction": "live",
+        "ApiFunction": "live",
+    }
+
+
+def test_a_changed_parameter_publishes_a_version(stack: Stack) -> None:
+    for name, version in stack.properties("AWS::Lambda::Version").items():
+        variables = stack.environment(version["FunctionName"]["Ref"]).values()
+        references = {it["Ref"] for it in variables if isinstance(it, dict)}
+        for parameter in references & set(stack.parameters):
+            assert f"${{{parameter}}}" in version["Description"]["Fn::Sub"], name
+    longest = len("origins: ") + stack.parameters["AllowedOrigins"]["MaxLength"]
+    assert longest <= 256, "what Lambda takes as a description"
+
+
+def test_the_sweeper_runs_alone_every_five_minutes(stack: Stack) -> None:
+    (rule,) = stack.properties("AWS::Events::Rule").values()
+    (retries,) = stack.properties("AWS::Lambda::EventInvokeConfig").values()
+    assert rule["ScheduleExpression"] == "rate(5 minutes)"
+    assert rule["Targets"][0]["Arn"] == {"Fn::GetAtt": ["SweeperFunction", "Arn"]}
+    assert retries["FunctionName"] == {"Ref": "SweeperFunction"}
+    assert retries["MaximumRetryAttempts"] == 0
+    assert stack.functions["SweeperFunction"]["Timeout"] < 300
+
+
+def test_every_function_logs_json_to_a_group_that_forgets(stack: Stack) -> None:
+    groups = stack.properties("AWS::Logs::LogGroup")
+    used = {function["LoggingConfig"]["LogGroup"]["Ref"] for function in stack.functions.values()}
+    assert used == set(groups)
+    assert len(used) == len(stack.functions)
+    for function in stack.functions.values():
+        assert function["LoggingConfig"]["LogFormat"] == "JSON"
+    for group in groups.values():
+        assert group == {"RetentionInDays": {"Ref": "LogRetentionDays"}}
+    assert stack.parameters["LogRetentionDays"]["Default"] == 30
+
+
+def test_tables_are_on_demand_and_have_one_shape(stack: Stack) -> None:
+    tables = stack.properties("AWS::DynamoDB::Table")
+    assert set(tables) == {"CoreTable", "LedgerTable", "GenerationsTable"}
+    for name, table in tables.items():
+        assert table["BillingMode"] == "PAY_PER_REQUEST", name
+        assert table["KeySchema"] == [
+            {"AttributeName": "pk", "KeyType": "HASH"},
+            {"AttributeName": "sk", "KeyType": "RANGE"},
+        ], name
+        assert table["AttributeDefinitions"] == [
+            {"AttributeName": "pk", "AttributeType": "S"},
+            {"AttributeName": "sk", "AttributeType": "S"},
+        ], name
+
+
+def test_c64_money_and_keys_can_be_restored_to_a_point_in_time(stack: Stack) -> None:
+    recoverable = {
+        name
+        for name, table in stack.properties("AWS::DynamoDB::Table").items()
+        if table.get("PointInTimeRecoverySpecification") == {"PointInTimeRecoveryEnabled": True}
+    }
+    assert recoverable == {"CoreTable", "LedgerTable"}
+
+
+def test_c64_nothing_in_the_ledger_expires(stack: Stack) -> None:
+    expiring = {
+        name: table["TimeToLiveSpecification"]
+        for name, table in stack.properties("AWS::DynamoDB::Table").items()
+        if "TimeToLiveSpecification" in table
+    }
+    ttl = {"AttributeName": "ttl", "Enabled": True}
+    assert expiring == {"CoreTable": ttl, "GenerationsTable": ttl}
+
+
+def test_tables_outlive_the_stack(stack: Stack) -> None:
+    for name, table in stack.resources("AWS::DynamoDB::Table").items():
+        assert table["DeletionPolicy"] == "Retain", name
+        assert table["UpdateReplacePolicy"] == "Retain", name
+        protection = table["Properties"]["DeletionProtectionEnabled"]
+        assert protection == {"Ref": "TableDeletionProtection"}, name
+    assert stack.parameters["TableDeletionProtection"]["Default"] == "true"
+
+
+def test_nothing_has_a_fixed_name(stack: Stack) -> None:
+    names = {
+        "AWS::DynamoDB::Table": "TableName",
+        "AWS::IAM::Role": "RoleName",
+        "AWS::Lambda::Function": "FunctionName",
+        "AWS::Logs::LogGroup": "LogGroupName",
+        "AWS::Events::Rule": "Name",
+    }
+    for kind, name in names.items():
+        for logical_id, properties in stack.properties(kind).items():
+            assert name not in properties, logical_id

@@ -1,0 +1,92 @@
+"""The template as CloudFormation sees it: translated by SAM's own translator, offline.
+
+The source template is not what is deployed: SAM takes a misspelt value and falls back in silence.
+"""
+
+import copy
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import boto3
+from samtranslator.parser.parser import Parser
+from samtranslator.translator.translator import Translator
+from samtranslator.yaml_helper import yaml_parse
+
+ROOT: Final = Path(__file__).parents[2]
+TEMPLATE: Final = ROOT / "infra" / "template.yaml"
+FUNCTIONS: Final = ROOT / "functions"
+
+JsonObject = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One method of the REST API; `function` is the logical id of the alias behind it."""
+
+    path: str
+    method: str
+    integration: JsonObject
+
+    @property
+    def function(self) -> str:
+        found = re.search(r"/functions/\$\{(\w+)\}/", self.integration["uri"]["Fn::Sub"])
+        assert found is not None, self.integration["uri"]
+        return found[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A translated template and what the tests ask of it."""
+
+    template: JsonObject
+
+    @property
+    def parameters(self) -> JsonObject:
+        return self.template["Parameters"]
+
+    @property
+    def outputs(self) -> JsonObject:
+        return self.template["Outputs"]
+
+    def resources(self, kind: str) -> dict[str, JsonObject]:
+        """The resources of a type, by logical id."""
+        everything = self.template["Resources"].items()
+        return {name: resource for name, resource in everything if resource["Type"] == kind}
+
+    def properties(self, kind: str) -> dict[str, JsonObject]:
+        return {name: resource["Properties"] for name, resource in self.resources(kind).items()}
+
+    @property
+    def functions(self) -> dict[str, JsonObject]:
+        return self.properties("AWS::Lambda::Function")
+
+    @property
+    def api_definition(self) -> JsonObject:
+        (api,) = self.properties("AWS::ApiGateway::RestApi").values()
+        return api["Body"]
+
+    def routes(self) -> Iterator[Route]:
+        for path, methods in self.api_definition["paths"].items():
+            for method, operation in methods.items():
+                integration = operation["x-amazon-apigateway-integration"]
+                yield Route(path=path, method=method, integration=integration)
+
+    def environment(self, function: str) -> JsonObject:
+        return self.functions[function]["Environment"]["Variables"]
+
+
+def load_template() -> JsonObject:
+    """The source template, as SAM reads it."""
+    return yaml_parse(TEMPLATE.read_text())
+
+
+def translate(source: JsonObject) -> Stack:
+    """Do what CloudFormation's transform does, after packaging has put the code at an address."""
+    packaged = copy.deepcopy(source)
+    packaged["Globals"]["Function"]["CodeUri"] = "s3://artefacts/functions.zip"
+    session = boto3.Session(region_name="us-east-1")
+    translator = Translator({}, Parser(), boto_session=session)
+    return Stack(translator.translate(packaged, {}))
