@@ -16,6 +16,7 @@ class CompiledCatalog:
 
     sha: str
     content: bytes
+    routing: Routing
 
 
 def compile_catalog(path: Path, *, dev: bool = False) -> CompiledCatalog:
@@ -23,8 +24,9 @@ def compile_catalog(path: Path, *, dev: bool = False) -> CompiledCatalog:
 
     Raises InvalidRouting with every error that was found.
     """
-    content = canonical(load(path, dev=dev))
-    return CompiledCatalog(sha256(content).hexdigest(), content)
+    routing = load(path, dev=dev)
+    content = canonical(routing)
+    return CompiledCatalog(sha256(content).hexdigest(), content, routing)
 
 
 def canonical(routing: Routing) -> bytes:

@@ -71,7 +71,9 @@ Dollars = Annotated[
     PlainSerializer(_decimal_text, return_type=str),
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": int(_DOLLARS_MAX)}),
 ]
-Seconds = Annotated[float, BeforeValidator(_float), Field(ge=0, le=900)]
+# The platform ends every invocation after 900 s.
+Seconds = Annotated[float, Field(ge=0, le=900), BeforeValidator(_float)]
+Interval = Annotated[float, Field(ge=1, le=900), BeforeValidator(_float)]
 Tokens = Annotated[int, Field(ge=1, le=100_000_000)]
 Day = Annotated[date, BeforeValidator(_date)]
 Sentence = Annotated[str, StringConstraints(min_length=1, max_length=500)]
@@ -150,7 +152,7 @@ class DefaultsSection(Strict):
     retry: RetrySection = RetrySection()
     hold_output_tokens: Tokens = 4096
     early_commit_after_s: Seconds = 10.0
-    keep_alive_s: Annotated[Seconds, Field(gt=0)] = 15.0
+    keep_alive_s: Interval = 15.0
 
 
 class BillingSection(Strict):
