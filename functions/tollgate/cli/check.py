@@ -1,0 +1,89 @@
+"""`tollgate check`: what is wrong with a routing file, for people, for GitHub and for programs."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import click
+from pydantic_core import to_json
+
+from tollgate.cli.options import routing_file
+from tollgate.routing.compile import compile_catalog
+from tollgate.routing.load import Inspection, inspect
+from tollgate.routing.problems import Problem, text
+
+
+@click.command()
+@routing_file
+@click.option(
+    "--format",
+    "style",
+    default="text",
+    show_default=True,
+    type=click.Choice(["text", "github", "json"]),
+    help="For people, as annotations of a GitHub workflow, or for programs.",
+)
+def check(file: Path, style: str) -> None:
+    """Check FILE and what it includes for development: exit status 1 if there are errors."""
+    inspection = inspect(file, dev=True)
+    click.echo(_STYLES[style](file, inspection))
+    if inspection.errors:
+        raise SystemExit(1)
+
+
+def _as_text(file: Path, inspection: Inspection) -> str:
+    errors = len(inspection.errors)
+    warnings = len(inspection.problems) - errors
+    found = [text(problem) for problem in inspection.problems]
+    if errors:
+        return "\n".join([*found, f"{_count(errors, 'error')}, {_count(warnings, 'warning')}"])
+    return "\n".join([*found, _summary(file, warnings)])
+
+
+def _summary(file: Path, warnings: int) -> str:
+    """One line about what production would serve."""
+    compiled = compile_catalog(file)
+    counts = ", ".join(
+        _count(len(entries), kind)
+        for kind, entries in (
+            ("provider", compiled.routing.providers),
+            ("model", compiled.routing.models),
+            ("alias", compiled.routing.aliases),
+            ("route", compiled.routing.routes),
+        )
+    )
+    noted = f", {_count(warnings, 'warning')}" if warnings else ""
+    return f"{file.as_posix()} is fine: {counts}{noted}; catalog {compiled.sha[:12]}"
+
+
+def _as_github(file: Path, inspection: Inspection) -> str:
+    """Workflow commands (docs.github.com, "Workflow commands for GitHub Actions", 2026-11)."""
+    return "\n".join(_annotation(problem) for problem in inspection.problems)
+
+
+def _annotation(problem: Problem) -> str:
+    place = f"line={problem.line},col={problem.column}"
+    words = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
+    file = _escaped(problem.file).replace(":", "%3A").replace(",", "%2C")
+    return f"::{problem.severity} file={file},{place},title={problem.code}::{_escaped(words)}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _as_json(file: Path, inspection: Inspection) -> str:
+    sha = None if inspection.errors else compile_catalog(file).sha
+    return to_json({"catalog_sha": sha, "problems": inspection.problems}, indent=2).decode()
+
+
+def _count(number: int, kind: str) -> str:
+    plural = f"{kind}es" if kind.endswith("s") else f"{kind}s"
+    return f"{number} {kind if number == 1 else plural}"
+
+
+_STYLES: Final[Mapping[str, Callable[[Path, Inspection], str]]] = {
+    "text": _as_text,
+    "github": _as_github,
+    "json": _as_json,
+}

@@ -1,0 +1,50 @@
+"""The command `tollgate`. A subcommand's module is imported when it runs, not before."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Final
+
+import click
+from typing_extensions import override
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    module: str
+    attribute: str
+    summary: str
+
+
+_ENTRIES: Final = {
+    "check": _Entry("tollgate.cli.check", "check", "Say what is wrong with a routing file."),
+    "compile": _Entry("tollgate.cli.compile", "compile_file", "Write what the functions read."),
+    "dev": _Entry("tollgate.cli.dev", "dev", "Serve the gateway on this machine."),
+}
+
+
+class _LazyGroup(click.Group):
+    """Lists commands by their summaries, so that `--help` imports none of them."""
+
+    @override
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_ENTRIES)
+
+    @override
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = _ENTRIES.get(cmd_name)
+        if entry is None:
+            return None
+        command = getattr(import_module(entry.module), entry.attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{entry.module}.{entry.attribute} is not a command")
+        return command
+
+    @override
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _ENTRIES[name].summary) for name in sorted(_ENTRIES)])
+
+
+@click.group(cls=_LazyGroup)
+def main() -> None:
+    """An OpenAI-compatible LLM gateway whose routing is a reviewed file."""

@@ -1,0 +1,11 @@
+"""What several commands ask for in the same way."""
+
+from pathlib import Path
+
+import click
+
+routing_file = click.argument(
+    "file",
+    default=Path("routing.yaml"),
+    type=click.Path(path_type=Path, dir_okay=False),
+)

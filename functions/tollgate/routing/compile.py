@@ -1,0 +1,44 @@
+"""From the checked file to what functions read: canonical JSON, named by its own hash."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from pydantic_core import to_json
+
+from tollgate.routing.load import load
+from tollgate.routing.schema import Routing
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledCatalog:
+    """Canonical JSON and the SHA-256 of it, which names the catalog everywhere."""
+
+    sha: str
+    content: bytes
+    routing: Routing
+
+
+def compile_catalog(path: Path, *, dev: bool = False) -> CompiledCatalog:
+    """Check and compile a routing file; with `dev`, what it includes for development too.
+
+    Raises InvalidRouting with every error that was found.
+    """
+    routing = load(path, dev=dev)
+    content = canonical(routing)
+    return CompiledCatalog(sha256(content).hexdigest(), content, routing)
+
+
+def canonical(routing: Routing) -> bytes:
+    """One spelling of a routing: sorted keys, no blanks, defaults written out, decimals as text."""
+    return to_json(_sorted(routing.model_dump(mode="json", by_alias=True, exclude_none=True)))
+
+
+def _sorted(value: object) -> object:
+    match value:
+        case dict():
+            return {key: _sorted(value[key]) for key in sorted(value)}
+        case list():
+            return [_sorted(item) for item in value]
+        case _:
+            return value
