@@ -1,6 +1,7 @@
 """Sortable ids: four bytes of time, seven of randomness, fifteen characters."""
 
 import os
+import uuid
 from collections.abc import Callable
 from typing import Final
 
@@ -24,6 +25,14 @@ class IdSource:
         """An id that sorts after those of earlier seconds."""
         second = int(self._clock.now_s()) & 0xFFFFFFFF
         return encode(second.to_bytes(4, "big") + self._entropy(_RANDOM_BYTES))
+
+    def new_uuid7(self) -> str:
+        """A UUID version 7 of this millisecond (RFC 9562, 5.7)."""
+        millisecond = int(self._clock.now_s() * 1_000) & 0xFFFF_FFFF_FFFF
+        value = int.from_bytes(millisecond.to_bytes(6, "big") + self._entropy(10), "big")
+        value = value & ~(0xF << 76) | 7 << 76
+        value = value & ~(0b11 << 62) | 0b10 << 62
+        return str(uuid.UUID(int=value))
 
 
 def encode(raw: bytes) -> str:
