@@ -1,5 +1,6 @@
 """Bytes to a JSON object, with a limit on nesting."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from pydantic import JsonValue
@@ -8,6 +9,8 @@ from pydantic_core import from_json
 from tollgate.core.errors import ErrorCode, RequestError
 
 NESTING_MAX: Final = 200
+
+_Container = dict[str, JsonValue] | list[JsonValue]
 
 
 def decode_object(body: bytes) -> dict[str, JsonValue]:
@@ -40,14 +43,17 @@ def _too_deep() -> RequestError:
 
 
 def _is_too_deep(value: JsonValue) -> bool:
-    level = [value]
+    level = _containers([value])
     for _ in range(NESTING_MAX):
         level = [
             child
             for node in level
-            for child in (node.values() if isinstance(node, dict) else node)  # type: ignore[union-attr]
-            if isinstance(child, dict | list)
+            for child in _containers(node.values() if isinstance(node, dict) else node)
         ]
         if not level:
             return False
     return True
+
+
+def _containers(values: Iterable[JsonValue]) -> list[_Container]:
+    return [value for value in values if isinstance(value, dict | list)]

@@ -40,7 +40,8 @@ Json = dict[str, Any]
 class Wire(BaseModel):
     """A shape of the wire: no coercion, and unknown fields are kept to be reported."""
 
-    model_config = ConfigDict(extra="allow", strict=True)
+    # Inputs are prompts: they must not turn up in a traceback.
+    model_config = ConfigDict(extra="allow", strict=True, hide_input_in_errors=True)
 
 
 def _shape(value: object) -> str | None:
