@@ -180,14 +180,16 @@ async def _announce(
         written = options.ready_file.with_suffix(".part")
         written.write_text(json.dumps(ready))
         written.replace(options.ready_file)
-    click.echo(_WELCOME.format(
-        models=len(catalog.models),
-        sha=catalog.sha[:7],
-        state=options.state,
-        base_url=base_url,
-        key=keys.inference,
-        management_key=keys.management,
-    ))
+    click.echo(
+        _WELCOME.format(
+            models=len(catalog.models),
+            sha=catalog.sha[:7],
+            state=options.state,
+            base_url=base_url,
+            key=keys.inference,
+            management_key=keys.management,
+        )
+    )
 
 
 _WELCOME: Final = """\
