@@ -8,9 +8,10 @@ from difflib import get_close_matches
 from typing import Final
 
 from tollgate.routing.document import Document, Where
-from tollgate.routing.problems import Problem
+from tollgate.routing.problems import Problem, looks_like_secret
 from tollgate.routing.schema import (
     IncludedFile,
+    KeySection,
     ModelSection,
     PriceSection,
     ProviderSection,
@@ -116,9 +117,17 @@ class _Checker:
         if provider.transport == "http_sse" and provider.base_url is None:
             message = f"provider {where[-1]} has no base_url, which http_sse needs"
             yield self._document.at_key(where, "R042", message)
-        if provider.key and provider.key.env is None and provider.key.secret is None:
-            message = "key names neither env nor secret"
-            yield self._document.at_value((*where, "key"), "R043", message)
+        yield from self._key((*where, "key"), provider.key)
+
+    def _key(self, where: Where, key: KeySection | None) -> Iterator[Problem]:
+        if key is None:
+            return
+        if key.env is None and key.secret is None:
+            yield self._document.at_value(where, "R043", "key names neither env nor secret")
+        for home, name in (("env", key.env), ("secret", key.secret)):
+            if name and looks_like_secret(name):
+                message = f"{home} looks like the key itself; write where the key lives"
+                yield self._document.at_value((*where, home), "R040", message)
 
     def _endpoints(self, where: Where, model: ModelSection, today: date) -> Iterator[Problem]:
         seen = set()
@@ -155,13 +164,13 @@ class _Checker:
             yield self._document.at_value((*where, "checked"), "R071", message, severity="warning")
 
     def _provider_of(self, where: Where, provider: str) -> Iterator[Problem]:
-        known = self._known(("providers",), self._visible)
+        known = self._names(("providers",))
         if provider not in known:
             message = f'provider "{provider}" is not defined'
             yield self._undefined((*where, "provider"), "R020", message, ("providers",))
 
     def _reference(self, where: Where, name: str, sections: Sequence[str]) -> Iterator[Problem]:
-        if name not in self._known(sections, self._visible):
+        if name not in self._names(sections):
             kinds = " or ".join(section.removesuffix("s") for section in sections)
             yield self._undefined(where, "R021", f'"{name}" is not a {kinds}', sections)
 
@@ -170,9 +179,15 @@ class _Checker:
         if name in self._known(sections, self._included):
             hint = "it is defined for development only, and production leaves that out"
             return self._document.at_value(where, code, message, hint=hint)
-        nearest = get_close_matches(name, sorted(self._known(sections, self._visible)), n=1)
+        other = next((kind for kind in NAMED_SECTIONS if name in self._names((kind,))), None)
+        if other:
+            return self._document.at_value(where, code, f"{message}, it is one of the {other}")
+        nearest = get_close_matches(name, sorted(self._names(sections)), n=1)
         suggestion = f': did you mean "{nearest[0]}"?' if nearest else ""
         return self._document.at_value(where, code, message + suggestion)
+
+    def _names(self, sections: Sequence[str]) -> frozenset[str]:
+        return self._known(sections, self._visible)
 
     @staticmethod
     def _known(sections: Sequence[str], parts: Sequence[Part]) -> frozenset[str]:

@@ -120,10 +120,10 @@ class Document:
         return met
 
     def remember(self, where: Where, key: yaml.Node | None, value: yaml.Node) -> None:
-        """Note where a value stands, and its key if it has one."""
-        self.values[where] = _place_of(value)
+        """Note where a value first stands, and its key if it has one."""
+        self.values.setdefault(where, _place_of(value))
         if key is not None:
-            self.keys[where] = _place_of(key)
+            self.keys.setdefault(where, _place_of(key))
 
     def hide(self, node: yaml.Node) -> None:
         """Never show this text, whatever is wrong around it."""
@@ -166,8 +166,7 @@ def read_document(path: Path, file: str) -> Document:
 
 
 def _plain(document: Document, node: yaml.Node, where: Where) -> Plain:
-    if where not in document.values:
-        document.remember(where, None, node)
+    document.remember(where, None, node)
     if document.is_alias(node):
         message = "this anchor is used again by an alias (*name): write it out, a line says all"
         document.refuse(node.start_mark, "R001", message)
@@ -183,6 +182,8 @@ def _plain(document: Document, node: yaml.Node, where: Where) -> Plain:
                 _plain(document, item, (*where, index)) for index, item in enumerate(node.value)
             )
         case yaml.ScalarNode():
+            if _may_be_secret(where, str(node.value)):
+                document.hide(node)
             return scalar(node.value) if node.style is None else str(node.value)
         case _:
             raise TypeError(f"unknown node {type(node).__name__}")
@@ -196,10 +197,9 @@ def _mapping(document: Document, node: yaml.MappingNode, where: Where) -> dict[s
             continue
         name = str(key.value)
         inside = (*where, name)
-        if isinstance(value, yaml.ScalarNode) and _may_be_secret(where, name, str(value.value)):
-            document.hide(value)
         if name in mapping:
             first = document.place_text(inside).removeprefix(f"{document.file}:")
+            _plain(document, value, inside)  # for the secrets in it
             document.refuse(
                 key.start_mark,
                 "R002",
@@ -212,11 +212,16 @@ def _mapping(document: Document, node: yaml.MappingNode, where: Where) -> dict[s
     return mapping
 
 
-def _may_be_secret(where: Where, name: str, value: str) -> bool:
-    """Whether a value is hidden: under `key:` only what cannot be a reference is."""
-    if where[-1:] == ("key",):
-        return looks_like_secret(value) or (name == "env" and not _VARIABLE.fullmatch(value))
-    return name.lower() in _SECRET_KEYS
+def _may_be_secret(where: Where, value: str) -> bool:
+    """Whether a value is never shown: below `key` only what can be a reference is."""
+    match where:
+        case (*_, "key", "env"):
+            return looks_like_secret(value) or not _VARIABLE.fullmatch(value)
+        case (*_, "key", "secret"):
+            return looks_like_secret(value)
+        case _:
+            entry = where if len(where) <= 2 else (where[0], *where[2:])  # a slug is no such key
+            return any(isinstance(step, str) and step.lower() in _SECRET_KEYS for step in entry)
 
 
 def scalar(text: str) -> Plain:

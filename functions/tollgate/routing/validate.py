@@ -35,11 +35,15 @@ _PATTERN_WORDS: Final[Mapping[str, str]] = {
     "base_url": "must be http:// or https://, a host and a path: no credentials, no query, "
     "no slash at the end",
     "region": "must be an AWS region such as us-east-1",
+    "try": "must be a model's slug, author/model",
     "env": "must be the name of an environment variable such as OPENAI_API_KEY",
     "secret": "must be the name of a secret such as tollgate/openai",
+}
+_NAME_WORDS: Final[Mapping[str, str]] = {
     "providers": "a provider is named by a slug of a-z, 0-9, dot, dash and underscore",
     "models": "a model is named author/model, in lower case",
-    "try": "must be a model's slug, author/model",
+    "aliases": "an alias is one word of letters, digits and . _ : / -",
+    "routes": "a route is one word of letters, digits and . _ : / -",
 }
 
 
@@ -50,14 +54,18 @@ def validate(document: Document, schema: type[_File]) -> tuple[_File | None, lis
     is None if even that cannot be read.
     """
     content = document.content
-    if content is None and document.problems:
+    if any(problem.code == "R001" for problem in document.problems):
         return None, []
     if not isinstance(content, dict):
         return None, [document.at_value((), "R004", "the file must be a mapping")]
     try:
         return schema.model_validate(content, strict=True), []
     except ValidationError as invalid:
-        details = invalid.errors(include_url=False, include_context=True)
+        details = [
+            detail
+            for detail in invalid.errors(include_url=False)
+            if not (detail["type"] == "too_short" and document.value(tuple(detail["loc"])))
+        ]  # a list with faulty items is not too short as well
     problems = [_problem(document, schema, detail) for detail in details]
     try:
         return schema.model_validate(_without(content, details), strict=True), problems
@@ -91,9 +99,7 @@ def _problem(document: Document, schema: type[BaseModel], detail: ErrorDetails) 
         case "missing":
             return _missing(document, where)
         case "string_pattern_mismatch" if last == "[key]":
-            return document.at_key(
-                where[:-1], "R010", _PATTERN_WORDS.get(str(where[0]), "is not a usable name")
-            )
+            return document.at_key(where[:-1], "R010", _NAME_WORDS[str(where[0])])
         case "model_type" if last == "key":
             return document.at_value(
                 where, "R040", "provider keys are references, never values", hint=_KEY_HINT

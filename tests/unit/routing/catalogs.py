@@ -1,0 +1,101 @@
+"""Small catalogs for tests, built the way a file would state them."""
+
+from decimal import Decimal
+
+from tollgate.core.principal import Principal
+from tollgate.core.request import GenerationRequest, Tool
+from tollgate.routing.catalog import Catalog
+from tollgate.routing.compile import canonical
+from tollgate.routing.schema import Routing
+
+RECENTLY = "2026-11-21"
+
+
+def price(dollars_in: str = "1", dollars_out: str = "2") -> dict[str, object]:
+    """Rates of one endpoint."""
+    return {
+        "input": Decimal(dollars_in),
+        "output": Decimal(dollars_out),
+        "source": "made up",
+        "checked": RECENTLY,
+    }
+
+
+def endpoint(provider: str, upstream: str, **rates: str) -> dict[str, object]:
+    """One offer of a model."""
+    return {"provider": provider, "upstream": upstream, "price": price(**rates)}
+
+
+def model(*endpoints: dict[str, object], **facts: object) -> dict[str, object]:
+    """A model that takes text."""
+    return {
+        "name": "A model",
+        "context": 100_000,
+        "max_output": 10_000,
+        "endpoints": endpoints,
+        **facts,
+    }
+
+
+def provider(**facts: object) -> dict[str, object]:
+    """An OpenAI-like row."""
+    return {
+        "codec": "openai_chat",
+        "transport": "http_sse",
+        "base_url": "https://provider.example/v1",
+        **facts,
+    }
+
+
+def routing(**sections: object) -> Routing:
+    """Two providers, three models, an alias and a route; sections given replace these."""
+    content = {
+        "version": 1,
+        "providers": {
+            "near": provider(key={"env": "NEAR_API_KEY", "secret": "tollgate/near"}),
+            "far": provider(dialect={"developer_role": True}),
+        },
+        "models": {
+            "acme/large": model(
+                endpoint("near", "large-1", dollars_in="3", dollars_out="15"),
+                endpoint("far", "L", dollars_in="4", dollars_out="20"),
+                supports=("tools",),
+            ),
+            "acme/small": model(endpoint("near", "small-1"), context=1_000, max_output=100),
+            "other/tools": model(endpoint("far", "T"), supports=("tools",)),
+        },
+        "aliases": {"gpt-4o": {"to": "acme/small"}, "best": {"to": "smart"}},
+        "routes": {
+            "smart": {
+                "description": "Small first",
+                "try": ("acme/small", "acme/large", "other/tools"),
+            },
+        },
+        **sections,
+    }
+    return Routing.model_validate(content, strict=True)
+
+
+def catalog(**sections: object) -> Catalog:
+    """The same as functions see it."""
+    return Catalog.from_json(canonical(routing(**sections)))
+
+
+def principal(*, models: tuple[str, ...] | None = None, tier: str | None = None) -> Principal:
+    """A key."""
+    return Principal(
+        key_id="key", workspace_id="team", role="inference", label="test", models=models, tier=tier
+    )
+
+
+def request(
+    name: str, *, tools: bool = False, size_bytes: int = 300, output_tokens_max: int | None = None
+) -> GenerationRequest:
+    """A request of a size; what it says does not matter to a plan."""
+    return GenerationRequest(
+        model=name,
+        messages=(),
+        tools=(Tool(name="look_up"),) if tools else (),
+        size_bytes=size_bytes,
+        output_tokens_max=output_tokens_max,
+    )

@@ -1,0 +1,306 @@
+"""From a request to its attempts."""
+
+import pytest
+
+from tests.unit.routing.catalogs import (
+    catalog,
+    endpoint,
+    model,
+    principal,
+    provider,
+    request,
+    routing,
+)
+from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.usage import Usage
+from tollgate.routing.plan import Plan, Planner, Retry
+from tollgate.routing.price import bill, total_nano_usd
+
+LARGE = ["near/large-1", "far/L"]
+SMALL = ["near/small-1"]
+TOOLS = ["far/T"]
+
+
+def planned(name: str, **changes: object) -> Plan:
+    tools = bool(changes.pop("tools", False))
+    return Planner(catalog()).plan(
+        request(name, tools=tools),
+        principal=principal(models=changes.pop("models", None)),  # type: ignore[arg-type]
+        request_id="r-1",
+        fallbacks=bool(changes.pop("fallbacks", True)),
+    )
+
+
+def endpoints(plan: Plan) -> list[str]:
+    return [attempt.target.endpoint_id for attempt in plan.attempts]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "route"),
+    [
+        ("acme/large", LARGE, None),
+        ("gpt-4o", SMALL, None),
+        ("smart", SMALL + LARGE + TOOLS, "smart"),
+        ("best", SMALL + LARGE + TOOLS, "smart"),
+        ("tensorzero::model_name::acme/large", LARGE, None),
+        ("tensorzero::function_name::smart", SMALL + LARGE + TOOLS, "smart"),
+    ],
+)
+def test_c19_a_model_is_named_by_slug_alias_route_or_tensorzero_form(
+    name: str, expected: list[str], route: str | None
+) -> None:
+    plan = planned(name)
+    assert endpoints(plan) == expected
+    assert plan.trace.route == route
+    assert plan.trace.requested_model == name
+
+
+@pytest.mark.parametrize("name", ["acme/larg", "tensorzero::model_name::acme/larg", "ACME/LARGE"])
+def test_c19_an_unknown_model_is_not_found_and_the_nearest_name_is_told(name: str) -> None:
+    with pytest.raises(RequestError) as refused:
+        planned(name)
+    assert refused.value.code is ErrorCode.MODEL_NOT_FOUND
+    assert refused.value.param == "model"
+    assert "Did you mean acme/large" in refused.value.message
+
+
+def test_c19_a_name_like_no_other_gets_no_suggestion() -> None:
+    with pytest.raises(RequestError, match=r"named zzz\.$"):
+        planned("zzz")
+
+
+def test_an_absurdly_long_name_is_neither_compared_nor_repeated_whole() -> None:
+    with pytest.raises(RequestError) as refused:
+        planned("acme/large" * 100_000)
+    assert len(refused.value.message) < 300
+
+
+@pytest.mark.parametrize("name", ["", "acme", "smart ", "acme/large\n", "\ud800", "*"])
+def test_c19_odd_names_are_not_found(name: str) -> None:
+    with pytest.raises(RequestError) as refused:
+        planned(name)
+    assert refused.value.code is ErrorCode.MODEL_NOT_FOUND
+
+
+def test_c50_endpoints_of_a_model_come_in_order_before_the_next_model() -> None:
+    assert endpoints(planned("smart")) == SMALL + LARGE + TOOLS
+
+
+def test_c50_by_default_the_seven_errors_move_on_to_the_next_attempt() -> None:
+    seven = {
+        "provider_rate_limit",
+        "provider_overloaded",
+        "provider_unavailable",
+        "provider_timeout",
+        "provider_auth",
+        "context_length_exceeded",
+        "content_filter",
+    }
+    assert planned("smart").next_on == seven
+    assert planned("acme/large").next_on == seven
+
+
+def test_c50_a_route_may_name_the_errors_it_moves_on_for() -> None:
+    routes = {
+        "smart": {
+            "description": "One error only",
+            "try": ("acme/small", "acme/large"),
+            "next_on": ("provider_timeout",),
+        }
+    }
+    plan = Planner(catalog(routes=routes)).plan(
+        request("smart"), principal=principal(), request_id="r-1"
+    )
+    assert plan.next_on == {ErrorCode.PROVIDER_TIMEOUT}
+
+
+def test_c50_an_attempt_carries_the_limits_of_the_file() -> None:
+    defaults = {
+        "timeouts": {"connect_s": 3, "first_token_s": 30, "idle_s": 40},
+        "retry": {"retries_max": 1, "backoff_min_s": 1, "backoff_max_s": 2},
+    }
+    plan = Planner(catalog(defaults=defaults)).plan(
+        request("acme/large"), principal=principal(), request_id="r-1"
+    )
+    attempt = plan.attempts[0]
+    assert (attempt.timeouts.connect_s, attempt.timeouts.first_token_s) == (3.0, 30.0)
+    assert attempt.timeouts.idle_s == 40.0
+    assert attempt.retry == Retry(retries_max=1, backoff_min_s=1.0, backoff_max_s=2.0)
+
+
+def test_a_target_has_the_providers_name_and_dialect_and_the_models_limit() -> None:
+    target = planned("acme/large").attempts[1].target
+    assert (target.provider, target.model, target.upstream_model) == ("far", "acme/large", "L")
+    assert target.dialect.developer_role
+    assert target.output_tokens_max == 10_000
+
+
+def test_c51_models_that_cannot_call_tools_are_left_out_when_tools_are_asked_for() -> None:
+    assert endpoints(planned("smart", tools=True)) == LARGE + TOOLS
+
+
+def test_c51_a_chain_that_cannot_call_tools_is_refused_by_what_it_lacks() -> None:
+    with pytest.raises(RequestError, match=r"acme/small does not support tools") as refused:
+        planned("acme/small", tools=True)
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
+
+
+def test_c51_models_whose_context_is_too_small_for_sure_are_left_out() -> None:
+    plan = Planner(catalog()).plan(
+        request("smart", size_bytes=6_006), principal=principal(), request_id="r-1"
+    )
+    assert endpoints(plan) == LARGE + TOOLS
+
+
+def test_c51_in_doubt_the_provider_decides_whether_a_prompt_fits() -> None:
+    plan = Planner(catalog()).plan(
+        request("acme/small", size_bytes=6_005), principal=principal(), request_id="r-1"
+    )
+    assert endpoints(plan) == SMALL
+
+
+def test_c51_a_prompt_that_fits_no_model_is_context_length_exceeded() -> None:
+    with pytest.raises(RequestError) as refused:
+        Planner(catalog()).plan(
+            request("smart", size_bytes=1_000_000), principal=principal(), request_id="r-1"
+        )
+    assert refused.value.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED
+    assert "100000" in refused.value.message
+
+
+def test_c52_without_fallbacks_the_first_model_is_kept_with_all_its_endpoints() -> None:
+    routes = {"smart": {"description": "Large first", "try": ("acme/large", "acme/small")}}
+    plan = Planner(catalog(routes=routes)).plan(
+        request("smart"), principal=principal(), request_id="r-1", fallbacks=False
+    )
+    assert endpoints(plan) == LARGE
+
+
+def test_c52_without_fallbacks_no_other_model_steps_in_for_a_filtered_one() -> None:
+    with pytest.raises(RequestError) as refused:
+        planned("smart", tools=True, fallbacks=False)
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    ("globs", "name", "expected"),
+    [
+        (("*",), "smart", SMALL + LARGE + TOOLS),
+        (("acme/*",), "smart", SMALL + LARGE),
+        (("acme/large",), "smart", LARGE),
+        (("smart",), "smart", SMALL + LARGE + TOOLS),
+        (("gpt-*",), "gpt-4o", SMALL),
+        (("acme/small",), "gpt-4o", SMALL),
+        (("acme/large",), "tensorzero::model_name::acme/large", LARGE),
+    ],
+)
+def test_c61_a_key_uses_the_models_its_globs_name_or_a_name_that_leads_to_them(
+    globs: tuple[str, ...], name: str, expected: list[str]
+) -> None:
+    assert endpoints(planned(name, models=globs)) == expected
+
+
+@pytest.mark.parametrize(
+    ("globs", "name"),
+    [((), "smart"), (("smart",), "acme/large"), (("acme/large",), "acme/small"), (("a",), "best")],
+)
+def test_c41_a_key_without_the_model_is_refused(globs: tuple[str, ...], name: str) -> None:
+    with pytest.raises(AccessError) as refused:
+        planned(name, models=globs)
+    assert refused.value.code is ErrorCode.MODEL_NOT_ALLOWED
+
+
+def test_c41_without_fallbacks_a_key_must_be_allowed_the_first_model() -> None:
+    with pytest.raises(AccessError):
+        planned("smart", models=("acme/large",), fallbacks=False)
+
+
+def cost_max(name: str, **sizes: int) -> int:
+    asked = request(
+        name,
+        size_bytes=sizes["size_bytes"],
+        output_tokens_max=sizes.get("output_tokens_max"),
+    )
+    plan = Planner(catalog()).plan(asked, principal=principal(), request_id="r-1")
+    return plan.cost_max_nano_usd
+
+
+def test_the_bound_is_that_of_the_dearest_attempt() -> None:
+    # 500 tokens of prompt at 4 dollars, 100 of output at 20, and 2 for rounding.
+    assert cost_max("acme/large", size_bytes=1_000, output_tokens_max=100) == 4_000_002
+
+
+def test_c12_the_bound_caps_the_callers_limit_at_the_models() -> None:
+    at_the_limit = cost_max("acme/small", size_bytes=0, output_tokens_max=100)
+    assert cost_max("acme/small", size_bytes=0, output_tokens_max=1_000_000) == at_the_limit
+
+
+def test_without_a_limit_the_bound_takes_the_tokens_to_hold_by_default() -> None:
+    assert cost_max("acme/large", size_bytes=0) == 4_096 * 20_000 + 2
+    assert cost_max("acme/small", size_bytes=0) == 100 * 2_000 + 2
+
+
+def test_the_bound_covers_a_prompt_of_two_bytes_a_token_but_no_more_than_the_context() -> None:
+    full_context = 1_000 * 1_000 + 100 * 2_000 + 2
+    assert cost_max("acme/small", size_bytes=1) == 1 * 1_000 + 100 * 2_000 + 2
+    assert cost_max("acme/small", size_bytes=2_000) == full_context
+    assert cost_max("acme/small", size_bytes=6_000) == full_context
+
+
+def test_the_bound_is_never_below_the_bill_of_any_attempt() -> None:
+    plan = Planner(catalog()).plan(
+        request("smart", size_bytes=600, output_tokens_max=50),
+        principal=principal(),
+        request_id="r-1",
+    )
+    usage = Usage(uncached_input_tokens=100, cache_read_input_tokens=200, output_tokens=50)
+    for attempt in plan.attempts:
+        assert total_nano_usd(bill(usage, attempt.price)) <= plan.cost_max_nano_usd
+
+
+def test_the_trace_keeps_what_a_replay_needs_and_no_request_id() -> None:
+    plan = Planner(catalog()).plan(
+        request("smart", tools=True, size_bytes=4_000, output_tokens_max=7),
+        principal=principal(tier="team"),
+        request_id="r-1",
+    )
+    assert plan.trace.tier == "team"
+    assert plan.trace.capabilities == ("tools",)
+    assert plan.trace.estimated_input_tokens == 1_000
+    assert plan.trace.output_tokens_max == 7
+    assert plan.trace.rule is None
+    assert len(plan.trace.draw_key_hash) == 16
+    assert "r-1" not in plan.trace.draw_key_hash
+
+
+def test_a_plan_names_the_catalog_it_was_made_with() -> None:
+    one = catalog()
+    assert (
+        Planner(one).plan(request("smart"), principal=principal(), request_id="r-1").catalog_sha
+        == one.sha
+    )
+
+
+def test_a_plan_is_the_same_every_time() -> None:
+    assert planned("smart") == planned("smart")
+
+
+def test_the_catalog_offers_rows_with_references_to_keys() -> None:
+    rows = catalog().providers
+    assert rows["near"].key is not None
+    assert rows["near"].key.env == "NEAR_API_KEY"
+    assert rows["near"].key.secret == "tollgate/near"
+    assert rows["near"].base_url == "https://provider.example/v1"
+    assert rows["far"].key is None
+
+
+def test_a_sections_order_does_not_reach_a_plan() -> None:
+    models = {
+        "b/two": model(endpoint("near", "2")),
+        "a/one": model(endpoint("near", "1")),
+    }
+    routes = {"smart": {"description": "Two first", "try": ("b/two", "a/one")}}
+    changed = catalog(models=models, routes=routes, aliases={}, providers={"near": provider()})
+    plan = Planner(changed).plan(request("smart"), principal=principal(), request_id="r-1")
+    assert endpoints(plan) == ["near/2", "near/1"]
+    assert routing().models.keys() == catalog().models.keys()

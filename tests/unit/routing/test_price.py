@@ -1,0 +1,114 @@
+"""Usage times price, to the nano-dollar."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tollgate.core.generation import BillLine
+from tollgate.core.usage import Usage
+from tollgate.routing.price import Price, bill, cost_max_nano_usd, total_nano_usd
+
+FULL = Price(
+    input=Decimal("2.20"),
+    output=Decimal("11.00"),
+    cache_read=Decimal("0.11"),
+    cache_write=Decimal("2.75"),
+    cache_write_1h=Decimal("4.40"),
+    request=Decimal("0.01"),
+)
+
+rates = st.decimals(min_value=0, max_value=1000, places=9)
+maybe_rates = st.none() | rates
+tokens = st.integers(min_value=0, max_value=10_000_000)
+maybe_tokens = st.none() | tokens
+prices = st.builds(
+    Price,
+    input=rates,
+    output=rates,
+    cache_read=maybe_rates,
+    cache_write=maybe_rates,
+    cache_write_1h=maybe_rates,
+    request=maybe_rates,
+)
+usages = st.builds(
+    Usage,
+    uncached_input_tokens=maybe_tokens,
+    cache_read_input_tokens=maybe_tokens,
+    cache_write_5m_input_tokens=maybe_tokens,
+    cache_write_1h_input_tokens=maybe_tokens,
+    output_tokens=maybe_tokens,
+)
+
+
+def test_c65_each_class_of_tokens_is_a_line_at_its_own_rate() -> None:
+    usage = Usage(
+        uncached_input_tokens=1_000,
+        cache_read_input_tokens=2_000,
+        cache_write_5m_input_tokens=300,
+        cache_write_1h_input_tokens=40,
+        output_tokens=500,
+        reasoning_tokens=400,
+    )
+    assert [(line.item, line.quantity, line.cost_nano_usd) for line in bill(usage, FULL)] == [
+        ("input", 1_000, 2_200_000),
+        ("cache_read", 2_000, 220_000),
+        ("cache_write_5m", 300, 825_000),
+        ("cache_write_1h", 40, 176_000),
+        ("output", 500, 5_500_000),
+        ("request", 1, 10_000_000),
+    ]
+
+
+def test_c65_a_class_without_a_rate_is_billed_as_input_never_for_nothing() -> None:
+    plain = Price(input=Decimal(3), output=Decimal(15))
+    usage = Usage(
+        cache_read_input_tokens=10, cache_write_5m_input_tokens=10, cache_write_1h_input_tokens=10
+    )
+    assert [line.usd_per_million for line in bill(usage, plain)] == [Decimal(3)] * 3
+
+
+def test_c65_a_rate_of_zero_is_a_rate() -> None:
+    free_reads = Price(input=Decimal(3), output=Decimal(15), cache_read=Decimal(0))
+    assert bill(Usage(cache_read_input_tokens=10), free_reads) == (
+        BillLine(item="cache_read", quantity=10, usd_per_million=Decimal(0), cost_nano_usd=0),
+    )
+
+
+def test_c65_what_was_not_reported_or_is_zero_has_no_line() -> None:
+    assert bill(Usage(), Price(input=Decimal(3), output=Decimal(15))) == ()
+    assert bill(Usage(output_tokens=0), Price(input=Decimal(3), output=Decimal(15))) == ()
+
+
+@pytest.mark.parametrize(
+    ("quantity", "rate", "cost"),
+    [(1, "0.0005", 1), (1, "0.0004", 0), (3, "0.0005", 2), (1, "0.0015", 2), (7, "0.035", 245)],
+)
+def test_c65_each_line_rounds_half_up_to_a_nano_dollar(quantity: int, rate: str, cost: int) -> None:
+    price = Price(input=Decimal(rate), output=Decimal(0))
+    assert total_nano_usd(bill(Usage(uncached_input_tokens=quantity), price)) == cost
+
+
+@given(usages, prices)
+def test_c65_the_total_is_the_sum_of_the_lines_and_within_rounding_of_the_exact_cost(
+    usage: Usage, price: Price
+) -> None:
+    lines = bill(usage, price)
+    exact = sum(
+        (Decimal(line.quantity) * line.usd_per_million * 1_000 for line in lines), Decimal(0)
+    )
+    assert total_nano_usd(lines) == sum(line.cost_nano_usd for line in lines)
+    assert abs(total_nano_usd(lines) - exact) <= Decimal(len(lines)) / 2
+    assert all(line.cost_nano_usd >= 0 and line.quantity > 0 for line in lines)
+
+
+@given(usages, prices, tokens, tokens)
+def test_the_bound_is_never_below_a_bill_within_its_limits(
+    usage: Usage, price: Price, more_input: int, more_output: int
+) -> None:
+    bound = cost_max_nano_usd(
+        usage.input_tokens + more_input, (usage.output_tokens or 0) + more_output, price
+    )
+    assert total_nano_usd(bill(usage, price)) <= bound
+    assert isinstance(bound, int)
