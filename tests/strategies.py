@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from hypothesis import strategies as st
 
-from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Opaque, Part, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import (
     Ended,
     PartDelta,
@@ -34,7 +34,7 @@ usages = st.builds(
     reasoning_tokens=tokens,
 )
 
-opaques = st.dictionaries(
+opaques: st.SearchStrategy[Opaque] = st.dictionaries(
     names, st.dictionaries(names, st.text(max_size=8), min_size=1, max_size=2), max_size=2
 )
 
@@ -52,52 +52,52 @@ ends = st.builds(
 )
 
 
-@st.composite
-def empty_parts(draw: st.DrawFn) -> Part:
-    """A part as it starts: nothing said yet."""
-    return draw(
-        st.one_of(
-            st.just(Text(text="")),
-            st.builds(Reasoning, text=st.just(""), opaque=opaques),
-            st.just(Refusal(text="")),
-            st.builds(ToolCall, id=names, name=names, arguments=st.just(""), opaque=opaques),
-        )
-    )
+# Parts as they start: nothing said yet.
+empty_parts: st.SearchStrategy[Part] = st.one_of(
+    st.just(Text(text="")),
+    st.builds(Reasoning, text=st.just(""), opaque=opaques),
+    st.just(Refusal(text="")),
+    st.builds(ToolCall, id=names, name=names, arguments=st.just(""), opaque=opaques),
+)
 
 
-def _life(
-    index: int, part: Part, deltas: list[str], opaque: dict[str, object]
-) -> Iterator[StreamEvent]:
+def _life(index: int, part: Part, deltas: list[str], opaque: Opaque) -> Iterator[StreamEvent]:
     yield PartStart(index=index, part=part)
     for text in deltas:
         yield PartDelta(index=index, text=text)
-    yield PartEnd(index=index, opaque=opaque)  # type: ignore[arg-type]
+    yield PartEnd(index=index, opaque=opaque)
 
 
 @st.composite
 def event_streams(draw: st.DrawFn) -> list[StreamEvent]:
     """Any stream that the grammar allows: parts interleave, usage comes anywhere."""
     events: list[StreamEvent] = [draw(starts)]
-    waiting = [
-        _life(index, part, draw(st.lists(texts, max_size=4)), draw(opaques))
-        for index, part in enumerate(draw(st.lists(empty_parts(), max_size=5)))
-    ]
-    running: list[Iterator[StreamEvent]] = []
-    while waiting or running:
-        step = draw(st.integers(min_value=-2, max_value=len(running) - 1))
-        if step == -2 or (step == -1 and not waiting):
-            if draw(st.booleans()):
-                events.append(UsageReported(usage=draw(usages)))
-            step = -1 if waiting else 0
-        if step == -1:
-            running.append(waiting.pop(0))
-            step = len(running) - 1
-        event = next(running[step], None)
-        if event is None:
-            del running[step]
-        else:
-            events.append(event)
+    parts = draw(st.lists(empty_parts, max_size=5))
+    started = 0
+    running: list[tuple[Part, Iterator[StreamEvent]]] = []
+    while running or started < len(parts):
+        if draw(st.integers(0, 7)) == 7:
+            events.append(UsageReported(usage=draw(usages)))
+        if _may_start(parts[started:], [part for part, _ in running]) and draw(st.booleans()):
+            part = parts[started]
+            life = _life(started, part, draw(st.lists(texts, max_size=4)), draw(opaques))
+            running.append((part, life))
+            events.append(next(life))
+            started += 1
+        elif running:
+            choice = draw(st.integers(0, len(running) - 1))
+            event = next(running[choice][1], None)
+            if event is None:
+                del running[choice]
+            else:
+                events.append(event)
     if draw(st.booleans()):
         events.append(UsageReported(usage=draw(usages)))
     events.append(draw(ends))
     return events
+
+
+def _may_start(waiting: list[Part], running: list[Part]) -> bool:
+    if not waiting:
+        return False
+    return isinstance(waiting[0], ToolCall) or type(waiting[0]) not in map(type, running)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from decimal import Decimal
 
-from tollgate.core.clock import Clock
+from tests.clocks import FixedClock
 from tollgate.core.generation import GenerationRecord, RoutingTrace
 from tollgate.core.ids import IdSource
 from tollgate.core.request import GenerationRequest
@@ -44,22 +44,6 @@ RECORD = GenerationRecord(
     usage=Usage(uncached_input_tokens=3, cache_read_input_tokens=4, output_tokens=5),
     cost_nano_usd=1_234_567_891,
 )
-
-
-class FixedClock(Clock):
-    """A clock that stands still."""
-
-    def __init__(self, now_s: float = 1_645_557_742.0) -> None:
-        self._now_s = now_s
-
-    def now_s(self) -> float:
-        return self._now_s
-
-    def monotonic_s(self) -> float:
-        return self._now_s
-
-    async def sleep(self, delay_s: float) -> None:
-        raise AssertionError("nothing here sleeps")
 
 
 def chat_completions(credits_per_usd: str = "1") -> ChatCompletions:

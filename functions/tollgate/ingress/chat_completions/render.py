@@ -250,14 +250,16 @@ def _message(parts: tuple[Part, ...]) -> dict[str, JsonValue]:
             case _:
                 assert_never(part)
     content = "".join(texts)
+    refusal = "".join(refusals)
     message: dict[str, JsonValue] = {
         "role": "assistant",
-        "content": None if not content and (calls or refusals) else content,
-        "refusal": "".join(refusals) or None,
+        "content": None if not content and (calls or refusal) else content,
+        "refusal": refusal or None,
     }
+    reasoning = "".join(thought.text for thought in thoughts)
+    if reasoning:
+        message["reasoning"] = message["reasoning_content"] = reasoning
     if thoughts:
-        message["reasoning"] = "".join(thought.text for thought in thoughts)
-        message["reasoning_content"] = message["reasoning"]
         message["reasoning_details"] = [
             _thought(index, thought.text, thought.opaque) for index, thought in enumerate(thoughts)
         ]
