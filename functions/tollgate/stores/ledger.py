@@ -50,9 +50,11 @@ class DynamoLedger:
         self._ids = ids
         self._clock = clock
 
-    async def hold(self, principal: Principal, amount_nano_usd: int) -> Hold:
+    async def hold(
+        self, principal: Principal, amount_nano_usd: int, first_id: str | None = None
+    ) -> Hold:
         """Set money aside on wallet and key, in one round trip where both have enough."""
-        holding = asyncio.ensure_future(self._hold(principal, amount_nano_usd))
+        holding = asyncio.ensure_future(self._hold(principal, amount_nano_usd, first_id))
         try:
             return await asyncio.shield(holding)
         except asyncio.CancelledError:
@@ -74,11 +76,12 @@ class DynamoLedger:
         await self._settle_sides(hold, cost_nano_usd=standing.cost_nano_usd)
         return standing
 
-    async def _hold(self, principal: Principal, amount_nano_usd: int) -> Hold:
+    async def _hold(self, principal: Principal, amount_nano_usd: int, first_id: str | None) -> Hold:
         started_s = self._clock.monotonic_s()
         with refusing_when_unavailable():
-            for _ in range(_IDS_MAX):
-                outcome = await self._hold_once(principal, self._ids.new_id(), amount_nano_usd)
+            for attempt in range(_IDS_MAX):
+                hold_id = first_id if first_id and attempt == 0 else self._ids.new_id()
+                outcome = await self._hold_once(principal, hold_id, amount_nano_usd)
                 if isinstance(outcome, Hold):
                     return outcome
                 if isinstance(outcome, GatewayError):

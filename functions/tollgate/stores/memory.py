@@ -98,9 +98,11 @@ class MemoryLedger:
         self._ids = ids
         self._clock = clock
 
-    async def hold(self, principal: Principal, amount_nano_usd: int) -> Hold:
+    async def hold(
+        self, principal: Principal, amount_nano_usd: int, first_id: str | None = None
+    ) -> Hold:
         """Set money aside on wallet and key."""
-        hold_id = self._ids.new_id()
+        hold_id = first_id or self._ids.new_id()
         buckets = bucket_names(created_s(hold_id))
         key_amount, rate_limit = self._hold_key(principal, hold_id, amount_nano_usd)
         try:
