@@ -6,9 +6,9 @@ from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 from tollgate.core.clock import SystemClock
+from tollgate.ledger.sweep import SweepReport
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
-from tollgate.stores.sweeper import SweepReport
 from tollgate.wiring import wire_stores
 
 configure_logging()

@@ -15,6 +15,8 @@ LAYERS = (
         "providers.base",
         "providers.dialect",
         "providers.json_schema",
+        "providers.redaction",
+        "providers.refusals",
         "stores.base",
     ),
     ("concrete",),

@@ -46,6 +46,15 @@ class ExpiredHold:
         return max(side.holds[self.id] for side in (self.wallet, self.key) if side is not None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepReport:
+    """What one run did: expired holds found, those of them settled, the oldest hold it saw."""
+
+    found: int
+    settled: int
+    oldest_age_s: float
+
+
 def expired_holds(items: Iterable[WalletHolds | KeyHolds], now_s: float) -> Sequence[ExpiredHold]:
     """The holds whose process must be gone, oldest first, both sides of each together.
 

@@ -7,12 +7,18 @@ once. The deadline only says how long credit stays locked.
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Final
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import created_s
-from tollgate.ledger.sweep import ExpiredHold, KeyHolds, WalletHolds, expired_holds, lost_record
+from tollgate.ledger.sweep import (
+    ExpiredHold,
+    KeyHolds,
+    SweepReport,
+    WalletHolds,
+    expired_holds,
+    lost_record,
+)
 from tollgate.stores.attributes import Item, number, read_numbers_by_name, read_text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.expressions import HAS_HOLDS, HOLDS_PROJECTION
@@ -24,15 +30,6 @@ from tollgate.stores.wallets import Wallets
 _log = logging.getLogger(__name__)
 
 _AT_ONCE_MAX: Final = 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepReport:
-    """What one run did: expired holds found, those of them settled, the oldest hold it saw."""
-
-    found: int
-    settled: int
-    oldest_age_s: float
 
 
 class Sweeper:
