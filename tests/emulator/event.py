@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -64,6 +65,11 @@ def proxy_event(
         "body": _body(incoming.body, is_binary=is_binary),
         "isBase64Encoded": bool(incoming.body) and is_binary,
     }
+
+
+def encode(event: dict[str, Any]) -> bytes:
+    """The event as it is sent, and as its size counts."""
+    return json.dumps(event, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def is_binary_type(media_type: str | None, binary_media_types: tuple[str, ...]) -> bool:

@@ -8,11 +8,10 @@ and x-amzn-ErrorType are as seen on deployed APIs, which no page lists.
 from __future__ import annotations
 
 import asyncio
-import json
 import uuid
 
 from tests.emulator.client import Client, ClientError
-from tests.emulator.event import Incoming, is_binary_type, proxy_event
+from tests.emulator.event import Incoming, encode, is_binary_type, proxy_event
 from tests.emulator.function import Function
 from tests.emulator.http1 import (
     HeaderList,
@@ -105,7 +104,7 @@ class Front:
             incoming, matched, stage=self.stage, binary_media_types=self.binary_media_types
         )
         client.headers = _gateway_headers(event["requestContext"]["requestId"])
-        if len(json.dumps(event, separators=(",", ":"))) > EVENT_BYTES_MAX:
+        if len(encode(event)) > EVENT_BYTES_MAX:
             await client.refuse(EVENT_TOO_LARGE)
             return
         invocation = function.invoke(event)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 import uuid
 from collections.abc import Callable
@@ -82,10 +81,6 @@ class Invocation:
     answered: bool = False
     cut_short: bool = False
     _started_s: float = 0.0
-
-    @property
-    def payload(self) -> bytes:
-        return json.dumps(self.event, separators=(",", ":")).encode()
 
     def start(self, timeout_s: float) -> None:
         """Begin the clock: the event leaves for the runtime."""

@@ -13,6 +13,9 @@ from typing import Any, Self
 SAMPLES = Path(__file__).parent / "samples"
 Steps = list[list[Any]]
 
+# Only a broken test waits this long.
+PATIENCE_S = 30
+
 STREAMING = {
     "Lambda-Runtime-Function-Response-Mode": "streaming",
     "Transfer-Encoding": "chunked",
@@ -84,7 +87,7 @@ class Gate:
 
     async def open(self, name: str) -> None:
         """Wait for the puppet at this gate and let it go on."""
-        arrived, writer = await self._waiting.get()
+        arrived, writer = await asyncio.wait_for(self._waiting.get(), PATIENCE_S)
         assert arrived == name
         writer.write(b"!")
         await writer.drain()

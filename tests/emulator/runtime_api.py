@@ -14,6 +14,7 @@ import re
 import uuid
 from typing import Protocol
 
+from tests.emulator.event import encode
 from tests.emulator.http1 import (
     HeaderList,
     MalformedHttp,
@@ -54,7 +55,7 @@ class Host(Protocol):
     def init_failed(self, message: str) -> None: ...
 
 
-class _Refusal(Exception):
+class _Refusal(Exception):  # noqa: N818
     def __init__(self, status: int, error_type: str, message: str) -> None:
         super().__init__(message)
         self.status = status
@@ -129,7 +130,7 @@ class RuntimeApi:
             detail = f"{current.request_id} has no response"
             raise self._refuse(Rule.NEXT_BEFORE_RESPONSE, 403, "InvalidStateTransition", detail)
         invocation = await self._host.take()
-        payload = invocation.payload
+        payload = encode(invocation.event)
         trace = f"Root=1-{uuid.uuid4().hex[:8]}-{uuid.uuid4().hex[:24]};Sampled=0"
         headers: HeaderList = [
             ("Content-Type", "application/json"),

@@ -162,6 +162,18 @@ async def test_a_body_of_another_length_than_supplied_is_cut(
     assert stage.broken() == [Rule.CONTENT_LENGTH]
 
 
+async def test_a_response_that_cannot_have_a_body_has_none(stage: Stage) -> None:
+    prelude = '{"statusCode":204}'
+    for steps in (opened(prelude), opened(prelude) + chunk("x")):
+        response = await stage.ask(steps + end())
+        assert response.status == 204
+        assert "transfer-encoding" not in response.headers
+        assert await response.body() == b""
+        response.close()
+        await stage.function.invocations[-1].finished.wait()
+    assert stage.broken() == [Rule.BODY_FORBIDDEN]
+
+
 async def test_error_trailers_are_recorded_and_the_client_sees_a_plain_end(stage: Stage) -> None:
     trailers = error_trailers("ProviderGone", "it went")
     response = await stage.ask(opened() + chunk("half") + end(trailers))

@@ -60,6 +60,36 @@ async def test_the_event_is_a_rest_proxy_event(api: Emulator) -> None:
     assert re.fullmatch(r"\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000", context["requestTime"])
     assert response.headers["x-amzn-requestid"] == [context["requestId"]]
     assert seen["request_id"] == api.functions["api"].invocations[0].request_id
+    assert 0 < seen["remaining_ms"] <= 60_000
+
+
+async def test_the_process_has_lambdas_environment_and_nothing_of_its_parents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ONLY_THE_PARENT_HAS", "this")
+    async with Emulator() as emulator:
+        await emulator.start_function(
+            name="api",
+            command=AWSLAMBDARIC,
+            env={"OURS": "1"},
+            mode="BUFFERED",
+            timeout_s=29,
+            memory_mb=512,
+            routes=["GET /x"],
+            task_root=SAMPLES,
+        )
+        response = await request(emulator.url + "/x", method="GET")
+        environ = (await response.json())["environ"]
+        response.close()
+    assert "ONLY_THE_PARENT_HAS" not in environ
+    assert environ["OURS"] == "1"
+    assert environ["_HANDLER"] == "handlers.handle"
+    assert environ["LAMBDA_TASK_ROOT"] == str(SAMPLES)
+    assert environ["AWS_LAMBDA_FUNCTION_NAME"] == "api"
+    assert environ["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"] == "512"
+    assert environ["AWS_LAMBDA_INITIALIZATION_TYPE"] == "on-demand"
+    assert environ["TZ"] == ":UTC"
+    assert environ["AWS_SESSION_TOKEN"]
 
 
 async def test_what_a_request_lacks_is_null_in_the_event(api: Emulator) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from typing import Any
 
@@ -18,5 +19,10 @@ def handle(event: dict[str, Any], context: Any) -> object:
         return asked["reply"]
     if "repeat" in asked:
         return {"statusCode": 200, "body": "x" * asked["repeat"]}
-    seen = {"event": event, "request_id": context.aws_request_id}
+    seen = {
+        "event": event,
+        "request_id": context.aws_request_id,
+        "remaining_ms": context.get_remaining_time_in_millis(),
+        "environ": dict(os.environ),
+    }
     return {"statusCode": 200, "body": json.dumps(seen)}
