@@ -22,8 +22,6 @@ class Settings(BaseSettings):
     allowed_origins: tuple[str, ...] = ("*",)
     # API Gateway and Lambda stop at 6 MB; hosts without that limit get this one.
     body_bytes_max: int = Field(default=50_000_000, gt=0)
-    # The streaming function's timeout: past it plus a margin the sweeper gives up on a hold.
-    function_timeout_s: int = Field(default=885, gt=0)
 
     aws_region: str = Field(default="us-east-1", validation_alias="AWS_REGION")
     aws_access_key_id: str = Field(default="", validation_alias="AWS_ACCESS_KEY_ID")

@@ -22,10 +22,23 @@ from tollgate.cli.dev_journal import TerminalJournal
 from tollgate.cli.ministack import Ministack, ministack
 from tollgate.cli.seed import LocalKeys, seed
 from tollgate.core.clock import Clock, SystemClock
+from tollgate.core.errors import LedgerError
 from tollgate.routing.catalog import Catalog
+from tollgate.routing.compile import compile_catalog
+from tollgate.routing.problems import InvalidRouting
 from tollgate.settings import Settings
-from tollgate.stores.base import LedgerError
-from tollgate.wiring import Application, local_application
+from tollgate.web.api_app import api_app
+from tollgate.web.local_app import LocalApp
+from tollgate.wiring import (
+    Stores,
+    Upstream,
+    web_limits,
+    wire_chat_app,
+    wire_gateway,
+    wire_services,
+    wire_stores,
+    wire_upstream,
+)
 
 _START_S: Final = 20.0
 _STOP_S: Final = 3
@@ -66,7 +79,7 @@ def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
     """Serve the gateway on this machine."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     options = DevOptions(port=port, routing=routing, state=state, ready_file=ready_file)
-    catalog = catalog_for_development(routing)
+    catalog = _catalog(routing)
     with _listener(port) as listener, ministack(state) as store:
         asyncio.run(_serve(options, catalog, listener, store))
 
@@ -75,16 +88,16 @@ async def _serve(
     options: DevOptions, catalog: Catalog, listener: socket.socket, store: Ministack
 ) -> None:
     clock = SystemClock()
-    application = local_application(
-        _settings(store.url), catalog, clock=clock, journal=TerminalJournal()
-    )
-    async with contextlib.aclosing(application):
-        await _until_it_answers(application, clock, store)
-        keys = await seed(application, options.state)
-        server = Server(application.asgi)
+    settings = Settings(dynamodb_endpoint_url=store.url)
+    stores = wire_stores(settings, clock)
+    upstream = wire_upstream(settings, clock)
+    async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
+        await _until_it_answers(stores, clock, store)
+        keys = await seed(stores.keys, stores.credits, options.state)
+        server = Server(_local_app(settings, stores, upstream, catalog))
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         with _stopped_by_signals(server):
-            await _announce(options, catalog, listener, keys)
+            _announce(options, catalog, listener, keys)
             await serving
     if options.ready_file is not None:
         options.ready_file.unlink(missing_ok=True)
@@ -128,13 +141,22 @@ def _stopped_by_signals(server: Server) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-def _settings(dynamodb_endpoint_url: str) -> Settings:
-    return Settings(
-        dynamodb_endpoint_url=dynamodb_endpoint_url,
-        aws_access_key_id="local",
-        aws_secret_access_key="local",  # noqa: S106 - ministack checks none
-        aws_session_token=None,
-    )
+def _local_app(
+    settings: Settings, stores: Stores, upstream: Upstream, catalog: Catalog
+) -> LocalApp:
+    clock = SystemClock()
+    journal = TerminalJournal()
+    limits = web_limits(settings)
+    gateway = wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
+    services = wire_services(stores, catalog, clock=clock, journal=journal)
+    return LocalApp(wire_chat_app(gateway, limits), api_app(services, limits))
+
+
+def _catalog(routing: Path) -> Catalog:
+    try:
+        return Catalog.from_json(compile_catalog(routing, dev=True).content)
+    except InvalidRouting as invalid:
+        raise click.ClickException(str(invalid)) from invalid
 
 
 def _listener(port: int) -> socket.socket:
@@ -152,12 +174,12 @@ def _listener(port: int) -> socket.socket:
     return listener
 
 
-async def _until_it_answers(application: Application, clock: Clock, store: Ministack) -> None:
+async def _until_it_answers(stores: Stores, clock: Clock, store: Ministack) -> None:
     give_up_s = clock.monotonic_s() + _START_S
     while True:
         store.raise_if_stopped()
         try:
-            await application.create_tables()
+            await stores.create_tables()
         except LedgerError as failure:
             if clock.monotonic_s() > give_up_s:
                 raise click.ClickException(f"ministack does not answer: {failure}") from failure
@@ -166,7 +188,7 @@ async def _until_it_answers(application: Application, clock: Clock, store: Minis
             return
 
 
-async def _announce(
+def _announce(
     options: DevOptions, catalog: Catalog, listener: socket.socket, keys: LocalKeys
 ) -> None:
     base_url = f"http://localhost:{listener.getsockname()[1]}/api/v1"
@@ -180,14 +202,16 @@ async def _announce(
         written = options.ready_file.with_suffix(".part")
         written.write_text(json.dumps(ready))
         written.replace(options.ready_file)
-    click.echo(_WELCOME.format(
-        models=len(catalog.models),
-        sha=catalog.sha[:7],
-        state=options.state,
-        base_url=base_url,
-        key=keys.inference,
-        management_key=keys.management,
-    ))
+    click.echo(
+        _WELCOME.format(
+            models=len(catalog.models),
+            sha=catalog.sha[:7],
+            state=options.state,
+            base_url=base_url,
+            key=keys.inference,
+            management_key=keys.management,
+        )
+    )
 
 
 _WELCOME: Final = """\
@@ -200,7 +224,8 @@ Tollgate serves {models} models (catalog {sha}); its state is in {state}/.
   curl -N {base_url}/chat/completions \\
     -H 'authorization: Bearer {key}' \\
     -H 'content-type: application/json' \\
-    -d '{{"model": "test/echo", "stream": true, "messages": [{{"role": "user", "content": "Hello!"}}]}}'
+    -d '{{"model": "test/echo", "stream": true,
+         "messages": [{{"role": "user", "content": "Hello!"}}]}}'
 
 Ctrl-C stops it.
 """

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,7 @@ from tollgate.core.principal import KeyRole
 from tollgate.stores.base import CreditStore, KeyStore, NewKey
 
 WORKSPACE_ID: Final = "default"
-_GRANT_USD: Final = 100
+_GRANT_USD: Final = Decimal(100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +23,9 @@ class LocalKeys:
     management: str
 
 
-async def seed(keys: KeyStore, credits: CreditStore, state: Path) -> LocalKeys:
+async def seed(keys: KeyStore, money: CreditStore, state: Path) -> LocalKeys:
     """Make sure that there is credit and that both keys work; repeating it changes nothing."""
-    await credits.grant(WORKSPACE_ID, "local-start", nano_usd(_GRANT_USD), "tollgate dev")
+    await money.grant(WORKSPACE_ID, "local-start", nano_usd(_GRANT_USD), "tollgate dev")
     kept = state / "keys.json"
     known = json.loads(kept.read_text()) if kept.exists() else {}
     local = LocalKeys(

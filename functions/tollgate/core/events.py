@@ -1,8 +1,10 @@
 """The vocabulary of the middle: every decoder emits it, every renderer reads it.
 
 The grammar of a stream, which `StreamGrammar` holds:
-`Started`, then parts (`PartStart`, any number of `PartDelta`, `PartEnd`; parts may interleave) and
-`UsageReported` in any order, then exactly one `Ended`, last, with every part closed.
+`Started`, then parts (`PartStart`, any number of `PartDelta`, `PartEnd`) and `UsageReported` in any
+order, then exactly one `Ended`, last, with every part closed. Parts may interleave, except that of
+texts, reasonings and refusals only one of a kind is open at a time: formats with one string for
+each could not tell in which order its pieces belong.
 A stream describes one choice; whoever merges several tags them.
 """
 
@@ -11,7 +13,7 @@ from typing import Final, Literal, assert_never
 
 from pydantic import JsonValue
 
-from tollgate.core.content import Opaque, Part
+from tollgate.core.content import Opaque, Part, ToolCall
 from tollgate.core.usage import Usage
 
 Finish = Literal["stop", "length", "tool_calls", "content_filter"]
@@ -84,7 +86,7 @@ class StreamGrammar:
         self._started = False
         self._ended = False
         self._parts = 0
-        self._open: set[int] = set()
+        self._open: dict[int, Part] = {}
 
     def accept(self, event: StreamEvent) -> None:
         """Check one event against what came before it."""
@@ -95,18 +97,20 @@ class StreamGrammar:
         match event:
             case Started():
                 self._started = True
-            case PartStart(index=index):
+            case PartStart(index=index, part=part):
                 if index != self._parts:
                     raise GrammarError(f"part {index} started, expected {self._parts}")
+                if not isinstance(part, ToolCall) and type(part) in map(type, self._open.values()):
+                    raise GrammarError(f"part {index} started while one of its kind is open")
                 self._parts += 1
-                self._open.add(index)
+                self._open[index] = part
             case PartDelta(index=index):
                 if index not in self._open:
                     raise GrammarError(f"delta of part {index}, which is not open")
             case PartEnd(index=index):
                 if index not in self._open:
                     raise GrammarError(f"end of part {index}, which is not open")
-                self._open.remove(index)
+                del self._open[index]
             case UsageReported():
                 pass
             case Ended():

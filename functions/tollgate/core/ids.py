@@ -1,6 +1,7 @@
 """Sortable ids: four bytes of time, seven of randomness, fifteen characters."""
 
 import os
+import uuid
 from collections.abc import Callable
 from typing import Final
 
@@ -28,6 +29,14 @@ class IdSource:
     def uniform(self) -> float:
         """A number drawn from [0, 1), for jitter."""
         return int.from_bytes(self._entropy(4), "big") / 2**32
+
+    def new_uuid7(self) -> str:
+        """A UUID version 7 of this millisecond (RFC 9562, 5.7)."""
+        millisecond = int(self._clock.now_s() * 1_000) & 0xFFFF_FFFF_FFFF
+        value = int.from_bytes(millisecond.to_bytes(6, "big") + self._entropy(10), "big")
+        value = value & ~(0xF << 76) | 7 << 76
+        value = value & ~(0b11 << 62) | 0b10 << 62
+        return str(uuid.UUID(int=value))
 
 
 def encode(raw: bytes) -> str:

@@ -25,5 +25,14 @@ def usd(amount_nano_usd: int) -> Decimal:
 
 def usd_text(amount_nano_usd: int) -> str:
     """Exact dollars in plain notation without trailing zeros: `0.00031`."""
-    text = f"{usd(amount_nano_usd):f}"
+    return _plain(usd(amount_nano_usd))
+
+
+def credits_text(amount_nano_usd: int, credits_per_usd: Decimal) -> str:
+    """What an amount is in credits, in the notation of `usd_text`."""
+    return _plain(usd(amount_nano_usd) * credits_per_usd)
+
+
+def _plain(amount: Decimal) -> str:
+    text = f"{amount:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -12,7 +12,6 @@ from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import EventSink
 from tollgate.ingress.base import Served
-from tollgate.routing.plan import Plan
 from tollgate.stores.base import Hold
 
 # Deciding and settling are a few DynamoDB calls that time out at 1 s each.
@@ -35,10 +34,17 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     )
     hold = await gateway.ledger.hold(call.principal, plan.cost_max_nano_usd, call.request_id)
     meter = Meter(gateway.clock, call, plan, hold)
+    chain = Chain(
+        gateway=gateway,
+        plan=plan,
+        request=call.parsed.request,
+        meter=meter,
+        deadline=call.deadline,
+    )
     failure: GatewayError | None = None
     async with sink.opened(hold):
         try:
-            await _within_deadline(_stream(gateway, call, plan, meter, sink), call, meter)
+            await _within_deadline(_stream(chain, sink), call, meter)
         except GatewayError as error:
             failure = error
         except Exception as defect:
@@ -54,16 +60,10 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         await sink.fail(failure, record)
 
 
-async def _stream(gateway: Gateway, call: Call, plan: Plan, meter: Meter, sink: EventSink) -> None:
-    chain = Chain(
-        gateway=gateway,
-        plan=plan,
-        request=call.parsed.request,
-        meter=meter,
-        deadline=call.deadline,
-    )
+async def _stream(chain: Chain, sink: EventSink) -> None:
+    meter = chain.meter
     async with committed(chain) as attempt:
-        await sink.begin(_served(attempt, plan, meter))
+        await sink.begin(_served(attempt, chain))
         for event in attempt.head:
             meter.observe(event)
             await sink.send(event)
@@ -125,11 +125,11 @@ async def _outlive_cancellation(work: Coroutine[Any, Any, _Result]) -> _Result:
     return task.result()
 
 
-def _served(attempt: Committed, plan: Plan, meter: Meter) -> Served:
-    asked = plan.attempts[0].target.model
+def _served(attempt: Committed, chain: Chain) -> Served:
+    asked = chain.plan.attempts[0].target.model
     return Served(
-        generation_id=meter.generation_id,
-        created_s=meter.created_s,
+        generation_id=chain.meter.generation_id,
+        created_s=chain.meter.created_s,
         model=attempt.target.model,
         provider=attempt.target.provider,
         fallback_from=asked if attempt.depth else None,

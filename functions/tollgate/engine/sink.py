@@ -58,7 +58,7 @@ class SseSink:
     """Streams events as they come; the status waits for the first of them, or for silence."""
 
     def __init__(
-        self, reply: Reply, ingress: Ingress, parsed: ParsedCall, clock: Clock, pace: Pace
+        self, reply: Reply, ingress: Ingress, parsed: ParsedCall, *, clock: Clock, pace: Pace
     ) -> None:
         self._reply = reply
         self._ingress = ingress
@@ -137,7 +137,7 @@ class CollectSink:
     """Folds the events and replies once, when everything is settled."""
 
     def __init__(
-        self, reply: Reply, ingress: Ingress, parsed: ParsedCall, credits_per_usd: Decimal
+        self, reply: Reply, ingress: Ingress, parsed: ParsedCall, *, credits_per_usd: Decimal
     ) -> None:
         self._reply = reply
         self._ingress = ingress

@@ -7,12 +7,36 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+# Parameters of a caller that some OpenAI-like servers refuse with 400 instead of ignoring.
+Parameter = Literal[
+    "frequency_penalty",
+    "logit_bias",
+    "min_p",
+    "parallel_tool_calls",
+    "presence_penalty",
+    "repetition_penalty",
+    "seed",
+    "stop",
+    "temperature",
+    "top_k",
+    "top_p",
+    "user",
+]
+
 
 class Dialect(BaseModel):
-    """How an OpenAI-like server departs from OpenAI; the defaults are the conservative choice."""
+    """How an OpenAI-like server departs from OpenAI; the defaults are the conservative choice.
+
+    `refuses` names parameters that are left out and reported as adapted. `reasoning_field` is where
+    the server wants earlier reasoning back on assistant turns, None if nowhere.
+    `tool_call_id_length`: the server takes only ids of exactly that many letters and digits.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     output_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     developer_role: bool = False
     stream_usage: bool = True
+    refuses: frozenset[Parameter] = frozenset({"min_p", "repetition_penalty", "top_k"})
+    reasoning_field: Literal["reasoning", "reasoning_content"] | None = None
+    tool_call_id_length: int | None = None

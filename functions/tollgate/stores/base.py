@@ -46,7 +46,9 @@ class Hold:
 class Ledger(Protocol):
     """The money side of a generation."""
 
-    async def hold(self, principal: Principal, amount_nano_usd: int, first_id: str) -> Hold:
+    async def hold(
+        self, principal: Principal, amount_nano_usd: int, first_id: str | None = None
+    ) -> Hold:
         """Set money aside before anything is spent; the hold's id is `first_id` if that stood.
 
         Raises LedgerError (insufficient_credits, service_unavailable) or AccessError

@@ -93,16 +93,25 @@ class MeteredEndpoint:
     def _sink(self, reply: AsgiReply, call: Call) -> EventSink:
         if call.parsed.stream:
             return SseSink(
-                reply, self._ingress, call.parsed, self._gateway.clock, self._gateway.pace
+                reply,
+                self._ingress,
+                call.parsed,
+                clock=self._gateway.clock,
+                pace=self._gateway.pace,
             )
-        return CollectSink(reply, self._ingress, call.parsed, self._gateway.credits_per_usd)
+        return CollectSink(
+            reply,
+            self._ingress,
+            call.parsed,
+            credits_per_usd=self._gateway.credits_per_usd,
+        )
 
     def _deadline(self, scope: Scope, *, streamed: bool) -> Deadline:
         clock = self._gateway.clock
-        invocation = scope.get("extensions", {}).get(DEADLINE_EXTENSION)
+        extensions = scope.get("extensions", {})
         total_s = self._limits.stream_total_s
-        if invocation is not None:
-            total_s = invocation["epoch_ms"] / 1000 - clock.now_s()
+        if DEADLINE_EXTENSION in extensions:
+            total_s = extensions[DEADLINE_EXTENSION]["epoch_ms"] / 1000 - clock.now_s()
         deadline = Deadline.within(clock, total_s - SETTLE_BUDGET_S)
         return deadline if streamed else deadline.sooner(self._gateway.pace.non_streamed_total_s)
 

@@ -30,7 +30,7 @@ class Services:
         """Whoever holds a key."""
         return await authenticated(self.keys, request.headers)
 
-    async def manager(self, request: Request) -> Principal:
+    async def administrator(self, request: Request) -> Principal:
         """Whoever holds a management key."""
         return await authenticated(self.keys, request.headers, role="management")
 

@@ -50,7 +50,7 @@ class NewKeyBody(Body):
     models: list[Annotated[str, Field(max_length=128)]] | None = Field(
         None, max_length=100, description="globs of model slugs; null allows all"
     )
-    limits: Limits = Field(default_factory=Limits)
+    limits: Limits = Limits()
     requests_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] = 60
     burst: Annotated[int, Field(ge=1, le=1_000_000)] = 120
     concurrency: Annotated[int, Field(ge=1, le=10_000)] | None = None

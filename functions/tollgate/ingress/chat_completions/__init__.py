@@ -1,0 +1,35 @@
+"""OpenAI's chat completions, as clients speak them."""
+
+from decimal import Decimal
+
+from tollgate.core.errors import GatewayError
+from tollgate.core.ids import IdSource
+from tollgate.ingress.base import ErrorReply, ParsedCall, Served
+from tollgate.ingress.chat_completions.parse import parse
+from tollgate.ingress.chat_completions.render import ChatRenderer
+from tollgate.ingress.errors import openai_reply
+
+
+class ChatCompletions:
+    """The format of POST /v1/chat/completions; `ids` makes episode ids for callers without one."""
+
+    def __init__(self, credits_per_usd: Decimal, *, ids: IdSource) -> None:
+        self._credits_per_usd = credits_per_usd
+        self._ids = ids
+
+    def parse(self, body: bytes) -> ParsedCall:
+        """Understand a request; RequestError with the field at fault."""
+        return parse(body)
+
+    def renderer(self, call: ParsedCall, served: Served) -> ChatRenderer:
+        """A fresh renderer for one reply."""
+        return ChatRenderer(
+            served,
+            episode_id=call.episode_id or self._ids.new_uuid7(),
+            usage_on_finish=call.usage_on_finish,
+            credits_per_usd=self._credits_per_usd,
+        )
+
+    def error(self, error: GatewayError, request_id: str) -> ErrorReply:
+        """An error in OpenAI's envelope."""
+        return openai_reply(error, request_id)

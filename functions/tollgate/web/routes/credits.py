@@ -13,16 +13,16 @@ from tollgate.web.shapes import CreditsObject, CreditsReply, GrantBody, GrantRep
 def credit_routes(services: Services) -> APIRouter:
     """`/v1/credits`."""
     router = APIRouter(prefix="/v1", tags=["credits"])
-    manager = Annotated[Principal, Depends(services.manager)]
+    administrator = Annotated[Principal, Depends(services.administrator)]
 
     @router.get("/credits")
-    async def show_credits(principal: manager) -> CreditsReply:
+    async def show_credits(principal: administrator) -> CreditsReply:
         """What was granted, what is spent, held and available."""
         balance = await services.credits.balance(principal.workspace_id)
         return CreditsReply(data=CreditsObject.of(balance))
 
     @router.post("/credits/grants")
-    async def grant_credits(principal: manager, body: GrantBody) -> GrantReply:
+    async def grant_credits(principal: administrator, body: GrantBody) -> GrantReply:
         """Add credit; repeating a grant's id adds nothing."""
         granted = await services.credits.grant(
             principal.workspace_id, body.id, nano_usd(body.amount), body.note

@@ -21,7 +21,7 @@ def key_routes(services: Services) -> APIRouter:
     """`/v1/key` and `/v1/keys`."""
     router = APIRouter(prefix="/v1", tags=["keys"])
     caller = Annotated[Principal, Depends(services.caller)]
-    manager = Annotated[Principal, Depends(services.manager)]
+    administrator = Annotated[Principal, Depends(services.administrator)]
 
     @router.get("/key")
     async def show_own_key(principal: caller) -> KeyReply:
@@ -29,19 +29,19 @@ def key_routes(services: Services) -> APIRouter:
         return await _shown(principal.workspace_id, principal.key_id)
 
     @router.post("/keys", status_code=201)
-    async def create_key(principal: manager, body: NewKeyBody) -> NewKeyReply:
+    async def create_key(principal: administrator, body: NewKeyBody) -> NewKeyReply:
         """Create a key; its secret is in this reply and nowhere else."""
         created = await services.keys.create(body.new_key(principal.workspace_id))
         return NewKeyReply(data=KeyObject.of(created.summary), key=created.secret)
 
     @router.get("/keys")
-    async def list_keys(principal: manager) -> KeysReply:
+    async def list_keys(principal: administrator) -> KeysReply:
         """The keys of the workspace, oldest first."""
         keys = await services.keys.list(principal.workspace_id)
         return KeysReply(data=[KeyObject.of(key) for key in keys])
 
     @router.patch("/keys/{key_id}")
-    async def change_key(principal: manager, key_id: str, body: KeyChangeBody) -> KeyReply:
+    async def change_key(principal: administrator, key_id: str, body: KeyChangeBody) -> KeyReply:
         """Disable a key: it is refused everywhere within five seconds."""
         key = await services.keys.disable(principal.workspace_id, key_id)
         if key is None:

@@ -1,0 +1,74 @@
+# Needs Python >= 3.11 and make. A python3.13 that runs is preferred; `make PYTHON=... run` chooses another.
+# Environments are made from the hashed locks in infra/environments and remade when these change.
+PYTHON ?=
+export PYTHON
+
+environments := infra/environments
+# Wheels only: an sdist would run code of its own while it is installed.
+pip := -m pip install -qq --disable-pip-version-check --no-compile --no-deps
+locked := $(pip) --require-hashes --only-binary :all: --requirement
+in_parallel := $(MAKE) --no-print-directory -j2
+uv_compile := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command "make lock" $(LOCK_ARGS)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check fmt lock clean always
+.DELETE_ON_ERROR:
+.PRECIOUS: .tools/%/made-from
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s%s\n", $$1, $$2 }' Makefile
+
+run: ## Serve the gateway on this machine; the first time, install it too
+	@$(in_parallel) .venv/run.stamp .tools/ministack/stamp
+	@exec .venv/bin/tollgate dev
+
+test: check ## Run every check and every test
+	@$(in_parallel) .tools/ministack/stamp .tools/sam/stamp
+	.venv/bin/python -m pytest
+
+check: .venv/dev.stamp ## Run the linter, the type checker and the tidy test
+	.venv/bin/ruff check --quiet
+	.venv/bin/ruff format --quiet --check
+	.venv/bin/mypy
+	.venv/bin/python -m pytest -q tests/unit/test_tidy.py
+
+fmt: .venv/dev.stamp ## Format the code and mend what the linter can
+	.venv/bin/ruff format
+	.venv/bin/ruff check --fix
+
+# The development lock is made first and holds the others, so that all agree. Pins that are there stay:
+# `make lock LOCK_ARGS=--upgrade` moves them.
+lock: ## Lock the dependencies again (maintainers; needs uv)
+	$(uv_compile) pyproject.toml --extra cli --group dev -o $(environments)/dev.txt
+	$(uv_compile) pyproject.toml --extra cli --group install -c $(environments)/dev.txt -o $(environments)/run.txt
+	$(uv_compile) pyproject.toml -c $(environments)/dev.txt -o functions/requirements.txt
+	$(uv_compile) --group ministack -o $(environments)/ministack.txt
+	$(uv_compile) --group sam -o $(environments)/sam.txt
+
+clean: ## Delete the environments, the caches and the local state in .dev
+	rm -rf .venv .tools .dev .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# `create` leaves an environment that is up to date alone, and with it everything below.
+.venv/made-from: always
+	@$(environments)/create .venv $(environments)/run.txt $(environments)/dev.txt
+
+.tools/%/made-from: always
+	@$(environments)/create .tools/$* $(environments)/$*.txt
+
+.venv/run.stamp: .venv/made-from pyproject.toml
+	@echo "tollgate: installing what the local server needs"
+	@.venv/bin/python $(locked) $(environments)/run.txt
+	@.venv/bin/python $(pip) --no-build-isolation --editable .
+	@touch $@
+
+.venv/dev.stamp: .venv/run.stamp
+	@echo "tollgate: installing what development needs"
+	@.venv/bin/python $(locked) $(environments)/dev.txt
+	@touch $@
+
+.tools/%/stamp: .tools/%/made-from
+	@echo "tollgate: installing $*"
+	@.tools/$*/bin/python $(locked) $(environments)/$*.txt
+	@touch $@

@@ -1,0 +1,49 @@
+"""The streaming function: started by `stream_bootstrap` in place of Lambda's runtime client."""
+
+import asyncio
+
+from starlette.types import ASGIApp
+
+from tollgate.core.clock import SystemClock
+from tollgate.lambda_runtime.loop import report_init_error, serve
+from tollgate.observability.log import LogJournal, configure_logging
+from tollgate.settings import Settings
+from tollgate.wiring import (
+    bundled_catalog,
+    web_limits,
+    wire_chat_app,
+    wire_gateway,
+    wire_stores,
+    wire_upstream,
+)
+
+
+def app(settings: Settings) -> ASGIApp:
+    """The metered routes over the bundled catalog."""
+    clock = SystemClock()
+    gateway = wire_gateway(
+        wire_stores(settings, clock),
+        wire_upstream(settings, clock),
+        bundled_catalog(settings),
+        clock=clock,
+        journal=LogJournal(),
+    )
+    return wire_chat_app(gateway, web_limits(settings))
+
+
+def main() -> None:
+    """Answer invocations until Lambda ends the process."""
+    configure_logging()
+    settings = Settings()
+    if settings.runtime_api is None:
+        raise SystemExit("chat.py runs on Lambda; `tollgate dev` serves the same app locally")
+    try:
+        wired = app(settings)
+    except Exception as error:
+        asyncio.run(report_init_error(settings.runtime_api, error))
+        raise
+    asyncio.run(serve(wired, settings.runtime_api))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""The one place where an error becomes a status and a body."""
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from pydantic_core import to_json
+
+from tollgate.core.errors import ErrorCode, GatewayError
+from tollgate.ingress.base import ErrorReply
+
+STATUS: Final[Mapping[ErrorCode, int]] = {
+    ErrorCode.INVALID_REQUEST: 400,
+    ErrorCode.CONTEXT_LENGTH_EXCEEDED: 400,
+    ErrorCode.CONTENT_FILTER: 400,
+    ErrorCode.INVALID_API_KEY: 401,
+    ErrorCode.INSUFFICIENT_CREDITS: 402,
+    ErrorCode.KEY_LIMIT_EXCEEDED: 402,
+    ErrorCode.PERMISSION_DENIED: 403,
+    ErrorCode.MODEL_NOT_ALLOWED: 403,
+    ErrorCode.WORKSPACE_LOCKED: 403,
+    ErrorCode.MODEL_NOT_FOUND: 404,
+    ErrorCode.NOT_FOUND: 404,
+    ErrorCode.METHOD_NOT_ALLOWED: 405,
+    ErrorCode.PAYLOAD_TOO_LARGE: 413,
+    ErrorCode.RATE_LIMIT_EXCEEDED: 429,
+    ErrorCode.PROVIDER_RATE_LIMIT: 429,
+    ErrorCode.INTERNAL_ERROR: 500,
+    # A 401 of a provider is the operator's fault; the caller's own key is good.
+    ErrorCode.PROVIDER_AUTH: 502,
+    ErrorCode.PROVIDER_UNAVAILABLE: 502,
+    ErrorCode.SERVICE_UNAVAILABLE: 503,
+    ErrorCode.PROVIDER_TIMEOUT: 504,
+    ErrorCode.PROVIDER_OVERLOADED: 529,
+}
+
+# OpenAI's classes, https://platform.openai.com/docs/guides/error-codes (2026-08-21)
+_TYPES: Final[Mapping[int, str]] = {
+    401: "authentication_error",
+    402: "insufficient_quota",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+
+_RETRY_STATUSES: Final = frozenset({429, 503, 529})
+_RETRY_AFTER_DEFAULT_S: Final = 5
+_RETRY_AFTER_MAX_S: Final = 86_400
+
+_UPLOAD_HINT: Final = "Upload large files with POST /v1/files and send their ids instead."
+
+
+def openai_type(status: int) -> str:
+    """OpenAI's class of errors for a status."""
+    return _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+
+
+def retry_after_s(error: GatewayError) -> int | None:
+    """The whole seconds, at least one, that `Retry-After` says; None where it is not sent."""
+    if STATUS[error.code] not in _RETRY_STATUSES:
+        return None
+    if error.retry_after_s is None:
+        return _RETRY_AFTER_DEFAULT_S
+    return math.ceil(min(max(error.retry_after_s, 1), _RETRY_AFTER_MAX_S))
+
+
+def openai_error(error: GatewayError, request_id: str) -> dict[str, str | None]:
+    """The `error` object of the OpenAI envelope."""
+    message = error.message
+    if error.code is ErrorCode.PAYLOAD_TOO_LARGE:
+        message = f"{message} {_UPLOAD_HINT}"
+    return {
+        "message": message,
+        "type": openai_type(STATUS[error.code]),
+        "code": error.code.value,
+        "param": error.param,
+        "request_id": request_id,
+    }
+
+
+def openai_reply(error: GatewayError, request_id: str) -> ErrorReply:
+    """An error as HTTP, in the OpenAI envelope."""
+    status = STATUS[error.code]
+    headers = {"content-type": "application/json"}
+    retry = retry_after_s(error)
+    if retry is not None:
+        headers["retry-after"] = str(retry)
+    if status == 401:
+        headers["www-authenticate"] = "Bearer"
+    body = to_json({"error": openai_error(error, request_id)})
+    return ErrorReply(status=status, body=body, headers=headers)

@@ -1,0 +1,59 @@
+"""Bytes to a JSON object, with a limit on nesting."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from tollgate.core.errors import ErrorCode, RequestError
+
+NESTING_MAX: Final = 200
+
+_Container = dict[str, JsonValue] | list[JsonValue]
+
+
+def decode_object(body: bytes) -> dict[str, JsonValue]:
+    """The JSON object that `body` holds; RequestError if it holds anything else.
+
+    Of a key that is given twice the last value counts. Strings with half a surrogate pair, NaN and
+    Infinity are not JSON.
+    """
+    try:
+        value = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        reason = str(error)
+        if reason.startswith("recursion limit"):
+            raise _too_deep() from error
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"The body is not valid JSON: {reason}."
+        ) from error
+    # The decoder counts a container only when it enters an element: an empty one may lie deeper.
+    if body.count(b"[") + body.count(b"{") > NESTING_MAX and _is_too_deep(value):
+        raise _too_deep()
+    if not isinstance(value, dict):
+        raise RequestError(ErrorCode.INVALID_REQUEST, "The body must be a JSON object.")
+    return value
+
+
+def _too_deep() -> RequestError:
+    return RequestError(
+        ErrorCode.INVALID_REQUEST, f"The body is nested deeper than {NESTING_MAX} levels."
+    )
+
+
+def _is_too_deep(value: JsonValue) -> bool:
+    level = _containers([value])
+    for _ in range(NESTING_MAX):
+        level = [
+            child
+            for node in level
+            for child in _containers(node.values() if isinstance(node, dict) else node)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _containers(values: Iterable[JsonValue]) -> list[_Container]:
+    return [value for value in values if isinstance(value, dict | list)]

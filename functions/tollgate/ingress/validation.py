@@ -1,0 +1,87 @@
+"""What a model of the wire found wrong, told to the caller with the name of the field."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from tollgate.core.errors import ErrorCode, RequestError
+
+_QUOTED_MAX: Final = 64
+
+# By pydantic's error type; what is not here is told in pydantic's words.
+# https://docs.pydantic.dev/latest/errors/validation_errors/ (2.13)
+_MESSAGES: Final[Mapping[str, str]] = {
+    "missing": "is required",
+    "none_required": "is not supported",
+    "model_type": "must be an object",
+    "dict_type": "must be an object",
+    "list_type": "must be an array",
+    "string_type": "must be a string",
+    "bool_type": "must be true or false",
+    "int_type": "must be an integer",
+    "float_type": "must be a number",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "too_long": "must have at most {max_length} entries",
+    "too_short": "must not be empty",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must not be empty",
+    "string_pattern_mismatch": "must match {pattern}",
+    "literal_error": "must be {expected}",
+}
+
+# Errors of a whole union that are about one field of its members.
+_FIELD_AT_FAULT: Final[Mapping[str, str]] = {"unknown_role": "role", "unknown_type": "type"}
+
+
+def request_error(error: ValidationError, hints: Mapping[str, str] | None = None) -> RequestError:
+    """The first thing wrong, as the caller is told it; `hints` say more about a field by name."""
+    first = error.errors(include_url=False)[0]
+    param = field_path((*first["loc"], *_missing_step(first)))
+    message = f"{param} {_message(first)}."
+    hint = (hints or {}).get(param.rpartition(".")[2])
+    return RequestError(
+        ErrorCode.INVALID_REQUEST, f"{message} {hint}" if hint else message, param=param
+    )
+
+
+def field_path(steps: Iterable[int | str]) -> str:
+    """`messages[0].content[1].type`; tags of unions (`<text>`) and of keys are left out."""
+    path = ""
+    for step in steps:
+        if isinstance(step, int):
+            path += f"[{step}]"
+        elif not step.startswith(("<", "[")):
+            path += f".{step}" if path else step
+    return path
+
+
+def _missing_step(error: ErrorDetails) -> tuple[str, ...]:
+    field = _FIELD_AT_FAULT.get(error["type"])
+    return (field,) if field else ()
+
+
+def _message(error: ErrorDetails) -> str:
+    context = error.get("ctx", {})
+    if context.get("max_length") == 0 or context.get("expected") == "False":
+        return _MESSAGES["none_required"]
+    template = _MESSAGES.get(error["type"])
+    message = template.format(**context) if template else error["msg"]
+    found = _found(error)
+    return f"{message}, not {found}" if found else message
+
+
+def _found(error: ErrorDetails) -> str | None:
+    match error["type"], error["input"]:
+        case "literal_error", str() as text:
+            return repr(text[:_QUOTED_MAX])
+        case "literal_error", bool() | int() as value:
+            return str(value).lower()[:_QUOTED_MAX]
+        case field, dict() as member if field in _FIELD_AT_FAULT:
+            tag = member.get(_FIELD_AT_FAULT[field])
+            return repr(tag[:_QUOTED_MAX]) if isinstance(tag, str) else None
+        case _:
+            return None

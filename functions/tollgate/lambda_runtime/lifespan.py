@@ -1,0 +1,54 @@
+"""The ASGI lifespan of an application, once for the life of the process."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from tollgate.lambda_runtime.asgi import ASGIApp, Message, run
+
+
+class LifespanFailed(Exception):
+    """The application did not start, or did not stop as it should."""
+
+
+@asynccontextmanager
+async def lifespan(app: ASGIApp) -> AsyncIterator[dict[str, Any]]:
+    """Start the application, and stop it when the block ends.
+
+    Yields the state that each request's scope gets a copy of. LifespanFailed if the application
+    refuses, fails, or does not take part.
+    """
+    to_app: asyncio.Queue[Message] = asyncio.Queue()
+    from_app: asyncio.Queue[Message] = asyncio.Queue()
+    state: dict[str, Any] = {}
+    scope = {
+        "type": "lifespan",
+        "asgi": {"version": "3.0", "spec_version": "2.0"},
+        "state": state,
+    }
+    running = asyncio.create_task(run(app, scope, to_app.get, from_app.put))
+    try:
+        to_app.put_nowait({"type": "lifespan.startup"})
+        await _completed("startup", running, from_app)
+        try:
+            yield state
+        finally:
+            to_app.put_nowait({"type": "lifespan.shutdown"})
+            await _completed("shutdown", running, from_app)
+    finally:
+        running.cancel()
+
+
+async def _completed(
+    phase: str, running: asyncio.Task[None], from_app: asyncio.Queue[Message]
+) -> None:
+    answer = asyncio.create_task(from_app.get())
+    either: set[asyncio.Task[Any]] = {running, answer}
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    if answer.done() and answer.result()["type"] == f"lifespan.{phase}.complete":
+        return
+    words = answer.result().get("message", "") if answer.done() else "it ended without an answer"
+    answer.cancel()
+    cause = running.exception() if running.done() and not running.cancelled() else None
+    raise LifespanFailed(f"{phase} of the application failed: {words}") from cause

@@ -1,0 +1,160 @@
+"""Serves an ASGI application from the Lambda Runtime API, streaming every response."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import Any, Final
+
+from pydantic_core import to_json
+
+from tollgate.core.clock import Clock, SystemClock
+from tollgate.core.errors import InternalError
+from tollgate.lambda_runtime.asgi import ASGIApp, EventError, Exchange, Scope, http_request, run
+from tollgate.lambda_runtime.lifespan import lifespan
+from tollgate.lambda_runtime.runtime_api import (
+    FunctionError,
+    Invocation,
+    RuntimeApi,
+    RuntimeApiError,
+)
+
+# An application keeps its own, earlier deadline; this one only keeps Lambda from killing the
+# process, and everything in flight with it, because of a request that hangs.
+CANCEL_BEFORE_DEADLINE_S: Final = 2.0
+# Half of that is left to the application to end by itself, the rest to tell the client.
+_GIVE_UP_BEFORE_DEADLINE_S: Final = 1.0
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+class DeadlineReached(Exception):
+    """The application was cut off before it had answered."""
+
+
+class IncompleteResponse(Exception):
+    """The application returned without ending its response."""
+
+
+async def serve(app: ASGIApp, runtime_api: str, *, clock: Clock | None = None) -> None:
+    """Start the application, then answer one invocation after the other, for ever.
+
+    `runtime_api` is `host:port`. A start that fails is reported to Lambda and raised;
+    RuntimeApiError ends the loop, and the process should end with it.
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            state = await stack.enter_async_context(lifespan(app))
+        except Exception as error:
+            await report_init_error(runtime_api, error)
+            raise
+        api = RuntimeApi(runtime_api)
+        stack.callback(api.close)
+        await Poller(app, api, state, clock or SystemClock()).run()
+
+
+async def report_init_error(runtime_api: str, error: Exception) -> None:
+    """Tell Lambda that the function could not start; the caller then exits with status 1."""
+    _LOGGER.error("initialisation failed", exc_info=error)
+    told = FunctionError(type=_type_of(error), message=str(error))
+    try:
+        await RuntimeApi(runtime_api).fail_init(told)
+    except RuntimeApiError as failure:
+        _LOGGER.error("initialisation error not reported", exc_info=failure)
+
+
+class Poller:
+    """Answers invocations one at a time; a process may run several, each with its own client."""
+
+    def __init__(
+        self, app: ASGIApp, api: RuntimeApi, state: Mapping[str, Any], clock: Clock
+    ) -> None:
+        self._app = app
+        self._api = api
+        self._state = state
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Answer for ever; RuntimeApiError when Lambda can no longer be talked to."""
+        while True:
+            await self._answer(await self._api.next_invocation())
+
+    async def _answer(self, invocation: Invocation) -> None:
+        try:
+            request = http_request(invocation)
+        except EventError as error:
+            told = FunctionError(type="Runtime.InvalidEvent", message=str(error))
+            _LOGGER.error("event refused", extra=_fields(invocation, failure=str(error)))
+            await self._api.fail_invocation(invocation, told)
+            return
+        stream = self._api.response(invocation)
+        if request is None:
+            # After a stream Lambda may report how it went: {"invokeCompletionStatus": ...}.
+            _LOGGER.debug("event without a request", extra=_fields(invocation))
+            await Exchange(b"", stream).reply(200, {})
+        else:
+            scope, body = request
+            scope["state"] = dict(self._state)
+            exchange = Exchange(body, stream, bodyless=scope["method"] == "HEAD")
+            await self._run_app(scope, exchange, invocation)
+        await stream.close()
+
+    async def _run_app(self, scope: Scope, exchange: Exchange, invocation: Invocation) -> None:
+        """Run the application to its end, and see to it that the response has one too."""
+        running = asyncio.create_task(run(self._app, scope, exchange.receive, exchange.send))
+        deadline_s = invocation.deadline_ms / 1000
+        try:
+            if not await self._ends(running, deadline_s - CANCEL_BEFORE_DEADLINE_S):
+                _LOGGER.error("cut off before the deadline", extra=_fields(invocation))
+                running.cancel()
+                await self._ends(running, deadline_s - _GIVE_UP_BEFORE_DEADLINE_S)
+            failure = _failure(running, exchange)
+            if failure is not None:
+                _LOGGER.error("request failed", exc_info=failure, extra=_fields(invocation))
+                await _tell(failure, exchange, invocation)
+            await asyncio.wait({running})
+        finally:
+            running.cancel()
+
+    async def _ends(self, running: asyncio.Task[None], until_s: float) -> bool:
+        """Wait for the application, but not past that Unix time; whether it has ended."""
+        timer = asyncio.create_task(self._clock.sleep(max(0.0, until_s - self._clock.now_s())))
+        await asyncio.wait({running, timer}, return_when=asyncio.FIRST_COMPLETED)
+        timer.cancel()
+        return running.done()
+
+
+def _failure(running: asyncio.Task[None], exchange: Exchange) -> BaseException | None:
+    if not running.done() or running.cancelled():
+        return DeadlineReached("the application did not end within its invocation")
+    if running.exception() is None and not exchange.complete:
+        return IncompleteResponse("the application returned before its response was complete")
+    return running.exception()
+
+
+async def _tell(failure: BaseException, exchange: Exchange, invocation: Invocation) -> None:
+    """Let the client know, as far as its response still allows it."""
+    error = InternalError()
+    if exchange.complete:
+        return
+    if exchange.started:
+        await exchange.fail(FunctionError(type=_type_of(failure), message=error.message))
+        return
+    request_id = invocation.request_id
+    envelope = {
+        "message": error.message,
+        "type": "server_error",
+        "code": error.code,
+        "param": None,
+        "request_id": request_id,
+    }
+    headers = {"content-type": "application/json", "x-request-id": request_id}
+    await exchange.reply(500, headers, to_json({"error": envelope}))
+
+
+def _type_of(error: BaseException) -> str:
+    """The form that the guide recommends, category.reason."""
+    return f"Function.{type(error).__name__}"
+
+
+def _fields(invocation: Invocation, **more: str) -> dict[str, dict[str, str | None]]:
+    return {"fields": {**invocation.log_fields(), **more}}

@@ -1,0 +1,232 @@
+"""The client of the Lambda Runtime API.
+
+Endpoints, headers and trailers: AWS Lambda developer guide, "Using the Lambda runtime API for
+custom runtimes" and "Building a custom runtime" (seen 2026-11-21).
+"""
+
+import base64
+import logging
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+from pydantic_core import to_json
+
+from tollgate.lambda_runtime.http1 import (
+    Address,
+    Connection,
+    MalformedReply,
+    Reply,
+    chunk,
+    last_chunk,
+    request_head,
+)
+
+_ROOT: Final = "/2018-06-01/runtime"
+# Well above the 6 MB that Lambda itself takes for an event (quotas page, seen 2026-11-21).
+EVENT_BYTES_MAX: Final = 16 * 1024 * 1024
+_ACKNOWLEDGEMENT_BYTES_MAX: Final = 64 * 1024
+_ERROR_TYPE: Final = "Lambda-Runtime-Function-Error-Type"
+_ERROR_BODY: Final = "Lambda-Runtime-Function-Error-Body"
+_INVOCATION_ID: Final = "Lambda-Runtime-Invocation-Id"
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+class RuntimeApiError(Exception):
+    """The Runtime API is gone or breaks its protocol: nothing more can be served."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionError:
+    """A failure as Lambda is told it; `message` must be safe to show to the caller."""
+
+    type: str
+    message: str
+
+    def body(self) -> bytes:
+        """The JSON that goes with it."""
+        return to_json({"errorType": self.type, "errorMessage": self.message, "stackTrace": []})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """One event to answer; `deadline_ms` is the Unix time at which Lambda kills the process.
+
+    `invocation_id` is sent back where Lambda gave one, as its own runtime clients do.
+    """
+
+    request_id: str
+    deadline_ms: int
+    event_bytes: bytes
+    invocation_id: str | None = None
+    trace_id: str | None = None
+
+    def log_fields(self) -> dict[str, str | None]:
+        """What names this invocation in a log line."""
+        return {"request_id": self.request_id, "trace_id": self.trace_id}
+
+
+class RuntimeApi:
+    """One poller's view of the Runtime API: a connection kept for `next`, a new one a response."""
+
+    def __init__(self, runtime_api: str) -> None:
+        self._address = Address.parse(runtime_api)
+        self._host = runtime_api
+        self._polling: Connection | None = None
+
+    async def next_invocation(self) -> Invocation:
+        """Wait for an event, however long; Lambda freezes the process meanwhile."""
+        try:
+            reply = await self._poll()
+        except (OSError, MalformedReply) as error:
+            raise RuntimeApiError(f"no invocation: {error}") from error
+        if reply.status != 200:
+            raise RuntimeApiError(f"no invocation: HTTP {reply.status}")
+        request_id = reply.headers.get("lambda-runtime-aws-request-id", "")
+        deadline_ms = reply.headers.get("lambda-runtime-deadline-ms", "")
+        if not request_id or not (deadline_ms.isascii() and deadline_ms.isdigit()):
+            raise RuntimeApiError("an invocation without its id or its deadline")
+        return Invocation(
+            request_id=request_id,
+            deadline_ms=int(deadline_ms),
+            event_bytes=reply.body,
+            invocation_id=reply.headers.get(_INVOCATION_ID.lower()),
+            trace_id=reply.headers.get("lambda-runtime-trace-id"),
+        )
+
+    def response(self, invocation: Invocation) -> "ResponseStream":
+        """The response to an invocation, not yet begun."""
+        headers = {
+            "Host": self._host,
+            "Lambda-Runtime-Function-Response-Mode": "streaming",
+            "Transfer-Encoding": "chunked",
+            "Content-Type": "application/vnd.awslambda.http-integration-response",
+            "Trailer": f"{_ERROR_TYPE}, {_ERROR_BODY}",
+        }
+        path = f"{_invocation_path(invocation)}/response"
+        head = request_head("POST", path, headers | _echoed(invocation))
+        return ResponseStream(self._address, head, invocation)
+
+    async def fail_invocation(self, invocation: Invocation, error: FunctionError) -> None:
+        """Report that an invocation cannot be answered; not once its response has begun."""
+        await self._report(f"{_invocation_path(invocation)}/error", error, _echoed(invocation))
+
+    async def fail_init(self, error: FunctionError) -> None:
+        """Report that the function could not start; the process must end after it."""
+        await self._report(f"{_ROOT}/init/error", error, {})
+
+    def close(self) -> None:
+        """Close the connection that is kept."""
+        if self._polling is not None:
+            self._polling.close()
+            self._polling = None
+
+    async def _poll(self) -> Reply:
+        if self._polling is not None:
+            # It may have died while the process was frozen: then the event was not handed out.
+            try:
+                return await self._get_next(self._polling)
+            except OSError:
+                self.close()
+        self._polling = await Connection.open(self._address)
+        return await self._get_next(self._polling)
+
+    async def _get_next(self, connection: Connection) -> Reply:
+        path = f"{_ROOT}/invocation/next"
+        await connection.send(request_head("GET", path, {"Host": self._host}))
+        reply = await connection.reply(body_bytes_max=EVENT_BYTES_MAX)
+        if not reply.keeps_alive:
+            self.close()
+        return reply
+
+    async def _report(self, path: str, error: FunctionError, headers: dict[str, str]) -> None:
+        body = error.body()
+        own = {
+            "Host": self._host,
+            "Content-Type": "application/json",
+            "Content-Length": str(len(body)),
+            _ERROR_TYPE: error.type,
+        }
+        try:
+            connection = await Connection.open(self._address)
+            try:
+                await connection.send(request_head("POST", path, own | headers) + body)
+                reply = await connection.reply(body_bytes_max=_ACKNOWLEDGEMENT_BYTES_MAX)
+            finally:
+                connection.close()
+        except (OSError, MalformedReply) as failure:
+            raise RuntimeApiError(f"error not reported: {failure}") from failure
+        if reply.status != 202:
+            raise RuntimeApiError(f"error not reported: HTTP {reply.status}")
+
+
+class ResponseStream:
+    """The body of one response on its way to Lambda, a chunk a write, each write on its own.
+
+    A lost connection is logged once and what is written after it is dropped: whoever writes goes
+    on to its own end, because what was generated must be settled all the same.
+    """
+
+    def __init__(self, address: Address, head: bytes, invocation: Invocation) -> None:
+        self._address = address
+        self._unsent = head
+        self._invocation = invocation
+        self._connection: Connection | None = None
+        self._lost = False
+
+    async def open(self) -> None:
+        """Connect; nothing is sent before the first write."""
+        try:
+            if not self._lost:
+                self._connection = await Connection.open(self._address)
+        except OSError as error:
+            self._lose(error)
+
+    async def write(self, octets: bytes) -> None:
+        """Send a part of the body."""
+        await self._send(chunk(octets))
+
+    async def end(self, octets: bytes = b"") -> None:
+        """Send the last part of the body and its end in one write."""
+        await self._send(chunk(octets) + last_chunk())
+
+    async def fail(self, error: FunctionError) -> None:
+        """End a body that is incomplete, with the reason in its trailers."""
+        encoded = base64.b64encode(error.body()).decode()
+        await self._send(last_chunk({_ERROR_TYPE: error.type, _ERROR_BODY: encoded}))
+
+    async def close(self) -> None:
+        """Wait until Lambda has taken the ended response, then close the connection."""
+        if self._connection is None:
+            return
+        try:
+            if not self._lost:
+                reply = await self._connection.reply(body_bytes_max=_ACKNOWLEDGEMENT_BYTES_MAX)
+                if reply.status != 202:
+                    self._lose(RuntimeApiError(f"HTTP {reply.status}"))
+        except (OSError, MalformedReply) as error:
+            self._lose(error)
+        finally:
+            self._connection.close()
+
+    async def _send(self, octets: bytes) -> None:
+        if self._connection is None or self._lost:
+            return
+        octets, self._unsent = self._unsent + octets, b""
+        try:
+            await self._connection.send(octets)
+        except OSError as error:
+            self._lose(error)
+
+    def _lose(self, error: Exception) -> None:
+        self._lost = True
+        fields = {**self._invocation.log_fields(), "failure": f"{type(error).__name__}: {error}"}
+        _LOGGER.error("response not delivered", extra={"fields": fields})
+
+
+def _invocation_path(invocation: Invocation) -> str:
+    return f"{_ROOT}/invocation/{quote(invocation.request_id, safe='')}"
+
+
+def _echoed(invocation: Invocation) -> dict[str, str]:
+    return {_INVOCATION_ID: invocation.invocation_id} if invocation.invocation_id else {}

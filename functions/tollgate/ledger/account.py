@@ -1,0 +1,217 @@
+"""What to do about money: pure decisions over what a wallet or a key's state says.
+
+A write is tried before anything is read; when its condition fails, the item that comes back is
+judged here: try another form, look elsewhere, or refuse and say why.
+"""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
+from tollgate.core.ids import created_s
+from tollgate.core.money import usd_text
+from tollgate.ledger.periods import PERIODS, bucket_names, period_ends_s
+from tollgate.stores.base import Period, RateLimit
+
+# An item grows by some 22 bytes a hold, and every further KB costs one more write unit.
+HOLDS_MAX: Final = 1000
+# Stands for "no limit": more than anybody spends, less than DynamoDB's 38 digits.
+UNLIMITED_NANO_USD: Final = 10**18
+# Expiry of a key that has none: the year 9999.
+NEVER_S: Final = 253_402_300_799
+_US_PER_S: Final = 1_000_000
+_US_PER_MINUTE: Final = 60 * _US_PER_S
+_SLOT_FREE_S: Final = 1.0
+
+RateForm = Literal["idle", "busy"]
+WalletStep = Literal["hold", "hold_rest", "empty", "full", "locked"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WalletState:
+    """One shard, as far as admission asks; `holds` is how many there are."""
+
+    available_nano_usd: int
+    locked: bool
+    holds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateState:
+    """A key's requests per minute as GCRA, in microseconds.
+
+    `full_us` is when the bucket is full again, `ready_us` when the next request may come,
+    `interval_us` what one request takes, `slack_us` what a burst may borrow beyond one interval.
+    """
+
+    full_us: int
+    ready_us: int
+    interval_us: int
+    slack_us: int
+
+    @classmethod
+    def fresh(cls, requests_per_minute: int, burst: int) -> "RateState":
+        """A full bucket that refills so fast and holds so many."""
+        interval_us = -(-_US_PER_MINUTE // requests_per_minute)
+        return cls(
+            full_us=0, ready_us=0, interval_us=interval_us, slack_us=interval_us * (burst - 2)
+        )
+
+    @property
+    def requests_per_minute(self) -> int:
+        """What the bucket was made with."""
+        return _US_PER_MINUTE // self.interval_us
+
+    def taken(self, form: RateForm, now_us: int) -> "RateState":
+        """After one more request; what the two forms of the key's write do."""
+        full_us, ready_us = (
+            (now_us + self.interval_us, now_us - self.slack_us)
+            if form == "idle"
+            else (self.full_us + self.interval_us, self.ready_us + self.interval_us)
+        )
+        return RateState(
+            full_us=full_us,
+            ready_us=ready_us,
+            interval_us=self.interval_us,
+            slack_us=self.slack_us,
+        )
+
+    def shown(self, now_us: int) -> RateLimit:
+        """What the caller may know of it."""
+        burst = self.slack_us // self.interval_us + 2
+        return RateLimit(
+            limit=burst,
+            remaining=min(burst, max(0, (now_us - self.ready_us) // self.interval_us + 1)),
+            reset_s=max(0, self.full_us - now_us) / _US_PER_S,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyState:
+    """A key's state; `buckets` holds what is left by bucket name, absent where untouched."""
+
+    enabled: bool
+    expires_s: int
+    concurrency: int
+    holds: int
+    limits_nano_usd: Mapping[Period, int]
+    buckets: Mapping[str, int]
+    rate: RateState
+
+    def remaining_nano_usd(self, second: int) -> dict[Period, int]:
+        """What is left in each period of that second."""
+        return {
+            period: self.buckets.get(name, self.limits_nano_usd[period])
+            for period, name in zip(PERIODS, bucket_names(second), strict=True)
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyTake:
+    """Take that much, with the write for an idle or a busy rate bucket."""
+
+    amount_nano_usd: int
+    form: RateForm
+
+
+def shard_order(hold_id: str, shards: int) -> Sequence[int]:
+    """Every shard once, starting at one drawn from the id so that load spreads."""
+    first = zlib.crc32(hold_id.encode("ascii")) % shards
+    return [(first + step) % shards for step in range(shards)]
+
+
+def microseconds(now_s: float) -> int:
+    """A time of the clock in the unit that rates are kept in."""
+    return int(now_s * _US_PER_S)
+
+
+def rate_form(full_us: int, now_us: int) -> RateForm:
+    """Which write fits a rate bucket that is full at `full_us`."""
+    return "idle" if full_us <= now_us else "busy"
+
+
+def wallet_step(state: WalletState | None, amount_nano_usd: int) -> WalletStep:
+    """What to try on a shard, by what it says; a shard that does not exist is empty."""
+    if state is None:
+        return "empty"
+    if state.locked:
+        return "locked"
+    if state.holds >= HOLDS_MAX:
+        return "full"
+    if state.available_nano_usd >= amount_nano_usd:
+        return "hold"
+    return "hold_rest" if state.available_nano_usd >= 1 else "empty"
+
+
+def key_step(
+    state: KeyState | None, hold_id: str, amount_nano_usd: int, now_us: int
+) -> KeyTake | GatewayError:
+    """What to try on a key's state, or why not; a key that has none does not exist."""
+    now_s = now_us // _US_PER_S
+    if state is None or not state.enabled or state.expires_s <= now_s:
+        return key_refused()
+    if state.rate.full_us > now_us and state.rate.ready_us > now_us:
+        return AccessError(
+            ErrorCode.RATE_LIMIT_EXCEEDED,
+            f"This key allows {state.rate.requests_per_minute} requests per minute.",
+            retry_after_s=(state.rate.ready_us - now_us) / _US_PER_S,
+        )
+    if state.holds >= state.concurrency:
+        return AccessError(
+            ErrorCode.RATE_LIMIT_EXCEEDED,
+            f"This key allows {state.concurrency} requests at a time.",
+            retry_after_s=_SLOT_FREE_S,
+        )
+    second = created_s(hold_id)
+    remaining = state.remaining_nano_usd(second)
+    tightest = min(PERIODS, key=lambda period: remaining[period])
+    if remaining[tightest] < min(1, amount_nano_usd):
+        return _limit_reached(tightest, state.limits_nano_usd[tightest], second)
+    return KeyTake(
+        amount_nano_usd=min(amount_nano_usd, remaining[tightest]),
+        form=rate_form(state.rate.full_us, now_us),
+    )
+
+
+def key_refused() -> AccessError:
+    """The one answer to every key that may not be used: it tells a stranger nothing."""
+    return AccessError(
+        ErrorCode.INVALID_API_KEY,
+        "The API key is missing, unknown, disabled or expired.",
+    )
+
+
+def workspace_locked() -> AccessError:
+    """The workspace's money may not be spent."""
+    return AccessError(ErrorCode.WORKSPACE_LOCKED, "This workspace is locked.")
+
+
+def too_many_holds() -> AccessError:
+    """Every shard holds as much as one item may."""
+    return AccessError(
+        ErrorCode.RATE_LIMIT_EXCEEDED,
+        "This workspace has too many requests in flight.",
+        retry_after_s=_SLOT_FREE_S,
+    )
+
+
+def insufficient_credits(available_nano_usd: int, amount_nano_usd: int) -> LedgerError:
+    """No shard has anything left to hold."""
+    return LedgerError(
+        ErrorCode.INSUFFICIENT_CREDITS,
+        f"This request may cost up to ${usd_text(amount_nano_usd)} and the workspace has "
+        f"${usd_text(available_nano_usd)} available. Add credit with `tollgate credits grant`, "
+        "or ask whoever runs this gateway.",
+    )
+
+
+def _limit_reached(period: Period, limit_nano_usd: int, second: int) -> LedgerError:
+    ends_s = period_ends_s(period, second)
+    window = "in total" if period == "total" else f"per {period}"
+    again = "" if ends_s is None else f" It starts anew in {ends_s - second} s."
+    return LedgerError(
+        ErrorCode.KEY_LIMIT_EXCEEDED,
+        f"This key's limit of ${usd_text(limit_nano_usd)} {window} is used up.{again}",
+    )

@@ -1,0 +1,59 @@
+"""The periods of key limits, in UTC, and the buckets that count what is left in each."""
+
+import datetime as dt
+from typing import Final, assert_never
+
+from tollgate.stores.base import Period
+
+PERIODS: Final[tuple[Period, ...]] = ("day", "week", "month", "total")
+TOTAL_BUCKET: Final = "b_total"
+# How long after its period a bucket stays: holds taken from it are settled or swept by then. The
+# same before: a clock that runs ahead of ours opens a bucket early.
+_BUCKET_GRACE_S: Final = 3600
+
+
+def day_name(second: int) -> str:
+    """The UTC day of a Unix second: `20261121`."""
+    return _utc(second).strftime("%Y%m%d")
+
+
+def bucket_names(second: int) -> tuple[str, str, str, str]:
+    """The buckets of a Unix second, in the order of PERIODS; weeks are ISO and start on Monday."""
+    moment = _utc(second)
+    week = moment.isocalendar()
+    return (
+        f"b_{moment:%Y%m%d}",
+        f"b_{week.year}W{week.week:02d}",
+        f"b_{moment:%Y%m}",
+        TOTAL_BUCKET,
+    )
+
+
+def stale_buckets(names: set[str], second: int) -> tuple[str, ...]:
+    """Those of an item's attribute names that are buckets nobody will touch again."""
+    live = {
+        name
+        for moment in (second - _BUCKET_GRACE_S, second, second + _BUCKET_GRACE_S)
+        for name in bucket_names(moment)
+    }
+    return tuple(sorted(name for name in names - live if name.startswith("b_")))
+
+
+def period_ends_s(period: Period, second: int) -> int | None:
+    """The Unix second at which a period's limit starts anew, None if it never does."""
+    midnight = _utc(second).replace(hour=0, minute=0, second=0, microsecond=0)
+    match period:
+        case "day":
+            return int((midnight + dt.timedelta(days=1)).timestamp())
+        case "week":
+            return int((midnight + dt.timedelta(days=7 - midnight.weekday())).timestamp())
+        case "month":
+            return int((midnight.replace(day=1) + dt.timedelta(days=32)).replace(day=1).timestamp())
+        case "total":
+            return None
+        case _:
+            assert_never(period)
+
+
+def _utc(second: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(second, dt.UTC)

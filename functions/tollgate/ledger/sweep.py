@@ -1,0 +1,108 @@
+"""Which holds nobody will settle any more, and the record that such a generation gets. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tollgate.core.generation import GenerationRecord, RoutingTrace
+from tollgate.core.ids import created_s
+
+# After this a function that held money has ended: its timeout, and room for clocks that differ.
+FUNCTION_TIMEOUT_S: Final = 885
+_MARGIN_S: Final = 120
+HOLD_LIFETIME_S: Final = FUNCTION_TIMEOUT_S + _MARGIN_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WalletHolds:
+    """The holds of one wallet shard, in nano-dollars by id."""
+
+    workspace_id: str
+    shard: int
+    holds: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyHolds:
+    """The holds of one key's state, in nano-dollars by id."""
+
+    workspace_id: str
+    key_id: str
+    holds: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiredHold:
+    """A hold past its deadline, with those of its sides that landed."""
+
+    id: str
+    workspace_id: str
+    wallet: WalletHolds | None
+    key: KeyHolds | None
+
+    @property
+    def held_nano_usd(self) -> int:
+        """What was held, by whichever side held more."""
+        return max(side.holds[self.id] for side in (self.wallet, self.key) if side is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepReport:
+    """What one run did: expired holds found, those of them settled, the oldest hold it saw."""
+
+    found: int
+    settled: int
+    oldest_age_s: float
+
+
+def expired_holds(items: Iterable[WalletHolds | KeyHolds], now_s: float) -> Sequence[ExpiredHold]:
+    """The holds whose process must be gone, oldest first, both sides of each together.
+
+    A side alone is enough to expire a hold, but only both together name its workspace and key.
+    """
+    wallets: dict[str, WalletHolds] = {}
+    keys: dict[str, KeyHolds] = {}
+    for item in items:
+        for hold_id in item.holds:
+            if created_s(hold_id) + HOLD_LIFETIME_S < now_s:
+                if isinstance(item, WalletHolds):
+                    wallets[hold_id] = item
+                else:
+                    keys[hold_id] = item
+    return [
+        ExpiredHold(
+            id=hold_id,
+            workspace_id=(keys.get(hold_id) or wallets[hold_id]).workspace_id,
+            wallet=wallets.get(hold_id),
+            key=keys.get(hold_id),
+        )
+        for hold_id in sorted(wallets.keys() | keys.keys())
+    ]
+
+
+def lost_record(expired: ExpiredHold) -> GenerationRecord:
+    """What is known of a generation whose process was killed: that it was, and it costs nothing.
+
+    Holds of refused attempts and of replies that came too late look the same, so a lost
+    generation is never charged.
+    """
+    return GenerationRecord(
+        id=expired.id,
+        created_s=created_s(expired.id),
+        workspace_id=expired.workspace_id,
+        key_id=expired.key.key_id if expired.key else "",
+        outcome="lost",
+        streamed=False,
+        catalog_sha="",
+        trace=RoutingTrace(
+            requested_model="",
+            route=None,
+            rule=None,
+            draw_key_hash="",
+            tier=None,
+            capabilities=(),
+            estimated_input_tokens=0,
+            output_tokens_max=None,
+        ),
+        held_nano_usd=expired.held_nano_usd,
+    )

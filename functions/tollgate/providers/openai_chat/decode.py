@@ -1,0 +1,173 @@
+"""OpenAI-like streams as events."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import ValidationError
+
+from tollgate.core.content import Reasoning, Refusal, Text
+from tollgate.core.events import (
+    Ended,
+    Finish,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
+from tollgate.providers.base import Frame
+from tollgate.providers.openai_chat.errors import error_in_stream
+from tollgate.providers.openai_chat.tool_calls import OrphanPiece, ToolCalls
+from tollgate.providers.openai_chat.usage import usage_of
+from tollgate.providers.refusals import closed_early, malformed
+from tollgate.wire.openai_chat_chunk import (
+    Choice,
+    Chunk,
+    Delta,
+    TextItem,
+    ThinkingItem,
+    UsageReport,
+)
+
+# Words of the OpenAI family for why an answer ended; a word that is not here counts as `stop` and
+# is still told as the provider's own. Together says `eos`, Mistral `model_length`.
+_FINISH: Final[dict[str, Finish]] = {
+    "stop": "stop",
+    "eos": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "content_filter",
+}
+
+# Words that say that the answer broke: DeepSeek's is about its own capacity.
+_BROKEN: Final = frozenset({"abort", "error", "insufficient_system_resource"})
+
+_TextKind = type[Text] | type[Reasoning] | type[Refusal]
+
+
+class ChatDecoder:
+    """Decodes one stream.
+
+    `Ended` is due when the stream closes, because usage follows the finish reason, and a second
+    finish reason or an error may too.
+    """
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._started = False
+        self._parts = 0
+        self._open: tuple[_TextKind, int] | None = None
+        self._calls = ToolCalls()
+        self._finish: str | None = None
+        self._done = False
+
+    def feed(self, frame: Frame) -> Iterator[StreamEvent]:
+        """The events of one SSE event, or of a whole reply that was not streamed."""
+        data = frame.data.strip()
+        if data == b"[DONE]":
+            self._done = True
+        elif data:
+            yield from self._chunk(self._parsed(data, frame.event), data)
+
+    def end(self) -> Iterator[StreamEvent]:
+        """Close what is open; UpstreamError if the answer was not complete."""
+        # Snowflake finishes with an empty word, which alone would not tell an end from a cut.
+        if self._finish is None or not (self._finish or self._done or self._calls):
+            raise closed_early(self._provider)
+        if self._finish in _BROKEN:
+            raise malformed(self._provider, f"the finish reason {self._finish!r}")
+        yield from self._close_text()
+        yield from self._calls.end()
+        finish = _FINISH.get(self._finish, "stop")
+        if finish == "stop" and self._calls:
+            finish = "tool_calls"
+        yield Ended(finish=finish, raw_finish=self._finish or None)
+
+    def _parsed(self, data: bytes, event: str) -> Chunk:
+        try:
+            chunk = Chunk.model_validate_json(data)
+        except ValidationError as invalid:
+            if event == "error":
+                raise error_in_stream(None, self._provider) from invalid
+            raise malformed(self._provider, "a frame that cannot be read") from invalid
+        if event == "error" or chunk.error is not None:
+            raise error_in_stream(chunk.error, self._provider)
+        if chunk.choices is None and chunk.usage is None:
+            raise malformed(self._provider, "a frame of unknown form")
+        return chunk
+
+    def _chunk(self, chunk: Chunk, data: bytes) -> Iterator[StreamEvent]:
+        # Azure's first chunk has neither choices nor an id: the stream starts with the next.
+        if not self._started and (chunk.choices or chunk.usage):
+            self._started = True
+            yield Started(
+                upstream_id=chunk.id or None,
+                served_model=chunk.model or None,
+                system_fingerprint=chunk.system_fingerprint,
+                service_tier=chunk.service_tier,
+            )
+        for choice in chunk.choices or ():
+            yield from self._choice(choice, data)
+        if chunk.usage is not None:
+            yield self._usage(chunk)
+
+    def _choice(self, choice: Choice, data: bytes) -> Iterator[StreamEvent]:
+        if choice.index != 0:
+            raise malformed(self._provider, "a second choice that nobody asked for")
+        delta = choice.delta or choice.message
+        if delta is not None:
+            yield from self._delta(delta, data)
+        if choice.finish_reason is not None:
+            # OpenRouter repeats the chunk that finishes; an empty word never undoes a real one.
+            self._finish = choice.finish_reason or self._finish or ""
+
+    def _delta(self, delta: Delta, data: bytes) -> Iterator[StreamEvent]:
+        # Some servers send one reasoning text under both names.
+        yield from self._text(Reasoning, delta.reasoning_content or delta.reasoning)
+        if isinstance(delta.content, str):
+            yield from self._text(Text, delta.content)
+        else:
+            for item in delta.content or ():
+                yield from self._item(item)
+        yield from self._text(Refusal, delta.refusal)
+        for piece in delta.tool_calls or ():
+            yield from self._close_text()
+            try:
+                for event in self._calls.feed(piece, self._parts, data):
+                    self._parts += isinstance(event, PartStart)
+                    yield event
+            except OrphanPiece as orphan:
+                raise malformed(self._provider, "a piece of a call that has no name") from orphan
+
+    def _item(self, item: TextItem | ThinkingItem) -> Iterator[StreamEvent]:
+        if isinstance(item, TextItem):
+            yield from self._text(Text, item.text)
+        else:
+            for thought in item.thinking:
+                yield from self._text(Reasoning, thought.text)
+
+    def _text(self, kind: _TextKind, text: str | None) -> Iterator[StreamEvent]:
+        if not text:
+            return
+        if self._open is None or self._open[0] is not kind:
+            yield from self._close_text()
+            self._open = kind, self._parts
+            self._parts += 1
+            yield PartStart(index=self._open[1], part=kind(text=""))
+        yield PartDelta(index=self._open[1], text=text)
+
+    def _close_text(self) -> Iterator[StreamEvent]:
+        if self._open is not None:
+            yield PartEnd(index=self._open[1])
+            self._open = None
+
+    def _usage(self, chunk: Chunk) -> UsageReported:
+        try:
+            report = UsageReport.model_validate(chunk.usage)
+        except ValidationError as invalid:
+            raise malformed(self._provider, "usage that cannot be read") from invalid
+        return UsageReported(usage=usage_of(report), raw=chunk.usage)

@@ -1,0 +1,52 @@
+"""Token counts of OpenAI-like servers as classes that do not overlap.
+
+`prompt_tokens` includes what was read from and written to a cache, `completion_tokens` includes
+reasoning. xAI counts reasoning beside the completion: seen from the numbers, never from the name.
+"""
+
+from tollgate.core.usage import Usage
+from tollgate.wire.openai_chat_chunk import CompletionDetails, PromptDetails, UsageReport
+
+
+def usage_of(report: UsageReport) -> Usage:
+    """The report in our classes; a class that it does not mention stays None."""
+    prompt_details = report.prompt_tokens_details or PromptDetails()
+    reasoning = (report.completion_tokens_details or CompletionDetails()).reasoning_tokens
+    cache_read = _first(
+        prompt_details.cached_tokens,
+        report.prompt_cache_hit_tokens,
+        report.num_cached_tokens,
+        report.cached_tokens,
+    )
+    cache_write = prompt_details.cache_write_tokens
+    uncached = report.prompt_tokens
+    if uncached is not None:
+        # Azure's Grok reports more cached tokens than the prompt has: the prompt is the bound.
+        if cache_read is not None:
+            cache_read = min(cache_read, uncached)
+            uncached -= cache_read
+        if cache_write is not None:
+            cache_write = min(cache_write, uncached)
+            uncached -= cache_write
+    return Usage(
+        uncached_input_tokens=uncached,
+        cache_read_input_tokens=cache_read,
+        cache_write_5m_input_tokens=cache_write,
+        output_tokens=_output_tokens(report, reasoning),
+        reasoning_tokens=reasoning,
+    )
+
+
+def _output_tokens(report: UsageReport, reasoning: int | None) -> int | None:
+    prompt, completion, total = (
+        report.prompt_tokens,
+        report.completion_tokens,
+        report.total_tokens,
+    )
+    if prompt is None or completion is None or total is None or not reasoning:
+        return completion
+    return completion + reasoning if total == prompt + completion + reasoning else completion
+
+
+def _first(*counts: int | None) -> int | None:
+    return next((count for count in counts if count is not None), None)

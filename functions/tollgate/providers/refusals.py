@@ -1,0 +1,117 @@
+"""What a provider's refusal means, in one table for every codec: status first, then its own code.
+
+Whose fault it is decides what the caller sees. A key, an account, a model name or a path that the
+provider does not know is the operator's: 401, 402 and 403 are `provider_auth`, 404 and its like
+`provider_unavailable`, so that the next endpoint of a chain may serve, and none of the provider's
+words are shown. Only what is left of 4xx is the caller's own `invalid_request`.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.providers.redaction import redacted
+
+_BY_STATUS: Final = {
+    401: (ErrorCode.PROVIDER_AUTH, "did not accept our credentials"),
+    402: (ErrorCode.PROVIDER_AUTH, "wants payment from our account"),
+    403: (ErrorCode.PROVIDER_AUTH, "does not permit our account to do this"),
+    404: (ErrorCode.PROVIDER_UNAVAILABLE, "does not know the model or the path it was asked for"),
+    405: (ErrorCode.PROVIDER_UNAVAILABLE, "does not serve this path"),
+    408: (ErrorCode.PROVIDER_TIMEOUT, "timed out"),
+    410: (ErrorCode.PROVIDER_UNAVAILABLE, "no longer serves this model or path"),
+    424: (ErrorCode.PROVIDER_UNAVAILABLE, "failed while the model was answering"),
+    429: (ErrorCode.PROVIDER_RATE_LIMIT, "limits our rate"),
+    503: (ErrorCode.PROVIDER_OVERLOADED, "is overloaded"),
+    504: (ErrorCode.PROVIDER_TIMEOUT, "timed out"),
+    529: (ErrorCode.PROVIDER_OVERLOADED, "is overloaded"),
+}
+
+_CONTEXT_CODES: Final = frozenset({"context_length_exceeded", "too_many_prompt_tokens"})
+_FILTER_CODES: Final = frozenset(
+    {"content_filter", "content_policy_violation", "data_inspection_failed"}
+)
+_RATE_CODES: Final = frozenset({"rate_limit_exceeded"})
+
+# The one place where a provider's wording decides: several providers answer an oversized prompt
+# with a plain 400 whose code says no more than "invalid". Each phrase is from a recorded reply:
+# Anthropic; Bedrock Nova; Vertex; DeepSeek, OpenRouter and OpenAI; Ollama.
+_CONTEXT_WORDING: Final = re.compile(
+    r"prompt is too long|input is too long|input tokens exceeded"
+    r"|input token count .{0,40}exceeds the maximum"
+    r"|maximum context length|max(?:imum)? context length",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A refusal as a codec has read it; `code` is the provider's own, in lower case."""
+
+    provider: str
+    status: int | None
+    message: str = ""
+    code: str = ""
+    retry_after_s: float | None = None
+
+
+def refused(refusal: Refusal) -> UpstreamError:
+    """The public error that a refusal means."""
+    code, words = _meaning(refusal)
+    status = f" (HTTP {refusal.status})" if refusal.status is not None else ""
+    return UpstreamError(
+        code,
+        f"The provider {refusal.provider} {words}{status}.",
+        status=refusal.status,
+        retry_after_s=refusal.retry_after_s,
+    )
+
+
+def _meaning(refusal: Refusal) -> tuple[ErrorCode, str]:
+    status = refusal.status
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status is None or status >= 500 or status < 400:
+        return ErrorCode.PROVIDER_UNAVAILABLE, "failed"
+    if refusal.code in _RATE_CODES:
+        return _BY_STATUS[429]
+    if refusal.code in _FILTER_CODES:
+        return ErrorCode.CONTENT_FILTER, "filtered the request"
+    if refusal.code in _CONTEXT_CODES or _CONTEXT_WORDING.search(refusal.message):
+        return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "cannot take a prompt of this length"
+    said = redacted(refusal.message).rstrip(".")
+    return ErrorCode.INVALID_REQUEST, f"refused the request: {said}" if said else "refused it"
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """When to come back, from lower-case reply headers; a date counts from the reply's own."""
+    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None and milliseconds > 0:
+        return milliseconds / 1000
+    text = headers.get("retry-after")
+    if (seconds := _number(text)) is not None:
+        return seconds
+    try:
+        delay = parsedate_to_datetime(text or "") - parsedate_to_datetime(headers.get("date", ""))
+    except (TypeError, ValueError):
+        return None
+    return max(0.0, delay.total_seconds())
+
+
+def _number(text: str | None) -> float | None:
+    return float(text) if text and re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text) else None
+
+
+def malformed(provider: str, what: str) -> UpstreamError:
+    """The provider sent what its own format does not allow."""
+    return UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, f"The provider {provider} sent {what}.")
+
+
+def closed_early(provider: str) -> UpstreamError:
+    """The stream closed before the provider said that the answer is complete."""
+    return UpstreamError(
+        ErrorCode.PROVIDER_UNAVAILABLE,
+        f"The stream of the provider {provider} closed before the end.",
+    )

@@ -1,0 +1,150 @@
+"""What the simulator answers, as a function of the request alone."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+import pydantic_core
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+_VALUES: Final[Mapping[str, JsonValue]] = {
+    "string": "text",
+    "integer": 1,
+    "number": 1.5,
+    "boolean": True,
+    "array": [],
+    "object": {},
+    "null": None,
+}
+_CALLS_MAX: Final = 2
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _TextItem(_Shape):
+    text: str = ""
+
+
+class _Message(_Shape):
+    role: str
+    content: str | list[_TextItem] | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return " ".join(item.text for item in self.content)
+        return self.content or ""
+
+
+class _Property(_Shape):
+    type: JsonValue = "string"
+    enum: list[JsonValue] = []
+
+
+class _Parameters(_Shape):
+    properties: dict[str, _Property] = {}
+    required: list[str] | None = None
+
+
+class _Function(_Shape):
+    name: str
+    parameters: _Parameters = _Parameters()
+
+
+class _Tool(_Shape):
+    function: _Function
+
+
+class _NamedChoice(_Shape):
+    function: _Function
+
+
+class SimulatedRequest(_Shape):
+    """As much of a chat completions request as the simulator reads."""
+
+    model: str
+    messages: list[_Message]
+    tools: list[_Tool] = []
+    tool_choice: Literal["auto", "none", "required"] | _NamedChoice = "auto"
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+
+
+def deltas(request: SimulatedRequest, *, calls_tools_as: str | None) -> tuple[list[JsonValue], str]:
+    """The deltas of the answer after the role, and why it finishes.
+
+    `calls_tools_as` starts the ids of calls; None calls no tools.
+    """
+    chosen = _chosen(request) if calls_tools_as is not None else []
+    if chosen:
+        return list(_calls(chosen, calls_tools_as)), "tool_calls"
+    words = _words(_answer_text(request))
+    limit = request.max_tokens or request.max_completion_tokens
+    kept = words if limit is None else words[:limit]
+    return [{"content": word} for word in kept], "stop" if kept == words else "length"
+
+
+def usage(request: SimulatedRequest, answer: Sequence[JsonValue]) -> JsonValue:
+    """Words of the prompt, pieces of the answer."""
+    prompt = sum(len(message.text.split()) for message in request.messages)
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": len(answer),
+        "total_tokens": prompt + len(answer),
+        "prompt_tokens_details": {"cached_tokens": 0},
+    }
+
+
+def _answer_text(request: SimulatedRequest) -> str:
+    last = request.messages[-1] if request.messages else None
+    if last is not None and last.role == "tool":
+        return f"The tool answered: {last.text}"
+    spoken = [message.text for message in request.messages if message.role == "user"]
+    return spoken[-1] if spoken else ""
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\s*\S+|\s+$", text)
+
+
+def _chosen(request: SimulatedRequest) -> list[_Function]:
+    """The tools to call: none after a result, the one that is named, else the first two."""
+    answered = bool(request.messages) and request.messages[-1].role == "tool"
+    if answered or request.tool_choice == "none":
+        return []
+    offered = [tool.function for tool in request.tools]
+    if isinstance(request.tool_choice, _NamedChoice):
+        name = request.tool_choice.function.name
+        return [function for function in offered if function.name == name]
+    return offered[:_CALLS_MAX]
+
+
+def _calls(functions: Sequence[_Function], id_: str | None) -> Iterator[JsonValue]:
+    for index, function in enumerate(functions):
+        arguments = pydantic_core.to_json(_arguments(function.parameters)).decode()
+        yield {
+            "tool_calls": [
+                {
+                    "index": index,
+                    "id": f"{id_}_{index}",
+                    "type": "function",
+                    "function": {"name": function.name, "arguments": ""},
+                }
+            ]
+        }
+        for piece in re.findall(r"[^,:]+[,:]?", arguments):
+            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+
+
+def _arguments(parameters: _Parameters) -> dict[str, JsonValue]:
+    names = parameters.properties if parameters.required is None else parameters.required
+    return {name: _value(parameters.properties.get(name, _Property())) for name in names}
+
+
+def _value(stated: _Property) -> JsonValue:
+    if stated.enum:
+        return stated.enum[0]
+    kind = stated.type[0] if isinstance(stated.type, list) and stated.type else stated.type
+    return _VALUES.get(kind, "text") if isinstance(kind, str) else "text"

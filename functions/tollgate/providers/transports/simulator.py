@@ -1,0 +1,124 @@
+"""A provider that is not there: it answers OpenAI-format requests by rule, always alike.
+
+The upstream model says what it does: `echo` repeats the last user text, `tools` calls the first
+tools offered, `slow` echoes with pauses. A suffix asks for a fault: `:429`, `:529`, `:timeout`,
+`:drop-after-N` and `:500-once`, which fails the first try of every body. It must never stand in
+for a real provider.
+"""
+
+import asyncio
+import hashlib
+import re
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from itertools import islice
+from typing import Final
+
+import pydantic_core
+from pydantic import JsonValue, ValidationError
+
+from tollgate.core.clock import Clock
+from tollgate.providers.base import Frame, Timeouts, UpstreamRefused, WireRequest
+from tollgate.providers.transports.simulated_answer import SimulatedRequest, deltas, usage
+
+PAUSE_S: Final = 0.2
+RETRY_AFTER_S: Final = 1
+_MODELS: Final = frozenset({"echo", "tools", "slow"})
+_REFUSALS: Final = {"429": (429, "rate_limit_error"), "529": (529, "overloaded_error")}
+_SEEN_MAX: Final = 1024
+
+
+class Simulator:
+    """Carries requests nowhere."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failed_once: OrderedDict[str, None] = OrderedDict()
+
+    @asynccontextmanager
+    async def open(
+        self, request: WireRequest, timeouts: Timeouts
+    ) -> AsyncIterator[AsyncIterator[Frame]]:
+        body = pydantic_core.to_json(request.body)
+        try:
+            parsed = SimulatedRequest.model_validate_json(body)
+        except ValidationError as invalid:
+            raise _refusal(400, "invalid_request_error") from invalid
+        name, _, fault = parsed.model.partition(":")
+        if name not in _MODELS or not (fault == "" or self._is_fault(fault)):
+            raise _refusal(404, "not_found_error")
+        digest = hashlib.sha256(body).hexdigest()
+        await self._fail_at_once(fault, digest)
+        dropped = re.fullmatch(r"drop-after-(\d{1,6})", fault)
+        answer = _Answer(parsed, digest)
+        chunks = islice(answer.begun(), int(dropped[1])) if dropped else answer.whole()
+        yield self._frames(chunks, pause_s=PAUSE_S if name == "slow" else None)
+
+    def _is_fault(self, fault: str) -> bool:
+        return fault in _REFUSALS or bool(
+            re.fullmatch(r"timeout|500-once|drop-after-\d{1,6}", fault)
+        )
+
+    async def _fail_at_once(self, fault: str, digest: str) -> None:
+        if fault in _REFUSALS:
+            raise _refusal(*_REFUSALS[fault])
+        if fault == "timeout":
+            await asyncio.get_running_loop().create_future()
+        if fault == "500-once":
+            if digest not in self._failed_once:
+                self._failed_once[digest] = None
+                if len(self._failed_once) > _SEEN_MAX:
+                    self._failed_once.popitem(last=False)
+                raise _refusal(500, "server_error")
+            del self._failed_once[digest]
+
+    async def _frames(
+        self, chunks: Iterator[bytes], *, pause_s: float | None
+    ) -> AsyncIterator[Frame]:
+        for number, chunk in enumerate(chunks):
+            if pause_s is not None and number:
+                await self._clock.sleep(pause_s)
+            yield Frame(data=chunk)
+
+
+class _Answer:
+    """The frames of one answer."""
+
+    def __init__(self, request: SimulatedRequest, digest: str) -> None:
+        self._request = request
+        name = request.model.partition(":")[0]
+        self._deltas, self._finish = deltas(
+            request, calls_tools_as=f"call_{digest[:16]}" if name == "tools" else None
+        )
+        self._head: dict[str, JsonValue] = {
+            "id": f"sim-{digest[:24]}",
+            "object": "chat.completion.chunk",
+            "created": 0,
+            "model": request.model,
+        }
+
+    def begun(self) -> Iterator[bytes]:
+        """The frames before the one that finishes."""
+        yield self._choice({"role": "assistant", "content": ""})
+        for delta in self._deltas:
+            yield self._choice(delta)
+
+    def whole(self) -> Iterator[bytes]:
+        """All frames."""
+        yield from self.begun()
+        yield self._choice({}, self._finish)
+        yield self._chunk(choices=[], usage=usage(self._request, self._deltas))
+        yield b"[DONE]"
+
+    def _choice(self, delta: JsonValue, finish: str | None = None) -> bytes:
+        return self._chunk(choices=[{"index": 0, "delta": delta, "finish_reason": finish}])
+
+    def _chunk(self, **fields: JsonValue) -> bytes:
+        return pydantic_core.to_json({**self._head, **fields})
+
+
+def _refusal(status: int, kind: str) -> UpstreamRefused:
+    headers: Mapping[str, str] = {"retry-after": str(RETRY_AFTER_S)} if status in (429, 529) else {}
+    error = {"message": "The simulator was asked to fail.", "type": kind, "code": None}
+    return UpstreamRefused(status, headers, pydantic_core.to_json({"error": error}))

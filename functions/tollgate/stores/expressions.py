@@ -1,0 +1,83 @@
+"""Every expression that is sent to DynamoDB, in one place so that a test can parse them all.
+
+DynamoDB's grammar, not an emulator's: a SET operand pair has one operator, a condition has no
+arithmetic, reserved words are aliased ("Update expressions", "Condition and filter expressions"
+in the Amazon DynamoDB developer guide, seen 2026-11-21).
+
+Attributes of a wallet shard: `av` available, `sp` spent, `gr` granted, `lk` locked, `h` holds by
+id. Of a key's state: `on`, `ex` expires (s), `ws` workspace, `cc` concurrency, `ld lw lm lt` limits
+per day, week, month, total, `b_<period>` what is left of them, `us` spent, `h` holds by id; and as
+GCRA, in microseconds: `tat` when the bucket is full again, `ra` when the next request may come,
+`gi` interval of one request, `gs` how much longer than the interval a burst may borrow.
+"""
+
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from tollgate.ledger.account import RateForm
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalUpdate:
+    """An update and the condition it happens under."""
+
+    update: str
+    condition: str
+
+
+IF_ABSENT: Final = "attribute_not_exists(pk)"
+IF_PRESENT: Final = "attribute_exists(pk)"
+
+WALLET_HOLD: Final = ConditionalUpdate(
+    "SET av = av - :a, h.#h = :a",
+    "lk = :zero AND av >= :a AND attribute_not_exists(h.#h) AND size(h) < :max",
+)
+# Operands are read before anything is set; the copy still comes first, for engines that are lax.
+WALLET_HOLD_REST: Final = ConditionalUpdate(
+    "SET h.#h = av, av = :zero",
+    "lk = :zero AND av BETWEEN :one AND :a AND attribute_not_exists(h.#h) AND size(h) < :max",
+)
+WALLET_SETTLE: Final = ConditionalUpdate(
+    "SET av = av + :d, sp = sp + :c REMOVE h.#h",
+    "h.#h = :a",
+)
+WALLET_GRANT: Final = ConditionalUpdate("SET av = av + :x, gr = gr + :x", IF_PRESENT)
+
+_PERIODS: Final = "dwmt"
+_KEY_TAKE: Final = ", ".join(f"#{p} = if_not_exists(#{p}, l{p}) - :a" for p in _PERIODS)
+_KEY_GIVE_BACK: Final = ", ".join(f"#{p} = if_not_exists(#{p}, l{p}) + :d" for p in _PERIODS)
+_KEY_LEFT: Final = " AND ".join(
+    f"(#{p} >= :a OR (attribute_not_exists(#{p}) AND l{p} >= :a))" for p in _PERIODS
+)
+_KEY_OPEN: Final = "#on = :one AND ex > :second AND attribute_not_exists(h.#h) AND size(h) < cc"
+
+
+def key_hold(form: RateForm, stale_buckets: int = 0) -> ConditionalUpdate:
+    """A key's hold, which counts the request too; removes `#s0`, `#s1`… on the way.
+
+    GCRA sets `tat = max(tat, now) + interval`. There is no max(): the form for a bucket that is
+    full and the form for one that is filling exclude each other, and one of them applies.
+    """
+    match form:
+        case "idle":
+            step, may = "tat = :now + gi, ra = :now - gs", "tat <= :now"
+        case "busy":
+            step, may = "tat = tat + gi, ra = ra + gi", "tat >= :now AND ra <= :now"
+        case _:
+            assert_never(form)
+    remove = ", ".join(f"#s{index}" for index in range(stale_buckets))
+    return ConditionalUpdate(
+        f"SET h.#h = :a, {_KEY_TAKE}, {step}" + (f" REMOVE {remove}" if remove else ""),
+        f"{_KEY_OPEN} AND {may} AND {_KEY_LEFT}",
+    )
+
+
+KEY_SETTLE: Final = ConditionalUpdate(
+    f"SET {_KEY_GIVE_BACK}, us = us + :c REMOVE h.#h",
+    "h.#h = :a",
+)
+KEY_DISABLE: Final = ConditionalUpdate("SET #on = :zero", IF_PRESENT)
+
+POINTERS_OF_WORKSPACE: Final = "pk = :pk AND begins_with(sk, :prefix)"
+HAS_HOLDS: Final = "size(h) > :zero"
+HOLDS_PROJECTION: Final = "pk, ws, h"

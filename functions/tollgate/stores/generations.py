@@ -1,0 +1,92 @@
+"""Generation records in DynamoDB: attributes to query by, and one compressed blob with it all."""
+
+import zlib
+from decimal import Decimal
+from typing import Any, Final
+
+from pydantic_core import from_json, to_json
+
+from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord, RoutingTrace
+from tollgate.core.ids import created_s, is_id
+from tollgate.core.usage import Usage
+from tollgate.stores.attributes import Item, binary, number, read_binary, text
+from tollgate.stores.aws_json import AwsCaller
+from tollgate.stores.expressions import IF_ABSENT
+from tollgate.stores.failures import ConditionFailed, refusing_when_unavailable
+from tollgate.stores.tables import generation_key, get_item
+
+RETENTION_S: Final = 30 * 86_400
+_COMPRESSION_LEVEL: Final = 6
+
+
+class DynamoGenerationStore:
+    """Records of generations, kept for thirty days."""
+
+    def __init__(self, client: AwsCaller, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
+        """A record of this workspace, read consistently."""
+        if not is_id(generation_id):
+            return None
+        with refusing_when_unavailable():
+            item = await get_item(
+                self._client, self._table, generation_key(workspace_id, generation_id)
+            )
+        return None if item is None else read_record(item)
+
+    async def put_if_absent(self, record: GenerationRecord) -> GenerationRecord:
+        """The commit decision of a generation: the record that stands, this one or an earlier.
+
+        May be repeated any number of times; raises StoreUnavailable.
+        """
+        try:
+            await self._client.call(
+                "PutItem",
+                {
+                    "TableName": self._table,
+                    "Item": record_item(record),
+                    "ConditionExpression": IF_ABSENT,
+                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                },
+            )
+        except ConditionFailed as failed:
+            if failed.item is None:
+                raise
+            return read_record(failed.item)
+        return record
+
+
+def record_item(record: GenerationRecord) -> Item:
+    """A record as an item: at most 1 KB, one write unit, for a generation with one attempt."""
+    item: Item = {
+        **generation_key(record.workspace_id, record.id),
+        "st": text(record.outcome),
+        "c": number(record.cost_nano_usd),
+        "k": text(record.key_id),
+        "ttl": number(created_s(record.id) + RETENTION_S),
+        "z": binary(zlib.compress(to_json(record), _COMPRESSION_LEVEL)),
+    }
+    if record.model is not None:
+        item["m"] = text(record.model)
+    if record.provider is not None:
+        item["p"] = text(record.provider)
+    return item
+
+
+def read_record(item: Item) -> GenerationRecord:
+    """The record that an item keeps; the blob says everything, the attributes only repeat it."""
+    # Only we write the blob: it has the fields of a record, by name.
+    fields: dict[str, Any] = from_json(zlib.decompress(read_binary(item, "z")))
+    trace = fields.pop("trace")
+    return GenerationRecord(
+        trace=RoutingTrace(**trace | {"capabilities": tuple(trace["capabilities"])}),
+        usage=Usage(**fields.pop("usage")),
+        lines=tuple(
+            BillLine(**line | {"usd_per_million": Decimal(line["usd_per_million"])})
+            for line in fields.pop("lines")
+        ),
+        attempts=tuple(AttemptRecord(**attempt) for attempt in fields.pop("attempts")),
+        **fields,
+    )

@@ -1,0 +1,177 @@
+"""The ledger on DynamoDB: hold wallet and key at once, decide by the record, settle both.
+
+A hold's id is sent once per write. An unknown outcome is never repeated under the same id: both
+sides are released and another id is tried, because a write that was given up may still land.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from typing import Final, TypeVar
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import GatewayError
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.ids import IdSource, created_s
+from tollgate.core.principal import Principal
+from tollgate.ledger.periods import bucket_names
+from tollgate.stores.aws_json import ATTEMPTS_MAX
+from tollgate.stores.base import Hold
+from tollgate.stores.failures import StoreUnavailable, refusing_when_unavailable
+from tollgate.stores.generations import DynamoGenerationStore
+from tollgate.stores.holds import HoldUnknown
+from tollgate.stores.key_states import KeyHold, KeyStates
+from tollgate.stores.wallets import WalletHold, Wallets
+
+_log = logging.getLogger(__name__)
+
+_IDS_MAX: Final = 3
+# No further id is tried after this long: a caller without an answer is better told 503.
+_HOLD_BUDGET_S: Final = 2.5
+
+_Outcome = TypeVar("_Outcome")
+
+
+class DynamoLedger:
+    """Implements `stores.base.Ledger`."""
+
+    def __init__(
+        self,
+        wallets: Wallets,
+        keys: KeyStates,
+        generations: DynamoGenerationStore,
+        *,
+        ids: IdSource,
+        clock: Clock,
+    ) -> None:
+        self._wallets = wallets
+        self._keys = keys
+        self._generations = generations
+        self._ids = ids
+        self._clock = clock
+
+    async def hold(
+        self, principal: Principal, amount_nano_usd: int, first_id: str | None = None
+    ) -> Hold:
+        """Set money aside on wallet and key, in one round trip where both have enough."""
+        holding = asyncio.ensure_future(self._hold(principal, amount_nano_usd, first_id))
+        try:
+            return await asyncio.shield(holding)
+        except asyncio.CancelledError:
+            # Whoever leaves in the middle must not leave a hold behind.
+            await asyncio.wait([holding])
+            if holding.exception() is None:
+                await self._settle_sides(holding.result(), cost_nano_usd=0)
+            raise
+
+    async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
+        """Decide by putting the record if there is none, then give back what was not spent.
+
+        Once the record stands a side that cannot be reached is no error: the sweeper settles it.
+        """
+        if (record.id, record.workspace_id) != (hold.id, hold.workspace_id):
+            raise ValueError(f"record {record.id} does not belong to hold {hold.id}")
+        with refusing_when_unavailable():
+            standing = await self._generations.put_if_absent(record)
+        await self._settle_sides(hold, cost_nano_usd=standing.cost_nano_usd)
+        return standing
+
+    async def _hold(self, principal: Principal, amount_nano_usd: int, first_id: str | None) -> Hold:
+        started_s = self._clock.monotonic_s()
+        with refusing_when_unavailable():
+            for attempt in range(_IDS_MAX):
+                hold_id = first_id if first_id and attempt == 0 else self._ids.new_id()
+                outcome = await self._hold_once(principal, hold_id, amount_nano_usd)
+                if isinstance(outcome, Hold):
+                    return outcome
+                if isinstance(outcome, GatewayError):
+                    raise outcome
+                if self._clock.monotonic_s() - started_s > _HOLD_BUDGET_S:
+                    break
+            raise StoreUnavailable("no hold could be confirmed", maybe_applied=False)
+
+    async def _hold_once(
+        self, principal: Principal, hold_id: str, amount_nano_usd: int
+    ) -> Hold | GatewayError | None:
+        """One id on both sides: the hold, a refusal, or None where the outcome is unknown."""
+        workspace_id, key_id = principal.workspace_id, principal.key_id
+        wallet, key = await asyncio.gather(
+            _outcome(self._wallets.hold(workspace_id, principal.shards, hold_id, amount_nano_usd)),
+            _outcome(self._keys.hold(key_id, hold_id, amount_nano_usd)),
+        )
+        if isinstance(wallet, WalletHold) and isinstance(key, KeyHold):
+            return Hold(
+                id=hold_id,
+                workspace_id=workspace_id,
+                key_id=key_id,
+                shard=wallet.shard,
+                wallet_nano_usd=wallet.amount_nano_usd,
+                key_nano_usd=key.amount_nano_usd,
+                key_buckets=bucket_names(created_s(hold_id)),
+                rate_limit=key.rate_limit,
+            )
+        releases: list[Awaitable[None]] = []
+        if isinstance(wallet, WalletHold | HoldUnknown):
+            releases.append(
+                self._wallets.settle(
+                    workspace_id,
+                    wallet.shard,
+                    hold_id,
+                    held_nano_usd=wallet.amount_nano_usd,
+                    cost_nano_usd=0,
+                    attempts_max=_release_attempts(wallet),
+                )
+            )
+        if isinstance(key, KeyHold | HoldUnknown):
+            releases.append(
+                self._keys.settle(
+                    key_id,
+                    hold_id,
+                    held_nano_usd=key.amount_nano_usd,
+                    cost_nano_usd=0,
+                    attempts_max=_release_attempts(key),
+                )
+            )
+        await _all_settled(hold_id, releases)
+        refusals = [side for side in (key, wallet) if isinstance(side, GatewayError)]
+        return refusals[0] if refusals else None
+
+    async def _settle_sides(self, hold: Hold, *, cost_nano_usd: int) -> None:
+        await _all_settled(
+            hold.id,
+            [
+                self._wallets.settle(
+                    hold.workspace_id,
+                    hold.shard,
+                    hold.id,
+                    held_nano_usd=hold.wallet_nano_usd,
+                    cost_nano_usd=cost_nano_usd,
+                ),
+                self._keys.settle(
+                    hold.key_id,
+                    hold.id,
+                    held_nano_usd=hold.key_nano_usd,
+                    cost_nano_usd=cost_nano_usd,
+                ),
+            ],
+        )
+
+
+async def _outcome(holding: Awaitable[_Outcome]) -> _Outcome | HoldUnknown | StoreUnavailable:
+    """What came of one side, as a value: one side's failure must not cancel the other."""
+    try:
+        return await holding
+    except (HoldUnknown, StoreUnavailable) as failed:
+        return failed
+
+
+async def _all_settled(hold_id: str, settling: list[Awaitable[None]]) -> None:
+    """Settle in parallel; what cannot be reached is logged and left to the sweeper."""
+    for outcome in await asyncio.gather(*map(_outcome, settling)):
+        if outcome is not None:
+            _log.warning("hold %s is left to the sweeper: %s", hold_id, outcome)
+
+
+def _release_attempts(side: WalletHold | KeyHold | HoldUnknown) -> int:
+    """A store that has just been silent is asked once: the caller is waiting."""
+    return 1 if isinstance(side, HoldUnknown) else ATTEMPTS_MAX

@@ -1,0 +1,111 @@
+"""The three tables: their keys, how items in them are named, and how they are created."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tollgate.core.ids import created_s
+from tollgate.ledger.periods import day_name
+from tollgate.stores.attributes import Item, text
+from tollgate.stores.aws_json import AwsCaller
+from tollgate.stores.failures import StoreRejected, StoreUnavailable
+
+_BATCH_KEYS_MAX: Final = 100
+_BATCH_ROUNDS_MAX: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """The names of the tables in one deployment."""
+
+    core: str
+    ledger: str
+    generations: str
+
+
+def secret_key(secret_hash: str) -> Item:
+    """Core: who a secret belongs to."""
+    return _key(f"H#{secret_hash}", "K")
+
+
+def workspace_key(workspace_id: str) -> Item:
+    """Core: a workspace."""
+    return _key(f"W#{workspace_id}", "M")
+
+
+def key_pointer_key(workspace_id: str, key_id: str) -> Item:
+    """Core: a key as its workspace sees it."""
+    return _key(f"W#{workspace_id}", f"K#{key_id}")
+
+
+def grant_key(workspace_id: str, grant_id: str) -> Item:
+    """Core: credit that was granted once."""
+    return _key(f"W#{workspace_id}", f"G#{grant_id}")
+
+
+def wallet_key(workspace_id: str, shard: int) -> Item:
+    """Ledger: one shard of a workspace's money."""
+    return _key(f"W#{workspace_id}#{shard}", "B")
+
+
+def key_state_key(key_id: str) -> Item:
+    """Ledger: what a key may still spend."""
+    return _key(f"K#{key_id}", "S")
+
+
+def generation_key(workspace_id: str, generation_id: str) -> Item:
+    """Generations: a record, in the partition of the UTC day its id was made."""
+    return _key(f"W#{workspace_id}#{day_name(created_s(generation_id))}", f"G#{generation_id}")
+
+
+def _key(partition: str, sort: str) -> Item:
+    return {"pk": text(partition), "sk": text(sort)}
+
+
+async def create_tables(client: AwsCaller, tables: Tables) -> None:
+    """Create what is missing; for local stores and tests, deployments have a template."""
+    for name in (tables.core, tables.ledger, tables.generations):
+        try:
+            await client.call(
+                "CreateTable",
+                {
+                    "TableName": name,
+                    "BillingMode": "PAY_PER_REQUEST",
+                    "KeySchema": [
+                        {"AttributeName": "pk", "KeyType": "HASH"},
+                        {"AttributeName": "sk", "KeyType": "RANGE"},
+                    ],
+                    "AttributeDefinitions": [
+                        {"AttributeName": "pk", "AttributeType": "S"},
+                        {"AttributeName": "sk", "AttributeType": "S"},
+                    ],
+                },
+            )
+        except StoreRejected as rejected:
+            if rejected.code != "ResourceInUseException":
+                raise
+
+
+async def get_item(client: AwsCaller, table: str, key: Item) -> Item | None:
+    """One item, read consistently."""
+    reply = await client.call("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
+    item: Item | None = reply.get("Item")
+    return item
+
+
+async def get_items(client: AwsCaller, table: str, keys: Sequence[Item]) -> list[Item]:
+    """Those of the items that exist, read consistently, in no order."""
+    found: list[Item] = []
+    for start in range(0, len(keys), _BATCH_KEYS_MAX):
+        asked: Mapping[str, object] = {
+            table: {"Keys": keys[start : start + _BATCH_KEYS_MAX], "ConsistentRead": True}
+        }
+        for _ in range(_BATCH_ROUNDS_MAX):
+            reply = await client.call("BatchGetItem", {"RequestItems": asked})
+            found += reply.get("Responses", {}).get(table, ())
+            asked = reply.get("UnprocessedKeys") or {}
+            if not asked:
+                break
+        else:
+            raise StoreUnavailable("BatchGetItem leaves keys unprocessed", maybe_applied=False)
+    return found

@@ -1,0 +1,197 @@
+"""Wallet shards in DynamoDB: setting money aside in one of them, and giving it back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from tollgate.core.errors import GatewayError
+from tollgate.ledger.account import (
+    HOLDS_MAX,
+    WalletState,
+    insufficient_credits,
+    shard_order,
+    too_many_holds,
+    wallet_step,
+    workspace_locked,
+)
+from tollgate.stores.attributes import AttributeValue, Item, number, read_number
+from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, Reply
+from tollgate.stores.base import Balance
+from tollgate.stores.expressions import (
+    IF_ABSENT,
+    WALLET_HOLD,
+    WALLET_HOLD_REST,
+    WALLET_SETTLE,
+    ConditionalUpdate,
+)
+from tollgate.stores.failures import ConditionFailed, StoreUnavailable
+from tollgate.stores.holds import HoldUnknown, hold_count, settle_whatever_is_held
+from tollgate.stores.tables import get_items, wallet_key
+
+# Others may change a shard between a refused write and the next one, but not for ever.
+_WRITES_MAX: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WalletHold:
+    """Money that one shard has set aside."""
+
+    shard: int
+    amount_nano_usd: int
+
+
+class Wallets:
+    """The wallet shards of all workspaces."""
+
+    def __init__(self, client: AwsCaller, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    async def create(self, workspace_id: str, shard: int) -> None:
+        """An empty shard, unless it exists."""
+        item: Item = {
+            **wallet_key(workspace_id, shard),
+            **{name: number(0) for name in ("av", "sp", "gr", "lk")},
+            "h": {"M": {}},
+        }
+        try:
+            await self._client.call(
+                "PutItem",
+                {"TableName": self._table, "Item": item, "ConditionExpression": IF_ABSENT},
+            )
+        except ConditionFailed:
+            return
+
+    async def balance(self, workspace_id: str, shards: int) -> Balance:
+        """All shards together; the books of each are exact at the instant it is read."""
+        items = await get_items(
+            self._client,
+            self._table,
+            [wallet_key(workspace_id, shard) for shard in range(shards)],
+        )
+        return Balance(
+            granted_nano_usd=sum(read_number(item, "gr") for item in items),
+            available_nano_usd=sum(read_number(item, "av") for item in items),
+            held_nano_usd=sum(
+                int(amount["N"]) for item in items for amount in item["h"]["M"].values()
+            ),
+            spent_nano_usd=sum(read_number(item, "sp") for item in items),
+        )
+
+    async def hold(
+        self, workspace_id: str, shards: int, hold_id: str, amount_nano_usd: int
+    ) -> WalletHold | GatewayError:
+        """Set the amount aside, or what is left of it, on the first shard that has any.
+
+        Raises HoldUnknown where a write may have landed, StoreUnavailable where none has.
+        """
+        available_nano_usd = 0
+        any_full = False
+        for shard in shard_order(hold_id, shards):
+            outcome = await self._hold_on(workspace_id, shard, hold_id, amount_nano_usd)
+            match outcome:
+                case WalletHold():
+                    return outcome
+                case WalletState(locked=True):
+                    return workspace_locked()
+                case WalletState():
+                    available_nano_usd += outcome.available_nano_usd
+                    any_full = any_full or outcome.holds >= HOLDS_MAX
+                case None:
+                    continue
+                case _:
+                    assert_never(outcome)
+        if any_full:
+            return too_many_holds()
+        return insufficient_credits(available_nano_usd, amount_nano_usd)
+
+    async def settle(
+        self,
+        workspace_id: str,
+        shard: int,
+        hold_id: str,
+        *,
+        held_nano_usd: int,
+        cost_nano_usd: int,
+        attempts_max: int = ATTEMPTS_MAX,
+    ) -> None:
+        """Replace a hold by what was spent; nothing happens where the hold is gone already."""
+
+        async def settle(held: int) -> None:
+            values = {
+                ":a": number(held),
+                ":c": number(cost_nano_usd),
+                ":d": number(held - cost_nano_usd),
+            }
+            await self._client.call(
+                "UpdateItem",
+                self._update(WALLET_SETTLE, wallet_key(workspace_id, shard), hold_id, values),
+                attempts_max=attempts_max,
+            )
+
+        await settle_whatever_is_held(settle, hold_id, held_nano_usd)
+
+    async def _hold_on(
+        self, workspace_id: str, shard: int, hold_id: str, amount_nano_usd: int
+    ) -> WalletHold | WalletState | None:
+        """The hold, or the state that allows none; each form is sent once and never repeated."""
+        step = "hold"
+        for _ in range(_WRITES_MAX):
+            rest = step == "hold_rest"
+            values = {":a": number(amount_nano_usd), ":zero": number(0), ":max": number(HOLDS_MAX)}
+            if rest:
+                values[":one"] = number(1)
+            payload = self._update(
+                WALLET_HOLD_REST if rest else WALLET_HOLD,
+                wallet_key(workspace_id, shard),
+                hold_id,
+                values,
+            )
+            if rest:
+                payload["ReturnValues"] = "UPDATED_NEW"
+            try:
+                reply = await self._client.call("UpdateItem", payload, attempts_max=1)
+            except ConditionFailed as failed:
+                state = _state(failed.item)
+                step = wallet_step(state, amount_nano_usd)
+                if step not in ("hold", "hold_rest"):
+                    return state
+            except StoreUnavailable as unavailable:
+                if unavailable.maybe_applied:
+                    raise HoldUnknown(amount_nano_usd, unavailable, shard) from unavailable
+                raise
+            else:
+                held = _held_rest(reply, hold_id) if rest else amount_nano_usd
+                return WalletHold(shard=shard, amount_nano_usd=held)
+        raise StoreUnavailable(f"shard {shard} keeps changing", maybe_applied=False)
+
+    def _update(
+        self,
+        write: ConditionalUpdate,
+        key: Item,
+        hold_id: str,
+        values: Mapping[str, AttributeValue],
+    ) -> dict[str, object]:
+        return {
+            "TableName": self._table,
+            "Key": key,
+            "UpdateExpression": write.update,
+            "ConditionExpression": write.condition,
+            "ExpressionAttributeNames": {"#h": hold_id},
+            "ExpressionAttributeValues": values,
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+
+
+def _held_rest(reply: Reply, hold_id: str) -> int:
+    return int(reply["Attributes"]["h"]["M"][hold_id]["N"])
+
+
+def _state(item: Item | None) -> WalletState | None:
+    if item is None:
+        return None
+    return WalletState(
+        available_nano_usd=read_number(item, "av"),
+        locked=read_number(item, "lk") != 0,
+        holds=hold_count(item),
+    )

@@ -1,0 +1,193 @@
+"""The chat completion answer, its stream chunks and its error envelope, as they are published.
+
+The published schema is built from these models; answers themselves are written by
+`ingress.chat_completions.render`, and tests hold the two together.
+https://platform.openai.com/docs/api-reference/chat/object (2026-08-21)
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
+
+
+class Answer(BaseModel):
+    """A shape that we write: closed, so that nothing undocumented slips out."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class CalledFunction(Answer):
+    """The function to run."""
+
+    name: str
+    arguments: str = Field(description="JSON text.")
+
+
+class CalledTool(Answer):
+    """A call that the model asks for."""
+
+    id: str
+    type: Literal["function"]
+    function: CalledFunction
+    extra_content: dict[str, Any] | None = Field(
+        default=None, description="Send it back untouched."
+    )
+
+
+class ReasoningDetail(Answer):
+    """A part of what the model thought; send it back untouched."""
+
+    type: Literal["reasoning.text"]
+    index: int
+    text: str = ""
+    opaque: dict[str, Any] | None = Field(default=None, description="Signatures, by provider.")
+
+
+class ChoiceMessage(Answer):
+    """What the model answered."""
+
+    role: Literal["assistant"]
+    content: str | None
+    refusal: str | None
+    reasoning: str | None = None
+    reasoning_content: str | None = Field(default=None, description="The same as `reasoning`.")
+    reasoning_details: list[ReasoningDetail] | None = None
+    tool_calls: list[CalledTool] | None = None
+
+
+class Choice(Answer):
+    """One answer."""
+
+    index: int
+    message: ChoiceMessage
+    logprobs: None
+    finish_reason: FinishReason
+    native_finish_reason: str | None = Field(description="The provider's own word.")
+
+
+class PromptTokensDetails(Answer):
+    """Parts of the prompt; 0 also where the provider does not say."""
+
+    cached_tokens: int
+    cache_write_tokens: int
+    audio_tokens: int
+
+
+class CompletionTokensDetails(Answer):
+    """Parts of the output; 0 also where the provider does not say."""
+
+    reasoning_tokens: int
+    audio_tokens: int
+
+
+class Usage(Answer):
+    """What was used and what it cost."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: PromptTokensDetails
+    completion_tokens_details: CompletionTokensDetails
+    cost: float = Field(description="US dollars, exact to a billionth.")
+
+
+class Accounts(Answer):
+    """What headers say of an answer that is not streamed: who served it, at what price."""
+
+    credits_used: float
+    model_used: str | None
+    provider_used: str | None
+    fallback_from: str | None = Field(default=None, description="Asked first, did not serve.")
+    fallback_depth: int | None = None
+    adapted: list[str] | None = Field(default=None, description="Parameters that had no effect.")
+
+
+class ChatCompletion(Accounts):
+    """A whole answer."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int = Field(description="Unix time in seconds.")
+    model: str = Field(description="The slug of the model that served.")
+    system_fingerprint: str | None = None
+    service_tier: str | None = None
+    episode_id: str
+    choices: list[Choice]
+    usage: Usage
+
+
+class CalledFunctionDelta(Answer):
+    """More of a call's arguments."""
+
+    name: str | None = None
+    arguments: str
+
+
+class CalledToolDelta(Answer):
+    """More of a call; id, type and name come once."""
+
+    index: int
+    id: str | None = None
+    type: Literal["function"] | None = None
+    function: CalledFunctionDelta
+    extra_content: dict[str, Any] | None = None
+
+
+class Delta(Answer):
+    """What came since the last chunk."""
+
+    role: Literal["assistant"] | None = None
+    content: str | None = None
+    refusal: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    reasoning_details: list[ReasoningDetail] | None = None
+    tool_calls: list[CalledToolDelta] | None = None
+
+
+class ChunkChoice(Answer):
+    """More of one answer; `error` ends a stream that broke."""
+
+    index: int
+    delta: Delta
+    finish_reason: FinishReason | Literal["error"] | None
+    native_finish_reason: str | None = None
+
+
+class ErrorObject(Answer):
+    """What went wrong."""
+
+    message: str
+    type: str
+    code: str
+    param: str | None
+    request_id: str
+
+
+class ErrorEnvelope(Answer):
+    """The body of every error."""
+
+    error: ErrorObject
+
+
+class ChatCompletionChunk(Answer):
+    """One frame of a stream; the last one has usage and the accounts, and no choices."""
+
+    id: str
+    object: Literal["chat.completion.chunk"]
+    created: int
+    model: str
+    system_fingerprint: str | None = None
+    service_tier: str | None = None
+    episode_id: str
+    choices: list[ChunkChoice]
+    error: ErrorObject | None = None
+    usage: Usage | None = None
+    credits_used: float | None = None
+    model_used: str | None = None
+    provider_used: str | None = None
+    fallback_from: str | None = None
+    fallback_depth: int | None = None
+    adapted: list[str] | None = None

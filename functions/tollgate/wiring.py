@@ -1,0 +1,198 @@
+"""Settings and a catalog become a gateway: the only importer of concrete classes.
+
+What only one kind of function needs (FastAPI, the command line) is joined on by its entry point.
+"""
+
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.engine.gateway import Gateway, Journal, Pace
+from tollgate.ingress.chat_completions import ChatCompletions
+from tollgate.providers.base import Provider
+from tollgate.providers.registry import ProviderServices, Registry
+from tollgate.providers.transports.http_pool import HttpPool
+from tollgate.routing.catalog import Catalog
+from tollgate.routing.plan import Planner
+from tollgate.settings import Settings, environment_variable
+from tollgate.stores.aws_json import AwsJson, JsonService
+from tollgate.stores.credits import DynamoCreditStore
+from tollgate.stores.generations import DynamoGenerationStore
+from tollgate.stores.key_states import KeyStates
+from tollgate.stores.keys import DynamoKeyStore
+from tollgate.stores.ledger import DynamoLedger
+from tollgate.stores.secrets import AwsSecretStore
+from tollgate.stores.sweeper import Sweeper
+from tollgate.stores.tables import Tables, create_tables
+from tollgate.stores.wallets import Wallets
+from tollgate.web.chat_app import chat_app
+from tollgate.web.cors import WebLimits
+from tollgate.web.services import Services
+from tollgate.wire.sigv4 import Credentials, Signer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    """Everything that is kept in DynamoDB, behind one client."""
+
+    client: AwsJson
+    tables: Tables
+    keys: DynamoKeyStore
+    credits: DynamoCreditStore
+    generations: DynamoGenerationStore
+    ledger: DynamoLedger
+    sweeper: Sweeper
+
+    async def create_tables(self) -> None:
+        """Make the tables that are not there yet; only where there is no template to do it."""
+        await create_tables(self.client, self.tables)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.client.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """The providers of one catalog."""
+
+    catalog: Catalog
+    registry: Registry
+
+    def provider(self, slug: str) -> Provider:
+        """The provider; KeyError if the catalog has none of that name."""
+        return self.registry.provider(self.catalog.providers[slug])
+
+
+def wire_stores(settings: Settings, clock: Clock) -> Stores:
+    """The stores of the tables that the settings name."""
+    client = _aws_json(settings, "dynamodb", settings.dynamodb_endpoint_url, clock)
+    tables = Tables(
+        core=settings.core_table,
+        ledger=settings.ledger_table,
+        generations=settings.generations_table,
+    )
+    ids = IdSource(clock)
+    wallets = Wallets(client, tables.ledger)
+    states = KeyStates(client, tables.ledger, clock)
+    generations = DynamoGenerationStore(client, tables.generations)
+    return Stores(
+        client=client,
+        tables=tables,
+        keys=DynamoKeyStore(client, tables, ids=ids, clock=clock, prefix=settings.key_prefix),
+        credits=DynamoCreditStore(client, tables, wallets, ids=ids, clock=clock),
+        generations=generations,
+        ledger=DynamoLedger(wallets, states, generations, ids=ids, clock=clock),
+        sweeper=Sweeper(
+            client,
+            tables.ledger,
+            wallets=wallets,
+            keys=states,
+            generations=generations,
+            clock=clock,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upstream:
+    """The connections to providers, and to where their keys are kept."""
+
+    registry: Registry
+    pool: HttpPool
+    secrets: AwsJson
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.pool.close()
+        await self.secrets.close()
+
+
+def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
+    """Transports and codecs, made as providers are asked for."""
+    pool = HttpPool()
+    endpoint_url = settings.secretsmanager_endpoint_url
+    secrets = _aws_json(settings, "secretsmanager", endpoint_url, clock)
+    services = ProviderServices(
+        pool=pool,
+        secrets=AwsSecretStore(secrets, environment_variable, clock),
+        credentials=lambda: _credentials(settings),
+        clock=clock,
+    )
+    return Upstream(registry=Registry(services), pool=pool, secrets=secrets)
+
+
+def wire_gateway(
+    stores: Stores, upstream: Upstream, catalog: Catalog, *, clock: Clock, journal: Journal
+) -> Gateway:
+    """The gateway of one catalog."""
+    defaults = catalog.defaults
+    return Gateway(
+        keys=stores.keys,
+        ledger=stores.ledger,
+        planner=Planner(catalog),
+        providers=Providers(catalog, upstream.registry),
+        clock=clock,
+        ids=IdSource(clock),
+        journal=journal,
+        pace=Pace(
+            early_commit_after_s=defaults.early_commit_after_s,
+            keep_alive_s=defaults.keep_alive_s,
+            non_streamed_total_s=defaults.timeouts.non_streamed_total_s,
+        ),
+        credits_per_usd=catalog.billing.credits_per_usd,
+    )
+
+
+def wire_chat_app(gateway: Gateway, limits: WebLimits) -> Starlette:
+    """The app of the metered routes."""
+    return chat_app(gateway, ChatCompletions(gateway.credits_per_usd, ids=gateway.ids), limits)
+
+
+def wire_services(stores: Stores, catalog: Catalog, *, clock: Clock, journal: Journal) -> Services:
+    """What the api routes work with."""
+    ids = IdSource(clock)
+    return Services(
+        keys=stores.keys,
+        credits=stores.credits,
+        generations=stores.generations,
+        catalog=lambda: catalog,
+        errors=ChatCompletions(catalog.billing.credits_per_usd, ids=ids),
+        ids=ids,
+        journal=journal,
+    )
+
+
+def web_limits(settings: Settings) -> WebLimits:
+    """What the settings let callers do."""
+    return WebLimits(
+        allowed_origins=settings.allowed_origins, body_bytes_max=settings.body_bytes_max
+    )
+
+
+def bundled_catalog(settings: Settings) -> Catalog:
+    """The compiled routing file that lies beside the code."""
+    return Catalog.from_json(settings.catalog_file.read_bytes())
+
+
+def _aws_json(
+    settings: Settings, service: JsonService, endpoint_url: str | None, clock: Clock
+) -> AwsJson:
+    region = settings.aws_region
+
+    def credentials() -> Credentials:
+        # An emulator checks no credentials, but wants the form of a signature.
+        return _credentials(settings) or Credentials("local", "local")
+
+    signer = Signer(service, region, credentials, clock)
+    return AwsJson(service, region, signer, clock, endpoint_url=endpoint_url)
+
+
+def _credentials(settings: Settings) -> Credentials | None:
+    if not settings.aws_access_key_id:
+        return None
+    return Credentials(
+        settings.aws_access_key_id, settings.aws_secret_access_key, settings.aws_session_token
+    )

@@ -1,0 +1,63 @@
+"""Reads a stream of chat completion chunks as a careful client does."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+Json = dict[str, Any]
+
+MARK = b"data: [DONE]\n\n"
+
+
+def frames(stream: bytes) -> list[Json]:
+    """The JSON of every frame; the stream must end with its mark and hold nothing else."""
+    assert stream.endswith(MARK)
+    events = stream.removesuffix(MARK).split(b"\n\n")
+    assert events.pop() == b""
+    assert all(event.startswith(b"data: ") and b"\n" not in event for event in events)
+    return [exact(event.removeprefix(b"data: ")) for event in events]
+
+
+def exact(body: bytes) -> Json:
+    """JSON with its numbers as they are written."""
+    value = json.loads(body, parse_float=Decimal)
+    assert isinstance(value, dict)
+    return value
+
+
+def accumulated(stream: bytes) -> Json:
+    """The whole reply that a stream amounts to."""
+    chunks = frames(stream)
+    whole: Json = {}
+    choice: Json = {"index": 0, "message": {"refusal": None}, "logprobs": None}
+    for chunk in chunks:
+        for chunk_choice in chunk.pop("choices"):
+            _grow(choice["message"], chunk_choice.pop("delta"))
+            choice.update(chunk_choice)
+        whole.update(chunk)
+    message = choice["message"]
+    if not message["content"] and (message.get("tool_calls") or message["refusal"]):
+        # The role frame says "" before anybody can know that there will be no content.
+        message["content"] = None
+    for call in message.get("tool_calls", ()):
+        del call["index"]
+    whole.update(object="chat.completion", choices=[choice])
+    return whole
+
+
+def _grow(grown: Json, delta: Json) -> None:
+    for key, more in delta.items():
+        if key in ("index", "type"):
+            grown[key] = more
+        elif isinstance(more, list):
+            members = grown.setdefault(key, [])
+            for member in more:
+                if member["index"] == len(members):
+                    members.append({})
+                _grow(members[member["index"]], member)
+        elif isinstance(more, dict):
+            _grow(grown.setdefault(key, {}), more)
+        elif isinstance(more, str):
+            grown[key] = (grown.get(key) or "") + more
+        else:
+            grown[key] = more

@@ -1,0 +1,17 @@
+"""Clocks that tests hold in their hands."""
+
+
+class FixedClock:
+    """A clock that stands still."""
+
+    def __init__(self, now_s: float = 1_645_557_742.0) -> None:
+        self._now_s = now_s
+
+    def now_s(self) -> float:
+        return self._now_s
+
+    def monotonic_s(self) -> float:
+        return self._now_s
+
+    async def sleep(self, delay_s: float) -> None:
+        raise AssertionError(f"asked to sleep {delay_s} s on a clock that stands still")

@@ -1,0 +1,89 @@
+"""The embedded DynamoDB of tests: ministack as a child process, one a test session.
+
+It lies in `.tools/ministack` of the checkout, or where TOLLGATE_MINISTACK says.
+"""
+
+import os
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+_STARTS_WITHIN_S = 30.0
+_ROOT = Path(__file__).parent.parent
+
+
+def ministack_command() -> Path | None:
+    """The executable, or None where it is not installed."""
+    command = Path(
+        os.environ.get("TOLLGATE_MINISTACK", _ROOT / ".tools" / "ministack" / "bin" / "ministack")
+    )
+    return command if command.exists() else None
+
+
+@contextmanager
+def running_ministack(directory: Path, port: int | None = None) -> Iterator[str]:
+    """A fresh, empty DynamoDB on a loopback port; its endpoint URL."""
+    command = ministack_command()
+    if command is None:
+        raise FileNotFoundError("ministack is not installed: run `make tools`")
+    port = port or free_port()
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(directory),
+        "BIND_HOST": "127.0.0.1",
+        "GATEWAY_PORT": str(port),
+        "SERVICES": "dynamodb",
+        "STATE_DIR": str(directory),
+        "LOG_LEVEL": "ERROR",
+    }
+    with (directory / "ministack.log").open("wb") as log:
+        process = subprocess.Popen(
+            [command], env=environment, stdout=log, stderr=log, cwd=directory
+        )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _wait_until_it_answers(url, process)
+            yield url
+        finally:
+            process.terminate()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _wait_until_it_answers(url: str, process: "subprocess.Popen[bytes]") -> None:
+    gives_up_at = time.monotonic() + _STARTS_WITHIN_S
+    while time.monotonic() < gives_up_at:
+        if process.poll() is not None:
+            raise RuntimeError(f"ministack ended with {process.returncode}")
+        try:
+            with urllib.request.urlopen(f"{url}/_ministack/health", timeout=1):
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError("ministack does not answer")
+
+
+@pytest.fixture(scope="session")
+def ministack_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The endpoint of the session's DynamoDB."""
+    if ministack_command() is None:
+        pytest.skip("ministack is not installed: run `make tools`")
+    with running_ministack(tmp_path_factory.mktemp("ministack")) as url:
+        yield url

@@ -1,0 +1,40 @@
+"""Reference material that lies beside the recordings, where somebody has it."""
+
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def beside_recordings(folder: str) -> Path:
+    """A sibling folder of the recordings; the test is skipped where there is none."""
+    recordings = os.environ.get("TOLLGATE_RECORDINGS")
+    if not recordings:
+        pytest.skip("TOLLGATE_RECORDINGS is not set")
+    found = Path(recordings).resolve().parent / folder
+    if not found.is_dir():
+        pytest.skip(f"no {folder} beside the recordings")
+    return found
+
+
+@cache
+def _json(path: Path) -> Any:
+    return json.loads(path.read_bytes())
+
+
+def published_schema(name: str) -> Any:
+    """A JSON Schema of a public API."""
+    return _json(beside_recordings("schemas") / f"{name}.schema.json")
+
+
+def client_requests(path_suffix: str) -> list[tuple[str, Any]]:
+    """What real clients sent to paths that end so: a name and the body of each request."""
+    return [
+        (f"{path.stem}:{request['scenario']}:{request['step']}", request["json"])
+        for path in sorted(beside_recordings("clients").glob("*.json"))
+        for request in _json(path)["requests"]
+        if request["path"].endswith(path_suffix)
+    ]

@@ -1,0 +1,199 @@
+"""Sets of stores for tests, over memory or over any endpoint that speaks DynamoDB's protocol."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tests.dynamodb_grammar import check_request
+from tollgate.core.generation import GenerationRecord, Outcome, RoutingTrace
+from tollgate.core.ids import IdSource, created_s
+from tollgate.core.principal import Principal
+from tollgate.stores.attributes import number
+from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, JsonService, Reply
+from tollgate.stores.base import CreditStore, GenerationStore, Hold, KeyStore, Ledger, NewKey
+from tollgate.stores.credits import DynamoCreditStore
+from tollgate.stores.generations import DynamoGenerationStore
+from tollgate.stores.key_states import KeyStates
+from tollgate.stores.keys import DynamoKeyStore
+from tollgate.stores.ledger import DynamoLedger
+from tollgate.stores.memory import (
+    MemoryBooks,
+    MemoryCreditStore,
+    MemoryGenerationStore,
+    MemoryKeyStore,
+    MemoryLedger,
+)
+from tollgate.stores.sweeper import Sweeper
+from tollgate.stores.tables import Tables, create_tables, wallet_key
+from tollgate.stores.wallets import Wallets
+from tollgate.wire.sigv4 import Credentials, Signer
+
+# Saturday 2026-11-21, 12:30:01 UTC.
+NOON_S = 1795264201.0
+REGION = "eu-central-1"
+PREFIX = "sk-tg-"
+
+
+class HandClock:
+    """A clock that only tests and sleepers move."""
+
+    def __init__(self, now_s: float = NOON_S) -> None:
+        self.now = now_s
+
+    def now_s(self) -> float:
+        return self.now
+
+    def monotonic_s(self) -> float:
+        return self.now
+
+    async def sleep(self, delay_s: float) -> None:
+        self.now += delay_s
+
+
+class GrammarChecked:
+    """Passes calls on after parsing every expression in them against DynamoDB's grammar."""
+
+    def __init__(self, client: AwsCaller) -> None:
+        self._client = client
+
+    async def call(
+        self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
+    ) -> Reply:
+        check_request(payload)
+        return await self._client.call(operation, payload, attempts_max=attempts_max)
+
+
+@dataclass(frozen=True)
+class Stores:
+    """One set of stores over the same books."""
+
+    ledger: Ledger
+    keys: KeyStore
+    credits: CreditStore
+    generations: GenerationStore
+    clock: HandClock
+
+
+@dataclass(frozen=True)
+class DynamoStores(Stores):
+    """The stores on DynamoDB, with what only they have."""
+
+    client: AwsCaller
+    tables: Tables
+    workspaces: DynamoCreditStore
+    sweeper: Sweeper
+
+    async def lock(self, workspace_id: str, shard: int = 0) -> None:
+        """Lock one shard, as an administrator will."""
+        await self.client.call(
+            "UpdateItem",
+            {
+                "TableName": self.tables.ledger,
+                "Key": wallet_key(workspace_id, shard),
+                "UpdateExpression": "SET lk = :one",
+                "ExpressionAttributeValues": {":one": number(1)},
+            },
+        )
+
+
+@dataclass(frozen=True)
+class MemoryStores(Stores):
+    """The stores in memory."""
+
+    books: MemoryBooks
+
+    async def lock(self, workspace_id: str) -> None:
+        self.books.lock(workspace_id)
+
+
+def aws_client(
+    endpoint_url: str, service: JsonService = "dynamodb", *, clock: HandClock | None = None
+) -> AwsJson:
+    """A client that trusts whoever answers; emulators do not check signatures."""
+    clock = clock or HandClock()
+    signer = Signer(service, REGION, lambda: Credentials("test", "test"), clock)
+    return AwsJson(service, REGION, signer, clock, endpoint_url=endpoint_url)
+
+
+def memory_stores(clock: HandClock | None = None) -> MemoryStores:
+    """Fresh books in memory."""
+    clock = clock or HandClock()
+    books, ids = MemoryBooks(), IdSource(clock)
+    return MemoryStores(
+        ledger=MemoryLedger(books, ids, clock),
+        keys=MemoryKeyStore(books, ids, clock, PREFIX),
+        credits=MemoryCreditStore(books),
+        generations=MemoryGenerationStore(books),
+        clock=clock,
+        books=books,
+    )
+
+
+def dynamo_stores(client: AwsCaller, tables: Tables, clock: HandClock) -> DynamoStores:
+    """Stores over tables that exist; several sets are several processes."""
+    ids = IdSource(clock)
+    wallets = Wallets(client, tables.ledger)
+    key_states = KeyStates(client, tables.ledger, clock)
+    generations = DynamoGenerationStore(client, tables.generations)
+    workspaces = DynamoCreditStore(client, tables, wallets, ids=ids, clock=clock)
+    return DynamoStores(
+        ledger=DynamoLedger(wallets, key_states, generations, ids=ids, clock=clock),
+        keys=DynamoKeyStore(client, tables, ids=ids, clock=clock, prefix=PREFIX),
+        credits=workspaces,
+        generations=generations,
+        clock=clock,
+        client=client,
+        tables=tables,
+        workspaces=workspaces,
+        sweeper=Sweeper(
+            client,
+            tables.ledger,
+            wallets=wallets,
+            keys=key_states,
+            generations=generations,
+            clock=clock,
+        ),
+    )
+
+
+async def fresh_tables(client: AwsCaller) -> Tables:
+    """Three empty tables that no other test uses."""
+    name = os.urandom(6).hex()
+    tables = Tables(core=f"{name}-core", ledger=f"{name}-ledger", generations=f"{name}-generations")
+    await create_tables(client, tables)
+    return tables
+
+
+async def funded_key(
+    stores: Stores, amount_nano_usd: int, new: NewKey | None = None
+) -> tuple[str, Principal]:
+    """A workspace with so much credit and a key in it: the secret, and who it is."""
+    new = new or NewKey(workspace_id="acme", label="test", requests_per_minute=6000, burst=1000)
+    await stores.credits.grant(new.workspace_id, "first", amount_nano_usd, "test")
+    created = await stores.keys.create(new)
+    return created.secret, await stores.keys.authenticate(created.secret)
+
+
+def record_of(hold: Hold, cost_nano_usd: int, outcome: Outcome = "ok") -> GenerationRecord:
+    """A small record for a hold."""
+    return GenerationRecord(
+        id=hold.id,
+        created_s=created_s(hold.id),
+        workspace_id=hold.workspace_id,
+        key_id=hold.key_id,
+        outcome=outcome,
+        streamed=False,
+        catalog_sha="ab" * 32,
+        trace=RoutingTrace(
+            requested_model="test/echo",
+            route=None,
+            rule=None,
+            draw_key_hash="cd",
+            tier=None,
+            capabilities=(),
+            estimated_input_tokens=1,
+            output_tokens_max=None,
+        ),
+        cost_nano_usd=cost_nano_usd,
+        held_nano_usd=hold.wallet_nano_usd,
+    )

@@ -1,0 +1,103 @@
+"""Hypothesis strategies for values of the middle."""
+
+from collections.abc import Iterator
+
+from hypothesis import strategies as st
+
+from tollgate.core.content import Opaque, Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.events import (
+    Ended,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
+from tollgate.core.usage import Usage
+
+# Texts that are apt to break a frame: line ends, quotes, separators that some clients split at.
+texts = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(["\n\n", "\r", '"', "\\", "\u2028", "data: [DONE]", "é", "\U0001f600", " "]),
+)
+names = st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_-]{0,20}", fullmatch=True)
+tokens = st.none() | st.integers(min_value=0, max_value=10_000_000)
+
+usages = st.builds(
+    Usage,
+    uncached_input_tokens=tokens,
+    cache_read_input_tokens=tokens,
+    cache_write_5m_input_tokens=tokens,
+    cache_write_1h_input_tokens=tokens,
+    output_tokens=tokens,
+    reasoning_tokens=tokens,
+)
+
+opaques: st.SearchStrategy[Opaque] = st.dictionaries(
+    names, st.dictionaries(names, st.text(max_size=8), min_size=1, max_size=2), max_size=2
+)
+
+starts = st.builds(
+    Started,
+    upstream_id=st.none() | st.text(max_size=8),
+    system_fingerprint=st.none() | st.text(min_size=1, max_size=8),
+    service_tier=st.sampled_from([None, "default", "flex", "a tier of its own"]),
+)
+
+ends = st.builds(
+    Ended,
+    finish=st.sampled_from(["stop", "length", "tool_calls", "content_filter"]),
+    raw_finish=st.none() | st.text(max_size=8),
+)
+
+
+# Parts as they start: nothing said yet.
+empty_parts: st.SearchStrategy[Part] = st.one_of(
+    st.just(Text(text="")),
+    st.builds(Reasoning, text=st.just(""), opaque=opaques),
+    st.just(Refusal(text="")),
+    st.builds(ToolCall, id=names, name=names, arguments=st.just(""), opaque=opaques),
+)
+
+
+def _life(index: int, part: Part, deltas: list[str], opaque: Opaque) -> Iterator[StreamEvent]:
+    yield PartStart(index=index, part=part)
+    for text in deltas:
+        yield PartDelta(index=index, text=text)
+    yield PartEnd(index=index, opaque=opaque)
+
+
+@st.composite
+def event_streams(draw: st.DrawFn) -> list[StreamEvent]:
+    """Any stream that the grammar allows: parts interleave, usage comes anywhere."""
+    events: list[StreamEvent] = [draw(starts)]
+    parts = draw(st.lists(empty_parts, max_size=5))
+    started = 0
+    running: list[tuple[Part, Iterator[StreamEvent]]] = []
+    while running or started < len(parts):
+        if draw(st.integers(0, 7)) == 7:
+            events.append(UsageReported(usage=draw(usages)))
+        if _may_start(parts[started:], [part for part, _ in running]) and draw(st.booleans()):
+            part = parts[started]
+            life = _life(started, part, draw(st.lists(texts, max_size=4)), draw(opaques))
+            running.append((part, life))
+            events.append(next(life))
+            started += 1
+        elif running:
+            choice = draw(st.integers(0, len(running) - 1))
+            event = next(running[choice][1], None)
+            if event is None:
+                del running[choice]
+            else:
+                events.append(event)
+    if draw(st.booleans()):
+        events.append(UsageReported(usage=draw(usages)))
+    events.append(draw(ends))
+    return events
+
+
+def _may_start(waiting: list[Part], running: list[Part]) -> bool:
+    if not waiting:
+        return False
+    return isinstance(waiting[0], ToolCall) or type(waiting[0]) not in map(type, running)

@@ -1,0 +1,165 @@
+"""Which module may import which, and who alone may reach the environment, the clock and chance."""
+
+from collections.abc import Iterator
+
+from tests.tidy.source import Finding, Rule, Source
+
+# Lowest first. A module imports from its own line and from those above it here, never from below.
+LAYERS = (
+    ("core",),
+    ("wire",),
+    (
+        "ingress",
+        "routing",
+        "ledger",
+        "providers.base",
+        "providers.dialect",
+        "providers.json_schema",
+        "providers.redaction",
+        "providers.refusals",
+        "stores.base",
+    ),
+    ("concrete",),
+    ("engine",),
+    ("settings",),
+    ("web", "lambda_runtime", "observability"),
+    ("wiring",),
+    ("chat", "api", "sweeper", "cli"),
+)
+_RANK = {part: rank for rank, line in enumerate(LAYERS) for part in line}
+_ABSTRACT = {part for part in _RANK if part.startswith(("providers.", "stores."))}
+
+# Packages that have one home, and the parts of the project that are this home.
+HOMES = {
+    "aiohttp": ("providers.transports", "stores"),
+    "boto3": ("cli",),
+    "fastapi": ("web",),
+    "mangum": ("api", "lambda_runtime"),
+    "pydantic_settings": ("settings",),
+}
+
+_ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.putenv"}
+_CHANCE_MODULES = {"random", "secrets"}
+# What `time` offers beside clocks and waiting: a moment that is given, written another way.
+_TIME_FORMATS = {"time", "time.gmtime", "time.strftime", "time.strptime", "time.struct_time"}
+_TIME_AND_CHANCE = {
+    "asyncio.sleep",
+    "datetime.date.today",
+    "datetime.datetime.now",
+    "datetime.datetime.today",
+    "datetime.datetime.utcnow",
+    "os.urandom",
+    "uuid.uuid1",
+    "uuid.uuid4",
+}
+_TIME_AND_CHANCE_HOMES = {"tollgate.core.clock", "tollgate.core.ids"}
+
+
+def part_of(name: str) -> str | None:
+    """Return the part of the project that a dotted name lies in, None if it is not ours.
+
+    A part is a package directly in tollgate or an entry file; `providers` and `stores` are told
+    apart one level down, because their protocols and their implementations are layers of their own.
+    """
+    match name.split("."):
+        case ["chat" | "api" | "sweeper" as entry, *_]:
+            return entry
+        case ["tollgate"]:
+            return "core"
+        case ["tollgate", "__main__", *_]:
+            return "cli"
+        case ["tollgate", "providers" | "stores" as folder]:
+            return f"{folder}.base"
+        case ["tollgate", "providers", module, *_]:
+            return f"providers.{module}"
+        case ["tollgate", "stores", module, *_]:
+            return "stores.base" if module == "base" else "stores"
+        case ["tollgate", part, *_]:
+            return part
+        case _:
+            return None
+
+
+def imports_run_one_way(source: Source) -> Iterator[Finding]:
+    part = part_of(source.module)
+    if part is None:
+        return
+    rank = _rank(part)
+    if rank is None:
+        yield source.finding(1, f"{part} is in no layer: give it a place in tests/tidy/layers.py")
+        return
+    for found in source.imports:
+        target = part_of(found.name)
+        target_rank = None if target is None else _rank(target)
+        if target_rank is not None and target_rank > rank:
+            yield source.finding(found.line, f"{part} lies below {target} and may not import it")
+
+
+def implementations_are_imported_by_wiring_alone(source: Source) -> Iterator[Finding]:
+    part = part_of(source.module)
+    if part in {None, "wiring", "providers.registry"}:
+        return
+    for found in source.imports:
+        target = part_of(found.name)
+        if target is not None and _is_concrete(target) and target != part:
+            yield source.finding(
+                found.line, f"{part} may not import {target}: only wiring knows implementations"
+            )
+
+
+def formats_and_providers_never_meet(source: Source) -> Iterator[Finding]:
+    folder = (part_of(source.module) or "").partition(".")[0]
+    other = {"ingress": "providers", "providers": "ingress"}.get(folder)
+    for found in source.imports:
+        if other and (part_of(found.name) or "").partition(".")[0] == other:
+            yield source.finding(
+                found.line, f"{folder} may not import {other}: they meet at core's events"
+            )
+
+
+def packages_stay_in_their_home(source: Source) -> Iterator[Finding]:
+    part = part_of(source.module)
+    for found in source.imports:
+        package = found.name.partition(".")[0]
+        home = HOMES.get(package)
+        if part and home and part not in home and not (part == "stores.base" and "stores" in home):
+            yield source.finding(found.line, f"{package} is imported only in {' and '.join(home)}")
+
+
+def settings_alone_reads_the_environment(source: Source) -> Iterator[Finding]:
+    if source.module == "tollgate.settings" or part_of(source.module) is None:
+        return
+    for name, line in source.uses():
+        if name in _ENVIRONMENT:
+            yield source.finding(line, f"{name}: only settings.py reads the environment")
+
+
+def time_and_chance_come_from_core(source: Source) -> Iterator[Finding]:
+    if source.module in _TIME_AND_CHANCE_HOMES or part_of(source.module) is None:
+        return
+    rule = "time and chance come from core/clock.py and core/ids.py"
+    for found in source.imports:
+        if found.name.partition(".")[0] in _CHANCE_MODULES:
+            yield source.finding(found.line, f"{found.name}: {rule}")
+    for name, line in source.uses():
+        reads_clock = name.partition(".")[0] == "time" and name not in _TIME_FORMATS
+        if reads_clock or name in _TIME_AND_CHANCE:
+            yield source.finding(line, f"{name}: {rule}")
+
+
+def _is_concrete(part: str) -> bool:
+    return part.partition(".")[0] in {"providers", "stores"} and part not in _ABSTRACT
+
+
+def _rank(part: str) -> int | None:
+    return _RANK["concrete"] if _is_concrete(part) else _RANK.get(part)
+
+
+RULES: tuple[Rule, ...] = (
+    imports_run_one_way,
+    implementations_are_imported_by_wiring_alone,
+    formats_and_providers_never_meet,
+    packages_stay_in_their_home,
+    settings_alone_reads_the_environment,
+    time_and_chance_come_from_core,
+)

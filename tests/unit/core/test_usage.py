@@ -1,0 +1,49 @@
+"""Usage keeps what was not said apart from zero."""
+
+from dataclasses import fields
+
+from hypothesis import given, settings
+
+from tests.strategies import usages
+from tollgate.core.usage import Usage
+
+
+def test_the_last_report_of_a_class_wins_and_silence_changes_nothing() -> None:
+    first = Usage(uncached_input_tokens=10, output_tokens=1, reasoning_tokens=4)
+    later = Usage(output_tokens=7, reasoning_tokens=0)
+    assert first.updated(later) == Usage(
+        uncached_input_tokens=10, output_tokens=7, reasoning_tokens=0
+    )
+
+
+@settings(deadline=None)
+@given(first=usages, later=usages)
+def test_an_update_takes_each_class_from_the_last_report_that_has_it(
+    first: Usage, later: Usage
+) -> None:
+    updated = first.updated(later)
+    for field in fields(Usage):
+        said = getattr(later, field.name)
+        expected = getattr(first, field.name) if said is None else said
+        assert getattr(updated, field.name) == expected
+
+
+@settings(deadline=None)
+@given(one=usages, two=usages, three=usages)
+def test_updates_may_be_grouped(one: Usage, two: Usage, three: Usage) -> None:
+    assert one.updated(two).updated(three) == one.updated(two.updated(three))
+
+
+def test_c26_the_classes_of_input_add_up_and_reasoning_is_part_of_output() -> None:
+    usage = Usage(
+        uncached_input_tokens=1,
+        cache_read_input_tokens=2,
+        cache_write_5m_input_tokens=4,
+        cache_write_1h_input_tokens=8,
+        output_tokens=16,
+        reasoning_tokens=16,
+    )
+    assert usage.input_tokens == 15
+    assert usage.cache_write_input_tokens == 12
+    assert usage.total_tokens == 31
+    assert Usage().total_tokens == 0

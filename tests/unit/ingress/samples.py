@@ -1,0 +1,70 @@
+"""Values that the tests of the ingress share."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+from tests.clocks import FixedClock
+from tollgate.core.generation import GenerationRecord, RoutingTrace
+from tollgate.core.ids import IdSource
+from tollgate.core.request import GenerationRequest
+from tollgate.core.usage import Usage
+from tollgate.ingress.base import ParsedCall, Served
+from tollgate.ingress.chat_completions import ChatCompletions
+from tollgate.ingress.chat_completions.render import ChatRenderer
+
+EPISODE_ID = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
+
+SERVED = Served(
+    generation_id="Na1b2c3d4e5f6g7",
+    created_s=1_790_000_000,
+    model="test/echo",
+    provider="simulator",
+)
+
+RECORD = GenerationRecord(
+    id=SERVED.generation_id,
+    created_s=SERVED.created_s,
+    workspace_id="w",
+    key_id="k",
+    outcome="ok",
+    streamed=True,
+    catalog_sha="sha",
+    trace=RoutingTrace(
+        requested_model="test/echo",
+        route=None,
+        rule=None,
+        draw_key_hash="",
+        tier=None,
+        capabilities=(),
+        estimated_input_tokens=1,
+        output_tokens_max=None,
+    ),
+    model="test/echo",
+    provider="simulator",
+    usage=Usage(uncached_input_tokens=3, cache_read_input_tokens=4, output_tokens=5),
+    cost_nano_usd=1_234_567_891,
+)
+
+
+def chat_completions(credits_per_usd: str = "1") -> ChatCompletions:
+    """The format with ids that never change."""
+    ids = IdSource(FixedClock(), entropy=lambda size: bytes(range(size)))
+    return ChatCompletions(Decimal(credits_per_usd), ids=ids)
+
+
+def renderer(
+    *, usage_on_finish: bool = False, served: Served = SERVED, credits_per_usd: str = "1"
+) -> ChatRenderer:
+    """A renderer of a call that says nothing special."""
+    call = ParsedCall(
+        request=GenerationRequest(model="test/echo", messages=()),
+        stream=True,
+        usage_on_finish=usage_on_finish,
+        episode_id=EPISODE_ID,
+    )
+    return chat_completions(credits_per_usd).renderer(call, served)
+
+
+def record(**changes: object) -> GenerationRecord:
+    """The record with some fields changed."""
+    return replace(RECORD, **changes)  # type: ignore[arg-type]

@@ -1,0 +1,94 @@
+"""Errors as callers meet them."""
+
+import json
+import math
+
+import pytest
+
+from tests.unit.ingress.samples import chat_completions
+from tollgate.core.errors import ErrorCode, GatewayError
+from tollgate.ingress.errors import STATUS, openai_reply
+from tollgate.wire.openai_chat_response import ErrorEnvelope
+
+# C41 and C42, written out a second time on purpose.
+CONTRACT = {
+    "provider_auth": (502, "server_error"),
+    "provider_rate_limit": (429, "rate_limit_error"),
+    "provider_overloaded": (529, "server_error"),
+    "context_length_exceeded": (400, "invalid_request_error"),
+    "content_filter": (400, "invalid_request_error"),
+    "provider_timeout": (504, "server_error"),
+    "provider_unavailable": (502, "server_error"),
+    "insufficient_credits": (402, "insufficient_quota"),
+    "key_limit_exceeded": (402, "insufficient_quota"),
+    "model_not_allowed": (403, "permission_error"),
+    "invalid_api_key": (401, "authentication_error"),
+    "workspace_locked": (403, "permission_error"),
+    "rate_limit_exceeded": (429, "rate_limit_error"),
+    "invalid_request": (400, "invalid_request_error"),
+    "payload_too_large": (413, "invalid_request_error"),
+    "internal_error": (500, "server_error"),
+    "model_not_found": (404, "not_found_error"),
+    "not_found": (404, "not_found_error"),
+    "permission_denied": (403, "permission_error"),
+    "service_unavailable": (503, "server_error"),
+    "method_not_allowed": (405, "invalid_request_error"),
+}
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+def test_c41_c42_every_code_has_its_status_and_type(code: ErrorCode) -> None:
+    reply = openai_reply(GatewayError(code, "Why."), "req")
+    status, type_ = CONTRACT[code.value]
+    assert reply.status == STATUS[code] == status
+    assert json.loads(reply.body)["error"]["type"] == type_
+
+
+def test_c41_the_table_has_no_code_of_its_own() -> None:
+    assert set(STATUS) == set(ErrorCode)
+
+
+def test_c40_the_envelope_says_what_why_where_and_which_request() -> None:
+    error = GatewayError(ErrorCode.INVALID_REQUEST, "n must be at most 1.", param="n")
+    reply = chat_completions().error(error, "Na1b2c3d4e5f6g7")
+    assert json.loads(reply.body) == {
+        "error": {
+            "message": "n must be at most 1.",
+            "type": "invalid_request_error",
+            "code": "invalid_request",
+            "param": "n",
+            "request_id": "Na1b2c3d4e5f6g7",
+        }
+    }
+    assert reply.headers == {"content-type": "application/json"}
+    ErrorEnvelope.model_validate_json(reply.body)
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+@pytest.mark.parametrize(
+    ("known_s", "told"),
+    [(None, "5"), (0.0, "1"), (0.2, "1"), (1.0, "1"), (1.01, "2"), (30, "30"), (math.inf, "86400")],
+)
+def test_c43_retry_after_is_whole_seconds_on_every_429_503_and_529(
+    code: ErrorCode, known_s: float | None, told: str
+) -> None:
+    reply = openai_reply(GatewayError(code, "Why.", retry_after_s=known_s), "req")
+    expected = told if reply.status in (429, 503, 529) else None
+    assert reply.headers.get("retry-after") == expected
+
+
+def test_c43_a_413_names_the_file_upload() -> None:
+    error = GatewayError(ErrorCode.PAYLOAD_TOO_LARGE, "The body is over 6 MB.")
+    message = json.loads(openai_reply(error, "req").body)["error"]["message"]
+    assert message.startswith("The body is over 6 MB. ")
+    assert "POST /v1/files" in message
+
+
+def test_c43_a_402_is_told_as_it_is() -> None:
+    error = GatewayError(ErrorCode.INSUFFICIENT_CREDITS, "Balance 0.1 USD, estimate 0.2 USD.")
+    assert json.loads(openai_reply(error, "req").body)["error"]["message"] == error.message
+
+
+def test_a_401_says_how_to_authenticate() -> None:
+    reply = openai_reply(GatewayError(ErrorCode.INVALID_API_KEY, "No such key."), "req")
+    assert reply.headers["www-authenticate"] == "Bearer"

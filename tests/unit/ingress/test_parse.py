@@ -1,0 +1,492 @@
+"""What a chat completion request means, and what is refused."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.request import (
+    AssistantMessage,
+    SystemMessage,
+    Tool,
+    ToolChoice,
+    ToolMessage,
+    UserMessage,
+)
+from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.chat_completions.parse import parse
+from tollgate.wire import openai_chat as wire
+
+HELLO = [{"role": "user", "content": "hi"}]
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Get weather",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+        "strict": True,
+    },
+}
+
+
+def body(**fields: Any) -> bytes:
+    return json.dumps({"model": "test/echo", "messages": HELLO, **fields}).encode()
+
+
+def understood(**fields: Any) -> ParsedCall:
+    return parse(body(**fields))
+
+
+def refusal(raw: bytes) -> RequestError:
+    with pytest.raises(RequestError) as refused:
+        parse(raw)
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
+    return refused.value
+
+
+def test_the_smallest_request_is_understood() -> None:
+    raw = body()
+    call = parse(raw)
+    assert call.request.model == "test/echo"
+    assert call.request.messages == (UserMessage(content=(Text(text="hi"),)),)
+    assert call.request.size_bytes == len(raw)
+    assert call.request.capabilities == frozenset()
+    assert (call.stream, call.usage_on_finish, call.episode_id, call.ignored) == (
+        False,
+        False,
+        None,
+        (),
+    )
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b"{}}", b'{"a":NaN}', b"\xef\xbb\xbf{}"])
+def test_what_is_not_json_is_refused(raw: bytes) -> None:
+    assert refusal(raw).message.startswith("The body is not valid JSON: ")
+
+
+@pytest.mark.parametrize("raw", [b"[]", b"null", b'"text"', b"7"])
+def test_json_that_is_not_an_object_is_refused(raw: bytes) -> None:
+    assert refusal(raw).message == "The body must be a JSON object."
+
+
+@pytest.mark.parametrize("escaped", [r"\ud800", r"\udc00", r"\ud800x", r"\ud800A"])
+def test_half_a_surrogate_pair_is_refused(escaped: str) -> None:
+    raw = b'{"model":"m","messages":[{"role":"user","content":"%b"}]}' % escaped.encode()
+    refusal(raw)
+
+
+def test_a_surrogate_pair_is_one_character() -> None:
+    raw = rb'{"model":"m","messages":[{"role":"user","content":"\ud83d\ude00"}]}'
+    assert parse(raw).request.messages == (UserMessage(content=(Text(text="\U0001f600"),)),)
+
+
+def test_of_a_key_given_twice_the_last_counts() -> None:
+    raw = b'{"model":"a","model":"b","messages":[{"role":"user","content":"hi"}]}'
+    assert parse(raw).request.model == "b"
+
+
+def nested(depth: int, innermost: str, opening: str, closing: str) -> bytes:
+    """A request whose containers lie `depth` deep, the request itself counted."""
+    inside = opening * (depth - 1) + innermost + closing * (depth - 1)
+    return b'{"model":"m","messages":[{"role":"user","content":"hi"}],"x":%b}' % inside.encode()
+
+
+@pytest.mark.parametrize("innermost", ["", "1"])
+def test_c8_arrays_nested_200_deep_pass_and_201_are_refused(innermost: str) -> None:
+    parse(nested(200, innermost, "[", "]"))
+    error = refusal(nested(201, innermost, "[", "]"))
+    assert error.message == "The body is nested deeper than 200 levels."
+
+
+def test_c8_objects_nested_200_deep_pass_and_201_are_refused() -> None:
+    parse(nested(200, "1", '{"k":', "}"))
+    error = refusal(nested(201, "1", '{"k":', "}"))
+    assert error.message == "The body is nested deeper than 200 levels."
+
+
+def test_c8_an_empty_object_counts_as_a_level() -> None:
+    parse(nested(199, "{}", '{"k":', "}"))
+    parse(nested(199, "{}", "[", "]"))
+    refusal(nested(200 + 1, "{}", "[", "]"))
+    error = refusal(nested(200, "[{}]", "[", "]"))
+    assert error.message == "The body is nested deeper than 200 levels."
+
+
+def test_c8_a_million_brackets_are_refused() -> None:
+    refusal(b"[" * 1_000_000)
+
+
+def test_c8_many_brackets_side_by_side_are_not_deep() -> None:
+    parse(body(x=[[]] * 1_000))
+
+
+def test_c10_every_role_is_understood() -> None:
+    messages = [
+        {"role": "system", "content": "be brief", "name": "ops"},
+        {"role": "developer", "content": [{"type": "text", "text": "be kind"}]},
+        {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": "call_0",
+                    "type": "function",
+                    "function": {"name": "get_weather", "arguments": '{"city":"Paris"}'},
+                }
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call_0", "content": "sunny"},
+        {"role": "assistant", "content": "Sunny.", "name": "bot"},
+    ]
+    assert understood(messages=messages).request.messages == (
+        SystemMessage(content=(Text(text="be brief"),), name="ops"),
+        SystemMessage(content=(Text(text="be kind"),), role="developer"),
+        UserMessage(content=(Text(text="a"), Text(text="b"))),
+        AssistantMessage(
+            content=(ToolCall(id="call_0", name="get_weather", arguments='{"city":"Paris"}'),)
+        ),
+        ToolMessage(call_id="call_0", content=(Text(text="sunny"),)),
+        AssistantMessage(content=(Text(text="Sunny."),), name="bot"),
+    )
+
+
+def assistant(**fields: Any) -> tuple[object, ...]:
+    message = understood(messages=[*HELLO, {"role": "assistant", **fields}]).request.messages[1]
+    return message.content
+
+
+def test_c10_reasoning_comes_back_with_its_signatures() -> None:
+    details = [
+        {"type": "reasoning.text", "index": 0, "text": "so", "opaque": {"p": {"signature": "s"}}},
+        {"type": "reasoning.text", "index": 1, "text": "", "opaque": {"p": {"data": "x"}}},
+    ]
+    assert assistant(
+        content="hello", reasoning="so", reasoning_content="so", reasoning_details=details
+    ) == (
+        Reasoning(text="so", opaque={"p": {"signature": "s"}}),
+        Reasoning(text="", opaque={"p": {"data": "x"}}),
+        Text(text="hello"),
+    )
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
+def test_c10_reasoning_without_details_comes_back_as_text(field: str) -> None:
+    assert assistant(content="hello", **{field: "so"}) == (
+        Reasoning(text="so"),
+        Text(text="hello"),
+    )
+
+
+def test_c10_what_a_provider_attached_to_a_call_comes_back() -> None:
+    call = {
+        "id": "c",
+        "type": "function",
+        "function": {"name": "f", "arguments": "{}"},
+        "extra_content": {"p": {"thought_signature": "t"}},
+    }
+    assert assistant(tool_calls=[call]) == (
+        ToolCall(id="c", name="f", arguments="{}", opaque={"p": {"thought_signature": "t"}}),
+    )
+
+
+def test_c10_a_refusal_comes_back_as_part_or_field() -> None:
+    assert assistant(content=[{"type": "refusal", "refusal": "no"}]) == (Refusal(text="no"),)
+    assert assistant(content=None, refusal="no") == (Refusal(text="no"),)
+
+
+def test_c10_an_empty_text_beside_calls_is_no_text() -> None:
+    call = {"id": "c", "function": {"name": "f", "arguments": "{}"}}
+    assert assistant(content="", tool_calls=[call]) == (ToolCall(id="c", name="f", arguments="{}"),)
+
+
+def test_c10_an_assistant_message_that_says_nothing_is_refused() -> None:
+    error = refusal(body(messages=[*HELLO, {"role": "assistant", "content": None}]))
+    assert error.param == "messages[1].content"
+
+
+@pytest.mark.parametrize(
+    ("given", "limit"),
+    [
+        ({}, None),
+        ({"max_tokens": 5}, 5),
+        ({"max_completion_tokens": 6}, 6),
+        ({"max_tokens": 5, "max_completion_tokens": 6}, 5),
+        ({"max_tokens": 7, "max_completion_tokens": 6}, 6),
+        ({"max_tokens": None, "max_completion_tokens": 6}, 6),
+    ],
+)
+def test_c12_of_both_limits_the_smaller_holds(given: dict[str, Any], limit: int | None) -> None:
+    assert understood(**given).request.output_tokens_max == limit
+
+
+def test_c13_sampling_is_understood() -> None:
+    sampling = understood(
+        temperature=1,
+        top_p=0.5,
+        top_k=3,
+        min_p=0.1,
+        presence_penalty=-2,
+        frequency_penalty=2,
+        repetition_penalty=1.1,
+        seed=-7,
+        stop=["a", "b"],
+        logit_bias={"50256": -100},
+    ).request.sampling
+    assert (sampling.temperature, sampling.top_p, sampling.top_k) == (1.0, 0.5, 3)
+    assert (sampling.min_p, sampling.repetition_penalty, sampling.seed) == (0.1, 1.1, -7)
+    assert (sampling.presence_penalty, sampling.frequency_penalty) == (-2.0, 2.0)
+    assert sampling.stop == ("a", "b")
+    assert sampling.logit_bias == {"50256": -100.0}
+
+
+def test_c13_stop_may_be_one_string() -> None:
+    assert understood(stop="end").request.sampling.stop == ("end",)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "param"),
+    [
+        ("temperature", 2.01, "temperature"),
+        ("temperature", -0.01, "temperature"),
+        ("temperature", "1", "temperature"),
+        ("temperature", True, "temperature"),
+        ("top_p", 1.01, "top_p"),
+        ("top_k", -1, "top_k"),
+        ("top_k", 1.5, "top_k"),
+        ("min_p", 2, "min_p"),
+        ("presence_penalty", 2.1, "presence_penalty"),
+        ("frequency_penalty", -2.1, "frequency_penalty"),
+        ("repetition_penalty", 0, "repetition_penalty"),
+        ("seed", 2**63, "seed"),
+        ("stop", ["a"] * 5, "stop"),
+        ("stop", [1], "stop[0]"),
+        ("stop", 1, "stop"),
+        ("logit_bias", {"x": 1}, "logit_bias.x"),
+        ("logit_bias", {"1": 101}, "logit_bias.1"),
+        ("max_tokens", 0, "max_tokens"),
+        ("max_completion_tokens", 2**31, "max_completion_tokens"),
+        ("user", 5, "user"),
+        ("metadata", {"a": 1}, "metadata.a"),
+        ("metadata", {str(n): "v" for n in range(17)}, "metadata"),
+        ("stream", "true", "stream"),
+        ("stream_options", [], "stream_options"),
+        ("usage_on", "start", "usage_on"),
+        ("model", "", "model"),
+        ("model", None, "model"),
+        ("messages", [], "messages"),
+        ("messages", "hi", "messages"),
+        ("messages", ["hi"], "messages[0]"),
+        ("messages", [{"role": "robot", "content": "hi"}], "messages[0].role"),
+        ("messages", [{"content": "hi"}], "messages[0].role"),
+        ("messages", [{"role": "function", "name": "f", "content": "hi"}], "messages[0].role"),
+        ("messages", [{"role": "user"}], "messages[0].content"),
+        ("messages", [{"role": "user", "content": None}], "messages[0].content"),
+        ("messages", [{"role": "user", "content": []}], "messages[0].content"),
+        ("messages", [{"role": "user", "content": ["hi"]}], "messages[0].content[0]"),
+        ("messages", [{"role": "tool", "content": "x"}], "messages[0].tool_call_id"),
+        ("parallel_tool_calls", 1, "parallel_tool_calls"),
+        ("tools", {}, "tools"),
+        ("tools", [{"type": "custom", "custom": {"name": "f"}}], "tools[0].type"),
+        ("tools", [{"type": "function", "function": {}}], "tools[0].function.name"),
+        ("tool_choice", "any", "tool_choice"),
+        ("tool_choice", 5, "tool_choice"),
+        ("tool_choice", {"type": "allowed_tools"}, "tool_choice.type"),
+        ("episode_id", "x", "episode_id"),
+        ("episode_id", "8c8d5c7e-1b3f-4c1e-9b1a-1a2b3c4d5e6f", "episode_id"),
+    ],
+)
+def test_c13_a_value_out_of_place_is_refused_by_name(field: str, value: Any, param: str) -> None:
+    error = refusal(body(**{field: value}))
+    assert error.param == param
+    assert error.message.startswith(f"{param} ")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "param"),
+    [
+        ("n", 2, "n"),
+        ("response_format", {"type": "json_object"}, "response_format.type"),
+        ("response_format", {"type": "json_schema", "json_schema": {}}, "response_format.type"),
+        ("logprobs", True, "logprobs"),
+        ("top_logprobs", 2, "top_logprobs"),
+        ("modalities", ["text", "audio"], "modalities[1]"),
+        ("audio", {"voice": "alloy", "format": "wav"}, "audio"),
+        ("functions", [{"name": "f"}], "functions"),
+        ("function_call", "auto", "function_call"),
+        ("web_search_options", {}, "web_search_options"),
+        ("moderation", {}, "moderation"),
+        ("plugins", [{"id": "pdf"}], "plugins"),
+        ("models", ["a"], "models"),
+        ("provider", {"only": ["a"]}, "provider"),
+        ("guided_json", {}, "guided_json"),
+        ("guided_regex", "a", "guided_regex"),
+        ("guided_choice", ["a"], "guided_choice"),
+        ("guided_grammar", "a", "guided_grammar"),
+        ("structural_tag", "a", "structural_tag"),
+        ("chat_template", "a", "chat_template"),
+        ("chat_template_kwargs", {}, "chat_template_kwargs"),
+        ("mm_processor_kwargs", {}, "mm_processor_kwargs"),
+    ],
+)
+def test_what_would_change_the_answer_and_is_not_served_is_refused(
+    field: str, value: Any, param: str
+) -> None:
+    assert field in wire.Unserved.model_fields
+    assert refusal(body(**{field: value})).param == param
+
+
+def test_every_unserved_field_accepts_the_value_that_asks_for_nothing() -> None:
+    nothing: dict[str, Any] = dict.fromkeys(wire.Unserved.model_fields)
+    assert understood(**nothing).ignored == ()
+    nothing |= {"n": 1, "response_format": {"type": "text"}, "logprobs": False, "plugins": []}
+    nothing |= {"top_logprobs": 0, "modalities": ["text"], "models": [], "provider": {}}
+    assert understood(**nothing).ignored == ()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+        {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}},
+        {"type": "file", "file": {"file_id": "file_1"}},
+    ],
+)
+def test_c11_parts_that_are_not_served_are_refused_by_name(part: dict[str, Any]) -> None:
+    content = [{"type": "text", "text": "what"}, part]
+    error = refusal(body(messages=[{"role": "user", "content": content}]))
+    assert error.param == "messages[0].content[1].type"
+    assert error.message == (f"messages[0].content[1].type must be 'text', not '{part['type']}'.")
+
+
+def test_legacy_functions_are_refused_with_a_hint() -> None:
+    assert (
+        refusal(body(functions=[])).message == "functions is not supported. Send them as `tools`."
+    )
+    legacy = {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}
+    error = refusal(body(messages=[*HELLO, legacy]))
+    assert error.param == "messages[1].function_call"
+    assert "tool_calls" in error.message
+
+
+def test_an_error_never_quotes_a_prompt() -> None:
+    error = refusal(body(messages=[{"role": "user", "content": {"secret": "prompt"}}]))
+    assert "prompt" not in error.message
+    assert "prompt" not in repr(error.__cause__)
+    assert "prompt" not in str(error.__cause__)
+
+
+def test_c15_tools_are_understood() -> None:
+    request = understood(tools=[WEATHER], tool_choice="auto", parallel_tool_calls=False).request
+    assert request.tools == (
+        Tool(
+            name="get_weather",
+            description="Get weather",
+            parameters=WEATHER["function"]["parameters"],  # type: ignore[index]
+            strict=True,
+        ),
+    )
+    assert request.tool_choice == ToolChoice(mode="auto")
+    assert request.parallel_tool_calls is False
+    assert request.capabilities == frozenset({"tools"})
+
+
+@pytest.mark.parametrize("mode", ["auto", "none", "required"])
+def test_c15_a_choice_among_tools_is_kept(mode: str) -> None:
+    assert understood(tools=[WEATHER], tool_choice=mode).request.tool_choice == ToolChoice(
+        mode=mode  # type: ignore[arg-type]
+    )
+
+
+def test_c15_a_named_tool_is_one_of_the_tools() -> None:
+    named = {"type": "function", "function": {"name": "get_weather"}}
+    choice = understood(tools=[WEATHER], tool_choice=named).request.tool_choice
+    assert choice == ToolChoice(mode="named", name="get_weather")
+    other = {"type": "function", "function": {"name": "other"}}
+    error = refusal(body(tools=[WEATHER], tool_choice=other))
+    assert error.param == "tool_choice.function.name"
+
+
+@pytest.mark.parametrize("tools", [[], None])
+@pytest.mark.parametrize("choice", ["auto", "none", None])
+def test_c15_no_tools_is_none_and_a_choice_among_none_says_nothing(
+    tools: list[Any] | None, choice: str | None
+) -> None:
+    request = understood(tools=tools, tool_choice=choice, parallel_tool_calls=True).request
+    assert request.tools == ()
+    assert request.tool_choice is None
+    assert request.parallel_tool_calls is None
+
+
+def test_c15_a_tool_cannot_be_required_where_there_is_none() -> None:
+    assert refusal(body(tools=[], tool_choice="required")).param == "tool_choice"
+
+
+def test_c20_unknown_fields_are_ignored_and_named() -> None:
+    call = understood(
+        reasoning_effort="low",
+        service_tier="flex",
+        stream_options={"include_usage": True, "include_obfuscation": False},
+        messages=[
+            {"role": "user", "content": [{"type": "text", "text": "a", "cache_control": {}}]},
+            {"role": "user", "content": [{"type": "text", "text": "b", "cache_control": {}}]},
+        ],
+        tools=[WEATHER | {"eager": True}],
+        absent=None,
+    )
+    assert call.ignored == (
+        "reasoning_effort",
+        "service_tier",
+        "stream_options.include_obfuscation",
+        "messages[].content[].cache_control",
+        "tools[].eager",
+    )
+
+
+def test_c20_names_of_ignored_fields_are_fit_for_a_header() -> None:
+    fields: dict[str, Any] = {f"field_{n}": 1 for n in range(100)}
+    ignored = understood(**{"a\r\nset-cookie: x": 1, "é" * 100: 1, **fields}).ignored
+    assert ignored[0] == "a__set-cookie:_x"
+    assert ignored[1] == "_" * 64
+    assert len(ignored) == 33
+    assert ignored[-1] == "..."
+
+
+def test_who_asks_and_how_it_is_told_is_understood() -> None:
+    call = understood(
+        user="u",
+        metadata={"team": "a"},
+        stream=True,
+        stream_options={"include_usage": False},
+        usage_on="finish",
+        episode_id="017F22E2-79B0-7CC3-98C4-DC0C0C07398F",
+    )
+    assert call.request.user == "u"
+    assert call.request.metadata == {"team": "a"}
+    assert (call.stream, call.usage_on_finish) == (True, True)
+    assert call.episode_id == "017F22E2-79B0-7CC3-98C4-DC0C0C07398F"
+
+
+def test_an_episode_id_may_bear_its_older_name() -> None:
+    episode_id = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
+    assert understood(**{"tensorzero::episode_id": episode_id}).episode_id == episode_id
+
+
+@pytest.mark.parametrize(
+    ("field", "entry", "entries_max"),
+    [("messages", HELLO[0], wire.MESSAGES_MAX), ("tools", WEATHER, wire.TOOLS_MAX)],
+)
+def test_lists_have_a_limit(field: str, entry: dict[str, Any], entries_max: int) -> None:
+    understood(**{field: [entry] * entries_max})
+    error = refusal(body(**{field: [entry] * (entries_max + 1)}))
+    assert error.param == field
+    assert error.message == f"{field} must have at most {entries_max} entries."
+
+
+def test_parts_of_a_message_have_a_limit() -> None:
+    parts = [{"type": "text", "text": "a"}] * (wire.PARTS_MAX + 1)
+    assert refusal(body(messages=[{"role": "user", "content": parts}])).param == (
+        "messages[0].content"
+    )

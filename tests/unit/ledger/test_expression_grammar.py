@@ -1,0 +1,125 @@
+"""Design 7.2: DynamoDB's grammar, not the emulator's."""
+
+import pytest
+
+from tests.dynamodb_grammar import Expression, NotInTheGrammar, check_request
+from tollgate.stores import expressions
+from tollgate.stores.expressions import ConditionalUpdate, key_hold
+
+UPDATES = {
+    "wallet hold": expressions.WALLET_HOLD,
+    "wallet hold of the rest": expressions.WALLET_HOLD_REST,
+    "wallet settle": expressions.WALLET_SETTLE,
+    "wallet grant": expressions.WALLET_GRANT,
+    "key hold, idle": key_hold("idle"),
+    "key hold, busy": key_hold("busy"),
+    "key hold, idle, three stale buckets": key_hold("idle", 3),
+    "key hold, busy, three stale buckets": key_hold("busy", 3),
+    "key settle": expressions.KEY_SETTLE,
+    "key disable": expressions.KEY_DISABLE,
+}
+CONDITIONS = (
+    expressions.IF_ABSENT,
+    expressions.IF_PRESENT,
+    expressions.POINTERS_OF_WORKSPACE,
+    expressions.HAS_HOLDS,
+)
+
+
+@pytest.mark.parametrize("write", UPDATES.values(), ids=UPDATES.keys())
+def test_every_update_obeys_the_documented_grammar(write: ConditionalUpdate) -> None:
+    Expression(write.update).update()
+    Expression(write.condition).condition()
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_every_condition_and_filter_obeys_the_documented_grammar(condition: str) -> None:
+    Expression(condition).condition()
+
+
+def test_the_projection_obeys_the_documented_grammar() -> None:
+    Expression(expressions.HOLDS_PROJECTION).projection()
+
+
+def test_no_expression_lies_anywhere_else() -> None:
+    """The tests above see all of them: what is a text or an update in the module is listed."""
+    found = {
+        value
+        for name, value in vars(expressions).items()
+        if name.isupper() and not name.startswith("_") and isinstance(value, str)
+    }
+    assert found == {*CONDITIONS, expressions.HOLDS_PROJECTION}
+    writes = [value for value in vars(expressions).values() if isinstance(value, ConditionalUpdate)]
+    assert all(write in UPDATES.values() for write in writes)
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "SET av = av - :a + :b",
+        "SET tat = tat + gi - :b",
+        "SET h.#h = :a + :b - :c",
+        "SET on = :one",
+        "SET ttl = :ttl",
+        "SET av = :a SET sp = :b",
+        "SET av = :a, av = :b",
+        "SET h = :m, h.#h = :a",
+        "SET av = (av - :a)",
+        "SET av = size(h)",
+        "SET b_total = :a",
+        "SET 2026 = :a",
+        "SET av = av * :a",
+        "SET av",
+        "ADD av = :a",
+        "INSERT av = :a",
+    ],
+)
+def test_an_update_that_dynamodb_refuses_is_refused(update: str) -> None:
+    with pytest.raises(NotInTheGrammar):
+        Expression(update).update()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "tat + gi <= :now",
+        "tat <= :now + :tau",
+        "av - :a >= :zero",
+        "av BETWEEN :one AND :a + :b",
+        "#b - :a > :zero OR on = :one",
+        "size(h) + :one < cc",
+        "if_not_exists(av, :zero) > :a",
+        "on = :one",
+        "av >= ",
+        "av => :a",
+        "av",
+        "(av >= :a",
+        "attribute_exists(:pk)",
+        "av BETWEEN :one, :a",
+    ],
+)
+def test_a_condition_that_dynamodb_refuses_is_refused(condition: str) -> None:
+    with pytest.raises(NotInTheGrammar):
+        Expression(condition).condition()
+
+
+@pytest.mark.parametrize(
+    ("names", "values"),
+    [
+        ({}, {":a": {"N": "1"}}),
+        ({"#h": "x"}, {}),
+        ({"#h": "x", "#unused": "y"}, {":a": {"N": "1"}}),
+        ({"#h": "x"}, {":a": {"N": "1"}, ":unused": {"N": "1"}}),
+    ],
+)
+def test_undefined_and_unused_placeholders_are_refused(
+    names: dict[str, str], values: dict[str, object]
+) -> None:
+    with pytest.raises(NotInTheGrammar):
+        check_request(
+            {
+                "UpdateExpression": "SET h.#h = :a",
+                "ExpressionAttributeNames": names,
+                "ExpressionAttributeValues": values,
+            }
+        )

@@ -1,0 +1,68 @@
+"""Usage of OpenAI-like servers: which counts include which."""
+
+import pytest
+
+from tollgate.core.usage import Usage
+from tollgate.providers.openai_chat.usage import usage_of
+from tollgate.wire.openai_chat_chunk import UsageReport
+
+
+def report(**fields: object) -> Usage:
+    return usage_of(UsageReport.model_validate(fields))
+
+
+def test_reasoning_beside_the_completion_is_added_where_the_total_proves_it() -> None:
+    beside = report(
+        prompt_tokens=401,
+        completion_tokens=44,
+        total_tokens=702,
+        completion_tokens_details={"reasoning_tokens": 257},
+    )
+    assert (beside.output_tokens, beside.reasoning_tokens) == (301, 257)
+    assert beside.total_tokens == 702
+
+
+def test_reasoning_inside_the_completion_is_not_counted_twice() -> None:
+    inside = report(
+        prompt_tokens=190,
+        completion_tokens=379,
+        total_tokens=569,
+        completion_tokens_details={"reasoning_tokens": 320},
+    )
+    assert (inside.output_tokens, inside.reasoning_tokens) == (379, 320)
+
+
+def test_reasoning_above_the_completion_is_kept_as_told() -> None:
+    told = report(
+        prompt_tokens=43,
+        completion_tokens=10,
+        total_tokens=53,
+        completion_tokens_details={"reasoning_tokens": 11},
+    )
+    assert (told.output_tokens, told.reasoning_tokens) == (10, 11)
+
+
+def test_more_cached_tokens_than_prompt_are_bounded_by_the_prompt() -> None:
+    bounded = report(prompt_tokens=10, prompt_tokens_details={"cached_tokens": 12})
+    assert bounded.cache_read_input_tokens == 10
+    assert bounded.uncached_input_tokens == 0
+
+
+@pytest.mark.parametrize("field", ["prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens"])
+def test_cache_hits_have_other_names_elsewhere(field: str) -> None:
+    assert report(prompt_tokens=254, **{field: 48}).cache_read_input_tokens == 48
+
+
+def test_cache_writes_are_part_of_the_prompt() -> None:
+    written = report(
+        prompt_tokens=100, prompt_tokens_details={"cached_tokens": 10, "cache_write_tokens": 60}
+    )
+    assert written.cache_write_5m_input_tokens == 60
+    assert written.uncached_input_tokens == 30
+
+
+def test_null_is_not_zero() -> None:
+    assert report(prompt_tokens=None, completion_tokens=None) == Usage()
+    assert report(prompt_tokens=0, completion_tokens=0) == Usage(
+        uncached_input_tokens=0, output_tokens=0
+    )
