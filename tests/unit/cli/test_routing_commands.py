@@ -1,0 +1,123 @@
+"""`tollgate check` and `tollgate compile`, as they are typed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tollgate.cli.compile import catalog_for_development
+from tollgate.cli.main import main
+from tollgate.routing.catalog import Catalog
+
+ROOT = Path(__file__).parents[3]
+FILE = ROOT / "routing.yaml"
+BAD = ROOT / "tests" / "unit" / "routing" / "bad"
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_check_says_in_one_line_what_a_good_file_holds() -> None:
+    result = run("check", FILE)
+    assert result.exit_code == 0
+    assert "is fine: 5 providers, 8 models, 2 aliases, 2 routes" in result.output
+
+
+def test_check_looks_for_routing_yaml_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert run("check").output.splitlines()[-1].startswith("routing.yaml is fine")
+
+
+def test_check_of_a_bad_file_prints_all_errors_and_exits_with_one() -> None:
+    result = run("check", BAD / "several.yaml")
+    assert result.exit_code == 1
+    assert result.output.count("error[") == 5
+    assert "5 errors" in result.output
+
+
+def test_check_annotates_for_github_with_what_its_syntax_escapes() -> None:
+    result = run("check", "--format", "github", BAD / "R020_provider.yaml")
+    assert result.exit_code == 1
+    assert "::error file=" in result.output
+    assert 'line=10,col=21,title=R020::provider "opnai" is not defined' in result.output
+
+
+def test_check_writes_json_for_programs() -> None:
+    bad = json.loads(run("check", "--format", "json", BAD / "R020_provider.yaml").output)
+    good = json.loads(run("check", "--format", "json", FILE).output)
+    assert bad["catalog_sha"] is None
+    assert (bad["problems"][0]["code"], bad["problems"][0]["line"]) == ("R020", 10)
+    assert len(good["catalog_sha"]) == 64
+
+
+def test_check_of_a_file_that_is_not_there_says_so() -> None:
+    result = run("check", "nowhere.yaml")
+    assert result.exit_code == 1
+    assert "nowhere.yaml:1:1: error[R001] cannot be read: No such file or directory" in (
+        result.output
+    )
+
+
+@pytest.mark.parametrize("style", ["text", "github", "json"])
+def test_no_format_repeats_a_pasted_key(style: str) -> None:
+    output = run("check", "--format", style, BAD / "R040_literal_key.yaml").output
+    assert output
+    assert [part for part in ("hunter2", "0123456789", "horse battery") if part in output] == []
+
+
+def test_compile_writes_what_functions_read_without_the_simulator(tmp_path: Path) -> None:
+    output = tmp_path / "routing.json"
+    result = run("compile", FILE, "-o", output, "--production")
+    catalog = Catalog.from_json(output.read_bytes())
+    assert result.exit_code == 0
+    assert catalog.sha in result.output
+    assert "test/echo" not in catalog.models
+    assert list(tmp_path.iterdir()) == [output]
+
+
+def test_compile_is_for_production_unless_development_is_asked_for(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.json", tmp_path / "other.json"
+    run("compile", FILE, "-o", one)
+    run("compile", FILE, "-o", other, "--dev")
+    assert "test/echo" not in Catalog.from_json(one.read_bytes()).models
+    assert Catalog.from_json(other.read_bytes()) == catalog_for_development(FILE)
+
+
+def test_compile_writes_nothing_when_there_are_errors(tmp_path: Path) -> None:
+    output = tmp_path / "routing.json"
+    result = run("compile", BAD / "several.yaml", "-o", output)
+    assert result.exit_code == 1
+    assert "error[R020]" in result.output
+    assert not output.exists()
+
+
+def test_help_lists_the_commands_and_imports_none() -> None:
+    script = (
+        "import sys; from tollgate.cli.main import main\n"
+        "main(['--help'], standalone_mode=False)\n"
+        "assert not {'yaml', 'pydantic', 'boto3', 'uvicorn'} & set(sys.modules)"
+    )
+    shown = imported(script)
+    assert "check" in shown
+    assert "compile" in shown
+
+
+def test_a_function_that_plans_imports_no_yaml_and_no_command_line() -> None:
+    imported(
+        "import sys, tollgate.routing.catalog, tollgate.routing.plan\n"
+        "assert not {'yaml', 'click', 'tollgate.routing.load'} & set(sys.modules)"
+    )
+
+
+def imported(script: str) -> str:
+    """What a fresh interpreter prints; the assertions of the script hold in it."""
+    environment = {"PYTHONPATH": str(ROOT / "functions")}
+    finished = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout

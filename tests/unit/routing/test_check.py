@@ -1,0 +1,125 @@
+"""Every class of error in a routing file, as `tollgate check` prints it.
+
+`bad/<code>_<what>.yaml` is the file, the `.txt` beside it the words. Three files of a folder below
+are what some of them include.
+"""
+
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from tollgate.routing.load import inspect, load
+from tollgate.routing.problems import InvalidRouting, masked, text
+
+TODAY = date(2026, 11, 21)
+BAD = Path(__file__).parent / "bad"
+SECRETS = ("hunter2", "0123456789", "correct horse", "horse battery", "AKIAABC", "api_key=abc")
+
+
+def printed(file: Path, today: date = TODAY) -> str:
+    return "".join(
+        f"{text(problem)}\n" for problem in inspect(file, dev=True, today=today).problems
+    )
+
+
+@pytest.fixture
+def _beside_the_bad_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(BAD)
+
+
+@pytest.mark.usefixtures("_beside_the_bad_files")
+@pytest.mark.parametrize("case", sorted(path.stem for path in BAD.glob("*.yaml")))
+def test_a_bad_file_is_told_by_place_code_words_and_excerpt(case: str) -> None:
+    expected = Path(f"{case}.txt").read_text(encoding="utf-8")
+    assert printed(Path(f"{case}.yaml")) == expected
+
+
+@pytest.mark.usefixtures("_beside_the_bad_files")
+@pytest.mark.parametrize("case", sorted(path.stem for path in BAD.glob("R*.yaml")))
+def test_a_bad_file_has_the_error_it_is_named_after_and_yields_no_routing(case: str) -> None:
+    inspection = inspect(Path(f"{case}.yaml"), dev=True, today=TODAY)
+    named = "R004" if case == "R001_empty" else case.partition("_")[0]
+    assert named in {problem.code for problem in inspection.problems}
+    assert inspection.routing is None
+
+
+def test_no_part_of_a_pasted_key_is_repeated() -> None:
+    shown = printed(BAD / "R040_literal_key.yaml")
+    assert [secret for secret in SECRETS if secret in shown] == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "sk-proj-abcdefghijklmnop",
+        "gsk_abcdefghijklmnop1234",
+        "AKIAABCDEFGHIJKLMNOP",
+        "Bearer eyJhbGciOiJIUzI1NiJ9.e30.abc",
+        "https://user:password-of-mine@host.example/v1",
+        "https://host.example/v1?token=abcdefgh",
+        "0123456789abcdef0123456789abcdef",
+    ],
+)
+def test_what_looks_like_a_secret_is_masked_without_moving_the_caret(value: str) -> None:
+    assert "*" in masked(value)
+    assert len(masked(value)) == len(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "us.anthropic.claude-haiku-4-5-20251001-v1:0",
+        "accounts/fireworks/models/gpt-oss-120b",
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        "tollgate/openai",
+        "The strongest models, from three providers",
+    ],
+)
+def test_what_a_routing_file_usually_holds_is_not_masked(value: str) -> None:
+    assert masked(value) == value
+
+
+def test_r001_what_cannot_be_read_is_an_error_not_a_crash(tmp_path: Path) -> None:
+    file = tmp_path / "routing.yaml"
+    assert "R001" in printed(file)
+    file.write_bytes(b"version: \xff\xfe")
+    assert "is not UTF-8" in printed(file)
+    file.write_bytes(b"version: \x00")
+    assert "R001" in printed(file)
+    file.write_text("[" * 10_000, encoding="utf-8")
+    assert "nested too deeply" in printed(file)
+    file.write_text("a: &a [*a]", encoding="utf-8")
+    assert "R001" in printed(file)
+    file.write_text("version: 1\n---\nversion: 1\n", encoding="utf-8")
+    assert "R001" in printed(file)
+    file.write_bytes(b"#" * 4_000_001)
+    assert "is larger than" in printed(file)
+
+
+def test_r004_a_key_that_is_no_text_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "routing.yaml"
+    file.write_text("version: 1\n? [a]\n: b\n", encoding="utf-8")
+    assert "2:3: error[R004] a key must be text" in printed(file)
+
+
+def test_r071_prices_grow_old_and_only_warn() -> None:
+    old = TODAY + timedelta(days=91)
+    inspection = inspect(BAD.parents[3] / "routing.yaml", dev=True, today=old)
+    assert {problem.code for problem in inspection.problems} == {"R071"}
+    assert inspection.errors == ()
+    assert inspection.routing is not None
+
+
+def test_load_raises_every_error_at_once() -> None:
+    with pytest.raises(InvalidRouting) as invalid:
+        load(BAD / "several.yaml")
+    assert [problem.code for problem in invalid.value.problems] == [
+        "R004",
+        "R003",
+        "R011",
+        "R020",
+        "R021",
+    ]
+    assert "did you mean" in str(invalid.value)

@@ -1,0 +1,133 @@
+"""The routing.yaml that ships: it is right, its prices are true, its schema is current."""
+
+import json
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+
+import pytest
+import yaml
+from genai_prices import data
+from genai_prices.types import ModelPrice
+from jsonschema import Draft202012Validator
+
+from tollgate.routing.json_schema import json_schema_text
+from tollgate.routing.load import inspect, load
+from tollgate.routing.schema import EndpointSection, ModelSection, RoutingFile
+
+ROOT = Path(__file__).parents[3]
+FILE = ROOT / "routing.yaml"
+SIMULATOR = ROOT / "infra" / "simulator.yaml"
+SCHEMA = ROOT / "infra" / "schema" / "routing.v1.json"
+BAD = Path(__file__).parent / "bad"
+
+# What only `tollgate check` can know: YAML itself, references, dates and the sense of numbers.
+BEYOND_A_SCHEMA = (
+    "R001_alias",
+    "R001_not_yaml",
+    "R001_tag",
+    "R002",
+    "R006",
+    "R007",
+    "R010",
+    "R011",
+    "R02",
+    "R031",
+    "R032",
+    "R04",
+    "R07",
+)
+GENAI_PROVIDERS = {"bedrock": "aws"}
+
+
+def offers() -> list[tuple[str, ModelSection, EndpointSection]]:
+    return [
+        (slug, model, endpoint)
+        for slug, model in load(FILE).models.items()
+        for endpoint in model.endpoints
+    ]
+
+
+def checked_on(day: date, provider: str, upstream: str) -> tuple[ModelPrice, int | None]:
+    """What genai-prices says a model costs on a day."""
+    providers = {each.id: each for each in data.providers}
+    known = providers[GENAI_PROVIDERS.get(provider, provider)].find_model(upstream)
+    assert known is not None, f"{provider} {upstream}"
+    return known.get_prices(datetime.combine(day, time(12), UTC)), known.context_window
+
+
+def test_the_file_has_no_errors_with_or_without_the_simulator() -> None:
+    assert inspect(FILE, dev=True).errors == ()
+    assert inspect(FILE, dev=False).errors == ()
+
+
+@pytest.mark.parametrize(
+    ("slug", "model", "endpoint"),
+    [pytest.param(*offer, id=f"{offer[0]} at {offer[2].provider}") for offer in offers()],
+)
+def test_a_price_is_that_of_its_source(
+    slug: str, model: ModelSection, endpoint: EndpointSection
+) -> None:
+    stated = endpoint.price
+    known, context = checked_on(stated.checked, endpoint.provider, endpoint.upstream)
+    assert stated.source.startswith("genai-prices ")
+    assert (stated.input, stated.output) == (known.input_mtok, known.output_mtok), slug
+    assert stated.cache_read == known.cache_read_mtok
+    assert stated.cache_write == known.cache_write_mtok
+    assert stated.cache_write_1h == known.cache_write_1h_mtok
+    assert stated.request is None
+    assert model.context == context
+
+
+def test_openai_is_asked_in_its_own_dialect() -> None:
+    dialect = load(FILE).providers["openai"].dialect
+    assert dialect.output_limit_field == "max_completion_tokens"
+    assert dialect.developer_role
+
+
+def test_every_provider_with_a_key_names_both_of_its_homes() -> None:
+    keys = {slug: row.key for slug, row in load(FILE).providers.items() if row.key}
+    assert keys
+    for slug, key in keys.items():
+        assert key.secret == f"tollgate/{slug}"
+        assert key.env == f"{slug.upper()}_API_KEY"
+
+
+def test_the_simulator_answers_only_to_test_names() -> None:
+    production, development = load(FILE), load(FILE, dev=True)
+    added = (development.models.keys() - production.models.keys()) | (
+        development.routes.keys() - production.routes.keys()
+    )
+    assert {"test/echo", "test/tools", "test/slow", "test/echo:429", "test/fallback"} <= added
+    assert all(name.startswith("test/") for name in added)
+    for slug in development.models.keys() - production.models.keys():
+        upstream = development.models[slug].endpoints[0].upstream
+        assert slug == f"test/{upstream}"
+
+
+def test_the_schema_for_editors_is_current() -> None:
+    assert SCHEMA.read_text(encoding="utf-8") == json_schema_text()
+
+
+@pytest.mark.parametrize("file", [FILE, SIMULATOR], ids=lambda file: file.name)
+def test_the_schema_named_in_the_first_line_is_there_and_accepts_the_file(file: Path) -> None:
+    content = file.read_text(encoding="utf-8")
+    reference = content.splitlines()[0].removeprefix("# yaml-language-server: $schema=")
+    schema = json.loads((file.parent / reference).read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    assert [error.message for error in validator.iter_errors(as_editors_read(content))] == []
+
+
+@pytest.mark.parametrize(
+    "case",
+    sorted(path.stem for path in BAD.glob("R*.yaml") if not path.stem.startswith(BEYOND_A_SCHEMA)),
+)
+def test_the_schema_refuses_what_a_schema_can_see(case: str) -> None:
+    content = (BAD / f"{case}.yaml").read_text(encoding="utf-8")
+    validator = Draft202012Validator(RoutingFile.model_json_schema(by_alias=True))
+    assert not validator.is_valid(as_editors_read(content))
+
+
+def as_editors_read(content: str) -> object:
+    """Plain values, with dates as text."""
+    return json.loads(json.dumps(yaml.safe_load(content), default=str))
