@@ -1,0 +1,181 @@
+"""What only the ledger on DynamoDB can meet: silence, ambiguity and shards."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from tests.meddler import first, holds, is_hold, meddled
+from tests.stores import (
+    DynamoStores,
+    funded_key,
+    record_of,
+)
+from tollgate.core.errors import AccessError, ErrorCode, LedgerError
+from tollgate.ledger.sweep import HOLD_LIFETIME_S
+from tollgate.stores.tables import key_state_key, wallet_key
+
+
+@pytest.mark.parametrize("side", ["wallet", "key"])
+@pytest.mark.parametrize("what", ["lose", "drop", "refuse"])
+async def test_a_hold_without_an_answer_is_released_and_tried_under_another_id(
+    dynamo: DynamoStores, side: str, what: str
+) -> None:
+    _, principal = await funded_key(dynamo, 1_000)
+    key = wallet_key("acme", 0) if side == "wallet" else key_state_key(principal.key_id)
+    meddler, stores = meddled(dynamo)
+    meddler.meddle = first(what, is_hold(key))
+
+    hold = await stores.ledger.hold(principal, 1_000)
+
+    assert await holds(dynamo, wallet_key("acme", 0)) == {hold.id: 1_000}
+    assert await holds(dynamo, key_state_key(principal.key_id)) == {hold.id: 1_000}
+    ids = [
+        payload["ExpressionAttributeNames"]["#h"]  # type: ignore[index]
+        for _, payload in meddler.sent
+        if is_hold(key)(payload)
+    ]
+    # A definite refusal may send another form of the same id; silence never does.
+    assert ids[0] not in ids[1:]
+    assert len(set(ids)) == 2
+
+
+async def test_after_three_ids_without_an_answer_the_ledger_refuses(dynamo: DynamoStores) -> None:
+    _, principal = await funded_key(dynamo, 1_000)
+    meddler, stores = meddled(dynamo)
+    wallet_hold = is_hold(wallet_key("acme", 0))
+    meddler.meddle = lambda payload: "lose" if wallet_hold(payload) else "pass"
+
+    with pytest.raises(LedgerError) as raised:
+        await stores.ledger.hold(principal, 10)
+
+    assert raised.value.code is ErrorCode.SERVICE_UNAVAILABLE
+    assert raised.value.retry_after_s == 1.0
+    assert sum(wallet_hold(payload) for _, payload in meddler.sent) == 3
+    assert await holds(dynamo, wallet_key("acme", 0)) == {}
+    assert await holds(dynamo, key_state_key(principal.key_id)) == {}
+
+
+async def test_a_refusal_beside_a_silent_side_is_told_and_the_silent_side_released(
+    dynamo: DynamoStores,
+) -> None:
+    _, principal = await funded_key(dynamo, 1_000)
+    await dynamo.keys.disable("acme", principal.key_id)
+    meddler, stores = meddled(dynamo)
+    meddler.meddle = first("lose", is_hold(wallet_key("acme", 0)))
+
+    with pytest.raises(AccessError) as raised:
+        await stores.ledger.hold(principal, 10)
+
+    assert raised.value.code is ErrorCode.INVALID_API_KEY
+    assert await holds(dynamo, wallet_key("acme", 0)) == {}
+
+
+async def test_a_caller_that_leaves_during_the_hold_leaves_nothing_behind(
+    dynamo: DynamoStores,
+) -> None:
+    _, principal = await funded_key(dynamo, 1_000)
+    holding = asyncio.create_task(dynamo.ledger.hold(principal, 10))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    holding.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await holding
+
+    assert await holds(dynamo, wallet_key("acme", 0)) == {}
+    assert await holds(dynamo, key_state_key(principal.key_id)) == {}
+
+
+async def test_a_hold_of_another_amount_is_settled_with_that_amount(dynamo: DynamoStores) -> None:
+    _, principal = await funded_key(dynamo, 1_000)
+    hold = await dynamo.ledger.hold(principal, 400)
+    believed = replace(hold, wallet_nano_usd=250, key_nano_usd=250)
+
+    await dynamo.ledger.settle(believed, record_of(believed, 100))
+
+    balance = await dynamo.credits.balance("acme")
+    assert (balance.available_nano_usd, balance.held_nano_usd, balance.spent_nano_usd) == (
+        900,
+        0,
+        100,
+    )
+    key = await dynamo.keys.get("acme", principal.key_id)
+    assert key is not None
+    assert (key.held_nano_usd, key.spent_nano_usd) == (0, 100)
+
+
+async def test_a_decided_generation_that_cannot_be_settled_is_left_to_the_sweeper(
+    dynamo: DynamoStores, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, principal = await funded_key(dynamo, 1_000)
+    hold = await dynamo.ledger.hold(principal, 400)
+    meddler, stores = meddled(dynamo)
+    meddler.meddle = lambda payload: "drop" if "UpdateExpression" in payload else "pass"
+
+    standing = await stores.ledger.settle(hold, record_of(hold, 150))
+
+    assert standing.cost_nano_usd == 150
+    assert "left to the sweeper" in caplog.text
+    dynamo.clock.now += HOLD_LIFETIME_S + 1
+    assert (await dynamo.sweeper.run()).settled == 1
+    assert (await dynamo.credits.balance("acme")).spent_nano_usd == 150
+    assert await dynamo.generations.get("acme", hold.id) == standing
+
+
+async def test_an_undecided_settlement_is_an_error(dynamo: DynamoStores) -> None:
+    _, principal = await funded_key(dynamo, 1_000)
+    hold = await dynamo.ledger.hold(principal, 400)
+    meddler, stores = meddled(dynamo)
+    meddler.meddle = lambda payload: "drop" if "Item" in payload else "pass"
+
+    with pytest.raises(LedgerError) as raised:
+        await stores.ledger.settle(hold, record_of(hold, 150))
+
+    assert raised.value.code is ErrorCode.SERVICE_UNAVAILABLE
+    assert await holds(dynamo, wallet_key("acme", 0)) == {hold.id: 400}
+
+
+# Shards.
+
+
+async def test_a_hold_looks_on_every_shard_before_it_refuses(dynamo: DynamoStores) -> None:
+    await dynamo.workspaces.ensure_workspace("acme", shards=4)
+    _, principal = await funded_key(dynamo, 1_000)
+    assert principal.shards == 4
+
+    held = [await dynamo.ledger.hold(principal, 100) for _ in range(10)]
+    with pytest.raises(LedgerError) as raised:
+        await dynamo.ledger.hold(principal, 100)
+
+    assert len({hold.shard for hold in held}) == 1
+    assert raised.value.code is ErrorCode.INSUFFICIENT_CREDITS
+    for hold in held:
+        await dynamo.ledger.settle(hold, record_of(hold, 60))
+    assert (await dynamo.credits.balance("acme")).spent_nano_usd == 600
+
+
+async def test_a_workspace_keeps_the_shards_it_began_with(dynamo: DynamoStores) -> None:
+    assert await dynamo.workspaces.ensure_workspace("acme", shards=2) == 2
+    assert await dynamo.workspaces.ensure_workspace("acme", shards=5) == 2
+
+
+# Calls: what a generation costs.
+
+
+async def test_an_ordinary_generation_is_five_writes_and_no_read(dynamo: DynamoStores) -> None:
+    _, principal = await funded_key(dynamo, 1_000)
+    meddler, stores = meddled(dynamo)
+
+    hold = await stores.ledger.hold(principal, 10)
+    held_after = len(meddler.sent)
+    await stores.ledger.settle(hold, record_of(hold, 5))
+
+    assert held_after == 2
+    assert [operation for operation, _ in meddler.sent] == [
+        "UpdateItem",
+        "UpdateItem",
+        "PutItem",
+        "UpdateItem",
+        "UpdateItem",
+    ]
