@@ -1,6 +1,5 @@
 """Bytes to a JSON object, with a limit on nesting."""
 
-from collections.abc import Iterable
 from typing import Final
 
 from pydantic import JsonValue
@@ -10,7 +9,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 
 NESTING_MAX: Final = 200
 
-_Container = dict[str, JsonValue] | list[JsonValue]
+_CONTAINERS: Final = (dict, list)
 
 
 def decode_object(body: bytes) -> dict[str, JsonValue]:
@@ -43,17 +42,14 @@ def _too_deep() -> RequestError:
 
 
 def _is_too_deep(value: JsonValue) -> bool:
-    level = _containers([value])
+    level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(NESTING_MAX):
         level = [
             child
             for node in level
-            for child in _containers(node.values() if isinstance(node, dict) else node)
+            for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, _CONTAINERS)
         ]
         if not level:
             return False
     return True
-
-
-def _containers(values: Iterable[JsonValue]) -> list[_Container]:
-    return [value for value in values if isinstance(value, dict | list)]

@@ -9,6 +9,7 @@ joins `TextPart` in a union.
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21)
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
@@ -44,36 +45,27 @@ class Wire(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True, hide_input_in_errors=True)
 
 
+_SHAPES: Final[Mapping[type, str]] = {str: "<string>", list: "<array>", dict: "<object>"}
+
+
 def _shape(value: object) -> str | None:
-    match value:
-        case str():
-            return "<string>"
-        case list():
-            return "<array>"
-        case dict():
-            return "<object>"
-        case _:
-            return None
+    return _SHAPES.get(type(value))
 
 
 def _role(value: object) -> str | None:
-    match value:
-        case {"role": str() as role}:
-            return f"<{role}>"
-        case dict():
-            return None
-        case _:
-            return "<user>"
+    return _tag(value, "role", "<user>")
 
 
 def _part_type(value: object) -> str | None:
-    match value:
-        case {"type": str() as type_}:
-            return f"<{type_}>"
-        case dict():
-            return None
-        case _:
-            return "<text>"
+    return _tag(value, "type", "<text>")
+
+
+def _tag(value: object, field: str, not_an_object: str) -> str | None:
+    """What tells a union's members apart; any member can say that a value is not an object."""
+    if not isinstance(value, dict):
+        return not_an_object
+    tag = value.get(field)
+    return f"<{tag}>" if isinstance(tag, str) else None
 
 
 def _uuid7(value: str) -> str:
