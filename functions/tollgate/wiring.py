@@ -19,6 +19,7 @@ from tollgate.routing.plan import Planner
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.aws_json import AwsJson, JsonService
 from tollgate.stores.credits import DynamoCreditStore
+from tollgate.stores.failures import refusing_when_unavailable
 from tollgate.stores.generations import DynamoGenerationStore
 from tollgate.stores.key_states import KeyStates
 from tollgate.stores.keys import DynamoKeyStore
@@ -47,7 +48,8 @@ class Stores:
 
     async def create_tables(self) -> None:
         """Make the tables that are not there yet; only where there is no template to do it."""
-        await create_tables(self.client, self.tables)
+        with refusing_when_unavailable():
+            await create_tables(self.client, self.tables)
 
     async def aclose(self) -> None:
         """Close the connections."""

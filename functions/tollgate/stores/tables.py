@@ -102,7 +102,7 @@ async def get_items(client: AwsCaller, table: str, keys: Sequence[Item]) -> list
         }
         for _ in range(_BATCH_ROUNDS_MAX):
             reply = await client.call("BatchGetItem", {"RequestItems": asked})
-            found += reply.get("Responses", {}).get(table, ())
+            found += reply["Responses"].get(table, ())
             asked = reply.get("UnprocessedKeys") or {}
             if not asked:
                 break
