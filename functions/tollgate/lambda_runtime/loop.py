@@ -87,16 +87,19 @@ class Poller:
             await self._api.fail_invocation(invocation, told)
             return
         stream = self._api.response(invocation)
-        if request is None:
-            # After a stream Lambda may report how it went: {"invokeCompletionStatus": ...}.
-            _LOGGER.debug("event without a request", extra=_fields(invocation))
-            await Exchange(b"", stream).reply(200, {})
-        else:
-            scope, body = request
-            scope["state"] = dict(self._state)
-            exchange = Exchange(body, stream, bodyless=scope["method"] == "HEAD")
-            await self._run_app(scope, exchange, invocation)
-        await stream.close()
+        try:
+            if request is None:
+                # After a stream Lambda may report how it went: {"invokeCompletionStatus": ...}.
+                _LOGGER.debug("event without a request", extra=_fields(invocation))
+                await Exchange(b"", stream).reply(200, {})
+            else:
+                scope, body = request
+                scope["state"] = dict(self._state)
+                exchange = Exchange(body, stream, bodyless=scope["method"] == "HEAD")
+                await self._run_app(scope, exchange, invocation)
+            await stream.acknowledged()
+        finally:
+            stream.close()
 
     async def _run_app(self, scope: Scope, exchange: Exchange, invocation: Invocation) -> None:
         """Run the application to its end, and see to it that the response has one too."""

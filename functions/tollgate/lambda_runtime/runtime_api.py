@@ -195,18 +195,21 @@ class ResponseStream:
         encoded = base64.b64encode(error.body()).decode()
         await self._send(last_chunk({_ERROR_TYPE: error.type, _ERROR_BODY: encoded}))
 
-    async def close(self) -> None:
-        """Wait until Lambda has taken the ended response, then close the connection."""
-        if self._connection is None:
+    async def acknowledged(self) -> None:
+        """Wait until Lambda has taken the ended response."""
+        if self._connection is None or self._lost:
             return
         try:
-            if not self._lost:
-                reply = await self._connection.reply(body_bytes_max=_ACKNOWLEDGEMENT_BYTES_MAX)
-                if reply.status != 202:
-                    self._lose(RuntimeApiError(f"HTTP {reply.status}"))
+            reply = await self._connection.reply(body_bytes_max=_ACKNOWLEDGEMENT_BYTES_MAX)
         except (OSError, MalformedReply) as error:
             self._lose(error)
-        finally:
+            return
+        if reply.status != 202:
+            self._lose(RuntimeApiError(f"HTTP {reply.status}"))
+
+    def close(self) -> None:
+        """Close the connection, as Lambda asks after every streamed response."""
+        if self._connection is not None:
             self._connection.close()
 
     async def _send(self, octets: bytes) -> None:
