@@ -217,6 +217,7 @@ async def test_64_holds_at_once_on_a_starved_wallet_never_overspend(
     held = [hold for hold in outcomes if not isinstance(hold, BaseException)]
     assert all(isinstance(o, GatewayError) for o in outcomes if isinstance(o, BaseException))
     assert sum(hold.wallet_nano_usd for hold in held) == 1_000
+    assert all(hold.wallet_nano_usd > 0 for hold in held)
     wallet = await read(processes[0], wallet_key("acme", 0))
     assert_shard_adds_up(wallet)
     assert read_numbers_by_name(wallet, "h") == {hold.id: hold.wallet_nano_usd for hold in held}
@@ -237,6 +238,7 @@ async def test_c62_holds_at_once_never_overdraw_a_limited_key(
 
     held = [hold for hold in outcomes if not isinstance(hold, BaseException)]
     assert sum(hold.key_nano_usd for hold in held) == 1_000
+    assert all(hold.key_nano_usd > 0 for hold in held)
     balance = await processes[0].credits.balance("acme")
     assert balance.held_nano_usd == sum(hold.wallet_nano_usd for hold in held)
 
