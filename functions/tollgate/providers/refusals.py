@@ -35,6 +35,7 @@ _FILTER_CODES: Final = frozenset(
     {"content_filter", "content_policy_violation", "data_inspection_failed"}
 )
 _RATE_CODES: Final = frozenset({"rate_limit_exceeded"})
+_AUTH_CODES: Final = frozenset({"authentication_error", "invalid_api_key"})
 
 # The one place where a provider's wording decides: several providers answer an oversized prompt
 # with a plain 400 whose code says no more than "invalid". Each phrase is from a recorded reply:
@@ -78,6 +79,8 @@ def _meaning(refusal: Refusal) -> tuple[ErrorCode, str]:
         return ErrorCode.PROVIDER_UNAVAILABLE, "failed"
     if refusal.code in _RATE_CODES:
         return _BY_STATUS[429]
+    if refusal.code in _AUTH_CODES:
+        return _BY_STATUS[401]
     if refusal.code in _FILTER_CODES:
         return ErrorCode.CONTENT_FILTER, "filtered the request"
     if refusal.code in _CONTEXT_CODES or _CONTEXT_WORDING.search(refusal.message):

@@ -1,0 +1,216 @@
+"""Bedrock's ConverseStream as events."""
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import pydantic_core
+from pydantic import BaseModel, JsonValue, ValidationError
+
+from tollgate.core.content import Opaque, Part, Reasoning, Text, ToolCall
+from tollgate.core.events import (
+    Ended,
+    Finish,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
+from tollgate.core.usage import Usage
+from tollgate.providers.base import Frame
+from tollgate.providers.bedrock.errors import error_in_stream
+from tollgate.providers.refusals import closed_early, malformed
+from tollgate.wire.bedrock_converse import (
+    ContentBlockDelta,
+    ContentBlockStart,
+    ContentBlockStop,
+    MessageStop,
+    Metadata,
+    ReasoningDelta,
+    TokenUsage,
+)
+
+_FINISH: Final[dict[str, Finish]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "guardrail_intervened": "content_filter",
+    "content_filtered": "content_filter",
+}
+
+# The model wrote what is no answer: an error, because a silent empty stop would look like one.
+_BROKEN: Final = frozenset({"malformed_model_output", "malformed_tool_use"})
+
+_Read = TypeVar("_Read", bound=BaseModel)
+
+
+@dataclass(slots=True)
+class _Block:
+    part: int
+    kind: type[Part]
+    has_text: bool = False
+    signature: str = ""
+    redacted: bytes = b""
+
+    def opaque(self) -> Opaque:
+        """What Bedrock wants back verbatim with this block."""
+        kept: dict[str, JsonValue] = {}
+        if self.signature:
+            kept["signature"] = self.signature
+        if self.redacted:
+            kept["redactedContent"] = base64.b64encode(self.redacted).decode()
+        return {"bedrock": kept} if kept else {}
+
+
+class ConverseDecoder:
+    """Decodes one stream; `Ended` is due when it closes, because usage follows `messageStop`."""
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._started = False
+        self._parts = 0
+        self._calls = False
+        self._open: dict[int, _Block] = {}
+        self._stop_reason: str | None = None
+        self._readers: dict[str, Callable[[bytes], Iterator[StreamEvent]]] = {
+            "messageStart": self._message_start,
+            "contentBlockStart": self._block_start,
+            "contentBlockDelta": self._block_delta,
+            "contentBlockStop": self._block_stop,
+            "messageStop": self._message_stop,
+            "metadata": self._metadata,
+        }
+
+    def feed(self, frame: Frame) -> Iterator[StreamEvent]:
+        """The events of one message; UpstreamError if it is an exception or of unknown kind."""
+        if frame.exception is not None:
+            raise error_in_stream(frame, self._provider)
+        reader = self._readers.get(frame.event)
+        if reader is None:
+            raise malformed(self._provider, "a frame of unknown form")
+        if not self._started:
+            self._started = True
+            yield Started()
+        yield from reader(frame.data)
+
+    def end(self) -> Iterator[StreamEvent]:
+        """Close what is open; UpstreamError if the answer was not complete."""
+        if self._stop_reason is None:
+            raise closed_early(self._provider)
+        if self._stop_reason in _BROKEN:
+            raise malformed(self._provider, f"the stop reason {self._stop_reason!r}")
+        for block in list(self._open):
+            yield from self._close(block)
+        finish = _FINISH.get(self._stop_reason, "stop")
+        if finish == "stop" and self._calls:
+            finish = "tool_calls"
+        yield Ended(finish=finish, raw_finish=self._stop_reason)
+
+    def _message_start(self, data: bytes) -> Iterator[StreamEvent]:
+        try:
+            pydantic_core.from_json(data)
+        except ValueError as invalid:
+            raise malformed(self._provider, "a frame that cannot be read") from invalid
+        yield from ()
+
+    def _block_start(self, data: bytes) -> Iterator[StreamEvent]:
+        event = self._read(ContentBlockStart, data)
+        call = event.start.tool_use
+        if call is None:
+            raise malformed(self._provider, "a content block of unknown kind")
+        self._calls = True
+        yield from self._opened(event.block, ToolCall(id=call.id, name=call.name, arguments=""))
+
+    def _block_delta(self, data: bytes) -> Iterator[StreamEvent]:
+        event = self._read(ContentBlockDelta, data)
+        delta = event.delta
+        if delta.text is not None:
+            yield from self._text(event.block, Text(text=""), delta.text)
+        elif delta.tool_use is not None:
+            if event.block not in self._open:
+                raise malformed(self._provider, "a piece of a call that has no name")
+            yield from self._text(event.block, None, delta.tool_use.input)
+        elif delta.reasoning is not None:
+            yield from self._reasoning(event.block, delta.reasoning)
+        else:
+            raise malformed(self._provider, "a content delta of unknown kind")
+
+    def _block_stop(self, data: bytes) -> Iterator[StreamEvent]:
+        yield from self._close(self._read(ContentBlockStop, data).block)
+
+    def _message_stop(self, data: bytes) -> Iterator[StreamEvent]:
+        self._stop_reason = self._read(MessageStop, data).stop_reason
+        yield from ()
+
+    def _metadata(self, data: bytes) -> Iterator[StreamEvent]:
+        raw = self._read(Metadata, data).usage
+        try:
+            usage = TokenUsage.model_validate(raw)
+        except ValidationError as invalid:
+            raise malformed(self._provider, "usage that cannot be read") from invalid
+        yield UsageReported(usage=_usage(usage), raw=raw)
+
+    def _text(self, block: int, part: Part | None, text: str) -> Iterator[StreamEvent]:
+        """More text of a block, opened as `part` if it is new; an empty text opens nothing."""
+        if not text:
+            return
+        if part is not None:
+            yield from self._opened(block, part)
+        opened = self._open[block]
+        opened.has_text = True
+        yield PartDelta(index=opened.part, text=text)
+
+    def _reasoning(self, block: int, delta: ReasoningDelta) -> Iterator[StreamEvent]:
+        part = Reasoning(text="")
+        yield from self._text(block, part, delta.text or "")
+        if delta.signature or delta.redacted_content:
+            yield from self._opened(block, part)
+            opened = self._open[block]
+            opened.signature += delta.signature or ""
+            try:
+                opened.redacted += base64.b64decode(delta.redacted_content or "", validate=True)
+            except binascii.Error as invalid:
+                raise malformed(self._provider, "hidden reasoning that is not base64") from invalid
+
+    def _opened(self, block: int, part: Part) -> Iterator[StreamEvent]:
+        """Open a block once: only calls are announced, text and reasoning come unannounced."""
+        known = self._open.get(block)
+        if known is None:
+            self._open[block] = _Block(self._parts, type(part))
+            self._parts += 1
+            yield PartStart(index=self._open[block].part, part=part)
+        elif known.kind is not type(part):
+            raise malformed(self._provider, "two kinds of content in one block")
+
+    def _close(self, block: int) -> Iterator[StreamEvent]:
+        opened = self._open.pop(block, None)
+        if opened is None:
+            return
+        if opened.kind is ToolCall and not opened.has_text:
+            yield PartDelta(index=opened.part, text="{}")
+        yield PartEnd(index=opened.part, opaque=opened.opaque())
+
+    def _read(self, shape: type[_Read], data: bytes) -> _Read:
+        try:
+            return shape.model_validate_json(data)
+        except ValidationError as invalid:
+            raise malformed(self._provider, "a frame that cannot be read") from invalid
+
+
+def _usage(usage: TokenUsage) -> Usage:
+    """The report in our classes: cache tokens come beside the input, lifetimes in the details."""
+    one_hour = sum(d.input_tokens for d in usage.cache_details or () if d.ttl == "1h")
+    written = usage.cache_write
+    return Usage(
+        uncached_input_tokens=usage.input_tokens,
+        cache_read_input_tokens=usage.cache_read,
+        cache_write_5m_input_tokens=None if written is None else max(0, written - one_hour),
+        cache_write_1h_input_tokens=one_hour or None,
+        output_tokens=usage.output_tokens,
+    )

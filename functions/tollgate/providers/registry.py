@@ -1,0 +1,101 @@
+"""Rows of routing.yaml made real: two tables of names, no branches.
+
+Loaders import what they load, so that a deployment without an AWS provider never imports botocore.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from tollgate.core.clock import Clock
+from tollgate.providers.base import Codec, Provider, ProviderRow, Transport
+from tollgate.providers.transports.http_pool import HttpPool
+from tollgate.stores.base import SecretStore
+from tollgate.wire.sigv4 import Credentials
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderServices:
+    """What transports are built from; `credentials` gives None where there is no AWS identity."""
+
+    pool: HttpPool
+    secrets: SecretStore
+    credentials: Callable[[], Credentials | None]
+    clock: Clock
+
+
+_Loader = TypeVar("_Loader")
+
+
+class RowError(ValueError):
+    """A provider row names what does not exist, or lacks what its transport needs."""
+
+
+def _openai_chat() -> Codec:
+    from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+
+    return OpenAiChatCodec()
+
+
+def _bedrock() -> Codec:
+    from tollgate.providers.bedrock.codec import BedrockCodec
+
+    return BedrockCodec()
+
+
+def _http_sse(row: ProviderRow, services: ProviderServices) -> Transport:
+    from tollgate.providers.transports.http_sse import HttpSse
+
+    _need(row, "base_url", row.base_url)
+    return HttpSse(row, services.pool, services.secrets)
+
+
+def _bedrock_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
+    from tollgate.providers.transports.bedrock_runtime import BedrockRuntime
+
+    _need(row, "region", row.region)
+    return BedrockRuntime(row, services.pool, services.credentials, services.clock)
+
+
+def _simulator(row: ProviderRow, services: ProviderServices) -> Transport:
+    from tollgate.providers.transports.simulator import Simulator
+
+    return Simulator(services.clock)
+
+
+CODECS: Final[Mapping[str, Callable[[], Codec]]] = {
+    "openai_chat": _openai_chat,
+    "bedrock": _bedrock,
+}
+TRANSPORTS: Final[Mapping[str, Callable[[ProviderRow, ProviderServices], Transport]]] = {
+    "http_sse": _http_sse,
+    "bedrock_runtime": _bedrock_runtime,
+    "simulator": _simulator,
+}
+
+
+class Registry:
+    """Makes providers of rows, each once."""
+
+    def __init__(self, services: ProviderServices) -> None:
+        self._services = services
+        self._made: dict[ProviderRow, Provider] = {}
+
+    def provider(self, row: ProviderRow) -> Provider:
+        """The provider of a row; RowError if it names what does not exist."""
+        if row not in self._made:
+            codec = _named(CODECS, row.codec, f"codec of provider {row.slug}")
+            transport = _named(TRANSPORTS, row.transport, f"transport of provider {row.slug}")
+            self._made[row] = Provider(codec(), transport(row, self._services))
+        return self._made[row]
+
+
+def _named(table: Mapping[str, _Loader], name: str, what: str) -> _Loader:
+    if name not in table:
+        raise RowError(f"{what}: {name!r} is none of {', '.join(sorted(table))}")
+    return table[name]
+
+
+def _need(row: ProviderRow, field: str, value: str | None) -> None:
+    if value is None:
+        raise RowError(f"provider {row.slug}: transport {row.transport} needs {field}")

@@ -1,0 +1,81 @@
+"""Bedrock's runtime API: signed requests, answers in event-stream framing."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+
+import pydantic_core
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
+from tollgate.providers.transports.body_frames import BodyFrames
+from tollgate.providers.transports.http_pool import HttpCall, HttpPool
+from tollgate.wire.eventstream import EventStreamDecoder
+from tollgate.wire.sigv4 import Credentials, Signer
+
+
+class BedrockRuntime:
+    """Carries the requests of one row to its region, or to `base_url` in its place."""
+
+    def __init__(
+        self,
+        row: ProviderRow,
+        pool: HttpPool,
+        credentials: Callable[[], Credentials | None],
+        clock: Clock,
+    ) -> None:
+        if row.region is None:
+            raise ValueError(f"provider {row.slug} has no region")
+        self._slug = row.slug
+        self._base_url = row.base_url or f"https://bedrock-runtime.{row.region}.amazonaws.com"
+        self._pool = pool
+        self._credentials = credentials
+        self._signer = Signer("bedrock", row.region, self._identity, clock)
+
+    @asynccontextmanager
+    async def open(
+        self, request: WireRequest, timeouts: Timeouts
+    ) -> AsyncIterator[AsyncIterator[Frame]]:
+        url = f"{self._base_url}{request.path}"
+        body = pydantic_core.to_json(request.body)
+        headers = {
+            **request.headers,
+            "content-type": "application/json",
+            "accept": "application/vnd.amazon.eventstream",
+        }
+        call = HttpCall(
+            provider=self._slug,
+            url=url,
+            headers=self._signer.sign("POST", url, headers, body),
+            body=body,
+            connect_s=timeouts.connect_s,
+        )
+        async with self._pool.post(call) as response:
+            yield BodyFrames(response, _EventStreamFrames(), self._slug)
+
+    def _identity(self) -> Credentials:
+        credentials = self._credentials()
+        if credentials is None:
+            raise UpstreamError(
+                ErrorCode.PROVIDER_AUTH,
+                f"The provider {self._slug} has no credentials: set environment variables"
+                " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+            )
+        return credentials
+
+
+class _EventStreamFrames:
+    """Event-stream messages as frames."""
+
+    def __init__(self) -> None:
+        self._decoder = EventStreamDecoder()
+
+    def feed(self, chunk: bytes) -> Iterable[Frame]:
+        return [
+            Frame(data=payload, event=event, exception=exception)
+            for event, exception, payload in self._decoder.feed(chunk)
+        ]
+
+    def end(self) -> Iterable[Frame]:
+        self._decoder.end()
+        return ()

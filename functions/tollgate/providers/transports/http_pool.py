@@ -1,0 +1,148 @@
+"""One pool of connections for every provider, and what the network does as errors of ours."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Final
+
+import aiohttp
+from yarl import URL
+
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.providers.base import UpstreamRefused
+
+KEEPALIVE_S: Final = 30.0
+CONNECTIONS_MAX: Final = 1000
+ERROR_BODY_BYTES_MAX: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpCall:
+    """A request ready to be sent; `url` is escaped already."""
+
+    provider: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    connect_s: float
+
+
+class HttpPool:
+    """Connections that are kept alive between calls; belongs to the event loop of the first call.
+
+    Sessions are made with the first call, so that a pool can be built before there is a loop and
+    before a snapshot is taken. aiohttp shares one TLS context and sets TCP_NODELAY.
+    """
+
+    def __init__(self) -> None:
+        self._kept: aiohttp.ClientSession | None = None
+        self._fresh: aiohttp.ClientSession | None = None
+
+    @asynccontextmanager
+    async def post(self, call: HttpCall) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The reply to a call, whose body is still to be read.
+
+        Raises UpstreamRefused for every status but 200, redirects included (they would carry the
+        key elsewhere), and UpstreamError for what the network does. Leaving the context before the
+        body has ended closes the connection.
+        """
+        with network_errors(call.provider):
+            response = await self._sent(call)
+        try:
+            if response.status != 200:
+                headers = {name.lower(): value for name, value in response.headers.items()}
+                with network_errors(call.provider):
+                    body = await _read_at_most(response, ERROR_BODY_BYTES_MAX)
+                raise UpstreamRefused(response.status, headers, body)
+            yield response
+        finally:
+            response.close()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for session in (self._kept, self._fresh):
+            if session is not None:
+                await session.close()
+
+    async def _sent(self, call: HttpCall) -> aiohttp.ClientResponse:
+        connection = SimpleNamespace(reused=False)
+        if self._kept is None:
+            self._kept = _session(force_close=False)
+        try:
+            return await _post(self._kept, call, connection)
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            # A kept connection may have died unnoticed, above all while Lambda was frozen. Only
+            # then is it certain enough that the provider has not begun to answer.
+            if not connection.reused:
+                raise
+        if self._fresh is None:
+            self._fresh = _session(force_close=True)
+        return await _post(self._fresh, call, connection)
+
+
+def _session(*, force_close: bool) -> aiohttp.ClientSession:
+    tracing = aiohttp.TraceConfig()
+    tracing.on_connection_reuseconn.append(_mark_reused)
+    connector = (
+        aiohttp.TCPConnector(limit=CONNECTIONS_MAX, force_close=True)
+        if force_close
+        else aiohttp.TCPConnector(limit=CONNECTIONS_MAX, keepalive_timeout=KEEPALIVE_S)
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        headers={"user-agent": "tollgate", "accept-encoding": "identity"},
+        trace_configs=[tracing],
+    )
+
+
+async def _mark_reused(
+    session: aiohttp.ClientSession,
+    context: SimpleNamespace,
+    params: aiohttp.TraceConnectionReuseconnParams,
+) -> None:
+    context.trace_request_ctx.reused = True
+
+
+async def _post(
+    session: aiohttp.ClientSession, call: HttpCall, connection: SimpleNamespace
+) -> aiohttp.ClientResponse:
+    return await session.post(
+        URL(call.url, encoded=True),
+        data=call.body,
+        headers=call.headers,
+        allow_redirects=False,
+        timeout=aiohttp.ClientTimeout(
+            total=None, connect=call.connect_s, sock_connect=call.connect_s
+        ),
+        trace_request_ctx=connection,
+    )
+
+
+async def _read_at_most(response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:
+    body = b""
+    while len(body) < limit_bytes and (chunk := await response.content.readany()):
+        body += chunk
+    return body[:limit_bytes]
+
+
+@contextmanager
+def network_errors(provider: str) -> Iterator[None]:
+    """Turn what aiohttp raises into UpstreamError; the texts name no address."""
+    try:
+        yield
+    except aiohttp.ServerTimeoutError as late:
+        raise UpstreamError(
+            ErrorCode.PROVIDER_TIMEOUT, f"The provider {provider} did not accept a connection."
+        ) from late
+    except aiohttp.ClientConnectorError as unreachable:
+        raise UpstreamError(
+            ErrorCode.PROVIDER_UNAVAILABLE, f"The provider {provider} cannot be reached."
+        ) from unreachable
+    except (aiohttp.ClientError, OSError) as broken:
+        raise UpstreamError(
+            ErrorCode.PROVIDER_UNAVAILABLE,
+            f"The connection to the provider {provider} broke before the end of its answer.",
+        ) from broken
