@@ -16,7 +16,7 @@ from tests.emulator.violations import Rule, Violation
 Mode = Literal["STREAM", "BUFFERED"]
 
 
-class InitFailed(RuntimeError):  # noqa: N818
+class InitFailed(RuntimeError):
     """The function's process did not come to its first /next."""
 
 

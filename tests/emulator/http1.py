@@ -19,11 +19,11 @@ _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})(?:;.*)?")
 HeaderList = list[tuple[str, str]]
 
 
-class MalformedHttp(ValueError):  # noqa: N818
+class MalformedHttp(ValueError):
     """The peer's bytes are not HTTP/1.1."""
 
 
-class Truncated(EOFError):  # noqa: N818
+class Truncated(EOFError):
     """The peer closed the connection inside a message."""
 
 

@@ -32,7 +32,7 @@ _REMAPPED = {"authorization", "content-md5", "date", "expect", "host", "max-forw
 }
 
 
-class Refused(ValueError):  # noqa: N818
+class Refused(ValueError):
     """The gateway does not accept the function's output."""
 
     def __init__(self, rule: Rule, detail: str) -> None:

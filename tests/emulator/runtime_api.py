@@ -55,7 +55,7 @@ class Host(Protocol):
     def init_failed(self, message: str) -> None: ...
 
 
-class _Refusal(Exception):  # noqa: N818
+class _Refusal(Exception):
     def __init__(self, status: int, error_type: str, message: str) -> None:
         super().__init__(message)
         self.status = status

@@ -82,7 +82,7 @@ class Violation:
         )
 
 
-class RulesBroken(AssertionError):  # noqa: N818  an assertion of the test, not an error of the emulator
+class RulesBroken(AssertionError):
     """Raised when the emulator is left with violations that no test took."""
 
     def __init__(self, violations: list[Violation]) -> None:

@@ -24,10 +24,10 @@ class Body(BaseModel):
 
 
 class Limits(Body):
-    """Spending limits in USD, each counted over its own UTC period."""
+    """Spending limits in USD, each counted over its own UTC period; weeks begin on Monday."""
 
     day: PositiveUsd | None = None
-    week: PositiveUsd | None = Field(None, description="from Monday 00:00 UTC")
+    week: PositiveUsd | None = None
     month: PositiveUsd | None = None
     total: PositiveUsd | None = None
 
