@@ -104,19 +104,22 @@ class Upstream:
 
     registry: Registry
     pool: HttpPool
-    secrets: AwsJson
+    secrets: AwsJson | None
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self.pool.close()
-        await self.secrets.close()
+        if self.secrets is not None:
+            await self.secrets.close()
 
 
 def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
     """Transports and codecs, made as providers are asked for."""
     pool = HttpPool()
     endpoint_url = settings.secretsmanager_endpoint_url
-    secrets = _aws_json(settings, "secretsmanager", endpoint_url, clock)
+    secrets = None
+    if endpoint_url or _credentials(settings):
+        secrets = _aws_json(settings, "secretsmanager", endpoint_url, clock)
     services = ProviderServices(
         pool=pool,
         secrets=AwsSecretStore(secrets, environment_variable, clock),

@@ -23,6 +23,7 @@ from tollgate.cli.ministack import Ministack, ministack
 from tollgate.cli.seed import LocalKeys, seed
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import LedgerError
+from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.compile import compile_catalog
 from tollgate.routing.problems import InvalidRouting
@@ -41,7 +42,7 @@ from tollgate.wiring import (
 )
 
 _START_S: Final = 20.0
-_STOP_S: Final = 3
+_STOP_S: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +100,7 @@ async def _serve(
         with _stopped_by_signals(server):
             _announce(options, catalog, listener, keys)
             await serving
+        await server.until_settled()
     if options.ready_file is not None:
         options.ready_file.unlink(missing_ok=True)
     click.echo("Stopped.")
@@ -126,6 +128,11 @@ class Server(uvicorn.Server):
     def stop(self) -> None:
         """Finish what is being served, then return from `serve`."""
         self.should_exit = True
+
+    async def until_settled(self) -> None:
+        """Wait for the requests that were cut off: they still settle."""
+        if self.server_state.tasks:
+            await asyncio.wait(set(self.server_state.tasks), timeout=SETTLE_BUDGET_S)
 
 
 @contextlib.contextmanager
@@ -171,6 +178,8 @@ def _listener(port: int) -> socket.socket:
         raise click.ClickException(
             f"Port {port} is taken; `tollgate dev --port {port + 1}` uses another."
         ) from failure
+    # From here on whoever connects is answered, if only once the server runs.
+    listener.listen()
     return listener
 
 

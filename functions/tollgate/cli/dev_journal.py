@@ -16,13 +16,14 @@ class TerminalJournal:
 
     def settled(self, record: GenerationRecord) -> None:
         """Who served it, what it cost, how long it took."""
+        outcome = f"{record.outcome:<9}"
         colour = "green" if record.outcome == "ok" else "yellow"
         tried = " → ".join(
             f"{attempt.model} {attempt.error or 'ok'}" for attempt in record.attempts
         )
         tokens = f"{record.usage.input_tokens}+{record.usage.output_tokens or 0} tokens"
         click.echo(
-            f"{click.style(record.outcome, fg=colour):<9} gen-{record.id}  "
+            f"{click.style(outcome, fg=colour)} gen-{record.id}  "
             f"${usd_text(record.cost_nano_usd)}  {tokens}  {record.duration_ms} ms  {tried}"
         )
 

@@ -12,11 +12,14 @@ _CACHED_FOR_S: Final = 300.0
 
 
 class AwsSecretStore:
-    """Implements `stores.base.SecretStore`; a secret that changed is used within five minutes."""
+    """Implements `stores.base.SecretStore`; a secret that changed is used within five minutes.
+
+    Without a client, as on a laptop without an AWS account, only the environment is asked.
+    """
 
     def __init__(
         self,
-        client: AwsCaller,
+        client: AwsCaller | None,
         environment_variable: Callable[[str], str | None],
         clock: Clock,
     ) -> None:
@@ -31,16 +34,18 @@ class AwsSecretStore:
         value = self._environment_variable(reference.env) if reference.env else None
         if value:
             return value
-        return await self._from_secrets_manager(reference.secret) if reference.secret else None
+        if reference.secret is None or self._client is None:
+            return None
+        return await self._from_secrets_manager(self._client, reference.secret)
 
-    async def _from_secrets_manager(self, name: str) -> str | None:
+    async def _from_secrets_manager(self, client: AwsCaller, name: str) -> str | None:
         until_s, value = self._cache.get(name, (0.0, ""))
         now_s = self._clock.monotonic_s()
         if value and now_s < until_s:
             return value
         with refusing_when_unavailable():
             try:
-                reply = await self._client.call("GetSecretValue", {"SecretId": name})
+                reply = await client.call("GetSecretValue", {"SecretId": name})
             except StoreRejected as rejected:
                 if rejected.code == "ResourceNotFoundException":
                     return None

@@ -50,8 +50,7 @@ async def read_body(receive: Receive, bytes_max: int) -> bytes:
         if size > bytes_max:
             raise RequestError(
                 ErrorCode.PAYLOAD_TOO_LARGE,
-                f"The request is larger than {bytes_max:,} bytes. "
-                "Send large files by URL instead of inline.",
+                f"The request is larger than {bytes_max:,} bytes.",
             )
         pieces.append(piece)
         if not message.get("more_body", False):

@@ -1,0 +1,198 @@
+"""`tollgate dev`: starts, serves, keeps its state, and leaves nothing behind."""
+
+import json
+import re
+import socket
+import subprocess
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import openai
+import pytest
+
+from tests.local_server import ROOT, TOLLGATE, LocalServer, environment, local_server
+
+HELLO = [{"role": "user", "content": "Hello from Tollgate"}]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    with local_server(tmp_path_factory.mktemp("dev")) as started:
+        yield started
+
+
+@pytest.fixture
+def client(server: LocalServer) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=server.base_url, api_key=server.key, max_retries=0) as started:
+        yield started
+
+
+def get(url: str, key: str) -> dict[str, object]:
+    with urlopen(Request(url, headers={"authorization": f"Bearer {key}"})) as reply:
+        content: dict[str, object] = json.load(reply, parse_float=Decimal)
+        return content
+
+
+def children_of(pid: int) -> set[int]:
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return {int(child) for child in listed.split()}
+
+
+def test_c7_the_openai_sdk_streams_with_base_url_and_key_changed(client: openai.OpenAI) -> None:
+    stream = client.chat.completions.create(model="test/echo", messages=HELLO, stream=True)
+    chunks = list(stream)
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert text == "Hello from Tollgate"
+    assert chunks[-1].choices == []
+    assert chunks[-1].usage is not None
+
+
+def test_c66_the_record_says_what_the_usage_frame_said(
+    server: LocalServer, client: openai.OpenAI
+) -> None:
+    reply = client.chat.completions.with_raw_response.create(model="test/echo", messages=HELLO)
+    told = json.loads(reply.text, parse_float=Decimal)
+    record = get(f"{server.base_url}/generation?id={told['id']}", server.key)["data"]
+    assert isinstance(record, dict)
+    assert record["total_cost"] == told["usage"]["cost"] > 0
+    assert record["status"] == "ok"
+
+
+def test_a_tool_call_of_the_simulator_reaches_the_sdk(client: openai.OpenAI) -> None:
+    tool = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+    reply = client.chat.completions.create(model="test/tools", messages=HELLO, tools=[tool])
+    calls = reply.choices[0].message.tool_calls
+    assert reply.choices[0].finish_reason == "tool_calls"
+    assert calls is not None
+    assert [call.function.name for call in calls if call.type == "function"] == ["weather"]
+
+
+@pytest.mark.parametrize(
+    ("model", "status", "code"),
+    [
+        ("test/echo:429", 429, "provider_rate_limit"),
+        ("test/echo:529", 529, "provider_overloaded"),
+    ],
+)
+def test_c41_a_fault_asked_for_in_the_name_has_its_status(
+    client: openai.OpenAI, model: str, status: int, code: str
+) -> None:
+    with pytest.raises(openai.APIStatusError) as refused:
+        client.chat.completions.create(model=model, messages=HELLO)
+    assert (refused.value.status_code, refused.value.code) == (status, code)
+    assert int(refused.value.response.headers["retry-after"]) >= 1
+
+
+def test_c50_a_route_goes_on_to_the_next_model(client: openai.OpenAI) -> None:
+    raw = client.chat.completions.with_raw_response.create(model="test/fallback", messages=HELLO)
+    assert raw.parse().model == "test/echo"
+    assert raw.headers["x-fallback-from"] == "test/echo:529"
+    assert raw.headers["x-fallback-depth"] == "1"
+
+
+def test_c33_a_provider_that_drops_after_five_chunks_is_an_error_in_the_stream(
+    client: openai.OpenAI,
+) -> None:
+    content = " ".join(f"word{number}" for number in range(20))
+    stream = client.chat.completions.create(
+        model="test/echo:drop-after-5", messages=[{"role": "user", "content": content}], stream=True
+    )
+    with pytest.raises(openai.APIError) as broken:
+        list(stream)
+    assert broken.value.code == "provider_unavailable"
+
+
+def test_c44_a_real_model_without_its_key_names_the_variable_to_set(
+    client: openai.OpenAI,
+) -> None:
+    models = [model.id for model in client.models.list() if model.id.startswith("openai/")]
+    with pytest.raises(openai.APIStatusError) as refused:
+        client.chat.completions.create(model=models[0], messages=HELLO)
+    assert (refused.value.status_code, refused.value.code) == (502, "provider_auth")
+    assert "OPENAI_API_KEY" in refused.value.message
+
+
+def test_a_second_start_keeps_keys_and_money(tmp_path: Path) -> None:
+    with local_server(tmp_path) as first:
+        with openai.OpenAI(base_url=first.base_url, api_key=first.key) as client:
+            client.chat.completions.create(model="test/echo", messages=HELLO)
+        before = get(f"{first.base_url}/credits", first.management_key)
+        first.interrupt()
+    with local_server(tmp_path) as second:
+        assert (second.key, second.management_key) == (first.key, first.management_key)
+        assert get(f"{second.base_url}/credits", second.management_key) == before
+
+
+def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
+    with local_server(tmp_path) as started:
+        family = {started.pid} | children_of(started.pid)
+        assert len(family) == 2
+        output = started.interrupt()
+    assert started.process.returncode == 0
+    assert not [pid for pid in family if Path(f"/proc/{pid}").exists()]
+    assert not (tmp_path / "ready.json").exists()
+    assert output.rstrip().endswith("Stopped.")
+
+
+def test_ctrl_c_in_mid_stream_settles_what_was_delivered(tmp_path: Path) -> None:
+    with (
+        local_server(tmp_path) as first,
+        openai.OpenAI(base_url=first.base_url, api_key=first.key) as client,
+    ):
+        stream = client.chat.completions.create(
+            model="test/slow",
+            messages=[{"role": "user", "content": "word " * 500}],
+            stream=True,
+        )
+        next(chunk for chunk in stream if chunk.choices and chunk.choices[0].delta.content)
+        first.interrupt()
+        stream.close()
+    with local_server(tmp_path) as second:
+        money = get(f"{second.base_url}/credits", second.management_key)["data"]
+    assert isinstance(money, dict)
+    assert money["held"] == 0
+    assert money["total_usage"] > 0
+
+
+def test_it_prints_what_a_newcomer_pastes(tmp_path: Path) -> None:
+    with local_server(tmp_path) as started:
+        output = started.interrupt()
+    assert started.base_url in output
+    assert started.key in output
+    assert started.management_key in output
+    assert re.search(r"^  curl -N ", output, re.MULTILINE)
+
+
+def test_a_taken_port_is_told_in_one_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ended = subprocess.run(
+            [TOLLGATE, "dev", "--port", str(port), "--state", str(tmp_path)],
+            cwd=ROOT,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f"Error: Port {port} is taken")
+
+
+def test_a_broken_routing_file_is_refused_with_its_place(tmp_path: Path) -> None:
+    broken = tmp_path / "routing.yaml"
+    broken.write_text("version: 1\nprovders: {}\n")
+    ended = subprocess.run(
+        [TOLLGATE, "dev", "--port", "0", "--state", str(tmp_path), "--routing", str(broken)],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "routing.yaml:2:1: error[R003]" in ended.stderr
+    assert "providers" in ended.stderr
