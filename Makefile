@@ -19,9 +19,9 @@ uv_compile := uv pip compile --quiet --universal --python-version 3.11 --generat
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s%s\n", $$1, $$2 }' Makefile
 
-run: ## Serve the gateway on this machine; the first time, install it too
+run: ## Serve the gateway on this machine (DEV=... for options); the first time, install it too
 	@$(in_parallel) .venv/run.stamp .tools/ministack/stamp
-	@exec .venv/bin/tollgate dev
+	@exec .venv/bin/tollgate dev $(DEV)
 
 test: check ## Run every check and every test
 	@$(in_parallel) .tools/ministack/stamp .tools/sam/stamp

@@ -2,10 +2,11 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,32 +35,28 @@ class LocalServer:
         return output
 
 
-def environment(**more: str) -> dict[str, str]:
+def environment() -> dict[str, str]:
     """This environment without what could make a provider or AWS answer."""
-    kept = {
+    return {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("AWS_", "TOLLGATE_")) and not name.endswith("_API_KEY")
+        if not name.startswith(("AWS_", "TOLLGATE_", "MAKE", "MFLAGS"))
+        and not name.endswith("_API_KEY")
     }
-    return {**kept, **more}
 
 
 @contextmanager
-def local_server(
-    state: Path,
-    *arguments: str,
-    command: Sequence[str] = (str(TOLLGATE), "dev"),
-    env: dict[str, str] | None = None,
-) -> Iterator[LocalServer]:
-    """Start the command, wait until it is ready, and end its whole process group afterwards."""
+def local_server(state: Path, *, by_make: bool = False) -> Iterator[LocalServer]:
+    """Start it, wait until it is ready, and end its whole process group afterwards."""
     ready_file = state / "ready.json"
+    options = ["--port", "0", "--state", str(state), "--ready-file", str(ready_file)]
+    command = [str(TOLLGATE), "dev", *options]
+    if by_make:
+        command = ["make", "run", f"DEV={shlex.join(options)}"]
     process = subprocess.Popen(
-        [
-            *(*command, "--port", "0", "--state", str(state)),
-            *("--ready-file", str(ready_file), *arguments),
-        ],
+        command,
         cwd=ROOT,
-        env=env or environment(),
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -1,0 +1,76 @@
+"""Every command of the README does what the README says."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.local_server import ROOT, LocalServer, environment, local_server
+
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def block(language: str, word: str) -> str:
+    """The one block of a language that has a word in it."""
+    (found,) = [text for name, text in BLOCKS if name == language and word in text]
+    return found
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    assert "\nmake run " in block("sh", "git clone")
+    with local_server(tmp_path_factory.mktemp("readme"), by_make=True) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def printed(server: LocalServer) -> str:
+    """What the README's Python prints, with its client built as the diff says."""
+    diff = block("diff", "OpenAI(")
+    lines = [line[1:] for line in diff.splitlines() if line.startswith(("+", " "))]
+    client = "\n".join(lines).replace("http://localhost:8787/api/v1", server.base_url)
+    source = client.replace("sk-tg-...", server.key) + "\n" + block("python", "stream = client")
+    return run([sys.executable, "-c", source])
+
+
+def run(command: list[str], **variables: str) -> str:
+    ended = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**environment(), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_the_python_of_the_readme_streams_and_tells_the_cost(printed: str) -> None:
+    text, told = printed.splitlines()
+    assert text == "Hello from Tollgate"
+    assert re.fullmatch(r"gen-\S{15} cost \$\d\S*", told)
+
+
+def test_the_curl_of_the_readme_shows_why_it_cost_that(server: LocalServer, printed: str) -> None:
+    id_, cost = re.findall(r"(gen-\S+) cost \$(\S+)", printed)[0]
+    variables = {"BASE_URL": server.base_url, "ID": id_, "KEY": server.key}
+    record = json.loads(run(["sh", "-c", block("sh", "curl")], **variables))["data"]
+    assert record["id"] == id_
+    assert record["total_cost"] == float(cost)
+    assert record["cost_lines"]
+
+
+def test_the_check_of_the_readme_finds_the_shipped_file_fine() -> None:
+    command = block("sh", "tollgate check").replace(".venv/bin", str(Path(sys.executable).parent))
+    assert "routing.yaml is fine" in run(["sh", "-c", command])
+
+
+def test_the_test_command_of_the_readme_is_what_ci_runs() -> None:
+    assert block("sh", "make test").startswith("make test ")
+    assert re.search(r"^(exec )?make .*test$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
