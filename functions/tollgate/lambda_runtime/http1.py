@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-# Of a reply's head and, twice over, of what asyncio reads ahead of us: an event of 6 MB comes in
-# few wakeups.
-_BUFFER_BYTES: Final = 1 << 20
 _CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
 
 
@@ -56,7 +53,7 @@ class Connection:
     @classmethod
     async def open(cls, address: Address) -> "Connection":
         """Connect; OSError if nobody listens."""
-        return cls(*await asyncio.open_connection(address.host, address.port, limit=_BUFFER_BYTES))
+        return cls(*await asyncio.open_connection(address.host, address.port))
 
     async def send(self, octets: bytes) -> None:
         """Hand everything to the kernel at once; OSError if the connection is lost."""

@@ -55,6 +55,8 @@ class Peer:
     def __init__(self, *script: bytes | None, acknowledgement: bytes | None = ACCEPTED) -> None:
         self.connections = 0
         self.requests: list[str] = []
+        self.takes_responses = asyncio.Event()
+        self.takes_responses.set()
         self._serving: list[asyncio.Task[None]] = []
         self._script: asyncio.Queue[bytes | None] = asyncio.Queue()
         for reply in script:
@@ -73,7 +75,9 @@ class Peer:
         self._server.close()
         for task in self._serving:
             task.cancel()
-        await asyncio.gather(*self._serving, return_exceptions=True)
+        for ended in await asyncio.gather(*self._serving, return_exceptions=True):
+            if isinstance(ended, Exception):
+                raise ended
 
     async def begun(self) -> Post:
         """The next request with a body, as soon as its head is here."""
@@ -111,6 +115,7 @@ class Peer:
         else:
             await self._read_chunks(reader, post)
         self._ended.put_nowait(post)
+        await self.takes_responses.wait()
         return self._acknowledgement
 
     async def _read_chunks(self, reader: asyncio.StreamReader, post: Post) -> None:

@@ -109,6 +109,12 @@ async def answered(app: ASGIApp, event: bytes = POST) -> Post:
         return await peer.ended()
 
 
+async def others_run() -> None:
+    """Give everything that could go on the chance to do so."""
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
 async def until(condition: Callable[[], bool]) -> None:
     """Let everything else run until something holds."""
     async with asyncio.timeout(PATIENCE_S):

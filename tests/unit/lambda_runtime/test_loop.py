@@ -15,6 +15,7 @@ from tests.unit.lambda_runtime.serving import (
     answered,
     body,
     hello,
+    others_run,
     response,
     serving,
     until,
@@ -189,7 +190,21 @@ async def test_a_failure_after_the_end_changes_nothing_for_the_client() -> None:
         await send(body(b"whole"))
         raise ValueError("in the tail")
 
-    assert response(await answered(app))[1:] == ([b"whole"], {})
+    async with Peer(POST) as peer, serving(with_lifespan(app), peer):
+        assert response(await peer.ended())[1:] == ([b"whole"], {})
+        await until(lambda: len(peer.requests) == 3)
+        await others_run()
+    assert [request.split()[0] for request in peer.requests] == ["GET", "POST", "GET"]
+
+
+async def test_the_next_event_is_asked_for_once_lambda_has_taken_the_response() -> None:
+    async with Peer(POST) as peer, serving(with_lifespan(hello), peer):
+        peer.takes_responses.clear()
+        await peer.ended()
+        await others_run()
+        assert len(peer.requests) == 2
+        peer.takes_responses.set()
+        await until(lambda: len(peer.requests) == 3)
 
 
 async def test_the_disconnect_comes_only_after_the_end() -> None:

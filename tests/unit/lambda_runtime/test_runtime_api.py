@@ -98,7 +98,7 @@ async def test_a_first_connection_that_dies_is_an_error() -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n",
+        next_reply(b"{}").replace(b"200 OK", b"500 Internal Server Error"),
         b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\n{}",
         b"HTTP/1.1 200 OK\r\nLambda-Runtime-Deadline-Ms: 1\r\nContent-Length: 0\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nLambda-Runtime-Aws-Request-Id: r\r\nContent-Length: 0\r\n\r\n",
