@@ -3,9 +3,9 @@
 A difference that needs code does not belong here: it is a codec's.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 # Parameters of a caller that some OpenAI-like servers refuse with 400 instead of ignoring.
 Parameter = Literal[
@@ -24,6 +24,11 @@ Parameter = Literal[
 ]
 
 
+def _as_a_set(names: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    """In one order, since a catalog is named by the hash of what it says."""
+    return tuple(sorted(set(names)))
+
+
 class Dialect(BaseModel):
     """How an OpenAI-like server departs from OpenAI; the defaults are the conservative choice.
 
@@ -37,6 +42,10 @@ class Dialect(BaseModel):
     output_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     developer_role: bool = False
     stream_usage: bool = True
-    refuses: frozenset[Parameter] = frozenset({"min_p", "repetition_penalty", "top_k"})
+    refuses: Annotated[tuple[Parameter, ...], AfterValidator(_as_a_set)] = (
+        "min_p",
+        "repetition_penalty",
+        "top_k",
+    )
     reasoning_field: Literal["reasoning", "reasoning_content"] | None = None
     tool_call_id_length: int | None = None
