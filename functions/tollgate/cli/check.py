@@ -1,6 +1,7 @@
 """`tollgate check`: what is wrong with a routing file, for people, for GitHub and for programs."""
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -8,6 +9,7 @@ import click
 from pydantic_core import to_json
 
 from tollgate.cli.options import routing_file
+from tollgate.core.clock import SystemClock
 from tollgate.routing.compile import compile_catalog
 from tollgate.routing.load import Inspection, inspect
 from tollgate.routing.problems import Problem, text
@@ -25,7 +27,8 @@ from tollgate.routing.problems import Problem, text
 )
 def check(file: Path, style: str) -> None:
     """Check FILE and what it includes for development: exit status 1 if there are errors."""
-    inspection = inspect(file, dev=True)
+    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    inspection = inspect(file, dev=True, today=today)
     click.echo(_STYLES[style](file, inspection))
     if inspection.errors:
         raise SystemExit(1)

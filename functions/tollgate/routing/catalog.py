@@ -18,7 +18,7 @@ from tollgate.routing.schema import (
     Routing,
 )
 
-# Comparing costs the product of the lengths: a long name is nobody's typing mistake.
+# A longer name is nobody's typing mistake, and indexing it takes time that a caller chooses.
 _COMPARED_CHARACTERS_MAX: Final = 128
 
 

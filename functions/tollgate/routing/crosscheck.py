@@ -41,7 +41,7 @@ class Part:
         return frozenset(entries) if isinstance(entries, dict) else frozenset()
 
 
-def crosscheck(parts: Sequence[Part], today: date) -> Iterator[Problem]:
+def crosscheck(parts: Sequence[Part], today: date | None) -> Iterator[Problem]:
     """Check all files against each other; the first is the main one, which stands alone.
 
     What the main file names must be in it, since production leaves the included files out.
@@ -82,7 +82,7 @@ class _Checker:
         for slug, provider in self._content.providers.items():
             yield from self._provider(("providers", slug), provider)
 
-    def models(self, today: date) -> Iterator[Problem]:
+    def models(self, today: date | None) -> Iterator[Problem]:
         """Limits, endpoints and prices of each model."""
         for slug, model in self._content.models.items():
             where: Where = ("models", slug)
@@ -91,12 +91,12 @@ class _Checker:
                 yield self._document.at_value((*where, "max_output"), "R011", message)
             yield from self._endpoints(where, model, today)
 
-    def names(self, today: date) -> Iterator[Problem]:
+    def names(self, today: date | None) -> Iterator[Problem]:
         """Where aliases and routes lead."""
         for name, alias in self._content.aliases.items():
             where: Where = ("aliases", name)
             yield from self._reference((*where, "to"), alias.to, ("models", "routes"))
-            if alias.sunset and alias.sunset < today:
+            if today and alias.sunset and alias.sunset < today:
                 message = f'alias "{name}" was to go on {alias.sunset}'
                 yield self._document.at_value(
                     (*where, "sunset"), "R070", message, severity="warning"
@@ -129,7 +129,9 @@ class _Checker:
                 message = f"{home} looks like the key itself; write where the key lives"
                 yield self._document.at_value((*where, home), "R040", message)
 
-    def _endpoints(self, where: Where, model: ModelSection, today: date) -> Iterator[Problem]:
+    def _endpoints(
+        self, where: Where, model: ModelSection, today: date | None
+    ) -> Iterator[Problem]:
         seen = set()
         for index, endpoint in enumerate(model.endpoints):
             inside: Where = (*where, "endpoints", index)
@@ -141,7 +143,7 @@ class _Checker:
             yield from self._provider_of(inside, endpoint.provider)
             yield from self._price((*inside, "price"), endpoint.price, today)
 
-    def _price(self, where: Where, price: PriceSection, today: date) -> Iterator[Problem]:
+    def _price(self, where: Where, price: PriceSection, today: date | None) -> Iterator[Problem]:
         rates = {
             "input": price.input,
             "output": price.output,
@@ -159,7 +161,7 @@ class _Checker:
         if price.cache_read is not None and price.cache_read > price.input:
             message = f"cache_read {price.cache_read} is dearer than input {price.input}"
             yield self._document.at_value((*where, "cache_read"), "R032", message)
-        if not timedelta(0) <= today - price.checked <= timedelta(days=_CHECKED_DAYS_MAX):
+        if today and not timedelta(0) <= today - price.checked <= timedelta(days=_CHECKED_DAYS_MAX):
             message = f"price checked on {price.checked}, not within the last 90 days"
             yield self._document.at_value((*where, "checked"), "R071", message, severity="warning")
 

@@ -6,14 +6,14 @@ it would keep the last of two equal keys and say nothing, so keys are compared h
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import yaml
 
-from tollgate.routing.problems import Problem, Severity, hidden, looks_like_secret, masked
+from tollgate.routing.problems import Problem, Severity, hidden, masked
 
 Plain: TypeAlias = "bool | int | Decimal | str | tuple[Plain, ...] | dict[str, Plain] | None"
 Where: TypeAlias = tuple[str | int, ...]
@@ -30,6 +30,10 @@ _PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "
 # What holds a credential wherever it stands, even where no such key is known.
 _SECRET_KEYS: Final = frozenset(
     {"key", "api_key", "apikey", "token", "secret", "password", "access_key", "authorization"}
+)
+# For files that are not YAML, of which only lines are known.
+_VALUE_OF_SECRET_KEY: Final = re.compile(
+    rf"""(?i)((?:^|[\s{{,"'])(?:{"|".join(sorted(_SECRET_KEYS))})["']?\s*:\s*)([^{{\s][^,}}]*)"""
 )
 
 
@@ -75,6 +79,11 @@ class Document:
         place = self.keys.get(where) or self._place(where)
         return f"{self.file}:{place.line}:{place.column}"
 
+    @property
+    def unreadable(self) -> bool:
+        """Whether the file could not be read as YAML, so that its content means nothing."""
+        return any(problem.code == "R001" for problem in self.problems)
+
     def value(self, where: Where) -> Plain:
         """What stands somewhere; None if nothing does."""
         found = self.content
@@ -96,7 +105,6 @@ class Document:
     def _problem(
         self, place: Place, code: str, message: str, *, hint: str, severity: Severity = "error"
     ) -> Problem:
-        inside = 0 < place.line <= len(self.lines)
         return Problem(
             file=self.file,
             line=place.line,
@@ -105,8 +113,11 @@ class Document:
             message=masked(message),
             severity=severity,
             hint=hint,
-            excerpt=masked(self.lines[place.line - 1]) if inside else "",
+            excerpt=self._excerpt(place.line),
         )
+
+    def _excerpt(self, line: int) -> str:
+        return masked(self.lines[line - 1]) if 0 < line <= len(self.lines) else ""
 
     def refuse(self, mark: yaml.Mark | None, code: str, message: str, *, hint: str = "") -> None:
         """Note a problem found while composing."""
@@ -134,23 +145,43 @@ class Document:
             last = end.column if number == end.line else len(line)
             self.lines[number] = line[:first] + hidden(line[first:last]) + line[last:]
 
+    def conceal(self) -> None:
+        """Quote again what was quoted before all secrets of the file were known."""
+        if self.unreadable:
+            self.lines = [_VALUE_OF_SECRET_KEY.sub(_hidden_value, line) for line in self.lines]
+        self.problems = [
+            replace(problem, excerpt=self._excerpt(problem.line)) for problem in self.problems
+        ]
+
 
 def read_document(path: Path, file: str) -> Document:
     """Read a file, shown as `file`; problems are noted in the document, none is raised."""
     document = Document(file)
+    source = _source(document, path)
+    if source is not None:
+        document.lines = source.splitlines()
+        _compose(document, source)
+    document.conceal()
+    return document
+
+
+def _source(document: Document, path: Path) -> str | None:
     try:
         raw = path.read_bytes()
         source = raw.decode("utf-8-sig")
     except OSError as unreadable:
         document.refuse(None, "R001", f"cannot be read: {unreadable.strerror}")
-        return document
+        return None
     except UnicodeDecodeError:
         document.refuse(None, "R001", "is not UTF-8")
-        return document
+        return None
     if len(raw) > _FILE_BYTES_MAX:
         document.refuse(None, "R001", f"is larger than {_FILE_BYTES_MAX} bytes")
-        return document
-    document.lines = source.splitlines()
+        return None
+    return source
+
+
+def _compose(document: Document, source: str) -> None:
     try:
         root = yaml.compose(source, Loader=yaml.BaseLoader)
         if root is not None:
@@ -162,7 +193,6 @@ def read_document(path: Path, file: str) -> Document:
         document.refuse(None, "R001", f"not YAML: {str(broken).splitlines()[0]}")
     except RecursionError:
         document.refuse(None, "R001", "is nested too deeply")
-    return document
 
 
 def _plain(document: Document, node: yaml.Node, where: Where) -> Plain:
@@ -213,12 +243,12 @@ def _mapping(document: Document, node: yaml.MappingNode, where: Where) -> dict[s
 
 
 def _may_be_secret(where: Where, value: str) -> bool:
-    """Whether a value is never shown: below `key` only what can be a reference is."""
+    """Whether a value is never shown: below `key` whatever cannot be a reference."""
     match where:
         case (*_, "key", "env"):
-            return looks_like_secret(value) or not _VARIABLE.fullmatch(value)
+            return not _VARIABLE.fullmatch(value)
         case (*_, "key", "secret"):
-            return looks_like_secret(value)
+            return False
         case _:
             entry = where if len(where) <= 2 else (where[0], *where[2:])  # a slug is no such key
             return any(isinstance(step, str) and step.lower() in _SECRET_KEYS for step in entry)
@@ -239,6 +269,10 @@ def scalar(text: str) -> Plain:
     if _DECIMAL.fullmatch(text):
         return Decimal(text)
     return text
+
+
+def _hidden_value(match: re.Match[str]) -> str:
+    return match[1] + hidden(match[2])
 
 
 def _place_of(node: yaml.Node) -> Place:

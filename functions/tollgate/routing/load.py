@@ -4,7 +4,7 @@ For the command line: functions read the compiled form through `catalog`.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 from tollgate.routing.crosscheck import Part, crosscheck
@@ -36,7 +36,10 @@ def load(path: Path, *, dev: bool = False) -> Routing:
 
 
 def inspect(path: Path, *, dev: bool, today: date | None = None) -> Inspection:
-    """Check a file, and with `dev` the files it includes; `today` is for the age of prices."""
+    """Check a file, and with `dev` the files it includes.
+
+    Without `today` nothing is said about prices and aliases that have grown old.
+    """
     document = read_document(path, path.as_posix())
     problems = list(document.problems)
     main, found = validate(document, RoutingFile)
@@ -49,7 +52,7 @@ def inspect(path: Path, *, dev: bool, today: date | None = None) -> Inspection:
         problems += found
         if included:
             parts.append(included)
-    problems += crosscheck(parts, today or datetime.now(UTC).date())
+    problems += crosscheck(parts, today)
     clean = all(problem.severity != "error" for problem in problems)
     return Inspection(problems=_in_order(problems), routing=_merged(main, parts) if clean else None)
 

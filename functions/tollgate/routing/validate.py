@@ -54,7 +54,7 @@ def validate(document: Document, schema: type[_File]) -> tuple[_File | None, lis
     is None if even that cannot be read.
     """
     content = document.content
-    if any(problem.code == "R001" for problem in document.problems):
+    if document.unreadable:
         return None, []
     if not isinstance(content, dict):
         return None, [document.at_value((), "R004", "the file must be a mapping")]
@@ -159,7 +159,7 @@ def _bad_value(document: Document, where: Where, detail: ErrorDetails) -> Proble
 
 
 def _choice(detail: ErrorDetails, value: Plain) -> tuple[str, str]:
-    expected = str(detail.get("ctx", {}).get("expected", ""))
+    expected = str(detail["ctx"]["expected"])
     nearest = get_close_matches(str(value), re.findall(r"'([^']*)'", expected), n=1)
     words = expected.replace("'", '"')
     return f"must be {words}", f'did you mean "{nearest[0]}"?' if nearest else ""

@@ -50,6 +50,27 @@ def test_no_part_of_a_pasted_key_is_repeated() -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "  p: { codec: a, codec: b, key: hunter2 }",
+        "  p: { ? [a] : b, key: hunter2 }",
+        "  p: { key: !secret hunter2 }",
+        "  p: { key: 'hunter2', codec: [ }",
+        '  p: { "api_key" : hunter2, &a }',
+        "  key: hunter2: x",
+        "  p: { key: &k hunter2, region: *k }",
+        "  p: { password: { x: hunter2, x: hunter2 } }",
+    ],
+)
+def test_a_key_is_masked_even_where_the_yaml_around_it_is_broken(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "routing.yaml"
+    file.write_text(f"version: 1\nproviders:\n{line}\n", encoding="utf-8")
+    shown = printed(file)
+    assert "error[" in shown
+    assert "hunter2" not in shown
+
+
+@pytest.mark.parametrize(
     "value",
     [
         "sk-proj-abcdefghijklmnop",

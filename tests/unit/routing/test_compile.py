@@ -73,6 +73,15 @@ def test_order_and_spelling_in_the_file_do_not_change_the_sha(tmp_path: Path) ->
     assert compile_catalog(file).sha != one.sha
 
 
+def test_the_order_of_what_a_dialect_refuses_does_not_change_the_sha() -> None:
+    def written(*names: str) -> bytes:
+        row = provider(dialect={"refuses": names})
+        return canonical(routing(providers={"near": row, "far": provider()}))
+
+    assert written("user", "seed", "user") == written("seed", "user")
+    assert b'"refuses":["seed","user"]' in written("user", "seed")
+
+
 def test_production_leaves_out_what_is_included_for_development() -> None:
     production = Catalog.from_json(compile_catalog(FILE).content)
     development = Catalog.from_json(compile_catalog(FILE, dev=True).content)
