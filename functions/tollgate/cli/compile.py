@@ -5,8 +5,7 @@ from pathlib import Path
 import click
 
 from tollgate.cli.options import routing_file
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.compile import CompiledCatalog, compile_catalog
+from tollgate.routing.compile import compile_catalog
 from tollgate.routing.problems import InvalidRouting
 
 
@@ -27,20 +26,11 @@ from tollgate.routing.problems import InvalidRouting
 )
 def compile_file(file: Path, output: Path, production: bool) -> None:
     """Check FILE and write its compiled form; nothing is written if there are errors."""
-    compiled = _compiled(file, dev=not production)
+    try:
+        compiled = compile_catalog(file, dev=not production)
+    except InvalidRouting as invalid:
+        raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
     written = output.with_name(f"{output.name}.part")
     written.write_bytes(compiled.content)
     written.replace(output)
     click.echo(f"{output.as_posix()}: catalog {compiled.sha}, {len(compiled.content)} bytes")
-
-
-def catalog_for_development(file: Path) -> Catalog:
-    """The catalog of a file and of what it includes; ends the command if there are errors."""
-    return Catalog.from_json(_compiled(file, dev=True).content)
-
-
-def _compiled(file: Path, *, dev: bool) -> CompiledCatalog:
-    try:
-        return compile_catalog(file, dev=dev)
-    except InvalidRouting as invalid:
-        raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid

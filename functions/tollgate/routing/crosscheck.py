@@ -114,9 +114,13 @@ class _Checker:
             message = f"codec {provider.codec} cannot use transport {provider.transport}"
             hint = f"write {' or '.join(transports)}"
             yield self._document.at_value((*where, "transport"), "R041", message, hint=hint)
-        if provider.transport == "http_sse" and provider.base_url is None:
-            message = f"provider {where[-1]} has no base_url, which http_sse needs"
-            yield self._document.at_key(where, "R042", message)
+        for transport, need, stated in (
+            ("http_sse", "base_url", provider.base_url),
+            ("bedrock_runtime", "region", provider.region),
+        ):
+            if provider.transport == transport and stated is None:
+                message = f"provider {where[-1]} has no {need}, which {transport} needs"
+                yield self._document.at_key(where, "R042", message)
         yield from self._key((*where, "key"), provider.key)
 
     def _key(self, where: Where, key: KeySection | None) -> Iterator[Problem]:

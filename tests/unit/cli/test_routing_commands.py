@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tollgate.cli.compile import catalog_for_development
 from tollgate.cli.main import main
 from tollgate.routing.catalog import Catalog
 
@@ -84,7 +83,7 @@ def test_compile_is_for_production_unless_development_is_asked_for(tmp_path: Pat
     run("compile", FILE, "-o", one)
     run("compile", FILE, "-o", other, "--dev")
     assert "test/echo" not in Catalog.from_json(one.read_bytes()).models
-    assert Catalog.from_json(other.read_bytes()) == catalog_for_development(FILE)
+    assert "test/echo" in Catalog.from_json(other.read_bytes()).models
 
 
 def test_compile_writes_nothing_when_there_are_errors(tmp_path: Path) -> None:

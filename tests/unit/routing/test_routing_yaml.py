@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, date, datetime, time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
@@ -10,9 +11,16 @@ from genai_prices import data
 from genai_prices.types import ModelPrice
 from jsonschema import Draft202012Validator
 
+from tollgate.providers.registry import CODECS, TRANSPORTS
 from tollgate.routing.json_schema import json_schema_text
 from tollgate.routing.load import inspect, load
-from tollgate.routing.schema import EndpointSection, ModelSection, RoutingFile
+from tollgate.routing.schema import (
+    CodecName,
+    EndpointSection,
+    ModelSection,
+    RoutingFile,
+    TransportName,
+)
 
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "routing.yaml"
@@ -76,6 +84,11 @@ def test_a_price_is_that_of_its_source(
     assert stated.cache_write_1h == known.cache_write_1h_mtok
     assert stated.request is None
     assert model.context == context
+
+
+def test_the_file_may_name_exactly_the_codecs_and_transports_there_are() -> None:
+    assert set(get_args(CodecName)) == CODECS.keys()
+    assert set(get_args(TransportName)) == TRANSPORTS.keys()
 
 
 def test_openai_is_asked_in_its_own_dialect() -> None:
