@@ -31,9 +31,9 @@ _PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "
 _SECRET_KEYS: Final = frozenset(
     {"key", "api_key", "apikey", "token", "secret", "password", "access_key", "authorization"}
 )
-# For files that are not YAML, of which only lines are known.
-_VALUE_OF_SECRET_KEY: Final = re.compile(
-    rf"""(?i)((?:^|[\s{{,"'])(?:{"|".join(sorted(_SECRET_KEYS))})["']?\s*:\s*)([^{{\s][^,}}]*)"""
+# For files that are not YAML, of which only lines are known: all that follows such a key.
+_AFTER_SECRET_KEY: Final = re.compile(
+    rf"""(?i)(\b(?:{"|".join(sorted(_SECRET_KEYS))})["']?\s*[:=\[{{]\s*)(.+)"""
 )
 
 
@@ -148,7 +148,7 @@ class Document:
     def conceal(self) -> None:
         """Quote again what was quoted before all secrets of the file were known."""
         if self.unreadable:
-            self.lines = [_VALUE_OF_SECRET_KEY.sub(_hidden_value, line) for line in self.lines]
+            self.lines = [_AFTER_SECRET_KEY.sub(_hidden_value, line) for line in self.lines]
         self.problems = [
             replace(problem, excerpt=self._excerpt(problem.line)) for problem in self.problems
         ]

@@ -58,6 +58,8 @@ def test_no_part_of_a_pasted_key_is_repeated() -> None:
         "  p: { key: 'hunter2', codec: [ }",
         '  p: { "api_key" : hunter2, &a }',
         "  key: hunter2: x",
+        "  p: { codec: [a, key: { env: hunter2 } }",
+        "  p: { codec: a, key[hunter2, b }",
         "  p: { key: &k hunter2, region: *k }",
         "  p: { password: { x: hunter2, x: hunter2 } }",
     ],
