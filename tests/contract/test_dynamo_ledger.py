@@ -13,6 +13,7 @@ from tests.stores import (
 )
 from tollgate.core.errors import AccessError, ErrorCode, LedgerError
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
+from tollgate.stores.failures import ConditionFailed
 from tollgate.stores.tables import key_state_key, wallet_key
 
 
@@ -69,6 +70,19 @@ async def test_a_refusal_beside_a_silent_side_is_told_and_the_silent_side_releas
 
     assert raised.value.code is ErrorCode.INVALID_API_KEY
     assert await holds(dynamo, wallet_key("acme", 0)) == {}
+
+
+async def test_a_hold_that_is_delivered_twice_lands_once(dynamo: DynamoStores) -> None:
+    _, principal = await funded_key(dynamo, 1_000)
+    meddler, stores = meddled(dynamo)
+
+    hold = await stores.ledger.hold(principal, 10)
+
+    for operation, payload in meddler.sent:
+        with pytest.raises(ConditionFailed):
+            await dynamo.client.call(operation, payload)
+    assert (await dynamo.credits.balance("acme")).available_nano_usd == 990
+    assert await holds(dynamo, key_state_key(principal.key_id)) == {hold.id: 10}
 
 
 async def test_a_caller_that_leaves_during_the_hold_leaves_nothing_behind(
