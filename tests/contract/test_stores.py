@@ -167,7 +167,11 @@ async def test_settling_again_changes_nothing_and_the_first_record_stands(
     again = await stores.ledger.settle(hold, record_of(hold, 399, "cancelled"))
 
     assert again == first
-    assert (await stores.credits.balance("acme")).spent_nano_usd == 150
+    balance = await stores.credits.balance("acme")
+    assert (balance.available_nano_usd, balance.spent_nano_usd) == (850, 150)
+    key = await stores.keys.get("acme", principal.key_id)
+    assert key is not None
+    assert key.spent_nano_usd == 150
     assert await stores.generations.get("acme", hold.id) == first
 
 

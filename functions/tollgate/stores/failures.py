@@ -62,6 +62,6 @@ def refusing_when_unavailable() -> Iterator[None]:
     except StoreUnavailable as unavailable:
         raise LedgerError(
             ErrorCode.SERVICE_UNAVAILABLE,
-            "The gateway cannot reach its own store at the moment; nothing was charged.",
+            "The gateway cannot reach its own store at the moment.",
             retry_after_s=_COME_BACK_S,
         ) from unavailable
