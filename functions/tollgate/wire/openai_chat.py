@@ -3,217 +3,27 @@
 Fields that are declared are checked; a field that is not declared has no effect and is reported as
 ignored. `Unserved` declares the fields that must not be ignored, because the answer would not be
 what was asked for: each accepts only the value that asks for nothing. To serve one, give it its
-real type in `ChatRequest` and read it in the parser. The same goes for content parts: another kind
-joins `TextPart` in a union.
+real type in `ChatRequest` and read it in the parser.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21)
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-)
+from pydantic import AfterValidator, AliasChoices, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
+
+from tollgate.wire.openai_chat_messages import Message
+from tollgate.wire.request_model import Json, Name, String, Wire, shape
 
 # OpenAI refuses more than 2,048 messages and documents 128 tools; other providers take more.
 MESSAGES_MAX: Final = 4_096
-PARTS_MAX: Final = 4_096
 TOOLS_MAX: Final = 512
 STOPS_MAX: Final = 4
 METADATA_PAIRS_MAX: Final = 16
-NAME_LENGTH_MAX: Final = 256
 _TOKENS_MAX: Final = 2**31 - 1
 _LOGIT_BIAS_MAX: Final = 1_024
-
-# JSON that was decoded already: checking it again value by value would only cost time.
-Json = dict[str, Any]
-
-
-class Wire(BaseModel):
-    """A shape of the wire: no coercion, and unknown fields are kept to be reported."""
-
-    # Inputs are prompts: they must not turn up in a traceback.
-    model_config = ConfigDict(extra="allow", strict=True, hide_input_in_errors=True)
-
-
-_SHAPES: Final[Mapping[type, str]] = {str: "<string>", list: "<array>", dict: "<object>"}
-
-
-def _shape(value: object) -> str | None:
-    return _SHAPES.get(type(value))
-
-
-def _role(value: object) -> str | None:
-    return _tag(value, "role", "<user>")
-
-
-def _part_type(value: object) -> str | None:
-    return _tag(value, "type", "<text>")
-
-
-def _tag(value: object, field: str, not_an_object: str) -> str | None:
-    """What tells a union's members apart; any member can say that a value is not an object."""
-    if not isinstance(value, dict):
-        return not_an_object
-    tag = value.get(field)
-    return f"<{tag}>" if isinstance(tag, str) else None
-
-
-def _uuid7(value: str) -> str:
-    try:
-        version = UUID(value).version
-    except ValueError:
-        version = None
-    if version != 7:
-        raise PydanticCustomError("uuid7", "must be a UUID version 7")
-    return value
-
-
-# Tags in angle brackets tell union members apart; they never appear in the name of a field.
-String = Annotated[str, Tag("<string>")]
-Name = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX)]
-
-
-class TextPart(Wire):
-    """A piece of text."""
-
-    type: Literal["text"]
-    text: str
-
-
-class RefusalPart(Wire):
-    """A refusal of an earlier answer."""
-
-    type: Literal["refusal"]
-    refusal: str
-
-
-_ContentShape = Discriminator(
-    _shape,
-    custom_error_type="content_shape",
-    custom_error_message="must be a string or an array of parts",
-)
-AssistantPart = Annotated[
-    Annotated[TextPart, Tag("<text>")] | Annotated[RefusalPart, Tag("<refusal>")],
-    Discriminator(
-        _part_type,
-        custom_error_type="unknown_type",
-        custom_error_message="must be 'text' or 'refusal'",
-    ),
-]
-# What a person or an operator says is never empty; a tool or a model may have said nothing.
-SpokenContent = Annotated[
-    String | Annotated[list[TextPart], Field(min_length=1, max_length=PARTS_MAX), Tag("<array>")],
-    _ContentShape,
-]
-ToolContent = Annotated[
-    String | Annotated[list[TextPart], Field(max_length=PARTS_MAX), Tag("<array>")],
-    _ContentShape,
-]
-AssistantContent = Annotated[
-    String | Annotated[list[AssistantPart], Field(max_length=PARTS_MAX), Tag("<array>")],
-    _ContentShape,
-]
-
-
-class FunctionCall(Wire):
-    """The function that a model asked to be run."""
-
-    name: Name
-    arguments: str = Field(description="JSON text, as the model wrote it.")
-
-
-class ToolCall(Wire):
-    """A call that a model asked for."""
-
-    id: Annotated[str, Field(min_length=1)]
-    type: Literal["function"] = "function"
-    function: FunctionCall
-    extra_content: Json | None = Field(
-        default=None, description="What a provider attached to the call; send it back untouched."
-    )
-
-
-class ReasoningDetail(Wire):
-    """A part of what a model thought, as it was answered; send it back untouched."""
-
-    type: str = "reasoning.text"
-    index: int | None = None
-    text: str | None = None
-    summary: str | None = None
-    opaque: Json | None = Field(default=None, description="Signatures, by provider.")
-
-
-class SystemMessage(Wire):
-    """Instructions of the operator."""
-
-    role: Literal["system"]
-    content: SpokenContent
-    name: Name | None = None
-
-
-class DeveloperMessage(Wire):
-    """Instructions of the operator, under OpenAI's newer name."""
-
-    role: Literal["developer"]
-    content: SpokenContent
-    name: Name | None = None
-
-
-class UserMessage(Wire):
-    """What the user said."""
-
-    role: Literal["user"]
-    content: SpokenContent
-    name: Name | None = None
-
-
-class AssistantMessage(Wire):
-    """What a model answered earlier."""
-
-    role: Literal["assistant"]
-    content: AssistantContent | None = None
-    refusal: str | None = None
-    name: Name | None = None
-    tool_calls: Annotated[list[ToolCall], Field(max_length=TOOLS_MAX)] | None = None
-    reasoning: str | None = None
-    reasoning_content: str | None = Field(default=None, description="Alias of `reasoning`.")
-    reasoning_details: Annotated[list[ReasoningDetail], Field(max_length=PARTS_MAX)] | None = Field(
-        default=None, description="Wins over `reasoning`: it carries the signatures."
-    )
-    function_call: None = Field(default=None, description="Not supported: use `tool_calls`.")
-    audio: None = Field(default=None, description="Not supported.")
-
-
-class ToolMessage(Wire):
-    """The result of a call."""
-
-    role: Literal["tool"]
-    tool_call_id: Annotated[str, Field(min_length=1)]
-    content: ToolContent | None
-
-
-Message = Annotated[
-    Annotated[SystemMessage, Tag("<system>")]
-    | Annotated[DeveloperMessage, Tag("<developer>")]
-    | Annotated[UserMessage, Tag("<user>")]
-    | Annotated[AssistantMessage, Tag("<assistant>")]
-    | Annotated[ToolMessage, Tag("<tool>")],
-    Discriminator(
-        _role,
-        custom_error_type="unknown_role",
-        custom_error_message="must be 'system', 'developer', 'user', 'assistant' or 'tool'",
-    ),
-]
 
 
 class FunctionDefinition(Wire):
@@ -249,7 +59,7 @@ ToolChoice = Annotated[
     Annotated[Literal["auto", "none", "required"], Tag("<string>")]
     | Annotated[NamedToolChoice, Tag("<object>")],
     Discriminator(
-        _shape,
+        shape,
         custom_error_type="tool_choice_shape",
         custom_error_message="must be 'auto', 'none', 'required' or a named function",
     ),
@@ -257,7 +67,7 @@ ToolChoice = Annotated[
 Stop = Annotated[
     String | Annotated[list[str], Field(max_length=STOPS_MAX), Tag("<array>")],
     Discriminator(
-        _shape,
+        shape,
         custom_error_type="stop_shape",
         custom_error_message="must be a string or an array of strings",
     ),
@@ -304,6 +114,16 @@ class Unserved(Wire):
     guided_choice: None = _NOTHING
     guided_grammar: None = _NOTHING
     structural_tag: None = _NOTHING
+
+
+def _uuid7(value: str) -> str:
+    try:
+        version = UUID(value).version
+    except ValueError:
+        version = None
+    if version != 7:
+        raise PydanticCustomError("uuid7", "must be a UUID version 7")
+    return value
 
 
 class ChatRequest(Unserved):

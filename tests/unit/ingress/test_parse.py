@@ -18,6 +18,7 @@ from tollgate.core.request import (
 from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.chat_completions.parse import parse
 from tollgate.wire import openai_chat as wire
+from tollgate.wire.openai_chat_messages import PARTS_MAX
 
 HELLO = [{"role": "user", "content": "hi"}]
 WEATHER = {
@@ -486,7 +487,7 @@ def test_lists_have_a_limit(field: str, entry: dict[str, Any], entries_max: int)
 
 
 def test_parts_of_a_message_have_a_limit() -> None:
-    parts = [{"type": "text", "text": "a"}] * (wire.PARTS_MAX + 1)
+    parts = [{"type": "text", "text": "a"}] * (PARTS_MAX + 1)
     assert refusal(body(messages=[{"role": "user", "content": parts}])).param == (
         "messages[0].content"
     )

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.ingress.chat_completions.parse import parse
-from tollgate.wire.openai_chat import AssistantMessage, ChatRequest
+from tollgate.wire.openai_chat import ChatRequest
+from tollgate.wire.openai_chat_messages import AssistantMessage
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=6),

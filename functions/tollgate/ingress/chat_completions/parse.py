@@ -23,6 +23,8 @@ from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.validation import request_error
 from tollgate.wire import openai_chat as wire
+from tollgate.wire import openai_chat_messages as said
+from tollgate.wire.request_model import Wire
 
 _HINTS: Final = {
     "functions": "Send them as `tools`.",
@@ -121,15 +123,15 @@ def _tool_choice(choice: wire.ToolChoice | None, tools: tuple[Tool, ...]) -> Too
             assert_never(choice)
 
 
-def _message(message: wire.Message, position: int) -> Message:
+def _message(message: said.Message, position: int) -> Message:
     match message:
-        case wire.SystemMessage() | wire.DeveloperMessage():
+        case said.SystemMessage() | said.DeveloperMessage():
             return SystemMessage(
                 content=_texts(message.content), role=message.role, name=message.name
             )
-        case wire.UserMessage():
+        case said.UserMessage():
             return UserMessage(content=_texts(message.content), name=message.name)
-        case wire.AssistantMessage():
+        case said.AssistantMessage():
             content = (*_reasoning(message), *_said(message), *_calls(message))
             if not content:
                 param = f"messages[{position}].content"
@@ -139,19 +141,19 @@ def _message(message: wire.Message, position: int) -> Message:
                     param=param,
                 )
             return AssistantMessage(content=content, name=message.name)
-        case wire.ToolMessage():
+        case said.ToolMessage():
             return ToolMessage(call_id=message.tool_call_id, content=_texts(message.content or ""))
         case _:
             assert_never(message)
 
 
-def _texts(content: str | list[wire.TextPart]) -> tuple[Text, ...]:
+def _texts(content: str | list[said.TextPart]) -> tuple[Text, ...]:
     if isinstance(content, str):
         return (Text(text=content),)
     return tuple(Text(text=part.text) for part in content)
 
 
-def _reasoning(message: wire.AssistantMessage) -> Iterator[Reasoning]:
+def _reasoning(message: said.AssistantMessage) -> Iterator[Reasoning]:
     if message.reasoning_details:
         for detail in message.reasoning_details:
             yield Reasoning(text=detail.text or detail.summary or "", opaque=detail.opaque or {})
@@ -161,7 +163,7 @@ def _reasoning(message: wire.AssistantMessage) -> Iterator[Reasoning]:
         yield Reasoning(text=text)
 
 
-def _said(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:
+def _said(message: said.AssistantMessage) -> Iterator[Text | Refusal]:
     content = message.content
     if isinstance(content, str):
         # Beside calls an empty string stands for null, and providers refuse empty text.
@@ -170,9 +172,9 @@ def _said(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:
     else:
         for part in content or ():
             match part:
-                case wire.TextPart():
+                case said.TextPart():
                     yield Text(text=part.text)
-                case wire.RefusalPart():
+                case said.RefusalPart():
                     yield Refusal(text=part.refusal)
                 case _:
                     assert_never(part)
@@ -180,7 +182,7 @@ def _said(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:
         yield Refusal(text=message.refusal)
 
 
-def _calls(message: wire.AssistantMessage) -> Iterator[ToolCall]:
+def _calls(message: said.AssistantMessage) -> Iterator[ToolCall]:
     for call in message.tool_calls or ():
         yield ToolCall(
             id=call.id,
@@ -199,7 +201,7 @@ def _unknown(chat: wire.ChatRequest) -> Iterator[str]:
         if isinstance(message.content, list):
             for part in message.content:
                 yield from _extra(part, "messages[].content[].")
-        if isinstance(message, wire.AssistantMessage):
+        if isinstance(message, said.AssistantMessage):
             for call in message.tool_calls or ():
                 yield from _extra(call, "messages[].tool_calls[].")
             for detail in message.reasoning_details or ():
@@ -209,7 +211,7 @@ def _unknown(chat: wire.ChatRequest) -> Iterator[str]:
         yield from _extra(tool.function, "tools[].function.")
 
 
-def _extra(model: wire.Wire, path: str) -> Iterator[str]:
+def _extra(model: Wire, path: str) -> Iterator[str]:
     for name, value in (model.model_extra or {}).items():
         if value is not None:
             yield path + name
