@@ -15,16 +15,16 @@ _LONG: Final = 48
 _CUTS: Final = (
     # Addresses, whole: secrets ride in user part, path and query alike.
     (re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://\S+", re.IGNORECASE), "[url]"),
-    # Data written out, such as the offending part of a request.
-    (re.compile(rf"[{{\[].{{{_LONG},}}(?:[}}\]]|$)"), "[...]"),
+    # Data written out, such as the offending part of a request; an index is no data.
+    (re.compile(rf"\{{.{{{_LONG},}}(?:\}}|$)|\[(?!\d{{1,4}}\]).{{{_LONG},}}(?:\]|$)"), "[...]"),
     # Long quotations.
     (re.compile(rf"(?P<q>[\"'`])(?:(?!(?P=q)).){{{_LONG},}}(?:(?P=q)|$)"), "[...]"),
     (re.compile(rf"“[^”]{{{_LONG},}}(?:”|$)"), "[...]"),
-    # What is announced as a secret.
+    # What is announced as a secret, its scheme first.
+    (re.compile(r"\b(?:bearer|basic)\s+\S+", re.IGNORECASE), "[redacted]"),
     (
         re.compile(
-            r"\b(?:bearer|basic)\s+\S+"
-            r"|\b(?:(?:api|access|secret|account)?[ _-]?key(?:[ _-]?id)?|token|secret|password"
+            r"\b(?:(?:api|access|secret|account)?[ _-]?key(?:[ _-]?id)?|token|secret|password"
             r"|authorization|signature|credential)\b(?:\s+provided)?[\"']?\s*[:=]\s*\S+",
             re.IGNORECASE,
         ),

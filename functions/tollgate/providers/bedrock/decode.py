@@ -182,11 +182,19 @@ class ConverseDecoder:
         """Open a block once: only calls are announced, text and reasoning come unannounced."""
         known = self._open.get(block)
         if known is None:
+            for other in self._same_text(type(part)):
+                yield from self._close(other)
             self._open[block] = _Block(self._parts, type(part))
             self._parts += 1
             yield PartStart(index=self._open[block].part, part=part)
         elif known.kind is not type(part):
             raise malformed(self._provider, "two kinds of content in one block")
+
+    def _same_text(self, kind: type[Part]) -> list[int]:
+        """The open blocks of a kind of which only one may be open: any kind but calls."""
+        if kind is ToolCall:
+            return []
+        return [number for number, block in self._open.items() if block.kind is kind]
 
     def _close(self, block: int) -> Iterator[StreamEvent]:
         opened = self._open.pop(block, None)

@@ -75,7 +75,7 @@ class ChatDecoder:
 
     def end(self) -> Iterator[StreamEvent]:
         """Close what is open; UpstreamError if the answer was not complete."""
-        # Snowflake finishes with an empty word, which alone would not tell an end from a cut.
+        # Snowflake finishes with an empty word, which would not tell an end of a stream from a cut.
         if self._finish is None or not (self._finish or self._done or self._calls):
             raise closed_early(self._provider)
         if self._finish in _BROKEN:
@@ -118,7 +118,10 @@ class ChatDecoder:
     def _choice(self, choice: Choice, data: bytes) -> Iterator[StreamEvent]:
         if choice.index != 0:
             raise malformed(self._provider, "a second choice that nobody asked for")
-        delta = choice.delta or choice.message
+        delta = choice.delta
+        if delta is None and choice.message is not None:
+            delta = choice.message
+            self._done = True
         if delta is not None:
             yield from self._delta(delta, data)
         if choice.finish_reason is not None:

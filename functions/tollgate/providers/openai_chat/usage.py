@@ -1,7 +1,8 @@
 """Token counts of OpenAI-like servers as classes that do not overlap.
 
 `prompt_tokens` includes what was read from and written to a cache, `completion_tokens` includes
-reasoning. xAI counts reasoning beside the completion: seen from the numbers, never from the name.
+reasoning. xAI counts reasoning beside the completion, Gemini's OpenAI layer leaves it out of every
+count but the total: both are seen from the numbers, never from the name.
 """
 
 from tollgate.core.usage import Usage
@@ -43,9 +44,11 @@ def _output_tokens(report: UsageReport, reasoning: int | None) -> int | None:
         report.completion_tokens,
         report.total_tokens,
     )
-    if prompt is None or completion is None or total is None or not reasoning:
+    if prompt is None or completion is None or total is None:
         return completion
-    return completion + reasoning if total == prompt + completion + reasoning else completion
+    beside = total - prompt - completion
+    # What only the total knows of was generated too: prompts are counted, thoughts were not.
+    return completion + beside if beside > 0 and reasoning in (None, beside) else completion
 
 
 def _first(*counts: int | None) -> int | None:

@@ -187,6 +187,14 @@ def test_an_empty_finish_with_calls_means_tool_calls() -> None:
     assert calls(call_delta(0, id_="a", name="add", arguments="[]"), finish="")
 
 
+def test_an_empty_finish_ends_a_whole_reply_and_a_marked_stream_but_no_other() -> None:
+    whole = {"choices": [{"message": {"content": "Hi"}, "finish_reason": ""}]}
+    assert answer([sse(whole)]).finish == "stop"
+    streamed = sse(chunk({"content": "Hi"}, finish=""))
+    assert answer([streamed, DONE]).finish == "stop"
+    assert failure([streamed]).code is ErrorCode.PROVIDER_UNAVAILABLE
+
+
 def test_cache_hit_is_part_of_the_prompt_and_null_is_not_zero() -> None:
     hit = answer([sse(chunk({}, finish="stop", usage=usage(100, 5, cached=64)))]).usage
     assert hit.uncached_input_tokens == 36

@@ -22,6 +22,22 @@ def test_reasoning_beside_the_completion_is_added_where_the_total_proves_it() ->
     assert beside.total_tokens == 702
 
 
+def test_output_that_only_the_total_knows_of_is_output() -> None:
+    hidden = report(prompt_tokens=35, completion_tokens=12, total_tokens=109)
+    assert (hidden.output_tokens, hidden.reasoning_tokens) == (74, None)
+
+
+def test_a_total_that_nothing_explains_changes_nothing() -> None:
+    odd = report(
+        prompt_tokens=35,
+        completion_tokens=12,
+        total_tokens=109,
+        completion_tokens_details={"reasoning_tokens": 5},
+    )
+    assert odd.output_tokens == 12
+    assert report(prompt_tokens=35, completion_tokens=12, total_tokens=1).output_tokens == 12
+
+
 def test_reasoning_inside_the_completion_is_not_counted_twice() -> None:
     inside = report(
         prompt_tokens=190,

@@ -1,0 +1,1 @@
+"""Recorded traffic of real providers, where somebody has it."""
