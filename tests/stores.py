@@ -112,7 +112,14 @@ def aws_client(
     """A client that trusts whoever answers; emulators do not check signatures."""
     clock = clock or HandClock()
     signer = Signer(service, REGION, lambda: Credentials("test", "test"), clock)
-    return AwsJson(service, REGION, signer, clock, endpoint_url=endpoint_url)
+    return AwsJson(
+        service,
+        REGION,
+        signer,
+        clock,
+        jitter=IdSource(clock).uniform,
+        endpoint_url=endpoint_url,
+    )
 
 
 def memory_stores(clock: HandClock | None = None) -> MemoryStores:

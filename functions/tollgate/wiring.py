@@ -192,7 +192,14 @@ def _aws_json(
         return _credentials(settings) or Credentials("local", "local")
 
     signer = Signer(service, region, credentials, clock)
-    return AwsJson(service, region, signer, clock, endpoint_url=endpoint_url)
+    return AwsJson(
+        service,
+        region,
+        signer,
+        clock,
+        jitter=IdSource(clock).uniform,
+        endpoint_url=endpoint_url,
+    )
 
 
 def _credentials(settings: Settings) -> Credentials | None:

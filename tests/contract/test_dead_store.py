@@ -1,5 +1,6 @@
 """A store that is not there, or falls silent: everything refuses, in bounded time (C62)."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,7 +33,7 @@ async def test_c62_a_dead_store_refuses_everything_and_admits_nothing() -> None:
 
     for refused in (
         stores.ledger.hold(principal, 1),
-        stores.keys.authenticate(new_secret("sk-tg-")),
+        stores.keys.authenticate(new_secret("sk-tg-", os.urandom)),
         stores.keys.create(NewKey(workspace_id="acme", label="x")),
         stores.keys.list("acme"),
         stores.keys.get("acme", "k"),

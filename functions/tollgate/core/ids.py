@@ -26,6 +26,10 @@ class IdSource:
         second = int(self._clock.now_s()) & 0xFFFFFFFF
         return encode(second.to_bytes(4, "big") + self._entropy(_RANDOM_BYTES))
 
+    def random_bytes(self, count: int) -> bytes:
+        """Bytes that nobody can guess, for secrets."""
+        return self._entropy(count)
+
     def uniform(self) -> float:
         """A number drawn from [0, 1), for jitter."""
         return int.from_bytes(self._entropy(4), "big") / 2**32

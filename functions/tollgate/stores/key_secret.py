@@ -1,7 +1,6 @@
 """The form of a key's secret: a prefix, 192 random bits, and a checksum that needs no store."""
 
 import hashlib
-import os
 import zlib
 from collections.abc import Callable
 from typing import Final
@@ -13,7 +12,7 @@ _CHECKSUM_LENGTH: Final = 6
 LAST_LENGTH: Final = 4
 
 
-def new_secret(prefix: str, entropy: Callable[[int], bytes] = os.urandom) -> str:
+def new_secret(prefix: str, entropy: Callable[[int], bytes]) -> str:
     """A secret that nobody has seen; letters and digits only after the prefix."""
     drawn = int.from_bytes(entropy(_RANDOM_BYTES), "big")
     unchecked = prefix + _base62(drawn, _RANDOM_LENGTH)

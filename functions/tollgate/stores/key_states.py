@@ -68,7 +68,9 @@ class KeyStates:
         now_us = microseconds(self._clock.now_s())
         take = KeyTake(amount_nano_usd=amount_nano_usd, form=rate_form(last_seen.full_us, now_us))
         for _ in range(_WRITES_MAX):
-            payload = self._hold_payload(key_id, hold_id, take, now_us, last_seen.stale)
+            payload = self._hold_payload(
+                key_id, hold_id, take, now_us=now_us, stale=last_seen.stale
+            )
             try:
                 reply = await self._client.call("UpdateItem", payload, attempts_max=1)
             except ConditionFailed as failed:
@@ -119,6 +121,7 @@ class KeyStates:
         key_id: str,
         hold_id: str,
         take: KeyTake,
+        *,
         now_us: int,
         stale: Sequence[str],
     ) -> dict[str, object]:

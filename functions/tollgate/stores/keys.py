@@ -97,7 +97,7 @@ class DynamoKeyStore:
     async def create(self, new: NewKey) -> CreatedKey:
         """Make a key: its secret's row, its workspace's pointer and its state, all or nothing."""
         key_id = self._ids.new_id()
-        secret = new_secret(self._prefix)
+        secret = new_secret(self._prefix, self._ids.random_bytes)
         digest = secret_hash(secret)
         with refusing_when_unavailable():
             workspace = await get_item(

@@ -210,7 +210,7 @@ class MemoryKeyStore:
 
     async def create(self, new: NewKey) -> CreatedKey:
         """Make a key."""
-        secret = new_secret(self._prefix)
+        secret = new_secret(self._prefix, self._ids.random_bytes)
         key = _Key(
             id=self._ids.new_id(),
             new=new,

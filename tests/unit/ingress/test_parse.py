@@ -1,50 +1,20 @@
 """What a chat completion request means, and what is refused."""
 
-import json
 from typing import Any
 
 import pytest
 
+from tests.unit.ingress.requests import HELLO, WEATHER, body, refusal, understood
 from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
-from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
     AssistantMessage,
     SystemMessage,
-    Tool,
-    ToolChoice,
     ToolMessage,
     UserMessage,
 )
-from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.chat_completions.parse import parse
 from tollgate.wire import openai_chat as wire
 from tollgate.wire.openai_chat_messages import PARTS_MAX
-
-HELLO = [{"role": "user", "content": "hi"}]
-WEATHER = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "Get weather",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
-        "strict": True,
-    },
-}
-
-
-def body(**fields: Any) -> bytes:
-    return json.dumps({"model": "test/echo", "messages": HELLO, **fields}).encode()
-
-
-def understood(**fields: Any) -> ParsedCall:
-    return parse(body(**fields))
-
-
-def refusal(raw: bytes) -> RequestError:
-    with pytest.raises(RequestError) as refused:
-        parse(raw)
-    assert refused.value.code is ErrorCode.INVALID_REQUEST
-    return refused.value
 
 
 def test_the_smallest_request_is_understood() -> None:
@@ -60,67 +30,6 @@ def test_the_smallest_request_is_understood() -> None:
         None,
         (),
     )
-
-
-@pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b"{}}", b'{"a":NaN}', b"\xef\xbb\xbf{}"])
-def test_what_is_not_json_is_refused(raw: bytes) -> None:
-    assert refusal(raw).message.startswith("The body is not valid JSON: ")
-
-
-@pytest.mark.parametrize("raw", [b"[]", b"null", b'"text"', b"7"])
-def test_json_that_is_not_an_object_is_refused(raw: bytes) -> None:
-    assert refusal(raw).message == "The body must be a JSON object."
-
-
-@pytest.mark.parametrize("escaped", [r"\ud800", r"\udc00", r"\ud800x", r"\ud800A"])
-def test_half_a_surrogate_pair_is_refused(escaped: str) -> None:
-    raw = b'{"model":"m","messages":[{"role":"user","content":"%b"}]}' % escaped.encode()
-    refusal(raw)
-
-
-def test_a_surrogate_pair_is_one_character() -> None:
-    raw = rb'{"model":"m","messages":[{"role":"user","content":"\ud83d\ude00"}]}'
-    assert parse(raw).request.messages == (UserMessage(content=(Text(text="\U0001f600"),)),)
-
-
-def test_of_a_key_given_twice_the_last_counts() -> None:
-    raw = b'{"model":"a","model":"b","messages":[{"role":"user","content":"hi"}]}'
-    assert parse(raw).request.model == "b"
-
-
-def nested(depth: int, innermost: str, opening: str, closing: str) -> bytes:
-    """A request whose containers lie `depth` deep, the request itself counted."""
-    inside = opening * (depth - 1) + innermost + closing * (depth - 1)
-    return b'{"model":"m","messages":[{"role":"user","content":"hi"}],"x":%b}' % inside.encode()
-
-
-@pytest.mark.parametrize("innermost", ["", "1"])
-def test_c8_arrays_nested_200_deep_pass_and_201_are_refused(innermost: str) -> None:
-    parse(nested(200, innermost, "[", "]"))
-    error = refusal(nested(201, innermost, "[", "]"))
-    assert error.message == "The body is nested deeper than 200 levels."
-
-
-def test_c8_objects_nested_200_deep_pass_and_201_are_refused() -> None:
-    parse(nested(200, "1", '{"k":', "}"))
-    error = refusal(nested(201, "1", '{"k":', "}"))
-    assert error.message == "The body is nested deeper than 200 levels."
-
-
-def test_c8_an_empty_object_counts_as_a_level() -> None:
-    parse(nested(199, "{}", '{"k":', "}"))
-    parse(nested(199, "{}", "[", "]"))
-    refusal(nested(200 + 1, "{}", "[", "]"))
-    error = refusal(nested(200, "[{}]", "[", "]"))
-    assert error.message == "The body is nested deeper than 200 levels."
-
-
-def test_c8_a_million_brackets_are_refused() -> None:
-    refusal(b"[" * 1_000_000)
-
-
-def test_c8_many_brackets_side_by_side_are_not_deep() -> None:
-    parse(body(x=[[]] * 1_000))
 
 
 def test_c10_every_role_is_understood() -> None:
@@ -377,52 +286,6 @@ def test_an_error_never_quotes_a_prompt() -> None:
     assert "prompt" not in error.message
     assert "prompt" not in repr(error.__cause__)
     assert "prompt" not in str(error.__cause__)
-
-
-def test_c15_tools_are_understood() -> None:
-    request = understood(tools=[WEATHER], tool_choice="auto", parallel_tool_calls=False).request
-    assert request.tools == (
-        Tool(
-            name="get_weather",
-            description="Get weather",
-            parameters=WEATHER["function"]["parameters"],  # type: ignore[index]
-            strict=True,
-        ),
-    )
-    assert request.tool_choice == ToolChoice(mode="auto")
-    assert request.parallel_tool_calls is False
-    assert request.capabilities == frozenset({"tools"})
-
-
-@pytest.mark.parametrize("mode", ["auto", "none", "required"])
-def test_c15_a_choice_among_tools_is_kept(mode: str) -> None:
-    assert understood(tools=[WEATHER], tool_choice=mode).request.tool_choice == ToolChoice(
-        mode=mode  # type: ignore[arg-type]
-    )
-
-
-def test_c15_a_named_tool_is_one_of_the_tools() -> None:
-    named = {"type": "function", "function": {"name": "get_weather"}}
-    choice = understood(tools=[WEATHER], tool_choice=named).request.tool_choice
-    assert choice == ToolChoice(mode="named", name="get_weather")
-    other = {"type": "function", "function": {"name": "other"}}
-    error = refusal(body(tools=[WEATHER], tool_choice=other))
-    assert error.param == "tool_choice.function.name"
-
-
-@pytest.mark.parametrize("tools", [[], None])
-@pytest.mark.parametrize("choice", ["auto", "none", None])
-def test_c15_no_tools_is_none_and_a_choice_among_none_says_nothing(
-    tools: list[Any] | None, choice: str | None
-) -> None:
-    request = understood(tools=tools, tool_choice=choice, parallel_tool_calls=True).request
-    assert request.tools == ()
-    assert request.tool_choice is None
-    assert request.parallel_tool_calls is None
-
-
-def test_c15_a_tool_cannot_be_required_where_there_is_none() -> None:
-    assert refusal(body(tools=[], tool_choice="required")).param == "tool_choice"
 
 
 def test_c20_unknown_fields_are_ignored_and_named() -> None:
