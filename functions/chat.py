@@ -7,7 +7,7 @@ from starlette.types import ASGIApp
 from tollgate.core.clock import SystemClock
 from tollgate.lambda_runtime.loop import report_init_error, serve
 from tollgate.observability.log import LogJournal, configure_logging
-from tollgate.settings import Settings
+from tollgate.settings import Settings, lambda_runtime_api
 from tollgate.wiring import (
     bundled_catalog,
     web_limits,
@@ -34,15 +34,15 @@ def app(settings: Settings) -> ASGIApp:
 def main() -> None:
     """Answer invocations until Lambda ends the process."""
     configure_logging()
-    settings = Settings()
-    if settings.runtime_api is None:
+    runtime_api = lambda_runtime_api()
+    if runtime_api is None:
         raise SystemExit("chat.py runs on Lambda; `tollgate dev` serves the same app locally")
     try:
-        wired = app(settings)
+        wired = app(Settings())
     except Exception as error:
-        asyncio.run(report_init_error(settings.runtime_api, error))
-        raise
-    asyncio.run(serve(wired, settings.runtime_api))
+        asyncio.run(report_init_error(runtime_api, error))
+        raise SystemExit(1) from error
+    asyncio.run(serve(wired, runtime_api))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 class Settings(BaseSettings):
     """What a deployment may set, each field as `TOLLGATE_<FIELD>` unless it says otherwise."""
 
-    model_config = SettingsConfigDict(env_prefix="TOLLGATE_", frozen=True, populate_by_name=True)
+    model_config = SettingsConfigDict(
+        env_prefix="TOLLGATE_", frozen=True, populate_by_name=True, hide_input_in_errors=True
+    )
 
     core_table: str = "tollgate-core"
     ledger_table: str = "tollgate-ledger"
@@ -31,7 +33,11 @@ class Settings(BaseSettings):
     aws_session_token: str | None = Field(
         default=None, validation_alias="AWS_SESSION_TOKEN", repr=False
     )
-    runtime_api: str | None = Field(default=None, validation_alias="AWS_LAMBDA_RUNTIME_API")
+
+
+def lambda_runtime_api() -> str | None:
+    """Where Lambda's Runtime API listens; None anywhere else."""
+    return environment_variable("AWS_LAMBDA_RUNTIME_API")
 
 
 def environment_variable(name: str) -> str | None:

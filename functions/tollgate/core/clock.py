@@ -3,7 +3,11 @@
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
+
+# `scope["extensions"][DEADLINE_EXTENSION]["epoch_ms"]` of an ASGI request is the Unix time at which
+# the platform ends the invocation.
+DEADLINE_EXTENSION: Final = "tollgate.deadline"
 
 
 class Clock(Protocol):

@@ -12,6 +12,7 @@ from mangum.handlers.api_gateway import APIGateway
 from mangum.types import LambdaConfig
 from pydantic_core import from_json, to_json
 
+from tollgate.core.clock import DEADLINE_EXTENSION
 from tollgate.lambda_runtime.runtime_api import FunctionError, Invocation, ResponseStream
 
 Scope = MutableMapping[str, Any]
@@ -20,8 +21,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# `scope["extensions"][DEADLINE_EXTENSION]["epoch_ms"]` is the Unix time of the invocation's end.
-DEADLINE_EXTENSION: Final = "tollgate.deadline"
 PRELUDE_BYTES_MAX: Final = 16 * 1024
 _DELIMITER: Final = bytes(8)
 # What describes one connection or one message's framing, which API Gateway owns (RFC 9110, 7.6.1).

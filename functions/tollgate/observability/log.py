@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import JsonValue
@@ -20,7 +21,10 @@ class JsonFormatter(logging.Formatter):
 
     @override
     def format(self, record: logging.LogRecord) -> str:
+        # Lambda filters a line by its `level` and `timestamp` ("Log and monitor Python Lambda
+        # functions", 2026-11).
         line: dict[str, JsonValue] = {
+            "timestamp": datetime.fromtimestamp(record.created, tz=UTC).isoformat(),
             "level": record.levelname,
             "message": record.getMessage(),
             "logger": record.name,

@@ -10,7 +10,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from tollgate.core.clock import Deadline
+from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
 from tollgate.core.errors import ErrorCode, GatewayError, InternalError, RequestError
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate
@@ -27,8 +27,6 @@ from tollgate.web.cors import WebLimits, cors
 from tollgate.web.paths import CanonicalPath
 from tollgate.web.reply import AsgiReply, ClientGone, disconnected, read_body
 
-# Where the Lambda runtime puts the end of the invocation, in the ASGI scope's extensions.
-DEADLINE_EXTENSION: Final = "tollgate.deadline"
 _CHAT_COMPLETIONS: Final = "/v1/chat/completions"
 METERED_PATHS: Final = frozenset({_CHAT_COMPLETIONS})
 _CLIENT_REQUEST_ID_LENGTH_MAX: Final = 128
