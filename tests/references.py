@@ -30,6 +30,11 @@ def published_schema(name: str) -> Any:
     return _json(beside_recordings("schemas") / f"{name}.schema.json")
 
 
+def aws_service_model(name: str) -> Any:
+    """The service model of an AWS API, in botocore's form."""
+    return _json(beside_recordings("schemas") / f"aws.{name}.service-2.json")
+
+
 def client_requests(path_suffix: str) -> list[tuple[str, Any]]:
     """What real clients sent to paths that end so: a name and the body of each request."""
     return [

@@ -67,6 +67,7 @@ class FakeUpstream:
         self.client_gone = asyncio.Event()
         self._scripts: deque[Script] = deque()
         self._releases = asyncio.Semaphore(0)
+        self._arrivals = asyncio.Semaphore(0)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -100,6 +101,10 @@ class FakeUpstream:
         self._releases.release()
         await asyncio.sleep(0)
 
+    async def requested(self) -> None:
+        """Wait for the next request to have come in."""
+        await self._arrivals.acquire()
+
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         task = asyncio.create_task(self._serve(reader, writer, self.connections))
@@ -113,6 +118,7 @@ class FakeUpstream:
         try:
             while (received := await _read_request(reader, first, connection)) is not None:
                 self.received.append(received)
+                self._arrivals.release()
                 script = self._scripts.popleft() if self._scripts else Script(status=599)
                 watch = asyncio.create_task(self._watch(reader))
                 try:

@@ -1,0 +1,1 @@
+"""Transports over real sockets, against a scripted provider."""

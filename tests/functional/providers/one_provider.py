@@ -1,0 +1,100 @@
+"""One provider behind each transport, asked as the engine asks."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from tests.unit.providers.decoding import folded
+from tests.upstream import Script
+from tests.upstream import converse_events as converse
+from tests.upstream.openai_chunks import text_stream
+from tollgate.core.clock import SystemClock
+from tollgate.core.content import Text
+from tollgate.core.errors import UpstreamError
+from tollgate.core.events import StreamEvent
+from tollgate.core.request import GenerationRequest, UserMessage
+from tollgate.core.response import GenerationResponse
+from tollgate.core.secret import SecretReference
+from tollgate.providers.base import Provider, ProviderRow, Target, Timeouts
+from tollgate.providers.registry import ProviderServices, Registry
+from tollgate.providers.transports.http_pool import HttpPool
+from tollgate.wire.sigv4 import Credentials
+
+KEY = SecretReference(env="ACME_API_KEY", secret="tollgate/acme")
+CHAT = "http_sse"
+AWS = "bedrock_runtime"
+
+both = pytest.mark.parametrize("transport", [CHAT, AWS])
+
+
+class Secrets:
+    """A secret store of one secret."""
+
+    def __init__(self, secret: str | None) -> None:
+        self.secret = secret
+
+    async def read(self, reference: SecretReference) -> str | None:
+        assert reference == KEY
+        return self.secret
+
+
+class OneProvider:
+    """One provider of each transport, in front of the scripted upstream."""
+
+    def __init__(self, base_url: str, pool: HttpPool) -> None:
+        self.secrets = Secrets("sk-secret")
+        self.credentials: Credentials | None = Credentials("AKID", "shh", "token")
+        self._base_url = base_url
+        self._registry = Registry(
+            ProviderServices(
+                pool=pool,
+                secrets=self.secrets,
+                credentials=lambda: self.credentials,
+                clock=SystemClock(),
+            )
+        )
+
+    def provider(self, transport: str, **fields: Any) -> Provider:
+        row = {"base_url": self._base_url} | (
+            {"codec": "openai_chat", "key": KEY}
+            if transport == CHAT
+            else {"codec": "bedrock", "region": "eu-west-1"}
+        )
+        return self._registry.provider(
+            ProviderRow(slug="acme", transport=transport, **(row | fields))
+        )
+
+    async def events(self, transport: str, **fields: Any) -> AsyncGenerator[StreamEvent, None]:
+        """The events of one request, as the engine asks for them."""
+        provider = self.provider(transport, **fields)
+        target = Target(provider="acme", model="acme/m", upstream_model="m:1")
+        request = GenerationRequest(
+            model="acme/m", messages=(UserMessage(content=(Text(text="Hi"),)),)
+        )
+        wire = provider.codec.encode(request, target)
+        decoder = provider.codec.decoder(target)
+        async with provider.transport.open(wire, Timeouts(connect_s=5)) as frames:
+            async for frame in frames:
+                for event in decoder.feed(frame):
+                    yield event
+            for event in decoder.end():
+                yield event
+
+    async def answer(self, transport: str, **fields: Any) -> GenerationResponse:
+        return folded([event async for event in self.events(transport, **fields)])
+
+    async def failure(self, transport: str, **fields: Any) -> UpstreamError:
+        with pytest.raises(UpstreamError) as raised:
+            await self.answer(transport, **fields)
+        return raised.value
+
+
+def script(transport: str, **fields: Any) -> Script:
+    """A whole answer of a transport's kind, but for what is changed."""
+    whole = (
+        {"chunks": text_stream()}
+        if transport == CHAT
+        else {"chunks": converse.text_stream(), "headers": converse.HEADERS}
+    )
+    return Script(**(whole | fields))

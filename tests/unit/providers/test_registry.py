@@ -1,0 +1,82 @@
+"""Rows become providers by name."""
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.clocks import FixedClock
+from tollgate.core.secret import SecretReference
+from tollgate.providers.base import ProviderRow
+from tollgate.providers.bedrock.codec import BedrockCodec
+from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.registry import ProviderServices, Registry, RowError
+from tollgate.providers.transports.bedrock_runtime import BedrockRuntime
+from tollgate.providers.transports.http_pool import HttpPool
+from tollgate.providers.transports.http_sse import HttpSse
+from tollgate.providers.transports.simulator import Simulator
+
+
+class NoSecrets:
+    """A secret store that has none."""
+
+    async def read(self, reference: SecretReference) -> str | None:
+        return None
+
+
+@pytest.fixture
+def registry() -> Registry:
+    return Registry(
+        ProviderServices(
+            pool=HttpPool(), secrets=NoSecrets(), credentials=lambda: None, clock=FixedClock()
+        )
+    )
+
+
+def row(codec: str, transport: str, **fields: Any) -> ProviderRow:
+    return ProviderRow(slug="acme", codec=codec, transport=transport, **fields)
+
+
+@pytest.mark.parametrize(
+    ("asked", "codec", "transport"),
+    [
+        (row("openai_chat", "http_sse", base_url="https://x"), OpenAiChatCodec, HttpSse),
+        (row("openai_chat", "simulator"), OpenAiChatCodec, Simulator),
+        (row("bedrock", "bedrock_runtime", region="eu-west-1"), BedrockCodec, BedrockRuntime),
+    ],
+)
+def test_d3_a_row_names_its_codec_and_transport_and_is_made_once(
+    asked: ProviderRow, codec: type, transport: type, registry: Registry
+) -> None:
+    made = registry.provider(asked)
+    assert (type(made.codec), type(made.transport)) == (codec, transport)
+    assert registry.provider(asked) is made
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (row("telepathy", "http_sse", base_url="https://x"), "'telepathy' is none of bedrock"),
+        (row("openai_chat", "pigeon"), "'pigeon' is none of bedrock_runtime"),
+        (row("openai_chat", "http_sse"), "needs base_url"),
+        (row("bedrock", "bedrock_runtime"), "needs region"),
+    ],
+)
+def test_a_row_that_cannot_be_made_says_why(
+    asked: ProviderRow, message: str, registry: Registry
+) -> None:
+    with pytest.raises(RowError, match=message):
+        registry.provider(asked)
+
+
+def test_without_an_aws_provider_botocore_is_not_imported() -> None:
+    program = (
+        "import sys, tollgate.providers.registry as r\n"
+        "import tollgate.providers.transports.http_sse, tollgate.providers.openai_chat.codec\n"
+        "assert not [name for name in sys.modules if name.startswith('botocore')]"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program], check=True, env={"PYTHONPATH": os.pathsep.join(sys.path)}
+    )
