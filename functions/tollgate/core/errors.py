@@ -41,8 +41,11 @@ class ErrorCode(StrEnum):
 class GatewayError(Exception):
     """An error with a public code; its message is safe to show to the caller.
 
-    `param` names the field of the request at fault; `retry_after_s` is when to come back.
+    `param` names the field of the request at fault; `retry_after_s` is when to come back;
+    `request_id` is the id of the hold that was refused, where there was one.
     """
+
+    request_id: str | None = None
 
     def __init__(
         self,

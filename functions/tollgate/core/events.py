@@ -9,7 +9,7 @@ A stream describes one choice; whoever merges several tags them.
 """
 
 from dataclasses import dataclass, field
-from typing import Final, Literal, assert_never
+from typing import Literal, assert_never
 
 from pydantic import JsonValue
 
@@ -70,9 +70,6 @@ class Ended:
 
 
 StreamEvent = Started | PartStart | PartDelta | PartEnd | UsageReported | Ended
-
-# The events that commit a reply: from the first of them on, no other attempt may serve it.
-CONTENT_EVENTS: Final = (PartStart, PartDelta, PartEnd, Ended)
 
 
 class GrammarError(Exception):

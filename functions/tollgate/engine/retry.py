@@ -43,7 +43,8 @@ class Situation:
 def decide(error: UpstreamError, situation: Situation, retry: Retry, jitter: float) -> Verdict:
     """What follows a failure; `jitter` is uniform in [0, 1).
 
-    The only retry loop there is: no client underneath repeats a request that was sent.
+    The only retry loop there is: underneath, a request is repeated only if its kept connection
+    turned out to be dead before a byte of an answer.
     """
     may_move = situation.another_left and error.code in situation.next_on
     if error.code in _BUSY and may_move:

@@ -85,6 +85,7 @@ class DynamoLedger:
                 if isinstance(outcome, Hold):
                     return outcome
                 if isinstance(outcome, GatewayError):
+                    outcome.request_id = hold_id
                     raise outcome
                 if self._clock.monotonic_s() - started_s > _HOLD_BUDGET_S:
                     break

@@ -63,7 +63,8 @@ class MeteredEndpoint:
         except ClientGone:
             return
         except GatewayError as refusal:
-            await send_error(reply, self._ingress, refusal, request_headers(request_id))
+            named = request_headers(refusal.request_id or request_id)
+            await send_error(reply, self._ingress, refusal, named)
         except Exception as defect:
             self._gateway.journal.defect(defect, request_id)
             if reply.started:
