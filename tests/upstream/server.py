@@ -10,7 +10,9 @@ from typing import Any, Literal, Self
 
 # clean: the body is finished properly        close: the connection closes in the middle of the body
 # hang:  nothing more is sent                 reset: the connection is reset (RST)
-End = Literal["clean", "close", "hang", "reset"]
+# late:  finished properly, but only after the client has had turns to read its last chunk
+End = Literal["clean", "close", "hang", "late", "reset"]
+_TURNS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +168,10 @@ class FakeUpstream:
 
 
 async def _finish(end: End, writer: asyncio.StreamWriter) -> bool:
-    if end == "clean":
+    if end == "late":
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+    if end in {"clean", "late"}:
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True
