@@ -98,6 +98,18 @@ class FakeUpstream:
     def enqueue(self, *scripts: Script) -> None:
         self._scripts.extend(scripts)
 
+    @property
+    def unplayed(self) -> int:
+        """How many scripts nobody has asked for yet."""
+        return len(self._scripts)
+
+    def reset(self) -> None:
+        """Forget what was enqueued, received and released."""
+        self.received.clear()
+        self._scripts.clear()
+        self._releases = asyncio.Semaphore(0)
+        self.client_gone = asyncio.Event()
+
     async def release(self) -> None:
         """Let the next chunk of a lock-step script go."""
         self._releases.release()
