@@ -21,6 +21,7 @@ from openai import AsyncOpenAI
 from tests.emulator import Emulator, Function
 from tests.emulator.process import EXEC_WRAPPER
 from tests.upstream import FakeUpstream
+from tests.upstream.speakers import Speaker
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.principal import KeyRole
@@ -89,6 +90,10 @@ class Upstreams:
     alpha: FakeUpstream = field(default_factory=FakeUpstream)
     beta: FakeUpstream = field(default_factory=FakeUpstream)
     bedrock: FakeUpstream = field(default_factory=FakeUpstream)
+
+    def of(self, speaker: Speaker) -> FakeUpstream:
+        """The one that speaks so."""
+        return {"alpha": self.alpha, "bedrock": self.bedrock}[speaker.name]
 
     @property
     def each(self) -> tuple[FakeUpstream, ...]:
