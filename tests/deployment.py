@@ -41,6 +41,8 @@ API_ROUTES = ["ANY /", "ANY /{proxy+}", "ANY /v1/chat/completions"]
 CHAT_TIMEOUT_S = 885
 API_TIMEOUT_S = 29
 ALPHA_KEY = "sk-alpha-synthetic-0123456789"
+# Below the 6 MB at which API Gateway refuses by itself, so that the functions' own limit is met.
+BODY_BYTES_MAX = 1_000_000
 # Only a broken test waits this long.
 PATIENCE_S = 30.0
 
@@ -235,6 +237,7 @@ def _environment(settings: Settings) -> dict[str, str]:
         "TOLLGATE_GENERATIONS_TABLE": settings.generations_table,
         "TOLLGATE_CATALOG_FILE": str(settings.catalog_file),
         "TOLLGATE_DYNAMODB_ENDPOINT_URL": settings.dynamodb_endpoint_url,
+        "TOLLGATE_BODY_BYTES_MAX": str(BODY_BYTES_MAX),
     }
 
 
