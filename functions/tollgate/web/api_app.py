@@ -7,7 +7,7 @@ from starlette.middleware import Middleware
 
 from tollgate.core.errors import ErrorCode, GatewayError, InternalError, RequestError
 from tollgate.web.cors import WebLimits, cors
-from tollgate.web.paths import CanonicalPath
+from tollgate.web.paths import METERED_PATHS, CanonicalPath
 from tollgate.web.request_id import RequestEnvelope, request_id_of
 from tollgate.web.routes.credits import credit_routes
 from tollgate.web.routes.generations import generation_routes
@@ -67,9 +67,10 @@ def _tell_errors(app: FastAPI, services: Services) -> None:
     async def unknown(request: Request, error: HTTPException) -> Response:
         where = f"{request.method} {request.url.path}"
         match error.status_code:
-            case 404:
+            case 404 if request.scope["path"] not in METERED_PATHS:
                 told = RequestError(ErrorCode.NOT_FOUND, f"There is no {where}.")
-            case 405:
+            # A metered path's POST goes to the streaming function, other methods come here.
+            case 404 | 405:
                 told = RequestError(ErrorCode.METHOD_NOT_ALLOWED, f"{where} is not served.")
             case _:
                 told = RequestError(ErrorCode.INVALID_REQUEST, str(error.detail))

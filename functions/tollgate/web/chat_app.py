@@ -24,11 +24,9 @@ from tollgate.engine.sink import (
 from tollgate.ingress.base import Ingress
 from tollgate.web.auth import authenticated
 from tollgate.web.cors import WebLimits, cors
-from tollgate.web.paths import CanonicalPath
+from tollgate.web.paths import CHAT_COMPLETIONS, CanonicalPath
 from tollgate.web.reply import AsgiReply, ClientGone, disconnected, read_body
 
-_CHAT_COMPLETIONS: Final = "/v1/chat/completions"
-METERED_PATHS: Final = frozenset({_CHAT_COMPLETIONS})
 _CLIENT_REQUEST_ID_LENGTH_MAX: Final = 128
 
 
@@ -36,7 +34,7 @@ def chat_app(gateway: Gateway, chat_completions: Ingress, limits: WebLimits) -> 
     """The app that serves the metered routes."""
     return Starlette(
         routes=[
-            Route(_CHAT_COMPLETIONS, MeteredEndpoint(gateway, chat_completions, limits)),
+            Route(CHAT_COMPLETIONS, MeteredEndpoint(gateway, chat_completions, limits)),
         ],
         middleware=[Middleware(CanonicalPath), cors(limits)],
     )

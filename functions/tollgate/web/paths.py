@@ -4,6 +4,8 @@ from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+CHAT_COMPLETIONS: Final = "/v1/chat/completions"
+METERED_PATHS: Final = frozenset({CHAT_COMPLETIONS})
 _MOUNT: Final = "/api"
 
 
