@@ -1,4 +1,4 @@
-"""Bad input through the deployed path: each has its documented error, and no hold is left behind."""
+"""Bad input through the deployed path: each has its documented error and leaves no hold behind."""
 
 import json
 from typing import Any
@@ -163,7 +163,10 @@ async def test_c1_a_trailing_slash_and_the_longer_path_behave(
     assert answer.status == 200
 
 
-async def test_c3_head_has_the_headers_of_get(deployment: Deployment, workspace: Workspace) -> None:
-    answer = await deployment.ask("HEAD", "/v1/models", workspace.inference)
-    assert answer.status == 200
-    assert answer.body == b""
+async def test_c1_head_is_get_without_a_body(deployment: Deployment, workspace: Workspace) -> None:
+    for path, status in (("/v1/models", 200), ("/v1/nope", 404), (CHAT, 405)):
+        answer = await deployment.ask("HEAD", path, workspace.inference)
+        assert answer.status == status
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["x-request-id"]
+        assert answer.body == b""

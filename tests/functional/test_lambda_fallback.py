@@ -1,4 +1,4 @@
-"""Chains through the deployed path: who serves when the first provider does not, and at what price."""
+"""Chains through the deployed path: who serves when the first does not, and at what price."""
 
 import pytest
 from openai import APIStatusError, AsyncOpenAI

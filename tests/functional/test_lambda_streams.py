@@ -112,9 +112,7 @@ async def test_c26_c66_the_record_is_readable_and_exact_before_done_is_read(
     async for chunk in stream:
         if chunk.usage is None:
             continue
-        answer = await deployment.ask(
-            "GET", f"/v1/generation?id={chunk.id}", workspace.inference
-        )
+        answer = await deployment.ask("GET", f"/v1/generation?id={chunk.id}", workspace.inference)
         assert answer.status == 200
         told = exact(answer.body)["data"]
         assert told["status"] == "ok"

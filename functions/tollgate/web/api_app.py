@@ -7,6 +7,7 @@ from starlette.middleware import Middleware
 
 from tollgate.core.errors import ErrorCode, GatewayError, InternalError, RequestError
 from tollgate.web.cors import WebLimits, cors
+from tollgate.web.head import HeadAsGet
 from tollgate.web.paths import METERED_PATHS, CanonicalPath
 from tollgate.web.request_id import RequestEnvelope, request_id_of
 from tollgate.web.routes.credits import credit_routes
@@ -27,6 +28,7 @@ def api_app(services: Services, limits: WebLimits) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         middleware=[
+            Middleware(HeadAsGet),
             Middleware(CanonicalPath),
             cors(limits),
             Middleware(
