@@ -5,11 +5,11 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from tollgate.core.errors import ErrorCode, GatewayError, InternalError, RequestError
+from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.web.cors import WebLimits, cors
-from tollgate.web.head import HeadAsGet
-from tollgate.web.paths import METERED_PATHS, CanonicalPath
-from tollgate.web.request_id import RequestEnvelope, request_id_of
+from tollgate.web.envelope import Envelope
+from tollgate.web.paths import METERED_PATHS, CanonicalPath, HeadAsGet
+from tollgate.web.request_id import RequestIds, request_id_of
 from tollgate.web.routes.credits import credit_routes
 from tollgate.web.routes.generations import generation_routes
 from tollgate.web.routes.health import health_routes
@@ -23,19 +23,20 @@ def api_app(services: Services, limits: WebLimits) -> FastAPI:
     app = FastAPI(
         title="Tollgate",
         version="1",
-        openapi_url="/openapi.json",
+        openapi_url="/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         middleware=[
-            Middleware(HeadAsGet),
+            Middleware(RequestIds, ids=services.ids),
             Middleware(CanonicalPath),
             cors(limits),
+            Middleware(HeadAsGet),
             Middleware(
-                RequestEnvelope,
-                ids=services.ids,
+                Envelope,
                 body_bytes_max=limits.body_bytes_max,
-                error=services.errors.error,
+                errors=services.errors,
+                journal=services.journal,
             ),
         ],
     )
@@ -49,7 +50,7 @@ def _tell_errors(app: FastAPI, services: Services) -> None:
     """Every error in the one envelope, whoever raised it."""
 
     def reply(request: Request, error: GatewayError) -> Response:
-        told = services.errors.error(error, request_id_of(request))
+        told = services.errors.error(error, request_id_of(request.scope))
         return Response(
             told.body, told.status, {"content-type": "application/json", **told.headers}
         )
@@ -77,8 +78,3 @@ def _tell_errors(app: FastAPI, services: Services) -> None:
             case _:
                 told = RequestError(ErrorCode.INVALID_REQUEST, str(error.detail))
         return reply(request, told)
-
-    @app.exception_handler(Exception)
-    async def broken(request: Request, error: Exception) -> Response:
-        services.journal.defect(error, request_id_of(request))
-        return reply(request, InternalError())
