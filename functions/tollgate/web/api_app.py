@@ -1,5 +1,8 @@
 """The buffered application: keys, credits, records, models and health."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -61,10 +64,7 @@ def _tell_errors(app: FastAPI, services: Services) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        param = ".".join(str(step) for step in first["loc"][1:]) or None
-        message = f"{param}: {first['msg']}" if param else str(first["msg"])
-        return reply(request, RequestError(ErrorCode.INVALID_REQUEST, message, param=param))
+        return reply(request, _invalid_request(error.errors()[0]))
 
     @app.exception_handler(HTTPException)
     async def unknown(request: Request, error: HTTPException) -> Response:
@@ -78,3 +78,12 @@ def _tell_errors(app: FastAPI, services: Services) -> None:
             case _:
                 told = RequestError(ErrorCode.INVALID_REQUEST, str(error.detail))
         return reply(request, told)
+
+
+def _invalid_request(first: Mapping[str, Any]) -> RequestError:
+    """The first thing that is wrong with a request, as pydantic describes it."""
+    if first["type"] == "json_invalid":
+        return RequestError(ErrorCode.INVALID_REQUEST, "The body is not valid JSON.")
+    param = ".".join(str(step) for step in first["loc"][1:]) or None
+    message = f"{param}: {first['msg']}" if param else str(first["msg"])
+    return RequestError(ErrorCode.INVALID_REQUEST, message, param=param)
