@@ -53,7 +53,7 @@ class RecordedJournal:
 
 
 class WatchedLedger:
-    """A ledger that can be slow and can fail; `settled` is every record that it was asked to keep."""
+    """A ledger that can be slow and can fail; `settled` are the records it was asked to keep."""
 
     def __init__(self, ledger: Ledger, trace: list[str]) -> None:
         self.settled: list[GenerationRecord] = []
