@@ -229,7 +229,8 @@ def _settings(dynamodb_url: str, directory: Path) -> Settings:
     )
 
 
-def _environment(settings: Settings) -> dict[str, str]:
+def environment(settings: Settings) -> dict[str, str]:
+    """The variables that every function of the deployment has."""
     assert settings.dynamodb_endpoint_url is not None
     return {
         "TOLLGATE_CORE_TABLE": settings.core_table,
@@ -247,7 +248,7 @@ async def _start_chat(emulator: Emulator, settings: Settings) -> Function:
         # The wrapper keeps the interpreter and leaves Lambda's own runtime client out.
         command=[sys.executable, "-m", "awslambdaric", "chat.app"],
         env={
-            **_environment(settings),
+            **environment(settings),
             EXEC_WRAPPER: str(FUNCTIONS / "stream_bootstrap"),
             "ALPHA_API_KEY": ALPHA_KEY,
         },
@@ -262,7 +263,7 @@ async def _start_api(emulator: Emulator, settings: Settings) -> Function:
     return await emulator.start_function(
         name="api",
         command=[sys.executable, "-m", "awslambdaric", "api.handler"],
-        env=_environment(settings),
+        env=environment(settings),
         mode="BUFFERED",
         timeout_s=API_TIMEOUT_S,
         routes=API_ROUTES,
