@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 from openai import APIConnectionError, APIError, AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
+from typing_extensions import override
 
 from tests.deployment import (
     FUNCTIONS,
@@ -46,6 +47,7 @@ class ShiftedClock(SystemClock):
     def __init__(self, ahead_s: float) -> None:
         self._ahead_s = ahead_s
 
+    @override
     def now_s(self) -> float:
         return super().now_s() + self._ahead_s
 

@@ -56,7 +56,7 @@ def _openai_begun(words: Iterable[str]) -> list[bytes]:
 
 
 def _openai_calls(calls: Iterable[Call]) -> list[bytes]:
-    deltas = [{"role": "assistant", "content": None}]
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None}]
     for index, call in enumerate(calls):
         first = openai_chunks.call_delta(
             index, id_=call.id, name=call.name, arguments="", type_="function"
