@@ -1,7 +1,9 @@
 """`sam build`, as `make build` calls it."""
 
 import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -48,3 +50,22 @@ def sam_build(folder: Path, target: Target) -> Path:
     )
     assert result.returncode == 0, result.stdout + result.stderr
     return output
+
+
+def install_lambda_client(folder: Path, python: str) -> Path:
+    """Lambda's own runtime client for that interpreter, as the development lock pins it."""
+    lock = (ROOT / "infra" / "environments" / "dev.txt").read_text()
+    entries = re.split(r"\n(?=\S)", lock)
+    names = ("awslambdaric==", "simplejson==", "snapshot-restore-py==")
+    wanted = folder / "requirements.txt"
+    wanted.write_text("\n".join(it for it in entries if it.startswith(names)) + "\n")
+    installed = folder / "runtime"
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python),
+            *("install", "-qq", "--no-deps", "--require-hashes", "--only-binary", ":all:"),
+            *("--target", str(installed), "-r", str(wanted)),
+        ],
+        check=True,
+    )
+    return installed
