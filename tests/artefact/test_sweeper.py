@@ -5,15 +5,12 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from tests.deployment import Deployment
 
 RUN_ONCE: Final = "import sys; sys.path.insert(0, '.'); import sweeper; sweeper.handler({}, None)"
 
 
-@pytest.mark.asyncio(loop_scope="session")
-async def test_the_sweeper_runs_from_its_artefact_and_counts_what_it_found(
+def test_the_sweeper_runs_from_its_artefact_and_counts_what_it_found(
     deployment: Deployment, interpreter: str, for_host: Path
 ) -> None:
     settings = deployment.settings
