@@ -42,6 +42,7 @@ fmt: .venv/dev.stamp ## Format the code and mend what the linter can
 
 build: ## Build the functions for Lambda into .aws-sam/build (TARGET=host: for this machine, to test)
 	@$(in_parallel) .venv/run.stamp .tools/sam/stamp
+	@.venv/bin/tollgate permissions --check
 	@.venv/bin/python -m infra.artefact.interpreters --python "$(PYTHON313)"
 	@.tools/sam/bin/sam build $(if $(BUILD_FOLDER),--build-dir $(BUILD_FOLDER))
 
