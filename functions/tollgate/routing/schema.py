@@ -89,8 +89,8 @@ BaseUrl = Annotated[
     str, StringConstraints(pattern=r"^https?://[^\s/?#@]+(/[^\s/?#@]+)*$", max_length=256)
 ]
 
-CodecName = Literal["openai_chat", "bedrock"]
-TransportName = Literal["http_sse", "bedrock_runtime", "simulator"]
+CodecName = Literal["openai_chat", "openai_responses", "bedrock"]
+TransportName = Literal["http_sse", "bedrock_runtime", "sagemaker_runtime", "simulator"]
 # Only what is stated: an endpoint departs from its row, and what it does not say stays the row's.
 Departures = Annotated[
     Dialect,
