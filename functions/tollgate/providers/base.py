@@ -17,12 +17,20 @@ from tollgate.providers.dialect import Dialect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Guardrail:
+    """A guardrail of the provider's that every prompt and answer must pass."""
+
+    id: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """One endpoint of one model at one provider.
 
     `provider` and `model` are slugs of the catalog, `upstream_model` the provider's own name.
     `output_tokens_max` is the model's limit, to which a caller's is capped; `supports` and `input`
-    are what the model can do and take in.
+    are what the model can do and take in; a codec that cannot have a `guardrail` applied refuses.
     """
 
     provider: str
@@ -32,6 +40,7 @@ class Target:
     output_tokens_max: int | None = None
     supports: frozenset[Capability] = frozenset()
     input: frozenset[Modality] = frozenset({"text"})
+    guardrail: Guardrail | None = None
 
     @property
     def endpoint_id(self) -> str:

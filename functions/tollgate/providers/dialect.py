@@ -57,7 +57,7 @@ class Dialect(BaseModel):
     nowhere: a field, `<think>` tags in the text, or Mistral's content lists.
     `reasoning` is how the server is told to think, None if it cannot be: by `reasoning_effort`, by
     OpenRouter's `reasoning` object, by DeepSeek's and Z.ai's `thinking` switch, on Bedrock by
-    Claude's budget of tokens or its adaptive effort; `efforts` are the words that it knows.
+    Claude's budget of tokens or its adaptive effort, or Nova's; `efforts` are the words it knows.
     `reasoning_summaries`: it may be asked to sum up its thoughts, which OpenAI allows to verified
     organisations only.
     `output_format` is the most that the server enforces of a wanted form; the rest is emulated.
@@ -89,7 +89,7 @@ class Dialect(BaseModel):
         | None
     ) = None
     reasoning: (
-        Literal["effort", "object", "thinking", "claude_budget", "claude_adaptive"] | None
+        Literal["effort", "object", "thinking", "claude_budget", "claude_adaptive", "nova"] | None
     ) = None
     reasoning_summaries: bool = False
     efforts: Annotated[tuple[Effort, ...], AfterValidator(_by_strength)] = ("low", "medium", "high")
