@@ -6,7 +6,18 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import (
+    Audio,
+    CacheMark,
+    Document,
+    Image,
+    Reasoning,
+    Refusal,
+    ResultContent,
+    Text,
+    ToolCall,
+    UserContent,
+)
 
 JsonObject = Mapping[str, JsonValue]
 
@@ -22,9 +33,9 @@ class SystemMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserMessage:
-    """What the user said."""
+    """What the user said and showed."""
 
-    content: tuple[Text, ...]
+    content: tuple[UserContent, ...]
     name: str | None = None
 
 
@@ -41,7 +52,7 @@ class ToolMessage:
     """The result of one call."""
 
     call_id: str
-    content: tuple[Text, ...]
+    content: tuple[ResultContent, ...]
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
@@ -55,6 +66,7 @@ class Tool:
     description: str | None = None
     parameters: JsonObject = field(default_factory=dict)
     strict: bool | None = None
+    cache: CacheMark | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +91,44 @@ class Sampling:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     logit_bias: Mapping[str, float] = field(default_factory=dict)
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonOutput:
+    """The answer is a JSON object of any shape."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaOutput:
+    """The answer is JSON that a schema describes; `strict` asks the provider to enforce it."""
+
+    name: str
+    schema: JsonObject
+    description: str | None = None
+    strict: bool | None = None
+
+
+OutputFormat = JsonOutput | SchemaOutput
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningOptions:
+    """How much a model may think, by effort or by tokens, and whether its thoughts are shown.
+
+    `enabled` alone asks for the model's own default.
+    """
+
+    effort: Effort | None = None
+    tokens_max: int | None = None
+    enabled: bool | None = None
+    exclude: bool = False
+
+
+Modality = Literal["text", "image", "audio", "video", "pdf"]
 Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
 
 
@@ -88,7 +136,9 @@ Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
 class GenerationRequest:
     """One generation: the model asked for by name, the conversation, and its limits.
 
-    `output_tokens_max` is the caller's own limit; None when there is none.
+    `output_tokens_max` is the caller's own limit; None when there is none. `choices` is how many
+    answers are wanted. `guided` are the fields that only vLLM-type servers understand (guided
+    decoding, chat templates), by their own names and untouched.
     `size_bytes` is the length of the request as received, from which tokens are estimated.
     """
 
@@ -99,6 +149,12 @@ class GenerationRequest:
     parallel_tool_calls: bool | None = None
     output_tokens_max: int | None = None
     sampling: Sampling = field(default_factory=Sampling)
+    output_format: OutputFormat | None = None
+    reasoning: ReasoningOptions | None = None
+    choices: int = 1
+    guided: JsonObject = field(default_factory=dict)
+    prompt_cache_key: str | None = None
+    service_tier: str | None = None
     user: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     size_bytes: int = 0
@@ -106,4 +162,26 @@ class GenerationRequest:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What a model must be able to do to serve this."""
-        return frozenset({"tools"}) if self.tools else frozenset()
+        wanted: set[Capability] = set()
+        if self.tools:
+            wanted.add("tools")
+        if isinstance(self.output_format, SchemaOutput):
+            wanted.add("structured_output")
+        return frozenset(wanted)
+
+    @property
+    def modalities(self) -> frozenset[Modality]:
+        """What a model must be able to take in."""
+        wanted: set[Modality] = {"text"}
+        for message in self.messages:
+            for part in message.content:
+                match part:
+                    case Image():
+                        wanted.add("image")
+                    case Audio():
+                        wanted.add("audio")
+                    case Document():
+                        wanted.add("pdf")
+                    case _:
+                        pass
+        return frozenset(wanted)

@@ -11,6 +11,7 @@ from tollgate.core.events import (
     Ended,
     PartDelta,
     PartEnd,
+    PartNote,
     PartStart,
     Started,
     StreamEvent,
@@ -93,7 +94,7 @@ class Meter:
             case Ended():
                 self._ended = event
                 self._outcome = "ok"
-            case PartEnd():
+            case PartNote() | PartEnd():
                 pass
             case _:
                 assert_never(event)

@@ -37,6 +37,12 @@ def _openai_chat() -> Codec:
     return OpenAiChatCodec()
 
 
+def _openai_responses() -> Codec:
+    from tollgate.providers.openai_responses.codec import OpenAiResponsesCodec
+
+    return OpenAiResponsesCodec()
+
+
 def _bedrock() -> Codec:
     from tollgate.providers.bedrock.codec import BedrockCodec
 
@@ -57,6 +63,13 @@ def _bedrock_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
     return BedrockRuntime(row, services.pool, services.credentials, services.clock)
 
 
+def _sagemaker_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
+    from tollgate.providers.transports.sagemaker_runtime import SageMakerRuntime
+
+    _need(row, "region", row.region)
+    return SageMakerRuntime(row, services.pool, services.credentials, services.clock)
+
+
 def _simulator(row: ProviderRow, services: ProviderServices) -> Transport:
     from tollgate.providers.transports.simulator import Simulator
 
@@ -65,11 +78,13 @@ def _simulator(row: ProviderRow, services: ProviderServices) -> Transport:
 
 CODECS: Final[Mapping[str, Callable[[], Codec]]] = {
     "openai_chat": _openai_chat,
+    "openai_responses": _openai_responses,
     "bedrock": _bedrock,
 }
 TRANSPORTS: Final[Mapping[str, Callable[[ProviderRow, ProviderServices], Transport]]] = {
     "http_sse": _http_sse,
     "bedrock_runtime": _bedrock_runtime,
+    "sagemaker_runtime": _sagemaker_runtime,
     "simulator": _simulator,
 }
 
