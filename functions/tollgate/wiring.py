@@ -15,7 +15,7 @@ from tollgate.providers.base import Provider
 from tollgate.providers.registry import ProviderServices, Registry
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.routing.catalog import Catalog
-from tollgate.routing.plan import Planner
+from tollgate.routing.planner import Planner
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.aws_json import AwsJson, JsonService
 from tollgate.stores.credits import DynamoCreditStore

@@ -10,7 +10,7 @@ from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.ingress.base import ParsedCall
 from tollgate.providers.base import Provider
-from tollgate.routing.plan import Planner
+from tollgate.routing.planner import Planner
 from tollgate.stores.base import KeyStore, Ledger
 
 

@@ -12,6 +12,7 @@ from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import EventSink
 from tollgate.ingress.base import Served
+from tollgate.routing.demand import Demand
 from tollgate.stores.base import Hold
 
 # Deciding and settling are a few DynamoDB calls that time out at 1 s each.
@@ -26,12 +27,13 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     Raises what is refused before the hold; after it, errors go to the sink. Settling comes before
     the last byte: the platform may freeze the process as soon as that has left.
     """
-    plan = gateway.planner.plan(
+    demand = Demand.of(
         call.parsed.request,
         principal=call.principal,
         request_id=call.request_id,
         fallbacks=call.fallbacks,
     )
+    plan = gateway.planner.plan(demand, now_s=gateway.clock.now_s())
     hold = await gateway.ledger.hold(call.principal, plan.cost_max_nano_usd, call.request_id)
     meter = Meter(gateway.clock, call, plan, hold)
     chain = Chain(

@@ -27,7 +27,7 @@ from tollgate.core.generation import (
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
 from tollgate.routing.plan import Attempt, Plan
-from tollgate.routing.price import bill
+from tollgate.routing.price import Price, bill
 from tollgate.stores.base import Hold
 
 # Of English text and code; only for what a provider left unsaid, and marked as an estimate.
@@ -119,7 +119,7 @@ class Meter:
         usage, usage_source = self._measured()
         lines: tuple[BillLine, ...] = ()
         if self._serving is not None and self._outcome != "error":
-            lines = bill(usage, self._serving.price)
+            lines = bill(usage, self._price(self._serving, usage))
         target = self._serving.target if self._serving else None
         return GenerationRecord(
             id=self._hold.id,
@@ -180,7 +180,8 @@ class Meter:
     ) -> AttemptRecord:
         operator_cost_nano_usd = 0
         if error is not None and error.code is not ErrorCode.INVALID_REQUEST:
-            operator_cost_nano_usd = sum(line.cost_nano_usd for line in bill(usage, attempt.price))
+            lines = bill(usage, self._price(attempt, usage))
+            operator_cost_nano_usd = sum(line.cost_nano_usd for line in lines)
         return AttemptRecord(
             model=attempt.target.model,
             provider=attempt.target.provider,
@@ -189,6 +190,10 @@ class Meter:
             duration_ms=self._since_ms(self._attempt_start_s),
             operator_cost_nano_usd=operator_cost_nano_usd,
         )
+
+    def _price(self, attempt: Attempt, usage: Usage) -> Price:
+        """The rates at the record's own time, so that anybody can work the bill out again."""
+        return attempt.prices.at(self._created_s, usage.input_tokens)
 
     def _mark_first_token(self) -> None:
         if self._first_token_ms is None:

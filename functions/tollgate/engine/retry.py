@@ -49,7 +49,7 @@ def decide(error: UpstreamError, situation: Situation, retry: Retry, jitter: flo
     may_move = situation.another_left and error.code in situation.next_on
     if error.code in _BUSY and may_move:
         return Next()
-    if error.code in _PASSING and situation.tries <= retry.retries_max:
+    if error.code in _PASSING and situation.tries <= retry.retries_max_on(error.code):
         delay_s = _delay_s(situation.tries, retry, jitter)
         if error.retry_after_s is None:
             return Again(delay_s)

@@ -15,6 +15,14 @@ from tollgate.providers.dialect import Dialect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Guardrail:
+    """A guardrail that the provider applies; a call that cannot reach it is refused."""
+
+    id: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """One endpoint of one model at one provider.
 
@@ -27,6 +35,7 @@ class Target:
     upstream_model: str
     dialect: Dialect = field(default_factory=Dialect)
     output_tokens_max: int | None = None
+    guardrail: Guardrail | None = None
 
     @property
     def endpoint_id(self) -> str:

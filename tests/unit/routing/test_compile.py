@@ -87,7 +87,7 @@ def test_production_leaves_out_what_is_included_for_development() -> None:
     development = Catalog.from_json(compile_catalog(FILE, dev=True).content)
     assert not [name for name in production.models if name.startswith("test/")]
     assert b"simulator" not in compile_catalog(FILE).content
-    assert development.chain("test/fallback")
+    assert development.target("test/fallback") in development.routes
     assert development.models.keys() > production.models.keys()
 
 
@@ -106,7 +106,8 @@ def test_a_cut_or_foreign_catalog_is_refused(cut: int) -> None:
 
 def test_a_catalog_of_another_version_or_with_unknown_parts_is_refused() -> None:
     content = json.loads(canonical(routing()))
-    for change in ({"version": 2}, {"plugins": {}}):
+    changes: tuple[dict[str, object], ...] = ({"version": 2}, {"plugin": {}})
+    for change in changes:
         with pytest.raises(ValueError, match="Routing"):
             Catalog.from_json(json.dumps({**content, **change}).encode())
 

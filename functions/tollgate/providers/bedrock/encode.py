@@ -26,6 +26,11 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     tools = _tool_config(request, said.called)
     if tools:
         body["toolConfig"] = tools
+    if target.guardrail is not None:
+        body["guardrailConfig"] = {
+            "guardrailIdentifier": target.guardrail.id,
+            "guardrailVersion": target.guardrail.version,
+        }
     return WireRequest(
         path=f"/model/{quote(target.upstream_model, safe='')}/converse-stream",
         body=body,
