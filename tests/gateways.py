@@ -265,6 +265,8 @@ async def house(
     gateway = Gateway(
         keys=stores.keys,
         ledger=ledger,
+        cooldowns=stores.cooldowns,
+        cooldown=catalog.defaults.cooldown.policy,
         planner=Planner(catalog),
         providers=Directory({"near": near, "far": far}, codec or OpenAiChatCodec()),
         clock=clock,

@@ -15,6 +15,7 @@ PERMISSIONS: Final = {
     "ChatRole": {
         "ChatLogs": LOGS,
         "CoreTable": {"dynamodb:BatchGetItem", "dynamodb:GetItem"},
+        "CoreTable where pk is C#*": {"dynamodb:UpdateItem"},
         "LedgerTable": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "GenerationsTable": {"dynamodb:GetItem", "dynamodb:PutItem"},
         SECRETS: {"secretsmanager:GetSecretValue"},
@@ -61,13 +62,24 @@ def resource_name(resource: JsonObject) -> str:
             raise AssertionError(f"the table of permissions cannot name {resource}")
 
 
+def partitions(condition: JsonObject | None) -> str:
+    """The only kind of condition there is: on the partitions of a table."""
+    match condition:
+        case None:
+            return ""
+        case {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [pattern]}}:
+            return f" where pk is {pattern}"
+        case _:
+            raise AssertionError(f"the table of permissions cannot name {condition}")
+
+
 def permissions(role: JsonObject) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for statement in statements(role):
         assert statement["Effect"] == "Allow"
-        assert set(statement) == {"Effect", "Action", "Resource"}
+        assert set(statement) - {"Condition"} == {"Effect", "Action", "Resource"}
         actions = statement["Action"]
-        name = resource_name(statement["Resource"])
+        name = resource_name(statement["Resource"]) + partitions(statement.get("Condition"))
         assert name not in found, f"two statements for {name}"
         found[name] = {actions} if isinstance(actions, str) else set(actions)
     return found

@@ -39,6 +39,7 @@ from tollgate.routing.scalars import (
     UtcWindow,
     VariableName,
 )
+from tollgate.stores.base import CooldownPolicy
 
 CodecName = Literal["openai_chat", "bedrock"]
 TransportName = Literal["http_sse", "bedrock_runtime", "simulator"]
@@ -71,6 +72,13 @@ class CooldownSection(Strict):
     after_failures: Annotated[int, Field(ge=1, le=100)] = 3
     within_s: Interval = 60.0
     rest_s: Seconds = 30.0
+
+    @property
+    def policy(self) -> CooldownPolicy:
+        """The policy as the stores take it."""
+        return CooldownPolicy(
+            after_failures=self.after_failures, within_s=self.within_s, rest_s=self.rest_s
+        )
 
 
 class DefaultsSection(Strict):
