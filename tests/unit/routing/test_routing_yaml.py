@@ -18,6 +18,7 @@ from tollgate.routing.schema import (
     CodecName,
     EndpointSection,
     ModelSection,
+    RoutingFile,
     TransportName,
 )
 
@@ -120,6 +121,14 @@ def test_the_simulator_answers_only_to_test_names() -> None:
 
 def test_the_schema_for_editors_is_current() -> None:
     assert SCHEMA.read_text(encoding="utf-8") == json_schema_text()
+
+
+def test_the_schema_accepts_a_file_with_every_section() -> None:
+    content = as_editors_read((BAD.parent / "whole.yaml").read_text(encoding="utf-8"))
+    validator = Draft202012Validator(json.loads(json_schema_text()))
+    assert [error.message for error in validator.iter_errors(content)] == []
+    assert isinstance(content, dict)
+    assert content.keys() | {"dev", "include"} == RoutingFile.model_fields.keys()
 
 
 @pytest.mark.parametrize("file", [FILE, SIMULATOR], ids=lambda file: file.name)
