@@ -24,7 +24,7 @@ from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.providers.base import Codec, Provider
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 from tollgate.routing.catalog import Catalog
-from tollgate.routing.plan import Planner
+from tollgate.routing.planner import Planner
 from tollgate.stores.base import Hold, Ledger, NewKey
 
 FUNDS_NANO_USD = 10**12
@@ -268,6 +268,8 @@ async def house(
     gateway = Gateway(
         keys=stores.keys,
         ledger=ledger,
+        cooldowns=stores.cooldowns,
+        cooldown=catalog.defaults.cooldown.policy,
         planner=Planner(catalog),
         providers=Directory({"near": near, "far": far}, codec or OpenAiChatCodec()),
         clock=clock,

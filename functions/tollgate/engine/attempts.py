@@ -12,7 +12,7 @@ from typing import assert_never
 
 from tollgate.core.clock import Deadline
 from tollgate.core.content import ToolCall
-from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.core.events import (
     Ended,
     PartDelta,
@@ -25,6 +25,7 @@ from tollgate.core.events import (
 from tollgate.core.request import GenerationRequest
 from tollgate.core.usage import Usage
 from tollgate.engine import retry
+from tollgate.engine.cooldown import FailureReports
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.meter import Meter
 from tollgate.providers.base import Decoder, Frame, Target, Unwrapped, UpstreamRefused
@@ -54,6 +55,7 @@ class Chain:
     request: GenerationRequest
     meter: Meter
     deadline: Deadline
+    failures: FailureReports
 
 
 @asynccontextmanager
@@ -75,6 +77,7 @@ async def _first_to_commit(chain: Chain, connections: AsyncExitStack) -> Committ
         try:
             return await _commit(chain, depth, connections)
         except UpstreamError as error:
+            chain.failures.note(attempt.target.endpoint_id, error)
             situation = retry.Situation(
                 tries=tries,
                 another_left=depth + 1 < len(attempts),
@@ -98,6 +101,12 @@ async def _commit(chain: Chain, depth: int, connections: AsyncExitStack) -> Comm
     attempt = chain.plan.attempts[depth]
     provider = chain.gateway.providers.provider(attempt.target.provider)
     wire = provider.codec.encode(chain.request, attempt.target)
+    if wire.adapted and chain.request.preferences.require_parameters:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"{attempt.target.provider} does not take {', '.join(wire.adapted)}.",
+            param="provider.require_parameters",
+        )
     chain.meter.attempt_opened(attempt)
     peeked = _Peek()
     async with AsyncExitStack() as connection:

@@ -27,7 +27,7 @@ from tollgate.core.generation import (
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
 from tollgate.routing.plan import Attempt, Plan
-from tollgate.routing.price import bill, total_nano_usd
+from tollgate.routing.price import Price, bill, total_nano_usd
 from tollgate.stores.base import Hold
 
 # Of English text and code; only for what a provider left unsaid, and marked as an estimate.
@@ -70,7 +70,7 @@ class Meter:
                 attempt,
                 error.code.value,
                 status=error.status,
-                operator_cost_nano_usd=_reported_cost_nano_usd(usage, attempt),
+                operator_cost_nano_usd=self._reported_cost_nano_usd(usage, attempt),
             )
         )
 
@@ -129,7 +129,7 @@ class Meter:
         usage, usage_source = self._measured()
         lines: tuple[BillLine, ...] = ()
         if self._serving is not None and self._outcome != "error":
-            lines = bill(usage, self._serving.price)
+            lines = bill(usage, self._price(self._serving, usage))
         target = self._serving.target if self._serving else None
         return GenerationRecord(
             id=self._hold.id,
@@ -193,7 +193,7 @@ class Meter:
                 attempt,
                 error,
                 status=self._failure.status if isinstance(self._failure, UpstreamError) else None,
-                operator_cost_nano_usd=_reported_cost_nano_usd(usage, attempt) if ours else 0,
+                operator_cost_nano_usd=self._reported_cost_nano_usd(usage, attempt) if ours else 0,
             ),
         )
 
@@ -214,14 +214,19 @@ class Meter:
             operator_cost_nano_usd=operator_cost_nano_usd,
         )
 
+    def _price(self, attempt: Attempt, usage: Usage) -> Price:
+        """The rates at the record's own time, so that anybody can work the bill out again."""
+        return attempt.prices.at(self._created_s, usage.input_tokens)
+
+    def _reported_cost_nano_usd(self, usage: Usage, attempt: Attempt) -> int:
+        """What usage costs at an attempt's price; one that reports none is not charged for."""
+        if usage == Usage():
+            return 0
+        return total_nano_usd(bill(usage, self._price(attempt, usage)))
+
     def _mark_first_token(self) -> None:
         if self._first_token_ms is None:
             self._first_token_ms = self._since_ms(self._start_s)
 
     def _since_ms(self, start_s: float) -> int:
         return round((self._clock.monotonic_s() - start_s) * 1000)
-
-
-def _reported_cost_nano_usd(usage: Usage, attempt: Attempt) -> int:
-    """What usage costs at an attempt's price; an attempt that reports none is not charged for."""
-    return total_nano_usd(bill(usage, attempt.price)) if usage != Usage() else 0

@@ -18,7 +18,7 @@ from tollgate.providers.dialect import Dialect
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guardrail:
-    """A guardrail of the provider's that every prompt and answer must pass."""
+    """A guardrail that the provider applies; a call that cannot reach it is refused."""
 
     id: str
     version: str

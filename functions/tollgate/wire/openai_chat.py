@@ -15,6 +15,7 @@ from pydantic import AfterValidator, AliasChoices, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from tollgate.wire.openai_chat_messages import Message
+from tollgate.wire.provider_preferences import Names, ProviderPreferences
 from tollgate.wire.request_model import Json, Name, String, Wire, shape
 
 # OpenAI refuses more than 2,048 messages and documents 128 tools; other providers take more.
@@ -104,8 +105,6 @@ class Unserved(Wire):
     web_search_options: None = _NOTHING
     moderation: None = _NOTHING
     plugins: _Nothing | None = None
-    models: _Nothing | None = None
-    provider: Annotated[Json, Field(max_length=0)] | None = None
     chat_template: None = _NOTHING
     chat_template_kwargs: None = _NOTHING
     mm_processor_kwargs: None = _NOTHING
@@ -167,6 +166,13 @@ class ChatRequest(Unserved):
         ]
         | None
     ) = None
+    models: Names | None = Field(
+        default=None, description="Names to try, in order, when `model` cannot serve."
+    )
+    provider: ProviderPreferences | None = None
+    session_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        default=None, description="Requests of one session go to the same endpoint."
+    )
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     usage_on: Literal["finish"] | None = Field(

@@ -229,8 +229,6 @@ def test_c13_a_value_out_of_place_is_refused_by_name(field: str, value: Any, par
         ("web_search_options", {}, "web_search_options"),
         ("moderation", {}, "moderation"),
         ("plugins", [{"id": "pdf"}], "plugins"),
-        ("models", ["a"], "models"),
-        ("provider", {"only": ["a"]}, "provider"),
         ("guided_json", {}, "guided_json"),
         ("guided_regex", "a", "guided_regex"),
         ("guided_choice", ["a"], "guided_choice"),
@@ -252,7 +250,7 @@ def test_every_unserved_field_accepts_the_value_that_asks_for_nothing() -> None:
     nothing: dict[str, Any] = dict.fromkeys(wire.Unserved.model_fields)
     assert understood(**nothing).ignored == ()
     nothing |= {"n": 1, "response_format": {"type": "text"}, "logprobs": False, "plugins": []}
-    nothing |= {"top_logprobs": 0, "modalities": ["text"], "models": [], "provider": {}}
+    nothing |= {"top_logprobs": 0, "modalities": ["text"]}
     assert understood(**nothing).ignored == ()
 
 

@@ -20,6 +20,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.chat_completions.preferences import routing_preferences, unknown_preferences
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.validation import request_error
 from tollgate.wire import openai_chat as wire
@@ -55,6 +56,7 @@ def parse(body: bytes) -> ParsedCall:
         sampling=_sampling(chat),
         user=chat.user,
         metadata=chat.metadata or {},
+        preferences=routing_preferences(chat),
         size_bytes=len(body),
     )
     return ParsedCall(
@@ -196,6 +198,7 @@ def _unknown(chat: wire.ChatRequest) -> Iterator[str]:
     yield from _extra(chat, "")
     if chat.stream_options:
         yield from _extra(chat.stream_options, "stream_options.")
+    yield from unknown_preferences(chat)
     for message in chat.messages:
         yield from _extra(message, "messages[].")
         if isinstance(message.content, list):
