@@ -25,6 +25,7 @@ _PER_TOKEN_BELOW: Final = Decimal("0.0005")
 _TRANSPORTS: Final[Mapping[str, tuple[str, ...]]] = {
     "openai_chat": ("http_sse", "simulator"),
     "bedrock": ("bedrock_runtime",),
+    "gemini": ("http_sse",),
 }
 
 
@@ -120,6 +121,10 @@ class _Checker:
         ):
             if provider.transport == transport and stated is None:
                 message = f"provider {where[-1]} has no {need}, which {transport} needs"
+                yield self._document.at_key(where, "R042", message)
+        for need, stated in (("project", provider.project), ("location", provider.location)):
+            if provider.auth == "google" and stated is None:
+                message = f"provider {where[-1]} has no {need}, which auth google needs"
                 yield self._document.at_key(where, "R042", message)
         yield from self._key((*where, "key"), provider.key)
 

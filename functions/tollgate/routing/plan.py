@@ -178,6 +178,8 @@ def _attempts_of_models(catalog: Catalog) -> Mapping[str, tuple[Attempt, ...]]:
                     upstream_model=endpoint.upstream,
                     dialect=catalog.providers[endpoint.provider].dialect,
                     output_tokens_max=model.max_output,
+                    project=catalog.providers[endpoint.provider].project,
+                    location=catalog.providers[endpoint.provider].location,
                 ),
                 price=endpoint.price.price,
                 timeouts=timeouts,
