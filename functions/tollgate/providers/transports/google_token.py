@@ -115,6 +115,7 @@ def _over_http(
     url: str,
     method: str = "GET",
     body: bytes | None = None,
+    *,
     headers: Mapping[str, str] | None = None,
     timeout: float | None = None,
     **options: Any,
