@@ -1,4 +1,4 @@
-"""Exception classes of AWS services, wherever an answer names one: what they say beside a status."""
+"""Exception classes of AWS services, wherever an answer names one, beyond what a status says."""
 
 from typing import Final
 
