@@ -14,7 +14,6 @@ LAYERS = (
         "ledger",
         "providers.aws_errors",
         "providers.base",
-        "providers.claude",
         "providers.dialect",
         "providers.efforts",
         "providers.json_schema",

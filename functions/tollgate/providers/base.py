@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
@@ -22,7 +22,8 @@ class Target:
 
     `provider` and `model` are slugs of the catalog, `upstream_model` the provider's own name.
     `output_tokens_max` is the model's limit, to which a caller's is capped; `supports` and `input`
-    are what the model can do and take in.
+    are what the model can do and take in. `project` and `location` are where Google Cloud has it,
+    None elsewhere.
     """
 
     provider: str
@@ -32,6 +33,8 @@ class Target:
     output_tokens_max: int | None = None
     supports: frozenset[Capability] = frozenset()
     input: frozenset[Modality] = frozenset({"text"})
+    project: str | None = None
+    location: str | None = None
 
     @property
     def endpoint_id(self) -> str:
@@ -139,11 +142,17 @@ class Transport(Protocol):
         """
 
 
+# How a key is sent: as a bearer token, in a header of that name, or not at all, because it is the
+# account for which Google gives access tokens.
+Auth = Literal["bearer", "api-key", "x-api-key", "x-goog-api-key", "google"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderRow:
     """A provider as routing.yaml states it: a codec, a transport, and where to reach it.
 
     `base_url` has no trailing slash; on AWS transports it replaces the regional endpoint.
+    `project` and `location` belong to Google Cloud.
     """
 
     slug: str
@@ -152,6 +161,9 @@ class ProviderRow:
     base_url: str | None = None
     region: str | None = None
     key: SecretReference | None = None
+    auth: Auth = "bearer"
+    project: str | None = None
+    location: str | None = None
     dialect: Dialect = field(default_factory=Dialect)
 
 

@@ -182,6 +182,8 @@ def _attempts_of_models(catalog: Catalog) -> Mapping[str, tuple[Attempt, ...]]:
                     output_tokens_max=model.max_output,
                     supports=frozenset(model.supports),
                     input=frozenset(model.input),
+                    project=catalog.providers[endpoint.provider].project,
+                    location=catalog.providers[endpoint.provider].location,
                 ),
                 price=endpoint.price.price,
                 timeouts=timeouts,

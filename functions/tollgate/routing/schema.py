@@ -22,7 +22,7 @@ from pydantic import (
 
 from tollgate.core.request import Capability, Modality
 from tollgate.core.secret import SecretReference
-from tollgate.providers.base import ProviderRow, Timeouts
+from tollgate.providers.base import Auth, ProviderRow, Timeouts
 from tollgate.providers.dialect import Dialect
 from tollgate.routing.price import Price
 
@@ -84,13 +84,15 @@ Name = Annotated[str, StringConstraints(pattern=_NAME, max_length=128)]
 SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9/_+=.@-]+$", max_length=256)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=128)]
 Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", max_length=32)]
+# Ids of projects and names of locations, which become parts of a path.
+GoogleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9:.-]*$", max_length=64)]
 # No credentials, no query, no trailing slash: paths are appended to it.
 BaseUrl = Annotated[
     str, StringConstraints(pattern=r"^https?://[^\s/?#@]+(/[^\s/?#@]+)*$", max_length=256)
 ]
 
-CodecName = Literal["openai_chat", "bedrock"]
-TransportName = Literal["http_sse", "bedrock_runtime", "simulator"]
+CodecName = Literal["openai_chat", "anthropic", "bedrock", "gemini"]
+TransportName = Literal["http_sse", "bedrock_runtime", "bedrock_invoke", "simulator"]
 # Only what is stated: an endpoint departs from its row, and what it does not say stays the row's.
 Departures = Annotated[
     Dialect,
@@ -182,13 +184,19 @@ class KeySection(Strict):
 
 
 class ProviderSection(Strict):
-    """A provider is a row: a codec, a transport, and where to reach it."""
+    """A provider is a row: a codec, a transport, and where to reach it.
+
+    `project` and `location` say where in Google Cloud its models are, for `auth: google`.
+    """
 
     codec: CodecName
     transport: TransportName
     base_url: BaseUrl | None = None
     region: Region | None = None
     key: KeySection | None = None
+    auth: Auth = "bearer"
+    project: GoogleName | None = None
+    location: GoogleName | None = None
     dialect: Dialect = Dialect()
 
     def row(self, slug: str) -> ProviderRow:
@@ -200,6 +208,9 @@ class ProviderSection(Strict):
             base_url=self.base_url,
             region=self.region,
             key=self.key.reference if self.key else None,
+            auth=self.auth,
+            project=self.project,
+            location=self.location,
             dialect=self.dialect,
         )
 

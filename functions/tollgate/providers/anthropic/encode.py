@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from tollgate.core.request import GenerationRequest
+from tollgate.core.request import GenerationRequest, ReasoningOptions
 from tollgate.providers.anthropic.thinking import Thinking, thinking
 from tollgate.providers.anthropic.tools import Tooling, tooling
 from tollgate.providers.anthropic.turns import Block, Conversation, conversation
 from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.claude import Claude, ClaudeCarrier
+from tollgate.providers.dialect import ClaudeCarrier, Dialect
 
 # Pinned: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
 _VERSION: Final = "2023-06-01"
@@ -20,6 +20,7 @@ _VERSION: Final = "2023-06-01"
 _OUTPUT_TOKENS_MAX: Final = 4096
 # Anthropic allows 0 to 1 where OpenAI allows 0 to 2.
 _TEMPERATURE_MAX: Final = 1.0
+_DEFAULTS: Final = {"temperature": 1.0, "top_p": 1.0}
 _CACHE_MARKS_MAX: Final = 4
 _USER_CHARACTERS_MAX: Final = 256
 _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
@@ -27,7 +28,7 @@ _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Carrier:
-    """Where the model is named, and what else differs: `path` may hold the model's name.
+    """Where the model is named, and what else differs; `path` is filled in from the target.
 
     Vertex: https://platform.claude.com/docs/en/api/claude-on-vertex-ai; Bedrock:
     https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html
@@ -52,7 +53,10 @@ _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
         has_service_tiers=True,
     ),
     "vertex": _Carrier(
-        path="/publishers/anthropic/models/{model}:streamRawPredict",
+        path=(
+            "/projects/{project}/locations/{location}"
+            "/publishers/anthropic/models/{model}:streamRawPredict"
+        ),
         body={"anthropic_version": "vertex-2023-10-16", "stream": True},
     ),
     "bedrock": _Carrier(
@@ -64,37 +68,48 @@ _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
     """The streamed request; RequestError for what this model can never take."""
-    claude, carrier = target.claude, _CARRIERS[target.dialect.carrier]
-    said = conversation(request.messages, claude, fetches_urls=carrier.fetches_urls)
-    tools = tooling(request, claude, said.called)
+    dialect, carrier = target.dialect, _CARRIERS[target.dialect.claude_carrier]
+    said = conversation(request.messages, dialect.claude, fetches_urls=carrier.fetches_urls)
+    tools = tooling(request, target, said.called)
     output_tokens_max = _output_tokens_max(request, target)
     thoughts = thinking(
-        request.reasoning,
-        claude,
+        request.reasoning or ReasoningOptions(),
+        dialect,
         output_tokens_max=output_tokens_max,
         forbidden=said.is_prefilled
-        or (tools.forces_a_call and not claude.forced_calls_while_thinking),
+        or (tools.forces_a_call and not dialect.claude.forced_calls_while_thinking),
         without_budget=said.has_lost_its_thoughts,
     )
-    sampling, dropped = _sampling(request, claude, thoughts)
+    sampling, dropped = _sampling(request, dialect, thoughts)
+    has_too_many_marks = _thin_out(_marks(said, tools))
     body: dict[str, JsonValue] = {
         **({"model": target.upstream_model} if carrier.names_model else {}),
         **carrier.body,
         "max_tokens": output_tokens_max,
+        **_content(said, tools, thoughts),
+        **sampling,
+        **_metadata(request, carrier),
     }
-    too_many_marks = _thin_out(_marks(said, tools))
-    body |= _content(said, tools, thoughts) | sampling | _metadata(request, carrier)
     return WireRequest(
-        path=carrier.path.format(model=quote(target.upstream_model, safe="")),
+        path=_path(carrier, target),
         body=body,
         headers=carrier.headers,
         adapted=(
             *dropped,
             *tools.adapted,
             *(("reasoning",) if thoughts.is_adapted else ()),
-            *(("cache_control",) if too_many_marks else ()),
+            *(("cache_control",) if has_too_many_marks else ()),
             *_unsaid(request, carrier),
         ),
+        wrapping=tools.wrapping,
+    )
+
+
+def _path(carrier: _Carrier, target: Target) -> str:
+    return carrier.path.format(
+        project=target.project,
+        location=target.location,
+        model=quote(target.upstream_model, safe="@"),
     )
 
 
@@ -124,29 +139,32 @@ def _content(said: Conversation, tools: Tooling, thoughts: Thinking) -> dict[str
 
 
 def _sampling(
-    request: GenerationRequest, claude: Claude, thoughts: Thinking
+    request: GenerationRequest, dialect: Dialect, thoughts: Thinking
 ) -> tuple[dict[str, JsonValue], list[str]]:
-    """What may be said of how tokens are drawn, and what of the caller's wishes is dropped."""
+    """How tokens are drawn, and what of the caller's wishes is not what goes out.
+
+    Thinking wants the temperature of 1 that is the default, and nothing beside it.
+    """
     asked = request.sampling
-    said: dict[str, JsonValue] = {}
-    dropped: list[str] = []
-    # Thinking wants a temperature of 1 and nothing else beside it.
-    refused = claude.sampling == "none" or thoughts.is_on
-    if asked.temperature is not None:
-        if not refused:
-            said["temperature"] = min(asked.temperature, _TEMPERATURE_MAX)
-        if said.get("temperature", 1.0) != asked.temperature:
-            dropped.append("temperature")
-    if asked.top_p is not None:
-        if not (refused or (claude.sampling == "one" and asked.temperature is not None)):
-            said["top_p"] = asked.top_p
-        if said.get("top_p", 1.0) != asked.top_p:
-            dropped.append("top_p")
-    if asked.top_k:
-        if refused:
-            dropped.append("top_k")
-        else:
-            said["top_k"] = asked.top_k
+    wanted: dict[str, float | int | None] = {
+        "temperature": asked.temperature,
+        "top_p": asked.top_p,
+        "top_k": asked.top_k or None,
+    }
+    refused = set(wanted) if thoughts.is_on else set(dialect.refuses)
+    if asked.temperature is not None and not dialect.claude.temperature_and_top_p:
+        refused.add("top_p")
+    said: dict[str, JsonValue] = {
+        name: value for name, value in wanted.items() if value is not None and name not in refused
+    }
+    if asked.temperature is not None and "temperature" in said:
+        said["temperature"] = min(asked.temperature, _TEMPERATURE_MAX)
+    # A default that is left out is no change.
+    dropped = [
+        name
+        for name, value in wanted.items()
+        if value is not None and said.get(name, _DEFAULTS.get(name)) != value
+    ]
     stop = [sequence for sequence in asked.stop if sequence.strip()]
     if stop:
         said["stop_sequences"] = [*stop]

@@ -2,8 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
-from typing import Final
+from typing import Final, assert_never
 
 from pydantic import JsonValue
 
@@ -15,18 +14,22 @@ _IMAGE_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/
 
 def image(part: Image, *, fetches_urls: bool) -> dict[str, JsonValue]:
     """The block of a picture; RequestError for a format that Claude does not read."""
+    source: dict[str, JsonValue]
     match part.source:
         case MediaUrl(url=url):
             source = _address(url, "image_url", fetches_urls=fetches_urls)
-        case InlineMedia(media_type=media_type, base64=text):
-            if media_type not in _IMAGE_TYPES:
-                raise _refused(f"image_url: this model does not read pictures of {media_type}")
+        case InlineMedia(media_type=media_type, base64=text) if media_type in _IMAGE_TYPES:
             source = {"type": "base64", "media_type": media_type, "data": text}
-    return {"type": "image", "source": dict(source)}
+        case InlineMedia(media_type=media_type):
+            raise _refused(f"image_url: this model does not read pictures of {media_type}")
+        case _:
+            assert_never(part.source)
+    return {"type": "image", "source": source}
 
 
 def document(part: Document, *, fetches_urls: bool) -> dict[str, JsonValue]:
     """The block of a document: a PDF, or text; RequestError for anything else."""
+    source: dict[str, JsonValue]
     match part.source:
         case MediaUrl(url=url):
             source = _address(url, "file", fetches_urls=fetches_urls)
@@ -34,13 +37,15 @@ def document(part: Document, *, fetches_urls: bool) -> dict[str, JsonValue]:
             source = {"type": "base64", "media_type": "application/pdf", "data": text}
         case InlineMedia(media_type=media_type, base64=text):
             source = {"type": "text", "media_type": "text/plain", "data": _text(media_type, text)}
-    block: dict[str, JsonValue] = {"type": "document", "source": dict(source)}
+        case _:
+            assert_never(part.source)
+    block: dict[str, JsonValue] = {"type": "document", "source": source}
     if part.filename:
         block["title"] = part.filename
     return block
 
 
-def _address(url: str, part: str, *, fetches_urls: bool) -> Mapping[str, JsonValue]:
+def _address(url: str, part: str, *, fetches_urls: bool) -> dict[str, JsonValue]:
     if not fetches_urls:
         raise _refused(f"{part}: this provider takes bytes, not addresses")
     return {"type": "url", "url": url}

@@ -6,21 +6,12 @@ from typing import Final
 from pydantic import JsonValue
 
 from tollgate.core.request import Effort, ReasoningOptions
-from tollgate.providers.claude import EFFORTS, Claude, ClaudeEffort
+from tollgate.providers.dialect import Dialect
+from tollgate.providers.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
 
-# Tokens of thought for an effort, where a model is told a budget; OpenRouter and LiteLLM have
-# tables of the same order. A budget must leave room in the output for the answer.
-_BUDGET: Final[dict[Effort, int]] = {
-    "minimal": 1_024,
-    "low": 2_048,
-    "medium": 8_192,
-    "high": 16_384,
-    "xhigh": 32_768,
-    "max": 65_536,
-}
+# https://platform.claude.com/docs/en/build-with-claude/extended-thinking (seen 2026-11-21): the
+# least budget there is, and it must be below max_tokens.
 _BUDGET_MIN: Final = 1_024
-# The share of the output that may be spent on thoughts when nobody named a number.
-_SHARE: Final = (4, 5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +22,14 @@ class Thinking:
     """
 
     config: dict[str, JsonValue] = field(default_factory=dict)
-    effort: ClaudeEffort | None = None
+    effort: Effort | None = None
     is_on: bool = False
     is_adapted: bool = False
 
 
 def thinking(
-    asked: ReasoningOptions | None,
-    claude: Claude,
+    asked: ReasoningOptions,
+    dialect: Dialect,
     *,
     output_tokens_max: int,
     forbidden: bool,
@@ -49,48 +40,40 @@ def thinking(
     `forbidden`: something else in the request excludes it. `without_budget`: the history lacks the
     thoughts that a model which thinks by budget wants to see again.
     """
-    if asked is None or not _wants(asked):
-        declined = asked is not None and (asked.enabled is False or asked.effort == "none")
-        return _off(claude, declined=declined, must=forbidden)
-    if forbidden or claude.thinking == "none":
-        return _off(claude, declined=True, must=True, adapted=True)
-    by_budget = claude.thinking == "budget" or (
-        claude.thinking == "both" and asked.tokens_max is not None
-    )
-    if not by_budget:
-        return _adaptive(asked, claude)
-    if without_budget or output_tokens_max <= _BUDGET_MIN:
-        return _off(claude, declined=True, must=True, adapted=True)
-    return _budget(asked, output_tokens_max)
+    wants = wants_thoughts(asked)
+    if not wants:
+        return _off(dialect, declined=wants is False, must=forbidden)
+    if forbidden:
+        return _off(dialect, declined=True, must=True, is_adapted=True)
+    match dialect.reasoning:
+        case "claude_adaptive":
+            return _adaptive(asked, dialect)
+        case "claude_budget" if output_tokens_max > _BUDGET_MIN and not without_budget:
+            return _budget(asked, output_tokens_max)
+        case _:
+            return _off(dialect, declined=True, must=True, is_adapted=True)
 
 
-def _wants(asked: ReasoningOptions) -> bool:
-    if asked.enabled is False or asked.effort == "none":
-        return False
-    return bool(asked.effort or asked.tokens_max or asked.enabled)
-
-
-def _off(claude: Claude, *, declined: bool, must: bool, adapted: bool = False) -> Thinking:
-    """No thinking, or as little as there can be; models that think unasked are told so."""
-    match claude.thinking_off:
+def _off(dialect: Dialect, *, declined: bool, must: bool, is_adapted: bool = False) -> Thinking:
+    """No thinking, or as little as there can be; models that think unasked have to be told."""
+    if dialect.reasoning not in ("claude_budget", "claude_adaptive"):
+        return Thinking(is_adapted=is_adapted)
+    match dialect.claude.thinking_off:
         case "absent":
-            return Thinking(is_adapted=adapted)
+            return Thinking(is_adapted=is_adapted)
         case "never":
-            least = claude.efforts[0] if declined and claude.efforts else None
+            least = nearest("low", dialect.efforts) if declined else None
             return Thinking(effort=least, is_on=True, is_adapted=declined)
         case word:
             if declined or must:
-                return Thinking(config={"type": word}, is_adapted=adapted)
+                return Thinking(config={"type": word}, is_adapted=is_adapted)
             return Thinking(is_on=True)
 
 
 def _budget(asked: ReasoningOptions, output_tokens_max: int) -> Thinking:
-    share, whole = _SHARE
-    if asked.tokens_max is not None:
-        wanted, room = asked.tokens_max, output_tokens_max - 1
-    else:
-        wanted, room = _BUDGET[asked.effort or "medium"], output_tokens_max * share // whole
-    budget = max(_BUDGET_MIN, min(wanted, room))
+    """Thinking by tokens; if by nobody's number, a fifth of the output is left."""
+    room = output_tokens_max * 4 // 5 if asked.tokens_max is None else output_tokens_max - 1
+    budget = max(_BUDGET_MIN, min(tokens_wanted(asked), room))
     return Thinking(
         config={"type": "enabled", "budget_tokens": budget},
         is_on=True,
@@ -98,24 +81,13 @@ def _budget(asked: ReasoningOptions, output_tokens_max: int) -> Thinking:
     )
 
 
-def _adaptive(asked: ReasoningOptions, claude: Claude) -> Thinking:
+def _adaptive(asked: ReasoningOptions, dialect: Dialect) -> Thinking:
     """Thinking by effort. Newer models leave its text out unless they are asked for it."""
-    wanted = asked.effort
-    if wanted is None and asked.tokens_max is not None:
-        tokens_max = asked.tokens_max
-        wanted = next((name for name, tokens in _BUDGET.items() if tokens >= tokens_max), "max")
-    effort = None if wanted is None else _nearest(wanted, claude)
+    wanted = effort_wanted(asked)
+    effort = None if wanted is None else nearest(wanted, dialect.efforts)
     return Thinking(
         config={"type": "adaptive", "display": "omitted" if asked.exclude else "summarized"},
         effort=effort,
         is_on=True,
         is_adapted=asked.tokens_max is not None or effort != wanted,
     )
-
-
-def _nearest(wanted: Effort, claude: Claude) -> ClaudeEffort | None:
-    """The effort itself, or the next lower one that the model knows: never a dearer one."""
-    known = [effort for effort in EFFORTS if effort in claude.efforts]
-    order: tuple[Effort, ...] = ("none", "minimal", *EFFORTS)
-    lower = [effort for effort in known if order.index(effort) <= order.index(wanted)]
-    return lower[-1] if lower else next(iter(known), None)

@@ -1,24 +1,28 @@
-"""Tools, the choice among them, and JSON output as Anthropic takes them."""
+"""Tools, the choice among them, and the form of the answer as Anthropic takes them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
-from tollgate.core.request import GenerationRequest, SchemaOutput, Tool, ToolChoice
-from tollgate.providers.answer_tool import answer_tool
+from tollgate.core.emulation import OUTPUT_TOOL, Wrapping, unguided, with_output_tool
+from tollgate.core.request import GenerationRequest, OutputFormat, SchemaOutput, Tool, ToolChoice
 from tollgate.providers.anthropic.json_schema import enforceable
 from tollgate.providers.anthropic.turns import Block, marked
-from tollgate.providers.claude import Claude
+from tollgate.providers.base import Target
+
+_AUTO = ToolChoice(mode="auto")
 
 
 @dataclass(slots=True)
 class Tooling:
     """What goes out as `tools`, `tool_choice` and `output_config.format`.
 
-    `adapted` names what the caller asked for and does not get.
+    `adapted` names what the caller asked for and does not get; `wrapping` is what the answer will
+    have around it.
     """
 
+    wrapping: Wrapping
     tools: list[Block] = field(default_factory=list)
     choice: Block = field(default_factory=dict)
     output_format: Block = field(default_factory=dict)
@@ -29,79 +33,72 @@ class Tooling:
         return self.choice.get("type") in {"any", "tool"}
 
 
-def tooling(request: GenerationRequest, claude: Claude, called: Sequence[str]) -> Tooling:
-    """The tools offered, those that the history needs, and the form of the answer."""
-    made = Tooling()
-    # A history of calls needs tools; those are only told of, not offered.
-    offered = request.tools or tuple(Tool(name=name) for name in called)
-    choice = request.tool_choice if request.tools else None
-    if offered and not request.tools:
-        choice = ToolChoice(mode="none")
+def tooling(request: GenerationRequest, target: Target, called: Sequence[str]) -> Tooling:
+    """The tools offered, those that the history needs, and what holds the answer to its form."""
+    plain, wrapping = unguided(request)
+    schema = _native(plain.output_format, target)
+    made = Tooling(wrapping)
+    if schema is not None:
+        made.output_format = {"type": "json_schema", "schema": schema}
+        plain = replace(plain, output_format=None)
+    elif plain.output_format is not None:
+        plain = with_output_tool(plain)
+        made.wrapping = replace(wrapping, tool=True)
+    claude = target.dialect.claude
     may_force = claude.forced_calls_while_thinking or claude.thinking_off != "never"
-    if choice is not None and choice.mode in {"required", "named"} and not may_force:
-        made.adapted.append("tool_choice")
-        choice = ToolChoice(mode="auto")
-    made.tools = [_tool(tool, claude, made.adapted) for tool in offered]
-    if choice is not None:
-        made.choice = _choice(choice)
-    if request.output_format is not None:
-        _add_output(made, request, claude, may_force=may_force)
-    if request.parallel_tool_calls is False and request.tools:
-        made.choice = made.choice or {"type": "auto"}
-        if made.choice["type"] != "none":
-            made.choice["disable_parallel_tool_use"] = True
+    choice = plain.tool_choice
+    if choice is not None and choice.mode in ("required", "named") and not may_force:
+        made.adapted.append("response_format" if made.wrapping.tool else "tool_choice")
+        choice = _AUTO
+    if plain.tools:
+        made.tools = [_tool(tool, target, made.adapted) for tool in plain.tools]
+        made.choice = _choice(choice, plain.parallel_tool_calls)
+    elif called:
+        # A history of calls needs tools, which are only told of here: nobody offers them.
+        made.tools = [_tool(Tool(name=name), target, made.adapted) for name in called]
+        made.choice = {"type": "none"}
     return made
 
 
-def _add_output(
-    made: Tooling, request: GenerationRequest, claude: Claude, *, may_force: bool
-) -> None:
-    """Hold the answer to its form: natively where that is possible, else by a forced call."""
-    wanted = request.output_format
-    if wanted is None:
-        return
-    if isinstance(wanted, SchemaOutput) and claude.json_schema:
-        schema = enforceable(wanted.schema)
-        if schema is not None:
-            made.output_format = {"type": "json_schema", "schema": schema}
-            return
-    if made.forces_a_call:
-        # The caller wants a call now: the answer, and its form, come in a later turn.
-        return
-    callable_now = request.tools and made.choice.get("type") != "none"
-    answer = _tool(answer_tool(wanted), claude, made.adapted)
-    made.tools = [*made.tools, answer]
-    if not may_force:
-        made.choice = {"type": "auto"}
-    elif callable_now:
-        made.choice = {"type": "any"}
-    else:
-        made.choice = {
-            "type": "tool",
-            "name": answer["name"],
-            "disable_parallel_tool_use": True,
-        }
+def _native(wanted: OutputFormat | None, target: Target) -> dict[str, JsonValue] | None:
+    """The schema that Anthropic will hold the answer to; None where it cannot."""
+    if not isinstance(wanted, SchemaOutput) or not _enforces(target):
+        return None
+    return enforceable(wanted.schema)
 
 
-def _tool(tool: Tool, claude: Claude, adapted: list[str]) -> Block:
+def _enforces(target: Target) -> bool:
+    able = "structured_output" in target.supports
+    return able and target.dialect.output_format == "json_schema"
+
+
+def _tool(tool: Tool, target: Target, adapted: list[str]) -> Block:
     schema: dict[str, JsonValue] = {"type": "object", **tool.parameters}
     block: Block = {"name": tool.name, "input_schema": schema}
     if tool.description:
         block["description"] = tool.description
     if tool.strict:
-        closed = enforceable(schema) if tool.parameters and claude.json_schema else None
+        closed = enforceable(schema) if _enforces(target) else None
         if closed is not None:
             block["input_schema"], block["strict"] = closed, True
-        elif "tools.strict" not in adapted:
+        elif tool.name != OUTPUT_TOOL and "tools.strict" not in adapted:
             adapted.append("tools.strict")
     return marked(block, tool.cache)
 
 
-def _choice(choice: ToolChoice) -> Block:
-    match choice.mode:
-        case "named":
-            return {"type": "tool", "name": choice.name}
-        case "required":
-            return {"type": "any"}
-        case mode:
-            return {"type": mode}
+def _choice(choice: ToolChoice | None, parallel: bool | None) -> Block:
+    if choice is None and parallel is not False:
+        return {}
+    made: Block
+    match choice or _AUTO:
+        case ToolChoice(mode="none"):
+            return {"type": "none"}
+        case ToolChoice(mode="named", name=name):
+            made = {"type": "tool", "name": name}
+        case ToolChoice(mode="required"):
+            made = {"type": "any"}
+        case _:
+            made = {"type": "auto"}
+    if parallel is False:
+        made["disable_parallel_tool_use"] = True
+    return made

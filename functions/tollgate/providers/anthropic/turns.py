@@ -34,7 +34,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.anthropic import media
-from tollgate.providers.claude import Claude
+from tollgate.providers.dialect import ClaudeDialect
 
 Block = dict[str, JsonValue]
 
@@ -83,7 +83,7 @@ class Conversation:
 
 
 def conversation(
-    messages: Sequence[Message], claude: Claude, *, fetches_urls: bool
+    messages: Sequence[Message], claude: ClaudeDialect, *, fetches_urls: bool
 ) -> Conversation:
     """The messages as turns; RequestError for what this model can never take."""
     building = _Building(claude, fetches_urls)
@@ -101,7 +101,7 @@ def marked(block: Block, cache: CacheMark | None) -> Block:
 
 
 class _Building:
-    def __init__(self, claude: Claude, fetches_urls: bool) -> None:
+    def __init__(self, claude: ClaudeDialect, fetches_urls: bool) -> None:
         self._claude = claude
         self._fetches_urls = fetches_urls
         self._made = Conversation()
@@ -145,8 +145,9 @@ class _Building:
             self._add("system", blocks)
         else:
             # Moving it to the front would change what it is about.
-            said = (f"<system>\n{block.pop('text')}\n</system>" for block in blocks)
-            self._add("user", [{**block, "text": text} for block, text in zip(blocks, said)])
+            for block in blocks:
+                block["text"] = f"<system>\n{block['text']}\n</system>"
+            self._add("user", blocks)
 
     def _add_result(self, message: ToolMessage) -> None:
         if message.call_id not in self._unanswered:
@@ -233,8 +234,8 @@ def _thought(part: Reasoning) -> list[Block]:
             return [{"type": "thinking", "thinking": part.text, "signature": signature}]
         case {"redacted_thinking": str(hidden)}:
             return [{"type": "redacted_thinking", "data": hidden}]
-        case {"block": {"type": str(kind), **rest}} if _OWN_TOOLS.fullmatch(kind):
-            return [{"type": kind, **rest}]
+        case {"block": dict(block)} if _OWN_TOOLS.fullmatch(str(block.get("type"))):
+            return [block]
         case _:
             return []
 
