@@ -38,6 +38,12 @@ def _openai_chat() -> Codec:
     return OpenAiChatCodec()
 
 
+def _anthropic() -> Codec:
+    from tollgate.providers.anthropic.codec import AnthropicCodec
+
+    return AnthropicCodec()
+
+
 def _bedrock() -> Codec:
     from tollgate.providers.bedrock.codec import BedrockCodec
 
@@ -74,6 +80,16 @@ def _bedrock_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
     return BedrockRuntime(row, services.pool, services.credentials, services.clock)
 
 
+def _bedrock_invoke(row: ProviderRow, services: ProviderServices) -> Transport:
+    from tollgate.providers.transports.bedrock_runtime import BedrockRuntime
+    from tollgate.providers.transports.invoke_frames import InvokeFrames
+
+    _need(row, "region", row.region)
+    return BedrockRuntime(
+        row, services.pool, services.credentials, services.clock, frames=InvokeFrames
+    )
+
+
 def _simulator(row: ProviderRow, services: ProviderServices) -> Transport:
     from tollgate.providers.transports.simulator import Simulator
 
@@ -82,11 +98,13 @@ def _simulator(row: ProviderRow, services: ProviderServices) -> Transport:
 
 CODECS: Final[Mapping[str, Callable[[], Codec]]] = {
     "openai_chat": _openai_chat,
+    "anthropic": _anthropic,
     "bedrock": _bedrock,
     "gemini": _gemini,
 }
 AUTHORIZATIONS: Final[Mapping[Auth, Callable[[ProviderRow, ProviderServices], Authorization]]] = {
     "bearer": _key_header,
+    "api-key": _key_header,
     "x-api-key": _key_header,
     "x-goog-api-key": _key_header,
     "google": _google_token,
@@ -94,6 +112,7 @@ AUTHORIZATIONS: Final[Mapping[Auth, Callable[[ProviderRow, ProviderServices], Au
 TRANSPORTS: Final[Mapping[str, Callable[[ProviderRow, ProviderServices], Transport]]] = {
     "http_sse": _http_sse,
     "bedrock_runtime": _bedrock_runtime,
+    "bedrock_invoke": _bedrock_invoke,
     "simulator": _simulator,
 }
 

@@ -24,6 +24,7 @@ _CHECKED_DAYS_MAX: Final = 90
 _PER_TOKEN_BELOW: Final = Decimal("0.0005")
 _TRANSPORTS: Final[Mapping[str, tuple[str, ...]]] = {
     "openai_chat": ("http_sse", "simulator"),
+    "anthropic": ("http_sse", "bedrock_invoke"),
     "bedrock": ("bedrock_runtime",),
     "gemini": ("http_sse",),
 }
@@ -118,6 +119,7 @@ class _Checker:
         for transport, need, stated in (
             ("http_sse", "base_url", provider.base_url),
             ("bedrock_runtime", "region", provider.region),
+            ("bedrock_invoke", "region", provider.region),
         ):
             if provider.transport == transport and stated is None:
                 message = f"provider {where[-1]} has no {need}, which {transport} needs"

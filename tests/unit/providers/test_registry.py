@@ -9,6 +9,7 @@ import pytest
 
 from tests.clocks import FixedClock
 from tollgate.core.secret import SecretReference
+from tollgate.providers.anthropic.codec import AnthropicCodec
 from tollgate.providers.base import ProviderRow
 from tollgate.providers.bedrock.codec import BedrockCodec
 from tollgate.providers.gemini.codec import GeminiCodec
@@ -47,6 +48,8 @@ def row(codec: str, transport: str, **fields: Any) -> ProviderRow:
         (row("openai_chat", "simulator"), OpenAiChatCodec, Simulator),
         (row("bedrock", "bedrock_runtime", region="eu-west-1"), BedrockCodec, BedrockRuntime),
         (row("gemini", "http_sse", base_url="https://x", auth="google"), GeminiCodec, HttpSse),
+        (row("anthropic", "http_sse", base_url="https://x"), AnthropicCodec, HttpSse),
+        (row("anthropic", "bedrock_invoke", region="eu-west-1"), AnthropicCodec, BedrockRuntime),
     ],
 )
 def test_d3_a_row_names_its_codec_and_transport_and_is_made_once(
@@ -60,10 +63,11 @@ def test_d3_a_row_names_its_codec_and_transport_and_is_made_once(
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (row("telepathy", "http_sse", base_url="https://x"), "'telepathy' is none of bedrock"),
-        (row("openai_chat", "pigeon"), "'pigeon' is none of bedrock_runtime"),
+        (row("telepathy", "http_sse", base_url="https://x"), "'telepathy' is none of anthropic"),
+        (row("openai_chat", "pigeon"), "'pigeon' is none of bedrock_invoke"),
         (row("openai_chat", "http_sse"), "needs base_url"),
         (row("bedrock", "bedrock_runtime"), "needs region"),
+        (row("anthropic", "bedrock_invoke"), "needs region"),
     ],
 )
 def test_a_row_that_cannot_be_made_says_why(

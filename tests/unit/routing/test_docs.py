@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from tollgate.providers.dialect import Dialect, GeminiDialect
+from tollgate.providers.dialect import ClaudeDialect, Dialect, GeminiDialect
 from tollgate.routing import schema
 
 ROOT = Path(__file__).parents[3]
@@ -14,7 +14,8 @@ GUIDE = (ROOT / "docs" / "routing.md").read_text(encoding="utf-8")
 
 def sections() -> list[type[BaseModel]]:
     named = [each for each in vars(schema).values() if isinstance(each, type)]
-    return [Dialect, GeminiDialect, *(each for each in named if issubclass(each, schema.Strict))]
+    own = [Dialect, ClaudeDialect, GeminiDialect]
+    return [*own, *(each for each in named if issubclass(each, schema.Strict))]
 
 
 def test_every_key_is_documented() -> None:
