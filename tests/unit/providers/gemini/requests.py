@@ -36,9 +36,16 @@ SCHEMA = {"$schema": "https://json-schema.org/x", "title": "W", "$defs": {}, "ty
 WEATHER = Tool(name="weather", description="The weather.", parameters=SCHEMA)
 PNG = InlineMedia(media_type="image/png", base64="aW1hZ2U=")
 ANSWER = SchemaOutput(name="person", schema=SCHEMA)
-BUDGET = GeminiDialect(thinking_tokens_min=128, thinking_tokens_max=32768)
-STOPPABLE = GeminiDialect(thinking_tokens_min=1, thinking_tokens_max=24576, thinking_stops=True)
-LEVELS = GeminiDialect(thinking_levels=("low", "high"), signed_calls=True, schema_beside_tools=True)
+BUDGET = Dialect(
+    reasoning="gemini_budget",
+    gemini=GeminiDialect(thinking_tokens_min=128, thinking_tokens_max=32768),
+)
+STOPPABLE = Dialect(reasoning="gemini_budget", efforts=("none", "low", "medium", "high"))
+LEVELS = Dialect(
+    reasoning="gemini_level",
+    efforts=("low", "high"),
+    gemini=GeminiDialect(signed_calls=True, schema_beside_tools=True),
+)
 
 
 def signed(signature: str = "c2ln") -> dict[str, Any]:
@@ -66,12 +73,12 @@ def result(id_: str, *content: str | Image | Document) -> ToolMessage:
     return ToolMessage(call_id=id_, content=tuple(parts))
 
 
-def target(dialect: GeminiDialect, **fields: Any) -> Target:
+def target(dialect: Dialect, **fields: Any) -> Target:
     return Target(
         provider="google",
         model="google/m",
         upstream_model="m",
-        dialect=Dialect(gemini=dialect),
+        dialect=dialect,
         **fields,
     )
 

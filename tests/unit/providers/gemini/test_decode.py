@@ -24,7 +24,6 @@ from tollgate.core.events import (
 from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
-from tollgate.providers.gemini.answer_tool import ANSWER_TOOL
 from tollgate.providers.gemini.decode import GeminiDecoder
 
 SIGNED = {"gemini": {"thought_signature": SIGNATURE}}
@@ -143,21 +142,6 @@ def test_q14_long_numbers_keep_their_digits() -> None:
     ).parts
     assert isinstance(part, ToolCall)
     assert part.arguments == '{"n":12345678901234567890}'
-
-
-def test_a_call_of_the_answer_tool_is_the_answer() -> None:
-    response = answer(
-        chunk(thought("Hm.")),
-        chunk(call(ANSWER_TOOL, args={"name": "Bob"}, signature=SIGNATURE), finish="STOP"),
-    )
-    assert response.parts == (Reasoning(text="Hm."), Text(text='{"name":"Bob"}'))
-    assert response.finish == "stop"
-
-
-def test_the_answer_tool_beside_a_call_still_finishes_with_calls() -> None:
-    response = answer(chunk(call("now", id="a"), call(ANSWER_TOOL), finish="STOP"))
-    assert [type(part) for part in response.parts] == [ToolCall, Text]
-    assert response.finish == "tool_calls"
 
 
 def test_cache_hit_is_part_of_the_prompt() -> None:

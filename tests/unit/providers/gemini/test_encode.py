@@ -14,6 +14,8 @@ from tests.unit.providers.gemini.requests import (
     encoded,
     target,
 )
+from tollgate.core.emulation import CHOICE, OUTPUT_TOOL, Wrapping
+from tollgate.core.errors import RequestError
 from tollgate.core.request import (
     JsonOutput,
     ReasoningOptions,
@@ -22,8 +24,7 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.providers.base import Target
-from tollgate.providers.dialect import GeminiDialect
-from tollgate.providers.gemini.answer_tool import ANSWER_TOOL
+from tollgate.providers.dialect import Dialect
 
 
 def test_ai_studio_has_the_model_in_the_path_and_streams_events() -> None:
@@ -94,10 +95,12 @@ def test_c16_a_json_answer_is_native() -> None:
 def test_q25_a_model_that_refuses_both_must_call_a_tool_or_the_answer(
     answer: Any, schema: object, choice: ToolChoice | None
 ) -> None:
-    body: Any = encoded(tools=(WEATHER,), tool_choice=choice, output_format=answer).body
+    wire = encoded(tools=(WEATHER,), tool_choice=choice, output_format=answer)
+    assert wire.wrapping == Wrapping(tool=True)
+    body: Any = wire.body
     weather, final = body["tools"][0]["functionDeclarations"]
     assert weather["name"] == "weather"
-    assert (final["name"], final["parametersJsonSchema"]) == (ANSWER_TOOL, schema)
+    assert (final["name"], final["parametersJsonSchema"]) == (OUTPUT_TOOL, schema)
     assert body["toolConfig"] == {"functionCallingConfig": {"mode": "ANY"}}
     assert "generationConfig" not in body
 
@@ -106,7 +109,7 @@ def test_q25_a_forced_call_leaves_no_answer_and_a_forbidden_one_no_tools() -> No
     forced: Any = encoded(
         tools=(WEATHER,), tool_choice=ToolChoice(mode="required"), output_format=ANSWER
     ).body
-    assert ANSWER_TOOL not in str(forced)
+    assert OUTPUT_TOOL not in str(forced)
     assert "generationConfig" not in forced
     forbidden = encoded(
         tools=(WEATHER,), tool_choice=ToolChoice(mode="none"), output_format=ANSWER
@@ -118,30 +121,30 @@ def test_q25_a_forced_call_leaves_no_answer_and_a_forbidden_one_no_tools() -> No
 @pytest.mark.parametrize(
     ("dialect", "options", "thinking", "departs"),
     [
-        (BUDGET, {"effort": "low"}, {"thinkingBudget": 1024}, False),
+        (BUDGET, {"effort": "minimal"}, {"thinkingBudget": 1024}, False),
         (BUDGET, {"effort": "max"}, {"thinkingBudget": 32768}, False),
         (BUDGET, {"effort": "none"}, {"thinkingBudget": 128}, True),
         (BUDGET, {"tokens_max": 2000}, {"thinkingBudget": 2000}, False),
         (BUDGET, {"tokens_max": 1}, {"thinkingBudget": 128}, True),
         (BUDGET, {"enabled": True}, {}, False),
-        (BUDGET, {"effort": "low", "exclude": True}, {"thinkingBudget": 1024}, False),
+        (BUDGET, {"effort": "minimal", "exclude": True}, {"thinkingBudget": 1024}, False),
         (STOPPABLE, {"effort": "none"}, {"thinkingBudget": 0}, False),
         (STOPPABLE, {"enabled": False}, {"thinkingBudget": 0}, False),
         (STOPPABLE, {"effort": "xhigh"}, {"thinkingBudget": 24576}, False),
         (LEVELS, {"effort": "low"}, {"thinkingLevel": "LOW"}, False),
-        (LEVELS, {"effort": "medium"}, {"thinkingLevel": "HIGH"}, True),
+        (LEVELS, {"effort": "medium"}, {"thinkingLevel": "LOW"}, True),
         (LEVELS, {"effort": "minimal"}, {"thinkingLevel": "LOW"}, True),
         (LEVELS, {"effort": "max"}, {"thinkingLevel": "HIGH"}, True),
         (LEVELS, {"effort": "none"}, {"thinkingLevel": "LOW"}, True),
         (LEVELS, {"tokens_max": 500}, {"thinkingLevel": "LOW"}, True),
         (LEVELS, {"tokens_max": 99999}, {"thinkingLevel": "HIGH"}, True),
         (LEVELS, {"enabled": True}, {}, False),
-        (GeminiDialect(), {"effort": "low"}, None, True),
-        (GeminiDialect(), {"effort": "none"}, None, False),
+        (Dialect(), {"effort": "low"}, None, True),
+        (Dialect(), {"effort": "none"}, None, False),
     ],
 )
 def test_c17_effort_is_told_as_the_model_takes_it(
-    dialect: GeminiDialect, options: Any, thinking: dict[str, Any] | None, departs: bool
+    dialect: Dialect, options: Any, thinking: dict[str, Any] | None, departs: bool
 ) -> None:
     reasoning = ReasoningOptions(**options)
     stops = options.get("effort") == "none" or options.get("enabled") is False
@@ -199,3 +202,13 @@ def test_c13_what_gemini_has_no_field_for_is_named() -> None:
         "user",
     )
     assert "generationConfig" not in wire.body
+
+
+def test_c18_guided_decoding_is_a_schema_where_it_can_be_and_else_the_callers_error() -> None:
+    choice = encoded(guided={"guided_choice": ["a", "b"]})
+    assert choice.wrapping == Wrapping(choice=True)
+    schema: Any = choice.body["generationConfig"]
+    assert schema["responseJsonSchema"]["properties"] == {CHOICE: {"enum": ["a", "b"]}}
+    with pytest.raises(RequestError) as raised:
+        encoded(guided={"guided_regex": "a+"})
+    assert raised.value.param == "guided_regex"
