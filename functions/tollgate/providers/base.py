@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
@@ -31,6 +31,7 @@ class Target:
     `provider` and `model` are slugs of the catalog, `upstream_model` the provider's own name.
     `output_tokens_max` is the model's limit, to which a caller's is capped; `supports` and `input`
     are what the model can do and take in; a codec that cannot have a `guardrail` applied refuses.
+    `project` and `location` are where Google Cloud has it, None elsewhere.
     """
 
     provider: str
@@ -41,6 +42,8 @@ class Target:
     supports: frozenset[Capability] = frozenset()
     input: frozenset[Modality] = frozenset({"text"})
     guardrail: Guardrail | None = None
+    project: str | None = None
+    location: str | None = None
 
     @property
     def endpoint_id(self) -> str:
@@ -148,11 +151,17 @@ class Transport(Protocol):
         """
 
 
+# How a key is sent: as a bearer token, in a header of that name, or not at all, because it is the
+# account for which Google gives access tokens.
+Auth = Literal["bearer", "api-key", "x-api-key", "x-goog-api-key", "google"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderRow:
     """A provider as routing.yaml states it: a codec, a transport, and where to reach it.
 
     `base_url` has no trailing slash; on AWS transports it replaces the regional endpoint.
+    `project` and `location` belong to Google Cloud.
     """
 
     slug: str
@@ -161,6 +170,9 @@ class ProviderRow:
     base_url: str | None = None
     region: str | None = None
     key: SecretReference | None = None
+    auth: Auth = "bearer"
+    project: str | None = None
+    location: str | None = None
     dialect: Dialect = field(default_factory=Dialect)
 
 

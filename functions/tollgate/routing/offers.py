@@ -119,6 +119,8 @@ def _target(
         output_tokens_max=model.max_output,
         supports=frozenset(model.supports),
         input=frozenset(model.input),
+        project=row.project,
+        location=row.location,
         guardrail=(
             None if guardrail is None else Guardrail(id=guardrail.id, version=guardrail.version)
         ),
