@@ -47,20 +47,17 @@ def _by_strength(efforts: tuple[Effort, ...]) -> tuple[Effort, ...]:
 
 
 class GeminiDialect(BaseModel):
-    """How one Gemini model departs from the others; the defaults are a model that does not think.
+    """How one Gemini model departs from the others.
 
-    A model is told how much to think by one of `thinking_levels`, or else by a number of tokens
-    from `thinking_tokens_min` to `thinking_tokens_max`; `thinking_stops` if also by none.
-    `signed_calls`: calls that come back must be signed. `schema_beside_tools`: the answer may have
-    a schema in a request that offers tools.
+    It may be told to think from `thinking_tokens_min` to `thinking_tokens_max` tokens, where it is
+    told by tokens. `signed_calls`: calls that come back must be signed. `schema_beside_tools`: the
+    answer may have a schema in a request that offers tools.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    thinking_levels: tuple[Literal["minimal", "low", "medium", "high"], ...] = ()
-    thinking_tokens_min: int = 0
-    thinking_tokens_max: int | None = None
-    thinking_stops: bool = False
+    thinking_tokens_min: int = 128
+    thinking_tokens_max: int = 24576
     signed_calls: bool = False
     schema_beside_tools: bool = False
 
@@ -97,7 +94,8 @@ class Dialect(BaseModel):
     nowhere: a field, `<think>` tags in the text, or Mistral's content lists.
     `reasoning` is how the server is told to think, None if it cannot be: by `reasoning_effort`, by
     OpenRouter's `reasoning` object, by DeepSeek's and Z.ai's `thinking` switch, by Claude's budget
-    of tokens or its adaptive effort; `efforts` are the words that it knows.
+    of tokens or its adaptive effort, by Gemini's budget or level; `efforts` are the words that it
+    knows, `none` among them if it can be told not to.
     `output_format` is the most that the server enforces of a wanted form; the rest is emulated.
     `guided`: vLLM's own fields are understood. `native_choices`: so is `n`.
     `cache_marks`: `cache_control` on parts is. `tool_call_id_length`: only ids of exactly that many
@@ -126,7 +124,16 @@ class Dialect(BaseModel):
         | None
     ) = None
     reasoning: (
-        Literal["effort", "object", "thinking", "claude_budget", "claude_adaptive"] | None
+        Literal[
+            "effort",
+            "object",
+            "thinking",
+            "claude_budget",
+            "claude_adaptive",
+            "gemini_budget",
+            "gemini_level",
+        ]
+        | None
     ) = None
     efforts: Annotated[tuple[Effort, ...], AfterValidator(_by_strength)] = ("low", "medium", "high")
     output_format: Literal["json_schema", "json_object"] | None = "json_schema"

@@ -161,7 +161,7 @@ class Chunk(_Shape):
     error: JsonValue = None
 
 
-class ErrorInfo(_Shape):
+class ErrorCause(_Shape):
     """One of the details of an error: a reason, or how long to wait (`34.4s`)."""
 
     reason: str | None = None
@@ -174,7 +174,7 @@ class ErrorDetail(_Shape):
     code: int | None = None
     message: str | None = None
     status: str | None = None
-    details: list[ErrorInfo] = []
+    details: list[ErrorCause] = []
 
 
 class ErrorBody(_Shape):

@@ -5,6 +5,7 @@ taken up again later, so that the text of the arguments is known only when the c
 """
 
 import re
+from itertools import pairwise
 from typing import Final
 
 import pydantic_core
@@ -38,9 +39,10 @@ class Arguments:
 
     def add(self, piece: PartialArg) -> None:
         """Take one piece; UnknownPlace if it fits nowhere."""
-        *inner, last = _steps(piece.path)
+        steps = _steps(piece.path)
+        last = steps[-1]
         container: JsonValue = self._value
-        for step, following in zip(inner, [*inner[1:], last], strict=True):
+        for step, following in pairwise(steps):
             empty: JsonValue = {} if isinstance(following, str) else []
             container = _entered(container, step, empty)
         if piece.string is not None:

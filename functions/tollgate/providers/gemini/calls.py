@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from tollgate.core.content import Text, ToolCall
+from tollgate.core.content import ToolCall
 from tollgate.core.events import PartDelta, PartEnd, PartStart, StreamEvent
-from tollgate.providers.gemini.answer_tool import ANSWER_TOOL
 from tollgate.providers.gemini.arguments import Arguments
 from tollgate.providers.gemini.signatures import opaque_of
 from tollgate.wire.gemini import FunctionCall
@@ -26,10 +25,7 @@ def _made_id(seed: bytes, number: int) -> str:
 
 
 class OpenCall:
-    """The call whose pieces are coming, as part `part`; `seed` makes an id if it has none.
-
-    A call of the answer tool is no call but the answer.
-    """
+    """The call whose pieces are coming, as part `part`; `seed` makes an id if it has none."""
 
     def __init__(self, part: int, call: FunctionCall, seed: bytes) -> None:
         self._part = part
@@ -38,14 +34,8 @@ class OpenCall:
         self._arguments = Arguments()
         self._signature: str | None = None
 
-    @property
-    def is_answer(self) -> bool:
-        return self._name == ANSWER_TOOL
-
     def started(self) -> StreamEvent:
         """The event with which the part begins."""
-        if self.is_answer:
-            return PartStart(index=self._part, part=Text(text=""))
         return PartStart(
             index=self._part, part=ToolCall(id=self._id, name=self._name, arguments="")
         )
@@ -60,4 +50,4 @@ class OpenCall:
     def ended(self) -> Iterator[StreamEvent]:
         """The events with which the part is complete; no arguments are the empty object."""
         yield PartDelta(index=self._part, text=self._arguments.json())
-        yield PartEnd(index=self._part, opaque={} if self.is_answer else opaque_of(self._signature))
+        yield PartEnd(index=self._part, opaque=opaque_of(self._signature))

@@ -178,7 +178,7 @@ class GeminiDecoder:
             yield from self._close_text()
             yield from self._close_call()
             self._call = OpenCall(self._next_part(), call, seed)
-            self._has_calls = self._has_calls or not self._call.is_answer
+            self._has_calls = True
             yield self._call.started()
         if self._call is None:
             raise malformed(self._provider, "a piece of a call that has no name")

@@ -1,11 +1,13 @@
 """A generation request for Gemini's streamGenerateContent."""
 
+from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
 from pydantic import JsonValue
 
 from tollgate.core.content import Image
+from tollgate.core.emulation import OUTPUT_TOOL, unguided, with_output_tool
 from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,
@@ -15,7 +17,6 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.gemini.answer_tool import ANSWER_TOOL, ANSWER_TOOL_DESCRIPTION
 from tollgate.providers.gemini.thinking import thinking_config
 from tollgate.providers.gemini.turns import conversation
 
@@ -27,24 +28,26 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
 
     RequestError for a history that Gemini can never take.
     """
-    said = conversation(request.messages, signed_calls=target.dialect.gemini.signed_calls)
-    thinking, thinks_otherwise = thinking_config(request.reasoning, target.dialect.gemini)
-    answer = _answer_tool(request, target)
+    dialect = target.dialect
+    request, wrapping = unguided(request)
+    if _needs_output_tool(request, target):
+        request, wrapping = with_output_tool(request), replace(wrapping, tool=True)
+    said = conversation(request.messages, signed_calls=dialect.gemini.signed_calls)
+    thinking, thinks_otherwise = thinking_config(request.reasoning, dialect)
     body: dict[str, JsonValue] = {"contents": said.turns}
     if said.system:
         body["systemInstruction"] = {"parts": said.system}
-    config = _sampling(request, target)
-    if answer is None:
-        config |= _output_format(request)
+    config = _sampling(request, target) | _output_format(request)
     if thinking:
         config["thinkingConfig"] = thinking
     if config:
         body["generationConfig"] = config
-    body |= _tools(request, answer)
+    body |= _tools(request)
     return WireRequest(
         path=_path(target),
         body=body,
         adapted=_adapted(request) + (("reasoning",) if thinks_otherwise else ()),
+        wrapping=wrapping,
     )
 
 
@@ -98,22 +101,10 @@ def _output_format(request: GenerationRequest) -> dict[str, JsonValue]:
             return {}
 
 
-def _answer_tool(request: GenerationRequest, target: Target) -> Tool | None:
-    """The tool that stands for the answer's schema, where model and tools leave no other way.
-
-    Where a call is forced, the answer is a call, and the schema has nothing to say.
-    """
-    if not _offered(request) or target.dialect.gemini.schema_beside_tools:
-        return None
-    schema: dict[str, JsonValue]
-    match request.output_format:
-        case SchemaOutput():
-            schema = dict(request.output_format.schema)
-        case JsonOutput():
-            schema = {"type": "object"}
-        case None:
-            return None
-    return Tool(name=ANSWER_TOOL, description=ANSWER_TOOL_DESCRIPTION, parameters=schema)
+def _needs_output_tool(request: GenerationRequest, target: Target) -> bool:
+    """Whether the answer's form must be a tool: before Gemini 3, JSON beside functions is a 400."""
+    asked = request.output_format is not None and bool(_offered(request))
+    return asked and not target.dialect.gemini.schema_beside_tools
 
 
 def _offered(request: GenerationRequest) -> tuple[Tool, ...]:
@@ -124,19 +115,15 @@ def _offered(request: GenerationRequest) -> tuple[Tool, ...]:
     return request.tools
 
 
-def _tools(request: GenerationRequest, answer: Tool | None) -> dict[str, JsonValue]:
+def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
     offered = _offered(request)
-    choice = request.tool_choice
     if not offered:
         return {}
-    if answer is not None and (choice is None or choice.mode == "auto"):
-        offered = (*offered, answer)
-        choice = ToolChoice(mode="required")
     declared: dict[str, JsonValue] = {
         "tools": [{"functionDeclarations": [_declared(tool) for tool in offered]}]
     }
-    if choice is not None:
-        declared["toolConfig"] = {"functionCallingConfig": _calling(choice)}
+    if request.tool_choice is not None:
+        declared["toolConfig"] = {"functionCallingConfig": _calling(request.tool_choice)}
     return declared
 
 
@@ -175,7 +162,7 @@ def _adapted(request: GenerationRequest) -> tuple[str, ...]:
         "repetition_penalty": sampling.repetition_penalty is not None,
         "logit_bias": bool(sampling.logit_bias),
         "parallel_tool_calls": request.parallel_tool_calls is False and bool(request.tools),
-        "tools.strict": any(tool.strict for tool in request.tools),
+        "tools.strict": any(tool.strict and tool.name != OUTPUT_TOOL for tool in request.tools),
         "image_url.detail": any(_has_detail(part) for part in _shown(request)),
         "prompt_cache_key": request.prompt_cache_key is not None,
         "service_tier": request.service_tier is not None,

@@ -65,10 +65,6 @@ class GoogleToken:
             if self._credentials is None:
                 self._credentials = self._found()
             self._credentials.refresh(_over_http)  # type: ignore[no-untyped-call]
-        except exceptions.DefaultCredentialsError as missing:
-            raise no_credentials(
-                self._row, "has no key, and this environment has no Google credentials"
-            ) from missing
         except (exceptions.GoogleAuthError, ValueError) as failed:
             if isinstance(failed, exceptions.GoogleAuthError) and failed.retryable:
                 raise UpstreamError(
@@ -115,6 +111,7 @@ def _over_http(
     url: str,
     method: str = "GET",
     body: bytes | None = None,
+    *,
     headers: Mapping[str, str] | None = None,
     timeout: float | None = None,
     **options: Any,
