@@ -17,6 +17,14 @@ from tollgate.providers.dialect import Dialect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Guardrail:
+    """A guardrail of the provider's that every prompt and answer must pass."""
+
+    id: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """One endpoint of one model at one provider.
 
@@ -24,6 +32,7 @@ class Target:
     `output_tokens_max` is the model's limit, to which a caller's is capped; `supports` and `input`
     are what the model can do and take in. `project` and `location` are where Google Cloud has it,
     None elsewhere.
+    A codec that cannot have a `guardrail` applied refuses.
     """
 
     provider: str
@@ -35,6 +44,7 @@ class Target:
     input: frozenset[Modality] = frozenset({"text"})
     project: str | None = None
     location: str | None = None
+    guardrail: Guardrail | None = None
 
     @property
     def endpoint_id(self) -> str:

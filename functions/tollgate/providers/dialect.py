@@ -94,8 +94,10 @@ class Dialect(BaseModel):
     nowhere: a field, `<think>` tags in the text, or Mistral's content lists.
     `reasoning` is how the server is told to think, None if it cannot be: by `reasoning_effort`, by
     OpenRouter's `reasoning` object, by DeepSeek's and Z.ai's `thinking` switch, by Claude's budget
-    of tokens or its adaptive effort, by Gemini's budget or level; `efforts` are the words that it
-    knows, `none` among them if it can be told not to.
+    of tokens or its adaptive effort, by Gemini's budget or level, by Nova's effort; `efforts` are
+    the words that it knows, `none` among them if it can be told not to.
+    `reasoning_summaries`: it may be asked to sum up its thoughts, which OpenAI allows to verified
+    organisations only.
     `output_format` is the most that the server enforces of a wanted form; the rest is emulated.
     `guided`: vLLM's own fields are understood. `native_choices`: so is `n`.
     `cache_marks`: `cache_control` on parts is. `tool_call_id_length`: only ids of exactly that many
@@ -132,9 +134,11 @@ class Dialect(BaseModel):
             "claude_adaptive",
             "gemini_budget",
             "gemini_level",
+            "nova",
         ]
         | None
     ) = None
+    reasoning_summaries: bool = False
     efforts: Annotated[tuple[Effort, ...], AfterValidator(_by_strength)] = ("low", "medium", "high")
     output_format: Literal["json_schema", "json_object"] | None = "json_schema"
     guided: bool = False

@@ -44,6 +44,12 @@ def _anthropic() -> Codec:
     return AnthropicCodec()
 
 
+def _openai_responses() -> Codec:
+    from tollgate.providers.openai_responses.codec import OpenAiResponsesCodec
+
+    return OpenAiResponsesCodec()
+
+
 def _bedrock() -> Codec:
     from tollgate.providers.bedrock.codec import BedrockCodec
 
@@ -90,6 +96,13 @@ def _bedrock_invoke(row: ProviderRow, services: ProviderServices) -> Transport:
     )
 
 
+def _sagemaker_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
+    from tollgate.providers.transports.sagemaker_runtime import SageMakerRuntime
+
+    _need(row, "region", row.region)
+    return SageMakerRuntime(row, services.pool, services.credentials, services.clock)
+
+
 def _simulator(row: ProviderRow, services: ProviderServices) -> Transport:
     from tollgate.providers.transports.simulator import Simulator
 
@@ -99,6 +112,7 @@ def _simulator(row: ProviderRow, services: ProviderServices) -> Transport:
 CODECS: Final[Mapping[str, Callable[[], Codec]]] = {
     "openai_chat": _openai_chat,
     "anthropic": _anthropic,
+    "openai_responses": _openai_responses,
     "bedrock": _bedrock,
     "gemini": _gemini,
 }
@@ -113,6 +127,7 @@ TRANSPORTS: Final[Mapping[str, Callable[[ProviderRow, ProviderServices], Transpo
     "http_sse": _http_sse,
     "bedrock_runtime": _bedrock_runtime,
     "bedrock_invoke": _bedrock_invoke,
+    "sagemaker_runtime": _sagemaker_runtime,
     "simulator": _simulator,
 }
 

@@ -23,7 +23,8 @@ _CHECKED_DAYS_MAX: Final = 90
 # The cheapest tokens on sale cost about 0.01 dollars per million; per token they cost a millionth.
 _PER_TOKEN_BELOW: Final = Decimal("0.0005")
 _TRANSPORTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "openai_chat": ("http_sse", "simulator"),
+    "openai_chat": ("http_sse", "sagemaker_runtime", "simulator"),
+    "openai_responses": ("http_sse",),
     "anthropic": ("http_sse", "bedrock_invoke"),
     "bedrock": ("bedrock_runtime",),
     "gemini": ("http_sse",),

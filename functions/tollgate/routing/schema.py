@@ -91,8 +91,10 @@ BaseUrl = Annotated[
     str, StringConstraints(pattern=r"^https?://[^\s/?#@]+(/[^\s/?#@]+)*$", max_length=256)
 ]
 
-CodecName = Literal["openai_chat", "anthropic", "bedrock", "gemini"]
-TransportName = Literal["http_sse", "bedrock_runtime", "bedrock_invoke", "simulator"]
+CodecName = Literal["openai_chat", "openai_responses", "anthropic", "bedrock", "gemini"]
+TransportName = Literal[
+    "http_sse", "bedrock_runtime", "bedrock_invoke", "sagemaker_runtime", "simulator"
+]
 # Only what is stated: an endpoint departs from its row, and what it does not say stays the row's.
 Departures = Annotated[
     Dialect,

@@ -18,6 +18,7 @@ from tests.unit.providers.anthropic.asking import (
 )
 from tollgate.core.content import Reasoning, Text
 from tollgate.core.emulation import OUTPUT_TOOL, Wrapping
+from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.request import (
     JsonOutput,
     ReasoningOptions,
@@ -26,7 +27,7 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
-from tollgate.providers.base import WireRequest
+from tollgate.providers.base import Guardrail, WireRequest
 from tollgate.providers.dialect import ClaudeDialect, Dialect
 
 REQUIRED = ToolChoice(mode="required")
@@ -398,3 +399,9 @@ def test_c13_q40_what_the_messages_api_has_no_field_for_is_named() -> None:
         "top_logprobs",
         "prompt_cache_key",
     )
+
+
+def test_c55_a_guardrail_is_never_left_out() -> None:
+    with pytest.raises(UpstreamError) as raised:
+        encoded(user("?"), at=target(guardrail=Guardrail(id="g-1", version="1")))
+    assert raised.value.code is ErrorCode.PROVIDER_UNAVAILABLE
