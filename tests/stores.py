@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tests.dynamodb_grammar import check_request
+from tollgate.core.clock import Clock
 from tollgate.core.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.principal import Principal
@@ -122,7 +123,7 @@ def aws_client(
     )
 
 
-def memory_stores(clock: HandClock | None = None) -> MemoryStores:
+def memory_stores(clock: Clock | None = None) -> MemoryStores:
     """Fresh books in memory."""
     clock = clock or HandClock()
     books, ids = MemoryBooks(), IdSource(clock)

@@ -10,7 +10,9 @@ from typing import Any, Literal, Self
 
 # clean: the body is finished properly        close: the connection closes in the middle of the body
 # hang:  nothing more is sent                 reset: the connection is reset (RST)
-End = Literal["clean", "close", "hang", "reset"]
+# late:  finished properly, but only after the client has had turns to read its last chunk
+End = Literal["clean", "close", "hang", "late", "reset"]
+_TURNS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +98,18 @@ class FakeUpstream:
     def enqueue(self, *scripts: Script) -> None:
         self._scripts.extend(scripts)
 
+    @property
+    def unplayed(self) -> int:
+        """How many scripts nobody has asked for yet."""
+        return len(self._scripts)
+
+    def reset(self) -> None:
+        """Forget what was enqueued, received and released."""
+        self.received.clear()
+        self._scripts.clear()
+        self._releases = asyncio.Semaphore(0)
+        self.client_gone = asyncio.Event()
+
     async def release(self) -> None:
         """Let the next chunk of a lock-step script go."""
         self._releases.release()
@@ -166,7 +180,10 @@ class FakeUpstream:
 
 
 async def _finish(end: End, writer: asyncio.StreamWriter) -> bool:
-    if end == "clean":
+    if end == "late":
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+    if end in {"clean", "late"}:
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True

@@ -114,9 +114,9 @@ class StreamGrammar:
     def accept(self, event: StreamEvent) -> None:
         """Check one event against what came before it."""
         if self._ended:
-            raise GrammarError(f"{event!r} after the end")
+            raise GrammarError(f"{type(event).__name__} after the end")
         if self._started == isinstance(event, Started):
-            raise GrammarError(f"{event!r} where a stream must start exactly once")
+            raise GrammarError(f"{type(event).__name__} where a stream must start exactly once")
         match event:
             case Started():
                 self._started = True

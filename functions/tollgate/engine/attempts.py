@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import assert_never
 
 from tollgate.core.clock import Deadline
 from tollgate.core.content import ToolCall
@@ -77,16 +78,19 @@ async def _first_to_commit(chain: Chain, connections: AsyncExitStack) -> Committ
             situation = retry.Situation(
                 tries=tries,
                 another_left=depth + 1 < len(attempts),
+                remaining_s=chain.deadline.remaining_s(),
                 next_on=chain.plan.next_on,
             )
             verdict = retry.decide(error, situation, attempt.retry, chain.gateway.ids.uniform())
             match verdict:
-                case retry.Again(delay_s) if delay_s < chain.deadline.remaining_s():
+                case retry.Again(delay_s):
                     await chain.gateway.clock.sleep(delay_s)
                 case retry.Next():
                     depth, tries = depth + 1, 0
-                case _:
+                case retry.Stop():
                     raise
+                case _:
+                    assert_never(verdict)
 
 
 async def _commit(chain: Chain, depth: int, connections: AsyncExitStack) -> Committed:
@@ -94,7 +98,7 @@ async def _commit(chain: Chain, depth: int, connections: AsyncExitStack) -> Comm
     attempt = chain.plan.attempts[depth]
     provider = chain.gateway.providers.provider(attempt.target.provider)
     wire = provider.codec.encode(chain.request, attempt.target)
-    chain.meter.attempt_opened()
+    chain.meter.attempt_opened(attempt)
     peeked = _Peek()
     async with AsyncExitStack() as connection:
         try:
@@ -179,6 +183,9 @@ def _first_token_limit_s(chain: Chain, depth: int) -> float:
     """The configured limit, or an even share of what is left so that later attempts have a turn."""
     attempts_left = len(chain.plan.attempts) - depth
     configured_s = chain.plan.attempts[depth].timeouts.first_token_s
+    if attempts_left == 1:
+        # The deadline ends the last one, and says so in its own words.
+        return configured_s
     return min(configured_s, chain.deadline.remaining_s() / attempts_left)
 
 

@@ -10,7 +10,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.engine.attempts import Chain, Committed, committed
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.meter import Meter
-from tollgate.engine.sink import EventSink
+from tollgate.engine.sink import ClientGone, EventSink
 from tollgate.ingress.base import Served
 from tollgate.stores.base import Hold
 
@@ -32,7 +32,8 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         request_id=call.request_id,
         fallbacks=call.fallbacks,
     )
-    hold = await gateway.ledger.hold(call.principal, plan.cost_max_nano_usd, call.request_id)
+    holding = gateway.ledger.hold(call.principal, plan.cost_max_nano_usd, call.request_id)
+    hold, cancelled = await _uncancelled(holding)
     meter = Meter(gateway.clock, call, plan, hold)
     chain = Chain(
         gateway=gateway,
@@ -44,15 +45,21 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     failure: GatewayError | None = None
     async with sink.opened(hold):
         try:
-            await _within_deadline(_stream(chain, sink), call, meter)
+            if cancelled is not None:
+                raise cancelled
+            await _within_deadline(chain, sink, call)
         except GatewayError as error:
             failure = error
+        except ClientGone:
+            raise
         except Exception as defect:
             gateway.journal.defect(defect, hold.id)
             failure = InternalError()
             meter.fail(failure)
         finally:
-            record, unsettled = await _outlive_cancellation(_settle(gateway, hold, meter))
+            (record, unsettled), cancelled = await _uncancelled(_settle(gateway, hold, meter))
+            if cancelled is not None:
+                raise cancelled
     failure = failure or unsettled
     if failure is None:
         await sink.finish(record)
@@ -62,26 +69,29 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
 
 async def _stream(chain: Chain, sink: EventSink) -> None:
     meter = chain.meter
-    async with committed(chain) as attempt:
+    async with committed(chain) as attempt, aclosing(attempt.rest) as rest:
         await sink.begin(_served(attempt, chain))
         for event in attempt.head:
             meter.observe(event)
             await sink.send(event)
-        async with aclosing(attempt.rest) as rest:
-            async for event in rest:
-                meter.observe(event)
-                await sink.send(event)
+        async for event in rest:
+            meter.observe(event)
+            await sink.send(event)
 
 
-async def _within_deadline(stream: Coroutine[Any, Any, None], call: Call, meter: Meter) -> None:
+async def _within_deadline(chain: Chain, sink: EventSink, call: Call) -> None:
     """Run the stream to its end, its failure, or the deadline, and tell the meter which it was."""
+    meter = chain.meter
+    limit = asyncio.timeout(call.deadline.remaining_s())
     try:
-        async with asyncio.timeout(call.deadline.remaining_s()):
-            await stream
+        async with limit:
+            await _stream(chain, sink)
     except GatewayError as error:
         meter.fail(error)
         raise
     except TimeoutError as late:
+        if not limit.expired():
+            raise
         how = "" if call.parsed.stream else " Longer answers need `stream: true`."
         message = f"The answer was not complete in time.{how}"
         cut_off = UpstreamError(ErrorCode.PROVIDER_TIMEOUT, message)
@@ -97,32 +107,40 @@ async def _settle(
 ) -> tuple[GenerationRecord, LedgerError | None]:
     """Decide and settle; returns the record that stands.
 
-    What cannot be settled now is logged whole, and left to the sweeper.
+    What cannot be settled now, for whatever reason, is logged whole and left to the sweeper.
     """
     record = meter.record()
     try:
         async with asyncio.timeout(SETTLE_BUDGET_S):
             record = await gateway.ledger.settle(hold, record)
-    except (LedgerError, TimeoutError) as failure:
+    except Exception as failure:
         gateway.journal.unsettled(record, failure)
+        if not isinstance(failure, LedgerError | TimeoutError):
+            gateway.journal.defect(failure, hold.id)
         message = "The answer could not be recorded; try again."
         return record, LedgerError(ErrorCode.SERVICE_UNAVAILABLE, message)
     gateway.journal.settled(record)
     return record, None
 
 
-async def _outlive_cancellation(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Finish the work even if this task is cancelled meanwhile, then be cancelled."""
+async def _uncancelled(
+    work: Coroutine[Any, Any, _Result],
+) -> tuple[_Result, asyncio.CancelledError | None]:
+    """Finish the work even if this task is cancelled meanwhile.
+
+    Returns the cancellation, which the caller must raise as soon as it may; work that fails after
+    one raises it.
+    """
     task = asyncio.create_task(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
-            await asyncio.shield(task)
+            await asyncio.wait({task})
         except asyncio.CancelledError as request:
             cancelled = request
-    if cancelled is not None:
-        raise cancelled
-    return task.result()
+    if cancelled is not None and (failure := task.exception()) is not None:
+        raise cancelled from failure
+    return task.result(), cancelled
 
 
 def _served(attempt: Committed, chain: Chain) -> Served:
@@ -132,7 +150,7 @@ def _served(attempt: Committed, chain: Chain) -> Served:
         created_s=chain.meter.created_s,
         model=attempt.target.model,
         provider=attempt.target.provider,
-        fallback_from=asked if attempt.depth else None,
+        fallback_from=asked if attempt.target.model != asked else None,
         fallback_depth=attempt.depth,
         adapted=attempt.adapted,
     )

@@ -1,12 +1,12 @@
 """Watches a generation go by and writes its record: usage, timing, outcome, bill."""
 
 from dataclasses import replace
-from typing import assert_never
+from typing import Final, assert_never
 
 from pydantic import JsonValue
 
 from tollgate.core.clock import Clock
-from tollgate.core.errors import ErrorCode, GatewayError, UpstreamError
+from tollgate.core.errors import GatewayError, UpstreamError
 from tollgate.core.events import (
     Ended,
     PartDelta,
@@ -27,11 +27,11 @@ from tollgate.core.generation import (
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
 from tollgate.routing.plan import Attempt, Plan
-from tollgate.routing.price import bill
+from tollgate.routing.price import bill, total_nano_usd
 from tollgate.stores.base import Hold
 
 # Of English text and code; only for what a provider left unsaid, and marked as an estimate.
-_BYTES_PER_TOKEN = 4
+_BYTES_PER_TOKEN: Final = 4
 
 
 class Meter:
@@ -46,6 +46,7 @@ class Meter:
         self._start_s = clock.monotonic_s()
         self._attempt_start_s = self._start_s
         self._attempts: list[AttemptRecord] = []
+        self._asked: Attempt | None = None
         self._serving: Attempt | None = None
         self._started = Started()
         self._first_token_ms: int | None = None
@@ -56,13 +57,22 @@ class Meter:
         self._failure: GatewayError | None = None
         self._outcome: Outcome = "cancelled"
 
-    def attempt_opened(self) -> None:
+    def attempt_opened(self, attempt: Attempt) -> None:
         """An endpoint is about to be asked."""
+        self._asked = attempt
         self._attempt_start_s = self._clock.monotonic_s()
 
     def attempt_failed(self, attempt: Attempt, error: UpstreamError, usage: Usage) -> None:
         """An attempt ended before its commit point; what it used is ours to pay."""
-        self._attempts.append(self._attempt_record(attempt, error, usage))
+        self._asked = None
+        self._attempts.append(
+            self._attempt_record(
+                attempt,
+                error.code.value,
+                status=error.status,
+                operator_cost_nano_usd=_reported_cost_nano_usd(usage, attempt),
+            )
+        )
 
     def attempt_committed(self, attempt: Attempt) -> None:
         """From here on this attempt, and no other, serves the generation."""
@@ -139,10 +149,10 @@ class Meter:
             error=self._failure.code.value if self._failure else None,
             usage=usage,
             usage_source=usage_source,
-            cost_nano_usd=sum(line.cost_nano_usd for line in lines),
+            cost_nano_usd=total_nano_usd(lines),
             held_nano_usd=self._hold.wallet_nano_usd,
             lines=lines,
-            attempts=(*self._attempts, *self._serving_record()),
+            attempts=(*self._attempts, *self._last_attempt(usage)),
             raw_usage=self._raw_usage,
             duration_ms=self._since_ms(self._start_s),
             first_token_ms=self._first_token_ms,
@@ -169,23 +179,37 @@ class Meter:
             estimate = replace(estimate, output_tokens=delivered_tokens)
         return estimate, "estimated"
 
-    def _serving_record(self) -> tuple[AttemptRecord, ...]:
-        if self._serving is None:
+    def _last_attempt(self, usage: Usage) -> tuple[AttemptRecord, ...]:
+        """The attempt that serves, or that was being made when the generation ended."""
+        attempt = self._serving or self._asked
+        if attempt is None:
             return ()
-        failure = self._failure if isinstance(self._failure, UpstreamError) else None
-        return (self._attempt_record(self._serving, failure, self._usage),)
+        error = self._failure.code.value if self._failure else None
+        if self._serving is None and error is None:
+            error = self._outcome
+        ours = self._outcome == "error"
+        return (
+            self._attempt_record(
+                attempt,
+                error,
+                status=self._failure.status if isinstance(self._failure, UpstreamError) else None,
+                operator_cost_nano_usd=_reported_cost_nano_usd(usage, attempt) if ours else 0,
+            ),
+        )
 
     def _attempt_record(
-        self, attempt: Attempt, error: UpstreamError | None, usage: Usage
+        self,
+        attempt: Attempt,
+        error: str | None,
+        *,
+        status: int | None,
+        operator_cost_nano_usd: int,
     ) -> AttemptRecord:
-        operator_cost_nano_usd = 0
-        if error is not None and error.code is not ErrorCode.INVALID_REQUEST:
-            operator_cost_nano_usd = sum(line.cost_nano_usd for line in bill(usage, attempt.price))
         return AttemptRecord(
             model=attempt.target.model,
             provider=attempt.target.provider,
-            error=error.code.value if error else None,
-            status=error.status if error else None,
+            error=error,
+            status=status,
             duration_ms=self._since_ms(self._attempt_start_s),
             operator_cost_nano_usd=operator_cost_nano_usd,
         )
@@ -196,3 +220,8 @@ class Meter:
 
     def _since_ms(self, start_s: float) -> int:
         return round((self._clock.monotonic_s() - start_s) * 1000)
+
+
+def _reported_cost_nano_usd(usage: Usage, attempt: Attempt) -> int:
+    """What usage costs at an attempt's price; an attempt that reports none is not charged for."""
+    return total_nano_usd(bill(usage, attempt.price)) if usage != Usage() else 0

@@ -33,10 +33,11 @@ Verdict = Again | Next | Stop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """Where a chain stands: tries made at this endpoint, and whether another one is left."""
+    """Where a chain stands: tries made at this endpoint, whether another one and time are left."""
 
     tries: int
     another_left: bool
+    remaining_s: float
     next_on: frozenset[str]
 
 
@@ -50,11 +51,10 @@ def decide(error: UpstreamError, situation: Situation, retry: Retry, jitter: flo
     if error.code in _BUSY and may_move:
         return Next()
     if error.code in _PASSING and situation.tries <= retry.retries_max:
-        delay_s = _delay_s(situation.tries, retry, jitter)
-        if error.retry_after_s is None:
+        asked_s = error.retry_after_s or 0.0
+        delay_s = max(_delay_s(situation.tries, retry, jitter), asked_s)
+        if asked_s <= retry.backoff_max_s and delay_s < situation.remaining_s:
             return Again(delay_s)
-        if error.retry_after_s <= retry.backoff_max_s:
-            return Again(max(delay_s, error.retry_after_s))
     return Next() if may_move else Stop()
 
 

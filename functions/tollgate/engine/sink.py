@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from typing import Final, Protocol
 
@@ -10,7 +10,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import GenerationRecord
-from tollgate.core.money import usd
+from tollgate.core.money import credits_text
 from tollgate.core.response import Fold
 from tollgate.engine.gateway import Pace
 from tollgate.ingress.base import Ingress, ParsedCall, Renderer, Served
@@ -22,8 +22,12 @@ KEEP_ALIVE: Final = b": keep-alive\n"
 Headers = Mapping[str, str]
 
 
+class ClientGone(Exception):
+    """Nobody is there to read the reply."""
+
+
 class Reply(Protocol):
-    """An HTTP response that has not been sent yet."""
+    """An HTTP response that has not been sent yet; each method raises ClientGone if that is so."""
 
     async def start(self, status: int, headers: Headers) -> None:
         """Send the status and the headers."""
@@ -68,6 +72,7 @@ class SseSink:
         self._renderer: Renderer | None = None
         self._headers: dict[str, str] = {}
         self._status_sent = False
+        self._writing = asyncio.Lock()
         self._last_write_s = clock.monotonic_s()
 
     @asynccontextmanager
@@ -77,9 +82,9 @@ class SseSink:
         try:
             yield
         finally:
-            guard.cancel()
-            with suppress(asyncio.CancelledError):
-                await guard
+            await self._dismiss(guard)
+        if not guard.cancelled():
+            guard.result()
 
     async def begin(self, served: Served) -> None:
         self._renderer = self._ingress.renderer(self._parsed, served)
@@ -112,25 +117,43 @@ class SseSink:
         return self._renderer
 
     async def _write(self, body: bytes) -> None:
+        async with self._writing:
+            await self._write_next(body)
+
+    async def _write_next(self, body: bytes) -> None:
         self._last_write_s = self._clock.monotonic_s()
         if not self._status_sent:
-            self._status_sent = True
             await self._reply.start(200, {**_STREAM_HEADERS, **self._headers})
+            self._status_sent = True
         await self._reply.write(body)
 
     async def _guard_silence(self) -> None:
         """Commit early, then keep the connection busy: proxies drop a silent one."""
-        early_s = self._pace.early_commit_after_s
         while True:
-            waiting = self._status_sent or early_s <= 0
-            silence_max_s = self._pace.keep_alive_s if waiting else early_s
-            left_s = self._last_write_s + silence_max_s - self._clock.monotonic_s()
-            if left_s > 0:
-                await self._clock.sleep(left_s)
-            elif self._status_sent or early_s > 0:
-                await self._write(KEEP_ALIVE)
-            else:
-                await self._clock.sleep(silence_max_s)
+            async with self._writing:
+                left_s = self._last_write_s + self._silence_max_s() - self._clock.monotonic_s()
+                if left_s <= 0:
+                    if self._status_sent or self._pace.early_commit_after_s > 0:
+                        try:
+                            await self._write_next(KEEP_ALIVE)
+                        except ClientGone:
+                            # The next write of the answer meets it too.
+                            return
+                    left_s = self._silence_max_s()
+            await self._clock.sleep(left_s)
+
+    def _silence_max_s(self) -> float:
+        early_s = self._pace.early_commit_after_s
+        return self._pace.keep_alive_s if self._status_sent or early_s <= 0 else early_s
+
+    async def _dismiss(self, guard: asyncio.Task[None]) -> None:
+        """End the guard, but never in the middle of what it writes."""
+        try:
+            async with self._writing:
+                guard.cancel()
+        finally:
+            guard.cancel()
+            await asyncio.wait({guard})
 
 
 class CollectSink:
@@ -164,11 +187,10 @@ class CollectSink:
             raise RuntimeError("finish() before begin()")
         renderer = self._ingress.renderer(self._parsed, self._served)
         body = renderer.whole(self._fold.response(), record)
-        credits_used = usd(record.cost_nano_usd) * self._credits_per_usd
         headers = {
             "content-type": "application/json",
             "content-length": str(len(body)),
-            "x-credits-used": f"{credits_used.normalize():f}",
+            "x-credits-used": credits_text(record.cost_nano_usd, self._credits_per_usd),
             **self._headers,
         }
         await self._reply.start(200, headers)

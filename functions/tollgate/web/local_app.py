@@ -2,8 +2,7 @@
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tollgate.web.chat_app import METERED_PATHS
-from tollgate.web.paths import canonical_path
+from tollgate.web.paths import METERED_PATHS, canonical_path
 
 
 class LocalApp:

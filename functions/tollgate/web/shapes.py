@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
 
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import nano_usd, usd
@@ -14,6 +14,11 @@ from tollgate.stores.base import Balance, KeySummary, NewKey, Period
 # A JSON number: the shortest one that reads back as the same amount, to the nano-dollar, for
 # amounts under a million dollars. Sums are never made of it.
 Usd = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
+# With a time zone, and such that it has a year in every other one.
+Moment = Annotated[
+    AwareDatetime,
+    Field(ge=datetime(2000, 1, 1, tzinfo=UTC), le=datetime(9999, 1, 1, tzinfo=UTC)),
+]
 PositiveUsd = Annotated[Decimal, Field(gt=0, le=1_000_000, decimal_places=9)]
 
 
@@ -54,7 +59,7 @@ class NewKeyBody(Body):
     requests_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] = 60
     burst: Annotated[int, Field(ge=1, le=1_000_000)] = 120
     concurrency: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    expires_at: datetime | None = None
+    expires_at: Moment | None = None
 
     def new_key(self, workspace_id: str) -> NewKey:
         """The key as the store takes it."""

@@ -4,6 +4,7 @@ Framing: https://smithy.io/2.0/aws/amazon-eventstream.html (seen 2026-11-21). Im
 botocore: only what an AWS provider needs may.
 """
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import pydantic_core
@@ -32,23 +33,22 @@ class EventStreamDecoder:
         self._buffer = EventStreamBuffer()
         self._pending_bytes = 0
 
-    def feed(self, chunk: bytes) -> list[EventStreamMessage]:
-        """The messages that these bytes complete.
+    def feed(self, chunk: bytes) -> Iterator[EventStreamMessage]:
+        """The messages that these bytes complete; to be read to its end.
 
-        UpstreamError for a message that is damaged, or longer than MESSAGE_BYTES_MAX.
+        UpstreamError, after the messages before it, for one that is damaged or longer than
+        MESSAGE_BYTES_MAX.
         """
-        messages: list[EventStreamMessage] = []
         self._pending_bytes += len(chunk)
         self._buffer.add_data(chunk)
         try:
             for message in self._buffer:
                 self._pending_bytes -= message.prelude.total_length
-                messages.append(_message(message.headers, message.payload))
+                yield _message(message.headers, message.payload)
         except ParserError as damaged:
             raise _broken("sent a damaged message") from damaged
         if self._pending_bytes > MESSAGE_BYTES_MAX:
             raise _broken(f"sent a message of more than {MESSAGE_BYTES_MAX} bytes")
-        return messages
 
     def end(self) -> list[EventStreamMessage]:
         """Nothing is left when a stream closes; UpstreamError if it was cut in a message."""

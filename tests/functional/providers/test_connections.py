@@ -68,3 +68,12 @@ async def test_a_replaced_connection_that_dies_too_is_an_error(
     await provider.answer(CHAT)
     assert (await provider.failure(CHAT)).code is ErrorCode.PROVIDER_UNAVAILABLE
     assert len(upstream.received) == 3
+
+
+async def test_a_connection_is_kept_though_its_body_ends_after_the_end_mark(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    upstream.enqueue(script(CHAT, end="late"), script(CHAT))
+    await provider.answer(CHAT)
+    await provider.answer(CHAT)
+    assert upstream.connections == 1

@@ -169,6 +169,13 @@ def test_c44_only_a_fault_of_the_caller_is_told_in_the_providers_words(status: i
     assert "wombat" in chat(400, body).message
 
 
+def test_c44_what_is_told_of_a_fault_of_the_caller_is_redacted() -> None:
+    body = b'{"error":{"message":"bad field for key sk-abcdefgh12345678"}}'
+    shown = chat(400, body).message
+    assert "bad field" in shown
+    assert "abcdefgh" not in shown
+
+
 @pytest.mark.parametrize("secret", SECRETS)
 @given(before=st.text(max_size=50), after=st.text(max_size=50))
 def test_c44_no_secret_is_shown(secret: str, before: str, after: str) -> None:

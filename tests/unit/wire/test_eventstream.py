@@ -45,4 +45,11 @@ def test_a_message_over_the_limit_is_an_error_before_it_is_whole() -> None:
     long = converse.message({":message-type": "event"}, b"x" * (MESSAGE_BYTES_MAX + 1))
     decoder = EventStreamDecoder()
     with pytest.raises(UpstreamError, match="more than"):
-        decoder.feed(long[:-1])
+        list(decoder.feed(long[:-1]))
+
+
+def test_what_came_whole_before_the_damage_is_still_told() -> None:
+    messages = EventStreamDecoder().feed(MESSAGE + b"\xff" * 64)
+    assert next(messages).event == "messageStop"
+    with pytest.raises(UpstreamError):
+        next(messages)

@@ -71,10 +71,8 @@ class _EventStreamFrames:
         self._decoder = EventStreamDecoder()
 
     def feed(self, chunk: bytes) -> Iterable[Frame]:
-        return [
-            Frame(data=payload, event=event, exception=exception)
-            for event, exception, payload in self._decoder.feed(chunk)
-        ]
+        for event, exception, payload in self._decoder.feed(chunk):
+            yield Frame(data=payload, event=event, exception=exception)
 
     def end(self) -> Iterable[Frame]:
         self._decoder.end()

@@ -57,12 +57,15 @@ class BodyFrames:
         self._provider = provider
         self._ready: deque[Frame] = deque()
         self._ended = False
+        self._broken: UpstreamError | None = None
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Frame:
         while not self._ready:
+            if self._broken is not None:
+                raise self._broken
             if self._ended:
                 raise StopAsyncIteration
             await self._read()
@@ -76,11 +79,12 @@ class BodyFrames:
     async def _read(self) -> None:
         with network_errors(self._provider):
             chunk = await self._content.readany()
-        if chunk:
-            self._ready.extend(self._decoder.feed(chunk))
-        else:
-            self._ended = True
-            self._ready.extend(self._decoder.end())
+        self._ended = not chunk
+        try:
+            self._ready.extend(self._decoder.feed(chunk) if chunk else self._decoder.end())
+        except UpstreamError as broken:
+            # Only chance put the frames before it into the same read: they still count.
+            self._broken = broken
 
     async def _drain(self) -> None:
         """Read up to the end of the body, which lets the connection serve another call.

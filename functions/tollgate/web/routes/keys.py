@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.ids import is_id
 from tollgate.core.principal import Principal
 from tollgate.web.services import Services
 from tollgate.web.shapes import (
@@ -43,19 +44,23 @@ def key_routes(services: Services) -> APIRouter:
     @router.patch("/keys/{key_id}")
     async def change_key(principal: administrator, key_id: str, body: KeyChangeBody) -> KeyReply:
         """Disable a key: it is refused everywhere within five seconds."""
-        key = await services.keys.disable(principal.workspace_id, key_id)
+        key = None
+        if is_id(key_id):
+            key = await services.keys.disable(principal.workspace_id, key_id)
         if key is None:
-            raise _no_such_key(key_id)
+            raise _no_such_key()
         return KeyReply(data=KeyObject.of(key))
 
     async def _shown(workspace_id: str, key_id: str) -> KeyReply:
         key = await services.keys.get(workspace_id, key_id)
         if key is None:
-            raise _no_such_key(key_id)
+            raise _no_such_key()
         return KeyReply(data=KeyObject.of(key))
 
     return router
 
 
-def _no_such_key(key_id: str) -> RequestError:
-    return RequestError(ErrorCode.NOT_FOUND, f"There is no key {key_id!r}.", param="key_id")
+def _no_such_key() -> RequestError:
+    return RequestError(
+        ErrorCode.NOT_FOUND, "There is no such key in this workspace.", param="key_id"
+    )

@@ -20,7 +20,7 @@ from tests.upstream.openai_chunks import (
 )
 from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.events import Ended, PartEnd, Started, StreamEvent, UsageReported
+from tollgate.core.events import Ended, PartEnd, PartStart, Started, StreamEvent, UsageReported
 from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
 from tollgate.providers.openai_chat.decode import ChatDecoder
@@ -153,6 +153,14 @@ def test_q19_a_repeated_id_and_name_continue_their_call() -> None:
         call_delta(0, id_="a", name="add", arguments="["),
         call_delta(0, id_="a", name="add", arguments="1]"),
     ) == [("a", "add", "[1]")]
+
+
+def test_text_is_closed_before_a_call_begins() -> None:
+    call = call_delta(0, id_="a", name="add", arguments="[1]")
+    events = events_of(
+        [sse(chunk({"content": "Wait."})), sse(chunk({"tool_calls": [call]})), *FINISHED]
+    )
+    assert [type(event) for event in events[3:5]] == [PartEnd, PartStart]
 
 
 def test_q19_the_upstream_index_counts_for_nothing() -> None:

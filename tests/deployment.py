@@ -1,0 +1,286 @@
+"""A whole deployment on loopback: the real functions behind the emulator of Lambda and API Gateway.
+
+Providers are scripted, DynamoDB is ministack, the routing file is compiled as for production with
+the simulator added. Nothing of it shares a process with what a test asserts on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from openai import AsyncOpenAI
+
+from tests.emulator import Emulator, Function
+from tests.emulator.process import EXEC_WRAPPER
+from tests.upstream import FakeUpstream
+from tests.upstream.speakers import Speaker
+from tollgate.core.clock import Clock, SystemClock
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.principal import KeyRole
+from tollgate.routing.compile import compile_catalog
+from tollgate.settings import Settings
+from tollgate.stores.attributes import read_numbers_by_name
+from tollgate.stores.base import NewKey
+from tollgate.stores.tables import get_item, key_state_key, wallet_key
+from tollgate.wiring import Stores, wire_stores
+
+TOP = Path(__file__).parent.parent
+FUNCTIONS = TOP / "functions"
+GRANT_NANO_USD = 10_000_000_000
+# What infra/template.yaml says of the two functions.
+CHAT_ROUTES = ["POST /v1/chat/completions"]
+API_ROUTES = ["ANY /", "ANY /{proxy+}", "ANY /v1/chat/completions"]
+CHAT_TIMEOUT_S = 885
+API_TIMEOUT_S = 29
+ALPHA_KEY = "sk-alpha-synthetic-0123456789"
+# Below the 6 MB at which API Gateway refuses by itself, so that the functions' own limit is met.
+BODY_BYTES_MAX = 1_000_000
+# Only a broken test waits this long.
+PATIENCE_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The timeouts that the routing file states, in seconds."""
+
+    first_token_s: float = 20
+    idle_s: float = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """A key of a workspace, and its secret."""
+
+    id: str
+    secret: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """A workspace with credit and a key of each role."""
+
+    id: str
+    inference: Key
+    management: Key
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A whole reply; header names are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upstreams:
+    """The scripted providers: two in OpenAI's format, one in Bedrock's."""
+
+    alpha: FakeUpstream = field(default_factory=FakeUpstream)
+    beta: FakeUpstream = field(default_factory=FakeUpstream)
+    bedrock: FakeUpstream = field(default_factory=FakeUpstream)
+
+    def of(self, speaker: Speaker) -> FakeUpstream:
+        """The one that speaks so."""
+        return {"alpha": self.alpha, "bedrock": self.bedrock}[speaker.name]
+
+    @property
+    def each(self) -> tuple[FakeUpstream, ...]:
+        return self.alpha, self.beta, self.bedrock
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """A running deployment; `stores` look at its tables from outside."""
+
+    emulator: Emulator
+    chat: Function
+    api: Function
+    settings: Settings
+    stores: Stores
+    upstreams: Upstreams
+    http: aiohttp.ClientSession
+
+    async def workspace(self) -> Workspace:
+        """A new workspace that no other test uses."""
+        workspace_id = f"w-{os.urandom(6).hex()}"
+        await self.stores.credits.grant(workspace_id, "first", GRANT_NANO_USD, "test")
+        return Workspace(
+            id=workspace_id,
+            inference=await self._key(workspace_id, "inference"),
+            management=await self._key(workspace_id, "management"),
+        )
+
+    def client(self, key: Key) -> AsyncOpenAI:
+        """The official SDK, as a customer sets it up; to be closed by the caller."""
+        return AsyncOpenAI(
+            base_url=f"{self.emulator.url}/v1",
+            api_key=key.secret,
+            max_retries=0,
+            timeout=PATIENCE_S,
+        )
+
+    async def ask(
+        self, method: str, path: str, key: Key | None = None, *, body: object = None
+    ) -> Answer:
+        """A request as any HTTP client sends it; `body` is bytes, or becomes JSON."""
+        headers = {"content-type": "application/json"}
+        if key is not None:
+            headers["authorization"] = f"Bearer {key.secret}"
+        content = body if isinstance(body, bytes) else json.dumps(body).encode() if body else b""
+        url = f"{self.emulator.url}{path}"
+        async with self.http.request(method, url, headers=headers, data=content) as response:
+            named = {name.lower(): value for name, value in response.headers.items()}
+            return Answer(response.status, named, await response.read())
+
+    async def record(self, workspace: Workspace, generation_id: str) -> GenerationRecord:
+        """A generation's record, read past the functions."""
+        bare = generation_id.removeprefix("gen-")
+        record = await self.stores.generations.get(workspace.id, bare)
+        assert record is not None
+        return record
+
+    async def holds(self, workspace: Workspace) -> dict[str, int]:
+        """What is held by wallet and key, by hold id."""
+        held: dict[str, int] = {}
+        for key in (wallet_key(workspace.id, 0), key_state_key(workspace.inference.id)):
+            item = await get_item(self.stores.client, self.stores.tables.ledger, key)
+            assert item is not None
+            held |= read_numbers_by_name(item, "h")
+        return held
+
+    async def assert_books_closed(self, workspace: Workspace, spent_nano_usd: int) -> None:
+        """Nothing is held, and the rest is there: `available + held + spent = granted` (C64)."""
+        assert await self.holds(workspace) == {}
+        balance = await self.stores.credits.balance(workspace.id)
+        assert balance.spent_nano_usd == spent_nano_usd
+        assert balance.held_nano_usd == 0
+        assert balance.available_nano_usd == GRANT_NANO_USD - spent_nano_usd
+
+    async def _key(self, workspace_id: str, role: KeyRole) -> Key:
+        created = await self.stores.keys.create(
+            NewKey(
+                workspace_id=workspace_id,
+                label="test",
+                role=role,
+                requests_per_minute=6000,
+                burst=1000,
+            )
+        )
+        return Key(id=created.summary.id, secret=created.secret)
+
+
+@asynccontextmanager
+async def deployed(
+    dynamodb_url: str, directory: Path, limits: Limits | None = None
+) -> AsyncIterator[Deployment]:
+    """Deploy to this machine; `directory` is for the routing file and what is made of it."""
+    upstreams = Upstreams()
+    async with AsyncExitStack() as stack:
+        for upstream in upstreams.each:
+            await stack.enter_async_context(upstream)
+        settings = _settings(dynamodb_url, directory)
+        stores = open_stores(settings, SystemClock())
+        stack.push_async_callback(stores.aclose)
+        await stores.create_tables()
+        _compile(settings.catalog_file, upstreams, limits or Limits())
+        emulator = await stack.enter_async_context(Emulator())
+        chat = await _start_chat(emulator, settings)
+        api = await _start_api(emulator, settings)
+        http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PATIENCE_S))
+        await stack.enter_async_context(http)
+        yield Deployment(
+            emulator=emulator,
+            chat=chat,
+            api=api,
+            settings=settings,
+            stores=stores,
+            upstreams=upstreams,
+            http=http,
+        )
+
+
+def open_stores(settings: Settings, clock: Clock) -> Stores:
+    """The stores of a deployment by another clock; to be closed by the caller."""
+    return wire_stores(settings, clock)
+
+
+def _settings(dynamodb_url: str, directory: Path) -> Settings:
+    name = os.urandom(6).hex()
+    return Settings(
+        core_table=f"{name}-core",
+        ledger_table=f"{name}-ledger",
+        generations_table=f"{name}-generations",
+        catalog_file=directory / "routing.json",
+        dynamodb_endpoint_url=dynamodb_url,
+    )
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """The variables that every function of the deployment has."""
+    assert settings.dynamodb_endpoint_url is not None
+    return {
+        "TOLLGATE_CORE_TABLE": settings.core_table,
+        "TOLLGATE_LEDGER_TABLE": settings.ledger_table,
+        "TOLLGATE_GENERATIONS_TABLE": settings.generations_table,
+        "TOLLGATE_CATALOG_FILE": str(settings.catalog_file),
+        "TOLLGATE_DYNAMODB_ENDPOINT_URL": settings.dynamodb_endpoint_url,
+        "TOLLGATE_BODY_BYTES_MAX": str(BODY_BYTES_MAX),
+    }
+
+
+async def _start_chat(emulator: Emulator, settings: Settings) -> Function:
+    return await emulator.start_function(
+        name="chat",
+        # The wrapper keeps the interpreter and leaves Lambda's own runtime client out.
+        command=[sys.executable, "-m", "awslambdaric", "chat.app"],
+        env={
+            **environment(settings),
+            EXEC_WRAPPER: str(FUNCTIONS / "stream_bootstrap"),
+            "ALPHA_API_KEY": ALPHA_KEY,
+        },
+        mode="STREAM",
+        timeout_s=CHAT_TIMEOUT_S,
+        routes=CHAT_ROUTES,
+        task_root=FUNCTIONS,
+    )
+
+
+async def _start_api(emulator: Emulator, settings: Settings) -> Function:
+    return await emulator.start_function(
+        name="api",
+        command=[sys.executable, "-m", "awslambdaric", "api.handler"],
+        env=environment(settings),
+        mode="BUFFERED",
+        timeout_s=API_TIMEOUT_S,
+        routes=API_ROUTES,
+        task_root=FUNCTIONS,
+    )
+
+
+def _compile(catalog_file: Path, upstreams: Upstreams, limits: Limits) -> None:
+    routing = catalog_file.with_name("routing.yaml")
+    routing.write_text(
+        (TOP / "tests" / "deployment.yaml")
+        .read_text()
+        .replace("FIRST_TOKEN_S", f"{limits.first_token_s:g}")
+        .replace("IDLE_S", f"{limits.idle_s:g}")
+        .replace("ALPHA_URL", upstreams.alpha.url)
+        .replace("BETA_URL", upstreams.beta.url)
+        .replace("BEDROCK_URL", upstreams.bedrock.url)
+        .replace("SIMULATOR", os.path.relpath(TOP / "infra" / "simulator.yaml", routing.parent))
+    )
+    catalog_file.write_bytes(compile_catalog(routing, dev=True).content)

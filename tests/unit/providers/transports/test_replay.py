@@ -1,0 +1,28 @@
+"""Frames from a list."""
+
+import pytest
+
+from tollgate.providers.base import Frame, Timeouts, UpstreamRefused, WireRequest
+from tollgate.providers.transports.replay import Replay
+
+WIRE = WireRequest(path="/x", body={"model": "m"})
+FRAMES = [Frame(data=b"one"), Frame(data=b"two")]
+
+
+async def replayed(transport: Replay) -> list[Frame]:
+    async with transport.open(WIRE, Timeouts()) as frames:
+        return [frame async for frame in frames]
+
+
+async def test_every_request_gets_the_same_frames_and_is_kept() -> None:
+    transport = Replay(FRAMES)
+    assert await replayed(transport) == FRAMES
+    assert await replayed(transport) == FRAMES
+    assert transport.requests == [WIRE, WIRE]
+
+
+async def test_a_refusal_or_a_failure_comes_where_it_is_put() -> None:
+    with pytest.raises(UpstreamRefused):
+        await replayed(Replay(refused=UpstreamRefused(429, {}, b"")))
+    with pytest.raises(ConnectionResetError):
+        await replayed(Replay(FRAMES, failure=ConnectionResetError()))
