@@ -27,7 +27,7 @@ from tollgate.core.usage import Usage
 from tollgate.engine import retry
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.meter import Meter
-from tollgate.providers.base import Decoder, Frame, Target, UpstreamRefused
+from tollgate.providers.base import Decoder, Frame, Target, Unwrapped, UpstreamRefused
 from tollgate.routing.plan import Attempt, Plan
 
 
@@ -106,7 +106,8 @@ async def _commit(chain: Chain, depth: int, connections: AsyncExitStack) -> Comm
                 frames = await connection.enter_async_context(
                     provider.transport.open(wire, attempt.timeouts)
                 )
-                events = _events(frames, provider.codec.decoder(attempt.target), attempt)
+                decoder = Unwrapped(provider.codec.decoder(attempt.target), wire.wrapping)
+                events = _events(frames, decoder, attempt)
                 await peeked.read(events)
         except UpstreamRefused as refused:
             failure = provider.codec.error(refused, attempt.target)

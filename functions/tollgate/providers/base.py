@@ -1,16 +1,18 @@
 """The two halves of a provider: a pure codec, and a transport that does the I/O."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from pydantic import JsonValue
 
+from tollgate.core.emulation import NOT_WRAPPED, Wrapping
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import StreamEvent
-from tollgate.core.request import GenerationRequest
+from tollgate.core.request import Capability, GenerationRequest, Modality
 from tollgate.core.secret import SecretReference
+from tollgate.core.unwrapping import Unwrapping
 from tollgate.providers.dialect import Dialect
 
 
@@ -19,7 +21,8 @@ class Target:
     """One endpoint of one model at one provider.
 
     `provider` and `model` are slugs of the catalog, `upstream_model` the provider's own name.
-    `output_tokens_max` is the model's limit, to which a caller's is capped.
+    `output_tokens_max` is the model's limit, to which a caller's is capped; `supports` and `input`
+    are what the model can do and take in.
     """
 
     provider: str
@@ -27,6 +30,8 @@ class Target:
     upstream_model: str
     dialect: Dialect = field(default_factory=Dialect)
     output_tokens_max: int | None = None
+    supports: frozenset[Capability] = frozenset()
+    input: frozenset[Modality] = frozenset({"text"})
 
     @property
     def endpoint_id(self) -> str:
@@ -48,12 +53,14 @@ class WireRequest:
     """What goes to the provider: a path under its base URL, a JSON body, headers of the format.
 
     `adapted` names the caller's parameters that this provider cannot take and that were left out.
+    `wrapping` is what the answer will have around it, where something is emulated.
     """
 
     path: str
     body: Mapping[str, JsonValue]
     headers: Mapping[str, str] = field(default_factory=dict)
     adapted: tuple[str, ...] = ()
+    wrapping: Wrapping = NOT_WRAPPED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +94,22 @@ class Decoder(Protocol):
 
     def end(self) -> Iterable[StreamEvent]:
         """The events due when the stream closes; UpstreamError if it closed too early."""
+
+
+class Unwrapped:
+    """A decoder of answers that have something around them; see `core.emulation`."""
+
+    def __init__(self, decoder: Decoder, wrapping: Wrapping) -> None:
+        self._decoder = decoder
+        self._unwrapping = Unwrapping(wrapping)
+
+    def feed(self, frame: Frame) -> Iterator[StreamEvent]:
+        for event in self._decoder.feed(frame):
+            yield from self._unwrapping.feed(event)
+
+    def end(self) -> Iterator[StreamEvent]:
+        for event in self._decoder.end():
+            yield from self._unwrapping.feed(event)
 
 
 class Codec(Protocol):

@@ -11,8 +11,10 @@ from tollgate.core.generation import RoutingTrace
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import Target, Timeouts
+from tollgate.providers.dialect import Dialect
 from tollgate.routing.catalog import Catalog, Chain
 from tollgate.routing.price import Price, cost_max_nano_usd
+from tollgate.routing.schema import EndpointSection
 
 # Nothing here counts tokens, so one figure for each use: the bound must hold for dense text too,
 # the estimate is for English, and the filter must not refuse what might fit.
@@ -176,8 +178,10 @@ def _attempts_of_models(catalog: Catalog) -> Mapping[str, tuple[Attempt, ...]]:
                     provider=endpoint.provider,
                     model=slug,
                     upstream_model=endpoint.upstream,
-                    dialect=catalog.providers[endpoint.provider].dialect,
+                    dialect=_dialect(catalog.providers[endpoint.provider].dialect, endpoint),
                     output_tokens_max=model.max_output,
+                    supports=frozenset(model.supports),
+                    input=frozenset(model.input),
                 ),
                 price=endpoint.price.price,
                 timeouts=timeouts,
@@ -187,6 +191,12 @@ def _attempts_of_models(catalog: Catalog) -> Mapping[str, tuple[Attempt, ...]]:
         )
         for slug, model in catalog.models.items()
     }
+
+
+def _dialect(row: Dialect, endpoint: EndpointSection) -> Dialect:
+    """The row's dialect with what the endpoint states in its place."""
+    stated = endpoint.dialect
+    return row.model_copy(update={name: getattr(stated, name) for name in stated.model_fields_set})
 
 
 def _allowed(models: tuple[str, ...], requested: str, principal: Principal) -> tuple[str, ...]:

@@ -14,12 +14,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    JsonValue,
     PlainSerializer,
     StringConstraints,
     WithJsonSchema,
 )
 
-from tollgate.core.request import Capability
+from tollgate.core.request import Capability, Modality
 from tollgate.core.secret import SecretReference
 from tollgate.providers.base import ProviderRow, Timeouts
 from tollgate.providers.dialect import Dialect
@@ -88,9 +89,16 @@ BaseUrl = Annotated[
     str, StringConstraints(pattern=r"^https?://[^\s/?#@]+(/[^\s/?#@]+)*$", max_length=256)
 ]
 
-Modality = Literal["text", "image", "audio", "video", "pdf"]
 CodecName = Literal["openai_chat", "bedrock"]
 TransportName = Literal["http_sse", "bedrock_runtime", "simulator"]
+# Only what is stated: an endpoint departs from its row, and what it does not say stays the row's.
+Departures = Annotated[
+    Dialect,
+    PlainSerializer(
+        lambda dialect: dialect.model_dump(mode="json", exclude_unset=True),
+        return_type=dict[str, JsonValue],
+    ),
+]
 NextOn = Literal[
     "provider_rate_limit",
     "provider_overloaded",
@@ -222,10 +230,14 @@ class PriceSection(Strict):
 
 
 class EndpointSection(Strict):
-    """One provider's offer of a model, under the provider's own name for it."""
+    """One provider's offer of a model, under the provider's own name for it.
+
+    `dialect` is where this model departs from the row's dialect.
+    """
 
     provider: Slug
     upstream: Annotated[str, StringConstraints(min_length=1, max_length=256)]
+    dialect: Departures = Dialect()
     price: PriceSection
 
 

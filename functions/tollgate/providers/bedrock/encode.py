@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from tollgate.core.request import GenerationRequest, Tool, ToolChoice
 from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.bedrock.content import Blocks
 from tollgate.providers.bedrock.turns import conversation
 
 # Converse allows 0 to 1 where OpenAI allows 0 to 2.
@@ -16,7 +17,8 @@ _TEMPERATURE_MAX: Final = 1.0
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
     """The request for `POST /model/{id}/converse-stream`; RequestError for a broken history."""
-    said = conversation(request.messages)
+    blocks = Blocks(caches="prompt_cache" in target.supports)
+    said = conversation(request.messages, blocks)
     body: dict[str, JsonValue] = {"messages": said.turns}
     if said.system:
         body["system"] = said.system

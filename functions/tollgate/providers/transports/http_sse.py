@@ -1,4 +1,4 @@
-"""Server-sent events over HTTP with a bearer key."""
+"""Server-sent events over HTTP with a key in a header."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -59,6 +59,8 @@ class HttpSse:
             raise self._error(
                 ErrorCode.PROVIDER_AUTH, f"has an unusable key: check {reference.described()}"
             )
+        if self._row.dialect.key_header == "api-key":
+            return {"api-key": key}
         return {"authorization": f"Bearer {key}"}
 
     def _error(self, code: ErrorCode, what: str) -> UpstreamError:
