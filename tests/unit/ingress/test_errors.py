@@ -26,6 +26,7 @@ CONTRACT = {
     "workspace_locked": (403, "permission_error"),
     "rate_limit_exceeded": (429, "rate_limit_error"),
     "invalid_request": (400, "invalid_request_error"),
+    "file_not_found": (400, "invalid_request_error"),
     "payload_too_large": (413, "invalid_request_error"),
     "internal_error": (500, "server_error"),
     "model_not_found": (404, "not_found_error"),
