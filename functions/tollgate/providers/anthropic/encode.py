@@ -55,7 +55,7 @@ _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
     ),
     "vertex": _Carrier(
         path=(
-            "/projects/{project}/locations/{location}"
+            "/v1/projects/{project}/locations/{location}"
             "/publishers/anthropic/models/{model}:streamRawPredict"
         ),
         body={"anthropic_version": "vertex-2023-10-16", "stream": True},

@@ -54,7 +54,7 @@ def test_vertex_has_model_and_place_in_the_path_and_the_version_in_the_body() ->
     dialect = OLDER.model_copy(update={"claude_carrier": "vertex"})
     wire = encoded(user("Hi"), at=target(dialect, project="p-1", location="us-east5"))
     assert wire.path == (
-        "/projects/p-1/locations/us-east5/publishers/anthropic/models/m-1:streamRawPredict"
+        "/v1/projects/p-1/locations/us-east5/publishers/anthropic/models/m-1:streamRawPredict"
     )
     assert wire.headers == {}
     assert wire.body["anthropic_version"] == "vertex-2023-10-16"
@@ -340,6 +340,15 @@ def test_c16_a_forced_call_of_a_model_that_always_thinks_is_asked_for_and_that_i
     wire = encoded(user("?"), output_format=JsonOutput(), at=target(NEWER))
     assert wire.body["tool_choice"] == {"type": "auto"}
     assert wire.adapted == ("response_format",)
+
+
+def test_c16_a_call_that_the_caller_forces_comes_before_the_form_of_an_answer() -> None:
+    fields: dict[str, Any] = {"output_format": JsonOutput(), "tools": (WEATHER,)}
+    wire = encoded(user("?"), tool_choice=REQUIRED, **fields)
+    assert wire.body["tool_choice"] == {"type": "any"}
+    assert wire.wrapping == Wrapping()
+    newer = encoded(user("?"), tool_choice=REQUIRED, at=target(NEWER), **fields)
+    assert newer.adapted == ("tool_choice",)
 
 
 def test_c18_guided_json_is_a_schema_and_a_choice_is_taken_out_of_its_object() -> None:

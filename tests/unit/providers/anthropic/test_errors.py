@@ -53,6 +53,11 @@ def test_c41_a_prompt_that_is_too_long_is_told_apart() -> None:
     assert anthropic(400, "invalid_request_error", words).code is ErrorCode.CONTEXT_LENGTH_EXCEEDED
 
 
+def test_c41_a_filtered_answer_is_told_apart_by_the_only_words_there_are() -> None:
+    words = "Output blocked by content filtering policy"
+    assert anthropic(400, "invalid_request_error", words).code is ErrorCode.CONTENT_FILTER
+
+
 def test_c44_the_callers_own_fault_is_told_in_redacted_words() -> None:
     told = anthropic(
         400, "invalid_request_error", "max_tokens: too big, see https://x.example/?k=1"
