@@ -9,7 +9,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.ingress.base import ParsedCall
-from tollgate.providers.base import Provider
+from tollgate.providers.base import MediaFetcher, Provider
 from tollgate.routing.plan import Planner
 from tollgate.stores.base import KeyStore, Ledger
 
@@ -56,6 +56,7 @@ class Gateway:
     ledger: Ledger
     planner: Planner
     providers: ProviderDirectory
+    media: MediaFetcher
     clock: Clock
     ids: IdSource
     journal: Journal

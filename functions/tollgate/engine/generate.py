@@ -9,6 +9,7 @@ from tollgate.core.errors import ErrorCode, GatewayError, InternalError, LedgerE
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.attempts import Chain, Committed, committed
 from tollgate.engine.gateway import Call, Gateway
+from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import ClientGone, EventSink
 from tollgate.ingress.base import Served
@@ -38,7 +39,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     chain = Chain(
         gateway=gateway,
         plan=plan,
-        request=call.parsed.request,
+        media=RequestMedia(gateway.media, call.parsed.request),
         meter=meter,
         deadline=call.deadline,
     )
@@ -71,12 +72,12 @@ async def _stream(chain: Chain, sink: EventSink) -> None:
     meter = chain.meter
     async with committed(chain) as attempt, aclosing(attempt.rest) as rest:
         await sink.begin(_served(attempt, chain))
-        for event in attempt.head:
-            meter.observe(event)
-            await sink.send(event)
-        async for event in rest:
-            meter.observe(event)
-            await sink.send(event)
+        for choice, event in attempt.head:
+            meter.observe(event, choice)
+            await sink.send(event, choice)
+        async for choice, event in rest:
+            meter.observe(event, choice)
+            await sink.send(event, choice)
 
 
 async def _within_deadline(chain: Chain, sink: EventSink, call: Call) -> None:

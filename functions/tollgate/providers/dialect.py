@@ -60,6 +60,7 @@ class Dialect(BaseModel):
     Claude's budget of tokens or its adaptive effort; `efforts` are the words that it knows.
     `output_format` is the most that the server enforces of a wanted form; the rest is emulated.
     `guided`: vLLM's own fields are understood. `native_choices`: so is `n`.
+    `fetches_urls` is what the server takes by URL; the gateway fetches the rest.
     `cache_marks`: `cache_control` on parts is. `tool_call_id_length`: only ids of exactly that many
     letters and digits are.
     """
@@ -93,5 +94,9 @@ class Dialect(BaseModel):
     output_format: Literal["json_schema", "json_object"] | None = "json_schema"
     guided: bool = False
     native_choices: bool = False
+    fetches_urls: Annotated[
+        tuple[Literal["file", "image"], ...],
+        AfterValidator(lambda kinds: tuple(sorted(set(kinds)))),
+    ] = ()
     cache_marks: bool = False
     tool_call_id_length: int | None = None
