@@ -99,6 +99,7 @@ class Dialect(BaseModel):
     may be asked to sum up its thoughts, which OpenAI allows to verified organisations only.
     `output_format` is the most that the server enforces of a wanted form; the rest is emulated.
     `guided`: vLLM's own fields are understood. `native_choices`: so is `n`.
+    `fetches_urls` is what the server takes by URL; the gateway fetches the rest.
     `cache_marks`: `cache_control` on parts is. `tool_call_id_length`: only ids of exactly that many
     letters and digits are. `claude_carrier`: who speaks Anthropic's format.
     """
@@ -142,6 +143,10 @@ class Dialect(BaseModel):
     output_format: Literal["json_schema", "json_object"] | None = "json_schema"
     guided: bool = False
     native_choices: bool = False
+    fetches_urls: Annotated[
+        tuple[Literal["file", "image"], ...],
+        AfterValidator(lambda kinds: tuple(sorted(set(kinds)))),
+    ] = ()
     cache_marks: bool = False
     tool_call_id_length: int | None = None
     gemini: GeminiDialect = GeminiDialect()
