@@ -17,6 +17,7 @@ LAYERS = (
         "providers.dialect",
         "providers.efforts",
         "providers.json_schema",
+        "providers.openai_errors",
         "providers.redaction",
         "providers.refusals",
         "providers.strict_schema",

@@ -94,10 +94,12 @@ class Dialect(BaseModel):
     nowhere: a field, `<think>` tags in the text, or Mistral's content lists.
     `reasoning` is how the server is told to think, None if it cannot be: by `reasoning_effort`, by
     OpenRouter's `reasoning` object, by DeepSeek's and Z.ai's `thinking` switch, by Claude's budget
-    of tokens or its adaptive effort, by Gemini's budget or level; `efforts` are the words that it
-    knows, `none` among them if it can be told not to.
+    of tokens or its adaptive effort, by Nova's effort, by Gemini's budget or level; `efforts` are
+    the words that it knows, `none` among them if it can be told not to. `reasoning_summaries`: it
+    may be asked to sum up its thoughts, which OpenAI allows to verified organisations only.
     `output_format` is the most that the server enforces of a wanted form; the rest is emulated.
     `guided`: vLLM's own fields are understood. `native_choices`: so is `n`.
+    `fetches_urls` is what the server takes by URL; the gateway fetches the rest.
     `cache_marks`: `cache_control` on parts is. `tool_call_id_length`: only ids of exactly that many
     letters and digits are. `claude_carrier`: who speaks Anthropic's format.
     """
@@ -130,15 +132,21 @@ class Dialect(BaseModel):
             "thinking",
             "claude_budget",
             "claude_adaptive",
+            "nova",
             "gemini_budget",
             "gemini_level",
         ]
         | None
     ) = None
+    reasoning_summaries: bool = False
     efforts: Annotated[tuple[Effort, ...], AfterValidator(_by_strength)] = ("low", "medium", "high")
     output_format: Literal["json_schema", "json_object"] | None = "json_schema"
     guided: bool = False
     native_choices: bool = False
+    fetches_urls: Annotated[
+        tuple[Literal["file", "image"], ...],
+        AfterValidator(lambda kinds: tuple(sorted(set(kinds)))),
+    ] = ()
     cache_marks: bool = False
     tool_call_id_length: int | None = None
     gemini: GeminiDialect = GeminiDialect()

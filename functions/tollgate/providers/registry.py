@@ -38,6 +38,12 @@ def _openai_chat() -> Codec:
     return OpenAiChatCodec()
 
 
+def _openai_responses() -> Codec:
+    from tollgate.providers.openai_responses.codec import OpenAiResponsesCodec
+
+    return OpenAiResponsesCodec()
+
+
 def _anthropic() -> Codec:
     from tollgate.providers.anthropic.codec import AnthropicCodec
 
@@ -80,6 +86,13 @@ def _bedrock_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
     return BedrockRuntime(row, services.pool, services.credentials, services.clock)
 
 
+def _sagemaker_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
+    from tollgate.providers.transports.sagemaker_runtime import SageMakerRuntime
+
+    _need(row, "region", row.region)
+    return SageMakerRuntime(row, services.pool, services.credentials, services.clock)
+
+
 def _bedrock_invoke(row: ProviderRow, services: ProviderServices) -> Transport:
     from tollgate.providers.transports.bedrock_runtime import BedrockRuntime
     from tollgate.providers.transports.invoke_frames import InvokeFrames
@@ -98,6 +111,7 @@ def _simulator(row: ProviderRow, services: ProviderServices) -> Transport:
 
 CODECS: Final[Mapping[str, Callable[[], Codec]]] = {
     "openai_chat": _openai_chat,
+    "openai_responses": _openai_responses,
     "anthropic": _anthropic,
     "bedrock": _bedrock,
     "gemini": _gemini,
@@ -112,6 +126,7 @@ AUTHORIZATIONS: Final[Mapping[Auth, Callable[[ProviderRow, ProviderServices], Au
 TRANSPORTS: Final[Mapping[str, Callable[[ProviderRow, ProviderServices], Transport]]] = {
     "http_sse": _http_sse,
     "bedrock_runtime": _bedrock_runtime,
+    "sagemaker_runtime": _sagemaker_runtime,
     "bedrock_invoke": _bedrock_invoke,
     "simulator": _simulator,
 }

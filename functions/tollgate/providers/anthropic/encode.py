@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from pydantic import JsonValue
 
+from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.request import GenerationRequest, ReasoningOptions
 from tollgate.providers.anthropic.thinking import Thinking, thinking
 from tollgate.providers.anthropic.tools import Tooling, tooling
@@ -54,7 +55,7 @@ _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
     ),
     "vertex": _Carrier(
         path=(
-            "/projects/{project}/locations/{location}"
+            "/v1/projects/{project}/locations/{location}"
             "/publishers/anthropic/models/{model}:streamRawPredict"
         ),
         body={"anthropic_version": "vertex-2023-10-16", "stream": True},
@@ -67,7 +68,16 @@ _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
-    """The streamed request; RequestError for what this model can never take."""
+    """The streamed request; RequestError for what this model can never take.
+
+    UpstreamError where a guardrail is to be applied: only Converse tells in so many words that one
+    has stepped in.
+    """
+    if target.guardrail is not None:
+        raise UpstreamError(
+            ErrorCode.PROVIDER_UNAVAILABLE,
+            f"The provider {target.provider} applies guardrails only by the codec bedrock.",
+        )
     dialect, carrier = target.dialect, _CARRIERS[target.dialect.claude_carrier]
     said = conversation(request.messages, dialect.claude, fetches_urls=carrier.fetches_urls)
     tools = tooling(request, target, said.called)

@@ -43,7 +43,8 @@ def tooling(request: GenerationRequest, target: Target, called: Sequence[str]) -
         plain = replace(plain, output_format=None)
     elif plain.output_format is not None:
         plain = with_output_tool(plain)
-        made.wrapping = replace(wrapping, tool=True)
+        is_offered = any(tool.name == OUTPUT_TOOL for tool in plain.tools)
+        made.wrapping = replace(wrapping, tool=is_offered)
     claude = target.dialect.claude
     may_force = claude.forced_calls_while_thinking or claude.thinking_off != "never"
     choice = plain.tool_choice

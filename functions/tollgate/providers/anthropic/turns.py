@@ -235,7 +235,7 @@ def _thought(part: Reasoning) -> list[Block]:
         case {"redacted_thinking": str(hidden)}:
             return [{"type": "redacted_thinking", "data": hidden}]
         case {"block": dict(block)} if _OWN_TOOLS.fullmatch(str(block.get("type"))):
-            return [block]
+            return [{**block}]
         case _:
             return []
 

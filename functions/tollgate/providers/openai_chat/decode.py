@@ -20,11 +20,11 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.providers.base import Frame
-from tollgate.providers.openai_chat.errors import error_in_stream
 from tollgate.providers.openai_chat.notes import Citations, log_probs
 from tollgate.providers.openai_chat.thoughts import ReasoningDetails, thought
 from tollgate.providers.openai_chat.tool_calls import OrphanPiece, ToolCalls
 from tollgate.providers.openai_chat.usage import usage_of
+from tollgate.providers.openai_errors import error_in_stream
 from tollgate.providers.refusals import closed_early, malformed
 from tollgate.wire.openai_chat_chunk import (
     Choice,

@@ -4,9 +4,11 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ResponseStre
 2026-11-21): a `chunk` holds `bytes`, the event in base64, and `p`, padding that hides its length.
 """
 
+import base64
+import binascii
 from collections.abc import Iterable
 
-from pydantic import Base64Bytes, BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.base import Frame
@@ -14,7 +16,7 @@ from tollgate.providers.transports.bedrock_runtime import EventStreamFrames
 
 
 class _Chunk(BaseModel):
-    bytes: Base64Bytes
+    bytes: str
 
 
 class InvokeFrames:
@@ -35,8 +37,9 @@ class InvokeFrames:
 
 def _inside(message: Frame) -> Frame:
     try:
-        return Frame(data=_Chunk.model_validate_json(message.data).bytes)
-    except ValidationError as invalid:
+        inside = _Chunk.model_validate_json(message.data).bytes
+        return Frame(data=base64.b64decode(inside, validate=True))
+    except (ValidationError, binascii.Error) as invalid:
         raise UpstreamError(
             ErrorCode.PROVIDER_UNAVAILABLE, "The provider sent a chunk that cannot be read."
         ) from invalid
