@@ -250,7 +250,8 @@ def _settings(dynamodb_url: str, directory: Path) -> Settings:
     )
 
 
-def _environment(settings: Settings) -> dict[str, str]:
+def environment(settings: Settings) -> dict[str, str]:
+    """The variables that every function of the deployment has."""
     assert settings.dynamodb_endpoint_url is not None
     return {
         "TOLLGATE_CORE_TABLE": settings.core_table,
@@ -268,7 +269,7 @@ async def _start_chat(emulator: Emulator, settings: Settings, code: Code) -> Fun
         # The wrapper keeps the interpreter and leaves Lambda's own runtime client out.
         command=[*code.command, "chat.main"],
         env={
-            **_environment(settings),
+            **environment(settings),
             EXEC_WRAPPER: str(code.chat / "stream_bootstrap"),
             "ALPHA_API_KEY": ALPHA_KEY,
         },
@@ -283,7 +284,7 @@ async def _start_api(emulator: Emulator, settings: Settings, code: Code) -> Func
     return await emulator.start_function(
         name="api",
         command=[*code.command, "api.handler"],
-        env={**_environment(settings), **code.environment},
+        env={**environment(settings), **code.environment},
         mode="BUFFERED",
         timeout_s=API_TIMEOUT_S,
         routes=API_ROUTES,
