@@ -24,7 +24,7 @@ MADE: Final = (
 )
 
 
-def data_part(stack: Stack) -> JsonObject:
+def retained_part(stack: Stack) -> JsonObject:
     """What moto can make, with everything that these resources refer to."""
     resources = {name: it for kind in MADE for name, it in stack.resources(kind).items()}
     return {
@@ -46,7 +46,7 @@ def deployed(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
         monkeypatch.setenv(variable, "testing")
     with mock_aws():
         client = boto3.client("cloudformation", region_name=REGION)
-        client.create_stack(StackName="tollgate", TemplateBody=json.dumps(data_part(stack)))
+        client.create_stack(StackName="tollgate", TemplateBody=json.dumps(retained_part(stack)))
         (made,) = client.describe_stacks(StackName="tollgate")["Stacks"]
         assert made["StackStatus"] == "CREATE_COMPLETE"
         yield {it["OutputKey"]: it["OutputValue"] for it in made["Outputs"]}
@@ -75,7 +75,7 @@ def test_a_second_first_deploy_meets_no_table_of_the_first(
     deployed: dict[str, str], stack: Stack
 ) -> None:
     client = boto3.client("cloudformation", region_name=REGION)
-    client.create_stack(StackName="another", TemplateBody=json.dumps(data_part(stack)))
+    client.create_stack(StackName="another", TemplateBody=json.dumps(retained_part(stack)))
     (made,) = client.describe_stacks(StackName="another")["Stacks"]
     assert made["StackStatus"] == "CREATE_COMPLETE"
     assert not set(deployed.values()) & {it["OutputValue"] for it in made["Outputs"]}
