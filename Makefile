@@ -40,14 +40,14 @@ fmt: .venv/dev.stamp ## Format the code and mend what the linter can
 	.venv/bin/ruff format
 	.venv/bin/ruff check --fix
 
-build: ## Build the functions for Lambda into .aws-sam/build (TARGET=host: for this machine, to test)
+build: ## Build the functions for Lambda into .aws-sam/build (TARGET=host: for this machine, beside it)
 	@$(in_parallel) .venv/run.stamp .tools/sam/stamp
 	@.venv/bin/tollgate permissions --check
 	@.venv/bin/python -m infra.artefact.interpreters --python "$(PYTHON313)"
-	@.tools/sam/bin/sam build $(if $(BUILD_FOLDER),--build-dir $(BUILD_FOLDER))
+	@.tools/sam/bin/sam build $(if $(filter host,$(TARGET)),--build-dir .aws-sam/host)
 
-deploy: TARGET := lambda
-deploy: build ## Deploy what is built (STAGE=prod for another stack); asks the first time
+deploy: build ## Build and deploy (STAGE=prod for another stack); asks the first time
+	$(if $(filter lambda,$(TARGET)),,$(error only what is built for Lambda is deployed))
 	@infra/deploy "$(or $(STAGE),default)"
 
 smoke: .venv/dev.stamp ## Run the OpenAI SDK against a stack (STACK=..., or URL=...), with TOLLGATE_API_KEY
