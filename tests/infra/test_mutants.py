@@ -169,7 +169,7 @@ FAULTS: Final = [
         value={"Fn::GetAtt": ["ApiRole", "Arn"]},
         seen_by=roles.test_every_function_has_a_role_of_its_own,
     ),
-    Fault(at=f"{CHAT_STATEMENTS} 5 Resource", value="*", seen_by=allowed),
+    Fault(at=f"{CHAT_STATEMENTS} 6 Resource", value="*", seen_by=allowed),
     Fault(at=f"{CHAT_STATEMENTS} 2 Action", value="dynamodb:*", seen_by=allowed),
     Fault(at=f"{CHAT_STATEMENTS} 0 NotAction", value="iam:*", seen_by=allowed),
     # Without a role of ours SAM makes one that may write every log group of the account.
@@ -184,7 +184,7 @@ FAULTS: Final = [
         seen_by=roles.test_only_lambda_assumes_the_roles,
     ),
     Fault(
-        at=f"{CHAT_STATEMENTS} 5 Resource",
+        at=f"{CHAT_STATEMENTS} 6 Resource",
         value={"Fn::Sub": "arn:${AWS::Partition}:secretsmanager:*:*:secret:*"},
         seen_by=roles.test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile,
     ),
