@@ -42,9 +42,13 @@ def effort_wanted(wanted: ReasoningOptions) -> Effort | None:
 
 
 def nearest(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
-    """The strongest known effort that is not above the one wanted, else the weakest known."""
-    below = [effort for effort in known if EFFORTS.index(effort) <= EFFORTS.index(wanted)]
-    return below[-1] if below else known[0] if known else None
+    """The strongest known effort that is not above the one wanted, else the weakest known.
+
+    Whoever wants some thought never gets none.
+    """
+    usable = [effort for effort in known if effort != "none" or wanted == "none"]
+    below = [effort for effort in usable if EFFORTS.index(effort) <= EFFORTS.index(wanted)]
+    return (below[-1:] or usable[:1] or [None])[0]
 
 
 def tokens_wanted(wanted: ReasoningOptions, default: Effort = "medium") -> int:

@@ -41,6 +41,7 @@ def test_c17_a_budget_becomes_an_effort(tokens: int, effort: Effort) -> None:
         ("max", ("low", "high"), "high"),
         ("none", ("low", "high"), "low"),
         ("none", ("none", "high"), "none"),
+        ("minimal", ("none", "low"), "low"),
         ("low", (), None),
     ],
 )
