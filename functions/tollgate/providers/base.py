@@ -30,7 +30,8 @@ class Target:
 
     `provider` and `model` are slugs of the catalog, `upstream_model` the provider's own name.
     `output_tokens_max` is the model's limit, to which a caller's is capped; `supports` and `input`
-    are what the model can do and take in; a codec that cannot have a `guardrail` applied refuses.
+    are what the model can do and take in; `guardrail` is what its provider must apply, which the
+    check of routing.yaml lets stand only beside a codec that can say so.
     """
 
     provider: str

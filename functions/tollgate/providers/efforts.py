@@ -48,7 +48,7 @@ def nearest(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
     """
     usable = [effort for effort in known if effort != "none" or wanted == "none"]
     below = [effort for effort in usable if EFFORTS.index(effort) <= EFFORTS.index(wanted)]
-    return (below[-1:] or usable[:1] or [None])[0]
+    return next(iter(below[-1:] or usable[:1]), None)
 
 
 def tokens_wanted(wanted: ReasoningOptions, default: Effort = "medium") -> int:

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Final, Self
 
 from tollgate.core.errors import ErrorCode
-from tollgate.providers.base import ProviderRow
+from tollgate.providers.base import Guardrail, ProviderRow
 from tollgate.routing.schema import (
     NEXT_ON_DEFAULT,
     AliasSection,
@@ -29,6 +29,7 @@ class Chain:
     models: tuple[str, ...]
     next_on: frozenset[ErrorCode]
     route: str | None = None
+    guardrail: Guardrail | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,12 @@ class Catalog:
         target = alias.to if alias else name
         route = self.routes.get(target)
         if route:
-            return Chain(models=route.models, next_on=_codes(route.next_on), route=target)
+            return Chain(
+                models=route.models,
+                next_on=_codes(route.next_on),
+                route=target,
+                guardrail=route.guardrail.guardrail if route.guardrail else None,
+            )
         if target in self.models:
             return Chain(models=(target,), next_on=_codes(NEXT_ON_DEFAULT))
         return None

@@ -10,6 +10,7 @@ from typing import Final
 from tollgate.routing.document import Document, Where
 from tollgate.routing.problems import Problem, looks_like_secret
 from tollgate.routing.schema import (
+    GUARDING_CODECS,
     IncludedFile,
     KeySection,
     ModelSection,
@@ -108,6 +109,8 @@ class _Checker:
                 yield from self._reference(step, model, ("models",))
                 if model in route.models[:index]:
                     yield self._document.at_value(step, "R024", f"{model} is tried twice")
+                if route.guardrail:
+                    yield from self._guarded(step, self._providers_of(model))
 
     def _provider(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
         transports = _TRANSPORTS[provider.codec]
@@ -118,6 +121,7 @@ class _Checker:
         for transport, need, stated in (
             ("http_sse", "base_url", provider.base_url),
             ("bedrock_runtime", "region", provider.region),
+            ("sagemaker_runtime", "region", provider.region),
         ):
             if provider.transport == transport and stated is None:
                 message = f"provider {where[-1]} has no {need}, which {transport} needs"
@@ -146,7 +150,24 @@ class _Checker:
                 yield self._document.at_value(inside, "R024", message)
             seen.add(offer)
             yield from self._provider_of(inside, endpoint.provider)
+            if endpoint.guardrail:
+                yield from self._guarded((*inside, "guardrail"), (endpoint.provider,))
             yield from self._price((*inside, "price"), endpoint.price, today)
+
+    def _providers_of(self, model: str) -> tuple[str, ...]:
+        """Who serves a model; none if nobody defines it, which is a problem of its own."""
+        for part in self._visible:
+            if model in part.content.models:
+                return tuple(endpoint.provider for endpoint in part.content.models[model].endpoints)
+        return ()
+
+    def _guarded(self, where: Where, providers: Sequence[str]) -> Iterator[Problem]:
+        """A guardrail must not be left out by a provider that knows none."""
+        for part in self._visible:
+            for slug, provider in part.content.providers.items():
+                if slug in providers and provider.codec not in GUARDING_CODECS:
+                    message = f"provider {slug} cannot apply the guardrail"
+                    yield self._document.at_value(where, "R044", message)
 
     def _price(self, where: Where, price: PriceSection, today: date | None) -> Iterator[Problem]:
         rates = {

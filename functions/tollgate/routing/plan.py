@@ -1,7 +1,7 @@
 """From a request to the endpoints that will be tried, in order, and what it can cost at most."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Final
@@ -10,7 +10,7 @@ from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.generation import RoutingTrace
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
-from tollgate.providers.base import Target, Timeouts
+from tollgate.providers.base import Guardrail, Target, Timeouts
 from tollgate.providers.dialect import Dialect
 from tollgate.routing.catalog import Catalog, Chain
 from tollgate.routing.price import Price, cost_max_nano_usd
@@ -88,6 +88,8 @@ class Planner:
         models = self._capable(models, request)
         models = self._roomy(models, request)
         attempts = tuple(attempt for model in models for attempt in self._attempts[model])
+        if chain.guardrail is not None:
+            attempts = _guarded(attempts, chain.guardrail)
         return Plan(
             attempts=attempts,
             next_on=chain.next_on,
@@ -182,6 +184,7 @@ def _attempts_of_models(catalog: Catalog) -> Mapping[str, tuple[Attempt, ...]]:
                     output_tokens_max=model.max_output,
                     supports=frozenset(model.supports),
                     input=frozenset(model.input),
+                    guardrail=endpoint.guardrail.guardrail if endpoint.guardrail else None,
                 ),
                 price=endpoint.price.price,
                 timeouts=timeouts,
@@ -191,6 +194,13 @@ def _attempts_of_models(catalog: Catalog) -> Mapping[str, tuple[Attempt, ...]]:
         )
         for slug, model in catalog.models.items()
     }
+
+
+def _guarded(attempts: Sequence[Attempt], guardrail: Guardrail) -> tuple[Attempt, ...]:
+    return tuple(
+        replace(attempt, target=replace(attempt.target, guardrail=guardrail))
+        for attempt in attempts
+    )
 
 
 def _dialect(row: Dialect, endpoint: EndpointSection) -> Dialect:

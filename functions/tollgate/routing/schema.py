@@ -22,7 +22,7 @@ from pydantic import (
 
 from tollgate.core.request import Capability, Modality
 from tollgate.core.secret import SecretReference
-from tollgate.providers.base import ProviderRow, Timeouts
+from tollgate.providers.base import Guardrail, ProviderRow, Timeouts
 from tollgate.providers.dialect import Dialect
 from tollgate.routing.price import Price
 
@@ -99,6 +99,8 @@ Departures = Annotated[
         return_type=dict[str, JsonValue],
     ),
 ]
+# Codecs that can have a guardrail applied; beside any other one it would be silently left out.
+GUARDING_CODECS: Final[tuple[CodecName, ...]] = ("bedrock",)
 NextOn = Literal[
     "provider_rate_limit",
     "provider_overloaded",
@@ -229,15 +231,31 @@ class PriceSection(Strict):
         )
 
 
+class GuardrailSection(Strict):
+    """A guardrail of Bedrock's by its id or ARN, and the version that holds."""
+
+    id: Annotated[
+        str, StringConstraints(pattern=r"^([a-z0-9]+|arn:aws[a-z-]*:bedrock:[a-z0-9:/-]+)$")
+    ]
+    version: Annotated[str, StringConstraints(pattern=r"^([1-9][0-9]{0,7}|DRAFT)$")]
+
+    @property
+    def guardrail(self) -> Guardrail:
+        """The guardrail as codecs take it."""
+        return Guardrail(id=self.id, version=self.version)
+
+
 class EndpointSection(Strict):
     """One provider's offer of a model, under the provider's own name for it.
 
-    `dialect` is where this model departs from the row's dialect.
+    `dialect` is where this model departs from the row's dialect; what passes the `guardrail` alone
+    is answered.
     """
 
     provider: Slug
     upstream: Annotated[str, StringConstraints(min_length=1, max_length=256)]
     dialect: Departures = Dialect()
+    guardrail: GuardrailSection | None = None
     price: PriceSection
 
 
@@ -260,11 +278,15 @@ class AliasSection(Strict):
 
 
 class RouteSection(Strict):
-    """A chain of models: the next one is tried on the errors of `next_on`."""
+    """A chain of models: the next one is tried on the errors of `next_on`.
+
+    A `guardrail` holds for every endpoint of the chain, in place of the endpoint's own.
+    """
 
     description: Sentence
     models: Annotated[tuple[ModelSlug, ...], Field(alias="try", min_length=1, max_length=16)]
     next_on: tuple[NextOn, ...] = NEXT_ON_DEFAULT
+    guardrail: GuardrailSection | None = None
 
 
 class DevSection(Strict):

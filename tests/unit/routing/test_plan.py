@@ -304,3 +304,53 @@ def test_a_sections_order_does_not_reach_a_plan() -> None:
     plan = Planner(changed).plan(request("smart"), principal=principal(), request_id="r-1")
     assert endpoints(plan) == ["near/2", "near/1"]
     assert routing().models.keys() == catalog().models.keys()
+
+
+def test_what_a_model_can_do_and_take_in_reaches_its_targets() -> None:
+    pictures = {
+        "acme/m": model(endpoint("near", "m"), supports=("tools",), input=("text", "image"))
+    }
+    plan = Planner(catalog(models=pictures, aliases={}, routes={})).plan(
+        request("acme/m"), principal=principal(), request_id="r-1"
+    )
+    (attempt,) = plan.attempts
+    assert attempt.target.supports == {"tools"}
+    assert attempt.target.input == {"text", "image"}
+
+
+def test_an_endpoint_departs_from_its_row_only_in_what_it_states() -> None:
+    departing = {**endpoint("far", "L"), "dialect": {"refuses": ("temperature",)}}
+    content = catalog(
+        models={"acme/m": model(departing, endpoint("far", "M"))}, aliases={}, routes={}
+    )
+    plan = Planner(content).plan(request("acme/m"), principal=principal(), request_id="r-1")
+    first, second = (attempt.target.dialect for attempt in plan.attempts)
+    assert first.refuses == ("temperature",)
+    assert "temperature" not in second.refuses
+    assert first.developer_role
+    assert second.developer_role
+
+
+def test_c55_a_guardrail_of_an_endpoint_or_a_route_reaches_the_target() -> None:
+    bedrock = {"aws": provider(codec="bedrock", transport="bedrock_runtime", region="eu-west-1")}
+    own = {**endpoint("aws", "a"), "guardrail": {"id": "own", "version": "1"}}
+    content = catalog(
+        providers=bedrock,
+        models={"acme/m": model(own, endpoint("aws", "b"))},
+        aliases={},
+        routes={
+            "safe": {
+                "description": "Only what passes",
+                "try": ("acme/m",),
+                "guardrail": {"id": "all", "version": "DRAFT"},
+            }
+        },
+    )
+
+    def guardrails(name: str) -> list[str | None]:
+        plan = Planner(content).plan(request(name), principal=principal(), request_id="r-1")
+        found = [attempt.target.guardrail for attempt in plan.attempts]
+        return [guardrail.id if guardrail else None for guardrail in found]
+
+    assert guardrails("acme/m") == ["own", None]
+    assert guardrails("safe") == ["all", "all"]
