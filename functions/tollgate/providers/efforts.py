@@ -5,8 +5,8 @@ from typing import Final
 from tollgate.core.request import Effort, ReasoningOptions
 from tollgate.providers.dialect import EFFORTS
 
-# A budget of tokens as an effort, where a model knows only efforts: OpenAI names no numbers, these
-# are the shares of 32k that OpenRouter documents for its own translation (seen 2026-11-21).
+# A budget of tokens as an effort, where a model knows only efforts. No provider names numbers, so
+# these are shares of 32k tokens, chosen here.
 _BUDGETS: Final[tuple[tuple[int, Effort], ...]] = (
     (3_200, "minimal"),
     (6_400, "low"),

@@ -8,32 +8,39 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tollgate.routing.schema import Routing
+from tollgate.routing.schema import GuardrailSection, Routing
 
 # Bedrock user guide, "Supported Regions and models for inference profiles" (2026-11-21): such a
 # profile is a model's id behind where its requests may go.
 _GEOGRAPHIES: Final = frozenset({"apac", "au", "ca", "eu", "global", "jp", "us", "us-gov"})
 _BEDROCK: Final = "bedrock_runtime"
+_SAGEMAKER: Final = "sagemaker_runtime"
 # An id becomes part of a policy: no wildcard, and nothing that YAML or Fn::Sub would read.
 _UPSTREAM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*")
+_ENDPOINT: Final = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9]){0,62}")
 
 
 class NotPermissible(ValueError):
-    """An upstream id that cannot stand in a policy."""
+    """An upstream id, or the name of an endpoint, that cannot stand in a policy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """Sorted ARNs: what may be invoked, and which secrets may be read."""
+    """Sorted ARNs: what may be invoked and applied, and which secrets may be read."""
 
     models: tuple[str, ...]
     secrets: tuple[str, ...]
+    guardrails: tuple[str, ...] = ()
+    sagemaker_endpoints: tuple[str, ...] = ()
 
 
 def permissions(routing: Routing) -> Permissions:
     """What serving this catalog takes; NotPermissible if an id may not be written in a policy."""
     return Permissions(
-        models=tuple(sorted(set(_models(routing)))), secrets=tuple(sorted(set(_secrets(routing))))
+        models=tuple(sorted(set(_models(routing)))),
+        secrets=tuple(sorted(set(_secrets(routing)))),
+        guardrails=tuple(sorted(set(_guardrails(routing)))),
+        sagemaker_endpoints=tuple(sorted(set(_sagemaker_endpoints(routing)))),
     )
 
 
@@ -62,6 +69,40 @@ def _bedrock(upstream: str, region: str) -> Iterator[str]:
         yield f"arn:${{AWS::Partition}}:bedrock:*::foundation-model/{model}"
     else:
         yield f"{ours}::foundation-model/{upstream}"
+
+
+def _guardrails(routing: Routing) -> Iterator[str]:
+    """The guardrails of endpoints, and those of routes in every region that their models are in."""
+    for slug, model in routing.models.items():
+        routes = [route.guardrail for route in routing.routes.values() if slug in route.models]
+        for endpoint in model.endpoints:
+            region = routing.providers[endpoint.provider].region or "${AWS::Region}"
+            for guardrail in (endpoint.guardrail, *routes):
+                if guardrail is not None:
+                    yield _guardrail(guardrail, region)
+
+
+def _guardrail(guardrail: GuardrailSection, region: str) -> str:
+    if guardrail.id.startswith("arn:"):
+        return guardrail.id
+    return f"arn:${{AWS::Partition}}:bedrock:{region}:${{AWS::AccountId}}:guardrail/{guardrail.id}"
+
+
+def _sagemaker_endpoints(routing: Routing) -> Iterator[str]:
+    for model in routing.models.values():
+        for endpoint in model.endpoints:
+            provider = routing.providers[endpoint.provider]
+            if provider.transport != _SAGEMAKER:
+                continue
+            if not _ENDPOINT.fullmatch(endpoint.upstream):
+                raise NotPermissible(f"{endpoint.upstream!r} cannot be the name of an endpoint")
+            region = provider.region or "${AWS::Region}"
+            # ARNs that SageMaker shows are in lower case, however an endpoint was named.
+            for name in (endpoint.upstream, endpoint.upstream.lower()):
+                yield (
+                    f"arn:${{AWS::Partition}}:sagemaker:{region}"
+                    f":${{AWS::AccountId}}:endpoint/{name}"
+                )
 
 
 def _secrets(routing: Routing) -> Iterator[str]:
