@@ -9,12 +9,12 @@ from typing import Final
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.generation import RoutingTrace
 from tollgate.core.principal import Principal
-from tollgate.core.request import GenerationRequest
+from tollgate.core.request import Capability, GenerationRequest
 from tollgate.providers.base import Guardrail, Target, Timeouts
 from tollgate.providers.dialect import Dialect
 from tollgate.routing.catalog import Catalog, Chain
 from tollgate.routing.price import Price, cost_max_nano_usd
-from tollgate.routing.schema import EndpointSection
+from tollgate.routing.schema import EndpointSection, ModelSection
 
 # Nothing here counts tokens, so one figure for each use: the bound must hold for dense text too,
 # the estimate is for English, and the filter must not refuse what might fit.
@@ -125,10 +125,10 @@ class Planner:
         capable = tuple(
             model
             for model in models
-            if request.capabilities <= set(self.catalog.models[model].supports)
+            if request.capabilities <= _abilities(self.catalog.models[model])
         )
         if not capable:
-            missing = request.capabilities - set(self.catalog.models[models[0]].supports)
+            missing = request.capabilities - _abilities(self.catalog.models[models[0]])
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
                 f"{_shown(request.model)} does not support {', '.join(sorted(missing))}.",
@@ -194,6 +194,12 @@ def _attempts_of_models(catalog: Catalog) -> Mapping[str, tuple[Attempt, ...]]:
         )
         for slug, model in catalog.models.items()
     }
+
+
+def _abilities(model: ModelSection) -> frozenset[Capability]:
+    """What a model can do, by itself or with our help: tools are enough for structured output."""
+    supports = frozenset(model.supports)
+    return supports | {"structured_output"} if "tools" in supports else supports
 
 
 def _guarded(attempts: Sequence[Attempt], guardrail: Guardrail) -> tuple[Attempt, ...]:

@@ -1,5 +1,7 @@
 """From a request to its attempts."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.routing.catalogs import (
@@ -12,6 +14,7 @@ from tests.unit.routing.catalogs import (
     routing,
 )
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.request import SchemaOutput
 from tollgate.core.usage import Usage
 from tollgate.routing.plan import Plan, Planner, Retry
 from tollgate.routing.price import bill, total_nano_usd
@@ -354,3 +357,14 @@ def test_c55_a_guardrail_of_an_endpoint_or_a_route_reaches_the_target() -> None:
 
     assert guardrails("acme/m") == ["own", None]
     assert guardrails("safe") == ["all", "all"]
+
+
+def test_c16_tools_are_enough_for_structured_output() -> None:
+    output = SchemaOutput(name="city", schema={"type": "object"})
+    wanted = replace(request("smart"), output_format=output)
+    plan = Planner(catalog()).plan(wanted, principal=principal(), request_id="r-1")
+    assert endpoints(plan) == LARGE + TOOLS
+    with pytest.raises(RequestError, match="structured_output"):
+        Planner(catalog()).plan(
+            replace(wanted, model="acme/small"), principal=principal(), request_id="r-1"
+        )

@@ -328,3 +328,8 @@ def test_inference_profiles_are_names_like_any_other() -> None:
         "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A123456789012"
         "%3Aapplication-inference-profile%2Fa1b2/converse-stream"
     )
+
+
+def test_q9_a_turn_that_the_model_is_to_continue_is_not_trimmed() -> None:
+    body: Any = encoded(user("Hi"), assistant(Text(text="Well,"))).body
+    assert body["messages"][-1] == {"role": "assistant", "content": [{"text": "Well,"}]}

@@ -173,3 +173,9 @@ def test_q34_a_signed_call_goes_back_with_its_signature_to_its_signer_only() -> 
     calls = sent(AssistantMessage(content=(ours, theirs)))[0]["tool_calls"]
     assert calls[0]["extra_content"] == extra
     assert "extra_content" not in calls[1]
+
+
+def test_q9_a_turn_that_the_model_is_to_continue_is_not_trimmed() -> None:
+    user = UserMessage(content=(Text(text="Hi"),))
+    said = AssistantMessage(content=(Text(text="Well,"),))
+    assert sent(user, said)[-1] == {"role": "assistant", "content": "Well,"}

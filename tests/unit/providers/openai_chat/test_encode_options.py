@@ -180,3 +180,30 @@ def test_azures_path_is_row_data_that_names_the_deployment() -> None:
 def test_a_path_is_a_path(path: str) -> None:
     with pytest.raises(ValueError, match="path"):
         Dialect(path=path)
+
+
+def test_q16_clients_schemas_go_on_as_they_are() -> None:
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Now",
+        "type": "object",
+        "properties": {"at": {"$ref": "#/$defs/at"}, "n": {"const": 12345678901234567890}},
+        "$defs": {"at": {"type": ["string", "null"]}},
+    }
+    tools: Any = encoded(tools=(Tool(name="now", parameters=schema),)).body["tools"]
+    assert tools[0]["function"]["parameters"] == schema
+
+
+def test_q18_parallel_calls_can_be_forbidden_only_where_there_are_tools() -> None:
+    assert (
+        encoded(tools=(Tool(name="now"),), parallel_tool_calls=False).body["parallel_tool_calls"]
+        is False
+    )
+    assert "parallel_tool_calls" not in encoded(parallel_tool_calls=False).body
+
+
+def test_q38_a_model_that_reasons_states_what_it_refuses_at_its_endpoint() -> None:
+    refuses = ("temperature", "stop", "top_p")
+    sampling = Sampling(temperature=0.5, stop=("END",))
+    wire = encoded(dialect={"refuses": refuses}, sampling=sampling)
+    assert wire.adapted == ("temperature", "stop")
