@@ -45,7 +45,15 @@ async def test_q31_an_exception_in_the_stream_is_an_error(
     upstream.enqueue(Script(chunks=chunks, headers=aws.HEADERS))
     failure = await provider.failure(SAGEMAKER)
     assert failure.code is ErrorCode.PROVIDER_UNAVAILABLE
-    assert "secret" not in failure.message
+    assert failure.message == "The provider acme failed while the model was answering."
+
+
+async def test_an_event_of_another_kind_is_an_error_and_never_dropped(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    chunks = [payload(text_stream()[0]), aws.event("BrandNew", {}), payload(STREAM)]
+    upstream.enqueue(Script(chunks=chunks, headers=aws.HEADERS))
+    assert "unknown kind" in (await provider.failure(SAGEMAKER)).message
 
 
 async def test_a_stream_that_ends_in_a_message_is_an_error(
