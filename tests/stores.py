@@ -11,7 +11,16 @@ from tollgate.core.ids import IdSource, created_s
 from tollgate.core.principal import Principal
 from tollgate.stores.attributes import number
 from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, JsonService, Reply
-from tollgate.stores.base import CreditStore, GenerationStore, Hold, KeyStore, Ledger, NewKey
+from tollgate.stores.base import (
+    CooldownStore,
+    CreditStore,
+    GenerationStore,
+    Hold,
+    KeyStore,
+    Ledger,
+    NewKey,
+)
+from tollgate.stores.cooldowns import DynamoCooldownStore
 from tollgate.stores.credits import DynamoCreditStore
 from tollgate.stores.generations import DynamoGenerationStore
 from tollgate.stores.key_states import KeyStates
@@ -19,6 +28,7 @@ from tollgate.stores.keys import DynamoKeyStore
 from tollgate.stores.ledger import DynamoLedger
 from tollgate.stores.memory import (
     MemoryBooks,
+    MemoryCooldownStore,
     MemoryCreditStore,
     MemoryGenerationStore,
     MemoryKeyStore,
@@ -72,6 +82,7 @@ class Stores:
     keys: KeyStore
     credits: CreditStore
     generations: GenerationStore
+    cooldowns: CooldownStore
     clock: HandClock
 
 
@@ -132,6 +143,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         keys=MemoryKeyStore(books, ids, clock, PREFIX),
         credits=MemoryCreditStore(books),
         generations=MemoryGenerationStore(books),
+        cooldowns=MemoryCooldownStore(clock),
         clock=clock,
         books=books,
     )
@@ -149,6 +161,7 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: HandClock) -> Dynamo
         keys=DynamoKeyStore(client, tables, ids=ids, clock=clock, prefix=PREFIX),
         credits=workspaces,
         generations=generations,
+        cooldowns=DynamoCooldownStore(client, tables.core, clock),
         clock=clock,
         client=client,
         tables=tables,

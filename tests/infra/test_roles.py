@@ -14,6 +14,7 @@ PERMISSIONS: Final = {
     "ChatRole": {
         "ChatLogs": LOGS,
         "CoreTable": {"dynamodb:BatchGetItem", "dynamodb:GetItem"},
+        "CoreTable where pk is C#*": {"dynamodb:UpdateItem"},
         "LedgerTable": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "GenerationsTable": {"dynamodb:GetItem", "dynamodb:PutItem"},
         **{secret: {"secretsmanager:GetSecretValue"} for secret in NEEDED.secrets},
@@ -60,15 +61,27 @@ def resource_name(resource: JsonObject) -> str:
             raise AssertionError(f"the table of permissions cannot name {resource}")
 
 
+def partitions(condition: JsonObject | None) -> str:
+    """The only kind of condition there is: on the partitions of a table."""
+    match condition:
+        case None:
+            return ""
+        case {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [pattern]}}:
+            return f" where pk is {pattern}"
+        case _:
+            raise AssertionError(f"the table of permissions cannot name {condition}")
+
+
 def permissions(role: JsonObject) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for statement in statements(role):
         assert statement["Effect"] == "Allow"
-        assert set(statement) == {"Effect", "Action", "Resource"}
+        assert set(statement) - {"Condition"} == {"Effect", "Action", "Resource"}
         actions = statement["Action"]
         resources = statement["Resource"]
+        where = partitions(statement.get("Condition"))
         for resource in resources if isinstance(resources, list) else [resources]:
-            name = resource_name(resource)
+            name = resource_name(resource) + where
             assert name not in found, f"two statements for {name}"
             found[name] = {actions} if isinstance(actions, str) else set(actions)
     return found

@@ -12,6 +12,7 @@ LAYERS = (
         "ingress",
         "routing",
         "ledger",
+        "providers.aws_errors",
         "providers.base",
         "providers.dialect",
         "providers.efforts",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Literal
 
 from pydantic import JsonValue
@@ -133,6 +134,36 @@ Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PriceCeiling:
+    """The most a caller will pay: dollars per million tokens, and per request."""
+
+    input: Decimal | None = None
+    output: Decimal | None = None
+    request: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingPreferences:
+    """What a caller says about who should serve.
+
+    `models` are names to try after the request's own. `order`, `only` and `ignore` are slugs of
+    providers; `fallbacks` is False where the first endpoint is to be the only one.
+    `require_parameters` leaves out who cannot take every parameter. Requests of one `session_id`
+    are drawn alike.
+    """
+
+    models: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fallbacks: bool = True
+    require_parameters: bool = False
+    sort: Literal["price"] | None = None
+    price_max: PriceCeiling | None = None
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationRequest:
     """One generation: the model asked for by name, the conversation, and its limits.
 
@@ -157,6 +188,7 @@ class GenerationRequest:
     service_tier: str | None = None
     user: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     size_bytes: int = 0
 
     @property

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
@@ -18,7 +18,7 @@ from tollgate.providers.dialect import Dialect
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guardrail:
-    """A guardrail of the provider's that every prompt and answer must pass."""
+    """A guardrail that the provider applies; a call that cannot reach it is refused."""
 
     id: str
     version: str
@@ -30,8 +30,8 @@ class Target:
 
     `provider` and `model` are slugs of the catalog, `upstream_model` the provider's own name.
     `output_tokens_max` is the model's limit, to which a caller's is capped; `supports` and `input`
-    are what the model can do and take in; `guardrail` is what its provider must apply, which the
-    check of routing.yaml lets stand only beside a codec that can say so.
+    are what the model can do and take in; a codec that cannot have a `guardrail` applied refuses.
+    `project` and `location` are where Google Cloud has it, None elsewhere.
     """
 
     provider: str
@@ -42,6 +42,8 @@ class Target:
     supports: frozenset[Capability] = frozenset()
     input: frozenset[Modality] = frozenset({"text"})
     guardrail: Guardrail | None = None
+    project: str | None = None
+    location: str | None = None
 
     @property
     def endpoint_id(self) -> str:
@@ -135,6 +137,24 @@ class Codec(Protocol):
         """The public error that an error reply means."""
 
 
+class Demultiplexer(Protocol):
+    """Gives each choice of one stream the frames that its decoder is to see; owns their state."""
+
+    def feed(self, frame: Frame) -> Iterable[tuple[int, Frame]]:
+        """The frames of each choice in a frame; UpstreamError for a choice nobody asked for."""
+
+
+@runtime_checkable
+class NativeChoices(Protocol):
+    """What a codec has besides, if its format can hold several choices in one stream.
+
+    It is used where the dialect has `native_choices`; usage is to reach one decoder only.
+    """
+
+    def demultiplexer(self, target: Target, choices: int) -> Demultiplexer:
+        """A fresh sorter for one stream."""
+
+
 class Transport(Protocol):
     """Carries wire requests of one provider row."""
 
@@ -149,11 +169,32 @@ class Transport(Protocol):
         """
 
 
+# How a key is sent: as a bearer token, in a header of that name, or not at all, because it is the
+# account for which Google gives access tokens.
+Auth = Literal["bearer", "api-key", "x-api-key", "x-goog-api-key", "google"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedMedia:
+    """What lay behind a URL, and the type that its server claimed."""
+
+    content: bytes
+    claimed_type: str | None = None
+
+
+class MediaFetcher(Protocol):
+    """Fetches what a caller points to, from public addresses only."""
+
+    async def fetch(self, url: str) -> FetchedMedia:
+        """The whole body; RequestError for what may not be, or cannot be fetched."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderRow:
     """A provider as routing.yaml states it: a codec, a transport, and where to reach it.
 
     `base_url` has no trailing slash; on AWS transports it replaces the regional endpoint.
+    `project` and `location` belong to Google Cloud.
     """
 
     slug: str
@@ -162,6 +203,9 @@ class ProviderRow:
     base_url: str | None = None
     region: str | None = None
     key: SecretReference | None = None
+    auth: Auth = "bearer"
+    project: str | None = None
+    location: str | None = None
     dialect: Dialect = field(default_factory=Dialect)
 
 

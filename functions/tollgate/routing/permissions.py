@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tollgate.routing.schema import GuardrailSection, Routing
+from tollgate.routing.chains import GuardrailSection
+from tollgate.routing.schema import Routing
 
 # Bedrock user guide, "Supported Regions and models for inference profiles" (2026-11-21): such a
 # profile is a model's id behind where its requests may go.
 _GEOGRAPHIES: Final = frozenset({"apac", "au", "ca", "eu", "global", "jp", "us", "us-gov"})
-_BEDROCK: Final = "bedrock_runtime"
+_BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 _SAGEMAKER: Final = "sagemaker_runtime"
 # An id becomes part of a policy: no wildcard, and nothing that YAML or Fn::Sub would read.
 _UPSTREAM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*")
@@ -48,7 +49,7 @@ def _models(routing: Routing) -> Iterator[str]:
     for model in routing.models.values():
         for endpoint in model.endpoints:
             provider = routing.providers[endpoint.provider]
-            if provider.transport == _BEDROCK:
+            if provider.transport in _BEDROCK:
                 yield from _bedrock(endpoint.upstream, provider.region or "${AWS::Region}")
 
 
@@ -74,7 +75,11 @@ def _bedrock(upstream: str, region: str) -> Iterator[str]:
 def _guardrails(routing: Routing) -> Iterator[str]:
     """The guardrails of endpoints, and those of routes in every region that their models are in."""
     for slug, model in routing.models.items():
-        routes = [route.guardrail for route in routing.routes.values() if slug in route.models]
+        routes = [
+            route.guardrail
+            for route in routing.routes.values()
+            if any(slug in step for rule in route.all_rules for step in rule.steps)
+        ]
         for endpoint in model.endpoints:
             region = routing.providers[endpoint.provider].region or "${AWS::Region}"
             for guardrail in (endpoint.guardrail, *routes):

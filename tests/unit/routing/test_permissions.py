@@ -103,6 +103,21 @@ def on_sagemaker(name: str) -> Permissions:
     )
 
 
+def test_a_model_that_is_invoked_in_its_own_format_is_allowed_too() -> None:
+    invoke = {"codec": "anthropic", "transport": "bedrock_invoke", "region": "eu-west-1"}
+    found = permissions(
+        routing(
+            providers={"aws": invoke},
+            models={"a/b": model(endpoint("aws", "anthropic.claude"))},
+            aliases={},
+            routes={},
+        )
+    )
+    assert found.models == (
+        "arn:${AWS::Partition}:bedrock:eu-west-1::foundation-model/anthropic.claude",
+    )
+
+
 def test_a_sagemaker_endpoint_is_allowed_by_its_name() -> None:
     found = on_sagemaker("Llama-3")
     assert found.models == ()
