@@ -48,9 +48,9 @@ async def test_azures_key_goes_in_its_own_header_and_its_version_in_a_query(
     upstream: FakeUpstream, provider: OneProvider
 ) -> None:
     path = "/openai/deployments/{model}/chat/completions?api-version=2024-10-21"
-    dialect = Dialect(key_header="api-key", path=path)
+    dialect = Dialect(path=path)
     upstream.enqueue(script(CHAT))
-    await provider.answer(CHAT, dialect=dialect)
+    await provider.answer(CHAT, dialect=dialect, auth="api-key")
     (received,) = upstream.received
     assert received.path == "/openai/deployments/m%3A1/chat/completions?api-version=2024-10-21"
     assert received.headers["api-key"] == "sk-secret"
