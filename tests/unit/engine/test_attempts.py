@@ -1,8 +1,10 @@
 """Which attempt serves: the chain, its order, its commit point and its limits."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
+from typing_extensions import override
 
 from tests.gateways import House, house
 from tests.scripted import (
@@ -21,6 +23,10 @@ from tests.scripted import (
 from tests.unit.routing.catalogs import endpoint, model
 from tests.upstream.openai_chunks import chunk
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.request import GenerationRequest, RoutingPreferences
+from tollgate.engine.generate import generate
+from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_OVERLOADED, "It is overloaded.", status=529)
 
@@ -192,3 +198,23 @@ async def test_c13_parameters_that_were_left_out_are_named() -> None:
     assert call.parsed.ignored == ()
     reply = await home.serve()
     assert "x-tollgate-adapted" not in reply.headers
+
+
+class Adapting(OpenAiChatCodec):
+    """A codec that leaves a parameter out which no row says it refuses."""
+
+    @override
+    def encode(self, request: GenerationRequest, target: Target) -> WireRequest:
+        return replace(super().encode(request, target), adapted=("seed",))
+
+
+async def test_c13_a_parameter_that_is_required_and_would_be_left_out_is_refused() -> None:
+    home = await house(codec=Adapting())
+    call = home.call("acme/large")
+    wishes = RoutingPreferences(require_parameters=True)
+    strict = replace(call.parsed, request=replace(call.parsed.request, preferences=wishes))
+    reply = home.reply()
+    await generate(home.gateway, replace(call, parsed=strict), home.sink(call, reply))
+    assert (reply.status, reply.error["param"]) == (400, "provider.require_parameters")
+    assert "seed" in reply.error["message"]
+    assert (home.near.requests, home.spent_nano_usd) == ([], 0)
