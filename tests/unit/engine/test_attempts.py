@@ -1,10 +1,8 @@
 """Which attempt serves: the chain, its order, its commit point and its limits."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
-from typing_extensions import override
 
 from tests.gateways import House, house
 from tests.scripted import (
@@ -22,10 +20,10 @@ from tests.scripted import (
 )
 from tests.unit.routing.catalogs import endpoint, model
 from tests.upstream.openai_chunks import chunk
+from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.request import GenerationRequest, RoutingPreferences
-from tollgate.engine.generate import generate
-from tollgate.providers.base import Target, WireRequest
+from tollgate.core.events import PartStart, Started, StreamEvent
+from tollgate.providers.base import Frame, Target
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_OVERLOADED, "It is overloaded.", status=529)
@@ -66,6 +64,14 @@ async def test_c50_three_failures_of_one_endpoint_are_enough() -> None:
     home = await house(near=Scripted(refuses(500)))
     await home.serve()
     assert (len(home.near.requests), len(home.far.requests)) == (3, 1)
+
+
+async def test_c50_each_endpoint_has_its_own_retries() -> None:
+    home = await house(
+        near=Scripted(refuses(500)), far=Scripted(refuses(500), refuses(500), answers("Hi"))
+    )
+    await home.serve()
+    assert (home.record.outcome, len(home.record.attempts)) == ("ok", 6)
 
 
 async def test_c50_retry_after_is_waited_for() -> None:
@@ -154,6 +160,41 @@ async def test_d6_an_attempt_commits_at_its_first_content(
     assert (home.record.outcome == "ok") is (served_by == "far")
 
 
+class Told(OpenAiChatCodec):
+    """A codec whose first frame is these events, and whose next is more than it can take."""
+
+    def __init__(self, *events: StreamEvent) -> None:
+        self._events = [list(events)]
+
+    def decoder(self, target: Target) -> "Told":
+        return self
+
+    def feed(self, frame: Frame) -> list[StreamEvent]:
+        if not self._events:
+            raise UpstreamError(ErrorCode.PROVIDER_OVERLOADED, "It is overloaded.")
+        return self._events.pop()
+
+
+@pytest.mark.parametrize(
+    ("part", "commits"),
+    [
+        (Text(text=""), False),
+        (Reasoning(text=""), False),
+        (Refusal(text=""), False),
+        (ToolCall(id="call-1", name="look_up", arguments=""), True),
+    ],
+)
+async def test_d6_an_opened_part_commits_only_if_it_says_something(
+    part: Part, commits: bool
+) -> None:
+    home = await house(codec=Told(Started(), PartStart(index=0, part=part)))
+    await home.serve()
+    assert home.record.outcome == "error"
+    assert [attempt.provider for attempt in home.record.attempts] == (
+        ["near"] if commits else ["near", "far", "far", "far"]
+    )
+
+
 async def test_d6_an_empty_answer_commits_at_its_end() -> None:
     home = await house(near=Scripted(ends("length")))
     await home.serve()
@@ -192,29 +233,10 @@ async def test_a_connection_is_closed_before_the_next_is_opened() -> None:
     assert home.far.open_count == 0
 
 
-async def test_c13_parameters_that_were_left_out_are_named() -> None:
-    home = await house()
-    call = home.call("acme/large", stream=False)
-    assert call.parsed.ignored == ()
-    reply = await home.serve()
-    assert "x-tollgate-adapted" not in reply.headers
-
-
-class Adapting(OpenAiChatCodec):
-    """A codec that leaves a parameter out which no row says it refuses."""
-
-    @override
-    def encode(self, request: GenerationRequest, target: Target) -> WireRequest:
-        return replace(super().encode(request, target), adapted=("seed",))
-
-
-async def test_c13_a_parameter_that_is_required_and_would_be_left_out_is_refused() -> None:
-    home = await house(codec=Adapting())
-    call = home.call("acme/large")
-    wishes = RoutingPreferences(require_parameters=True)
-    strict = replace(call.parsed, request=replace(call.parsed.request, preferences=wishes))
-    reply = home.reply()
-    await generate(home.gateway, replace(call, parsed=strict), home.sink(call, reply))
-    assert (reply.status, reply.error["param"]) == (400, "provider.require_parameters")
-    assert "seed" in reply.error["message"]
-    assert (home.near.requests, home.spent_nano_usd) == ([], 0)
+async def test_a_connection_stays_open_while_its_answer_is_read() -> None:
+    home = await house(near=Scripted([*says("Hel"), Silence(5), *ends()]))
+    task = home.begin(reply=home.reply())
+    await asyncio.sleep(1)
+    assert home.near.open_count == 1
+    await task
+    assert home.record.outcome == "ok"
