@@ -66,3 +66,32 @@ def test_each_secret_is_allowed_once_by_its_whole_name() -> None:
         models=(),
         secrets=(f"{SECRETS}team/openai-??????",),
     )
+
+
+def test_c55_a_guardrail_is_allowed_where_its_endpoints_are() -> None:
+    arn = "arn:aws:bedrock:eu-west-1:123456789012:guardrail/other"
+    needed = permissions(
+        routing(
+            providers={"aws": BEDROCK},
+            models={
+                "a/b": model(endpoint("aws", "b") | {"guardrail": {"id": arn, "version": "1"}}),
+                "a/c": model(endpoint("aws", "c")),
+            },
+            aliases={},
+            routes={
+                "safe": {
+                    "description": "Guarded",
+                    "try": ("a/b", "a/c"),
+                    "guardrail": {"id": "gr1", "version": "DRAFT"},
+                }
+            },
+        )
+    )
+    ours = "arn:${AWS::Partition}:bedrock:eu-west-1:${AWS::AccountId}:guardrail/gr1"
+    assert needed.guardrails == (ours, arn)
+
+
+def test_the_keys_of_tools_may_be_read_too() -> None:
+    tool = {"key": {"secret": "tollgate/exa"}, "price_usd_per_thousand_calls": "1"}
+    needed = permissions(routing(server_tools={"web_search": tool}))
+    assert f"{SECRETS}tollgate/exa-??????" in needed.secrets
