@@ -23,6 +23,14 @@ async def test_c51_an_endpoint_that_keeps_failing_is_asked_last() -> None:
     assert len(home.near.requests) == 3
 
 
+@pytest.mark.parametrize("status", [401, 429, 500, 529])
+async def test_c51_whatever_an_endpoint_does_to_everybody_counts(status: int) -> None:
+    home = await house(near=Scripted(*[refuses(status)] * 3, answers("Back")))
+    while len(home.near.requests) < 3:
+        await home.serve()
+    assert await served_by(home) == "far"
+
+
 async def test_c51_it_is_asked_first_again_when_it_has_rested() -> None:
     home = await house(near=Scripted(*[refuses(429)] * 3, answers("Back")))
     for _ in range(3):
