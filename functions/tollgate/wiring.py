@@ -14,6 +14,7 @@ from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.providers.base import Provider
 from tollgate.providers.registry import ProviderServices, Registry
 from tollgate.providers.transports.http_pool import HttpPool
+from tollgate.providers.transports.media_guard import MediaGuard
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.planner import Planner
 from tollgate.settings import Settings, environment_variable
@@ -144,6 +145,7 @@ def wire_gateway(
         cooldown=defaults.cooldown.policy,
         planner=Planner(catalog),
         providers=Providers(catalog, upstream.registry),
+        media=MediaGuard(),
         clock=clock,
         ids=IdSource(clock),
         journal=journal,

@@ -79,8 +79,8 @@ def permissions(role: JsonObject) -> dict[str, set[str]]:
         assert statement["Effect"] == "Allow"
         assert set(statement) - {"Condition"} == {"Effect", "Action", "Resource"}
         actions = statement["Action"]
-        where = partitions(statement.get("Condition"))
         resources = statement["Resource"]
+        where = partitions(statement.get("Condition"))
         for resource in resources if isinstance(resources, list) else [resources]:
             name = resource_name(resource) + where
             assert name not in found, f"two statements for {name}"

@@ -56,7 +56,7 @@ class PartEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """Where a stretch of text comes from."""
+    """Where a stretch of a part's text comes from; `start` and `end` count its characters."""
 
     url: str | None = None
     title: str | None = None

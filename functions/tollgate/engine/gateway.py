@@ -9,7 +9,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.ingress.base import ParsedCall
-from tollgate.providers.base import Provider
+from tollgate.providers.base import MediaFetcher, Provider
 from tollgate.routing.planner import Planner
 from tollgate.stores.base import CooldownPolicy, CooldownStore, KeyStore, Ledger
 
@@ -58,6 +58,7 @@ class Gateway:
     cooldown: CooldownPolicy
     planner: Planner
     providers: ProviderDirectory
+    media: MediaFetcher
     clock: Clock
     ids: IdSource
     journal: Journal

@@ -10,6 +10,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.engine.attempts import Chain, Committed, committed
 from tollgate.engine.cooldown import FailureReports
 from tollgate.engine.gateway import Call, Gateway
+from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import ClientGone, EventSink
 from tollgate.ingress.base import Served
@@ -42,7 +43,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     chain = Chain(
         gateway=gateway,
         plan=plan,
-        request=call.parsed.request,
+        media=RequestMedia(gateway.media, call.parsed.request),
         meter=meter,
         deadline=call.deadline,
         failures=FailureReports(gateway.cooldowns, gateway.cooldown),
@@ -76,13 +77,13 @@ async def _stream(chain: Chain, sink: EventSink) -> None:
     meter = chain.meter
     async with committed(chain) as attempt, aclosing(attempt.rest) as rest:
         await sink.begin(_served(attempt, chain))
-        for event in attempt.head:
-            meter.observe(event)
-            await sink.send(event)
+        for choice, event in attempt.head:
+            meter.observe(event, choice)
+            await sink.send(event, choice)
         try:
-            async for event in rest:
-                meter.observe(event)
-                await sink.send(event)
+            async for choice, event in rest:
+                meter.observe(event, choice)
+                await sink.send(event, choice)
         except UpstreamError as error:
             chain.failures.note(attempt.target.endpoint_id, error)
             raise

@@ -37,8 +37,11 @@ _KINDS: Final[Mapping[tuple[str, ...], str]] = {
 }
 _GUARDED_CODECS: Final = frozenset({"bedrock"})
 _TRANSPORTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "openai_chat": ("http_sse", "simulator"),
+    "openai_chat": ("http_sse", "sagemaker_runtime", "simulator"),
+    "openai_responses": ("http_sse",),
+    "anthropic": ("http_sse", "bedrock_invoke"),
     "bedrock": ("bedrock_runtime",),
+    "gemini": ("http_sse",),
 }
 
 
@@ -234,9 +237,14 @@ class _Checker:
         for transport, need, stated in (
             ("http_sse", "base_url", provider.base_url),
             ("bedrock_runtime", "region", provider.region),
+            ("bedrock_invoke", "region", provider.region),
         ):
             if provider.transport == transport and stated is None:
                 message = f"provider {where[-1]} has no {need}, which {transport} needs"
+                yield self._document.at_key(where, "R042", message)
+        for need, stated in (("project", provider.project), ("location", provider.location)):
+            if provider.auth == "google" and stated is None:
+                message = f"provider {where[-1]} has no {need}, which auth google needs"
                 yield self._document.at_key(where, "R042", message)
         yield from self._key((*where, "key"), provider.key)
 

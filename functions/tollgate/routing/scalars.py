@@ -75,6 +75,8 @@ Name = Annotated[str, StringConstraints(pattern=_NAME, max_length=128)]
 SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9/_+=.@-]+$", max_length=256)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=128)]
 Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", max_length=32)]
+# Ids of projects and names of locations, which become parts of a path.
+GoogleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9:.-]*$", max_length=64)]
 # No credentials, no query, no trailing slash: paths are appended to it.
 BaseUrl = Annotated[
     str, StringConstraints(pattern=r"^https?://[^\s/?#@]+(/[^\s/?#@]+)*$", max_length=256)

@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from tollgate.core.request import Capability, Modality
 from tollgate.core.secret import SecretReference
-from tollgate.providers.base import ProviderRow, Timeouts
+from tollgate.providers.base import Auth, ProviderRow, Timeouts
 from tollgate.providers.dialect import Dialect
 from tollgate.routing.chains import GuardrailSection, RetrySection, RouteSection
 from tollgate.routing.price import Price, PriceOverride, PriceSchedule
@@ -24,6 +24,7 @@ from tollgate.routing.scalars import (
     Dollars,
     FileGlob,
     Glob,
+    GoogleName,
     Interval,
     ModelSlug,
     Name,
@@ -41,8 +42,10 @@ from tollgate.routing.scalars import (
 )
 from tollgate.stores.base import CooldownPolicy
 
-CodecName = Literal["openai_chat", "bedrock"]
-TransportName = Literal["http_sse", "bedrock_runtime", "simulator"]
+CodecName = Literal["openai_chat", "openai_responses", "anthropic", "bedrock", "gemini"]
+TransportName = Literal[
+    "http_sse", "bedrock_runtime", "bedrock_invoke", "sagemaker_runtime", "simulator"
+]
 
 
 class AttemptTimeoutsSection(Strict):
@@ -115,13 +118,19 @@ class KeySection(Strict):
 
 
 class ProviderSection(Strict):
-    """A provider is a row: a codec, a transport, and where to reach it."""
+    """A provider is a row: a codec, a transport, and where to reach it.
+
+    `project` and `location` say where in Google Cloud its models are, for `auth: google`.
+    """
 
     codec: CodecName
     transport: TransportName
     base_url: BaseUrl | None = None
     region: Region | None = None
     key: KeySection | None = None
+    auth: Auth = "bearer"
+    project: GoogleName | None = None
+    location: GoogleName | None = None
     dialect: Dialect = Dialect()
 
     def row(self, slug: str) -> ProviderRow:
@@ -133,6 +142,9 @@ class ProviderSection(Strict):
             base_url=self.base_url,
             region=self.region,
             key=self.key.reference if self.key else None,
+            auth=self.auth,
+            project=self.project,
+            location=self.location,
             dialect=self.dialect,
         )
 

@@ -29,6 +29,7 @@ CONTRACT = {
     "audio_not_supported_by_model": (400, "invalid_request_error"),
     "image_not_supported_by_model": (400, "invalid_request_error"),
     "file_not_supported_by_model": (400, "invalid_request_error"),
+    "file_not_found": (400, "invalid_request_error"),
     "payload_too_large": (413, "invalid_request_error"),
     "internal_error": (500, "server_error"),
     "model_not_found": (404, "not_found_error"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from tollgate.providers.dialect import Dialect
+from tollgate.providers.dialect import ClaudeDialect, Dialect, GeminiDialect
 from tollgate.routing import chains, schema
 from tollgate.routing.scalars import Strict
 
@@ -20,7 +20,8 @@ def sections() -> list[type[BaseModel]]:
         for each in vars(module).values()
         if isinstance(each, type)
     }
-    return [Dialect, *(each for each in named if issubclass(each, Strict))]
+    own = [Dialect, ClaudeDialect, GeminiDialect]
+    return [*own, *(each for each in named if issubclass(each, Strict))]
 
 
 def test_every_key_is_documented() -> None:
