@@ -330,6 +330,7 @@ def test_c55_a_guardrail_of_the_target_is_applied() -> None:
     assert BedrockCodec().encode(request, guarded).body["guardrailConfig"] == {
         "guardrailIdentifier": "gr1",
         "guardrailVersion": "DRAFT",
+        "streamProcessingMode": "sync",
     }
     assert "guardrailConfig" not in BedrockCodec().encode(request, TARGET).body
 
