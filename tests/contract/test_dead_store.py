@@ -1,6 +1,8 @@
 """A store that is not there, or falls silent: everything refuses, in bounded time (C62)."""
 
+import asyncio
 import os
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from tests.stores import (
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.principal import Principal
 from tollgate.stores.aws_json import Reply
-from tollgate.stores.base import NewKey
+from tollgate.stores.base import CooldownPolicy, NewKey
 from tollgate.stores.failures import StoreUnavailable
 from tollgate.stores.key_secret import new_secret
 from tollgate.stores.tables import Tables, create_tables
@@ -47,6 +49,48 @@ async def test_c62_a_dead_store_refuses_everything_and_admits_nothing() -> None:
             await refused
         assert raised.value.code is ErrorCode.SERVICE_UNAVAILABLE
     await client.close()
+
+
+async def test_c51_a_dead_store_lets_nothing_rest_and_is_not_asked_again_at_once() -> None:
+    clock = HandClock()
+    client = CountingDead()
+    stores = dynamo_stores(client, Tables(core="c", ledger="l", generations="g"), clock)
+
+    for _ in range(3):
+        await stores.cooldowns.failed("near/large-1", CooldownPolicy())
+    for _ in range(3):
+        assert await stores.cooldowns.resting(["near/large-1"], CooldownPolicy()) == {}
+
+    assert client.calls == {"UpdateItem": 3, "BatchGetItem": 1}
+    clock.now += 5
+    await stores.cooldowns.resting(["near/large-1"], CooldownPolicy())
+    assert client.calls["BatchGetItem"] == 2
+
+
+async def test_c51_a_slow_store_does_not_keep_a_request_waiting() -> None:
+    class Slow:
+        async def call(
+            self, operation: str, payload: Mapping[str, object], *, attempts_max: int = 3
+        ) -> Reply:
+            await asyncio.Event().wait()
+            raise AssertionError("unreachable")
+
+    tables = Tables(core="c", ledger="l", generations="g")
+    stores = dynamo_stores(Slow(), tables, HandClock())
+    assert await stores.cooldowns.resting(["near/large-1"], CooldownPolicy()) == {}
+
+
+class CountingDead:
+    """A store that is away, and counts who asks."""
+
+    def __init__(self) -> None:
+        self.calls: Counter[str] = Counter()
+
+    async def call(
+        self, operation: str, payload: Mapping[str, object], *, attempts_max: int = 3
+    ) -> Reply:
+        self.calls[operation] += 1
+        raise StoreUnavailable("away", maybe_applied=False)
 
 
 async def test_c62_a_store_that_hangs_is_given_up_after_a_bounded_number_of_calls() -> None:

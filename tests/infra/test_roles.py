@@ -14,7 +14,7 @@ PERMISSIONS: Final = {
     "ChatRole": {
         "ChatLogs": LOGS,
         "CoreTable": {"dynamodb:BatchGetItem", "dynamodb:GetItem"},
-        "CoreTable where pk is C#*": {"dynamodb:UpdateItem"},
+        "CoreTable where pk begins with C#": {"dynamodb:UpdateItem"},
         "LedgerTable": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "GenerationsTable": {"dynamodb:GetItem", "dynamodb:PutItem"},
         **{secret: {"secretsmanager:GetSecretValue"} for secret in NEEDED.secrets},
@@ -67,7 +67,8 @@ def partitions(condition: JsonObject | None) -> str:
         case None:
             return ""
         case {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [pattern]}}:
-            return f" where pk is {pattern}"
+            assert pattern.count("*") == 1
+            return f" where pk begins with {pattern.removesuffix('*')}"
         case _:
             raise AssertionError(f"the table of permissions cannot name {condition}")
 

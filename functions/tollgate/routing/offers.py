@@ -1,4 +1,4 @@
-"""A catalog made ready for planning: every chain with its attempts, built once."""
+"""A catalog made ready for planning: chains with their attempts, each built once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,39 +43,47 @@ class Chain:
     numbered: bool = False
 
 
-def chains(catalog: Catalog) -> Mapping[str, Chain]:
-    """The chain of every model and of every route, by name."""
-    plain = {slug: _offers(catalog, slug, None) for slug in catalog.models}
-    models = {slug: _chain_of_model(slug, offers) for slug, offers in plain.items()}
-    routes = {
-        name: _chain_of_route(catalog, name, route, plain) for name, route in catalog.routes.items()
-    }
-    return models | routes
+class Chains:
+    """The chains of a catalog by name, each built when it is first asked for."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._built: dict[str, Chain] = {}
+
+    def get(self, name: str) -> Chain | None:
+        """The chain of a model or of a route; None if the catalog has none of that name."""
+        chain = self._built.get(name) or self._build(name)
+        if chain is not None:
+            self._built[name] = chain
+        return chain
+
+    def _build(self, name: str) -> Chain | None:
+        route = self._catalog.routes.get(name)
+        if route is not None:
+            return _chain_of_route(self._catalog, name, route)
+        return _chain_of_model(self._catalog, name) if name in self._catalog.models else None
 
 
-def _chain_of_model(slug: str, offers: tuple[Offer, ...]) -> Chain:
+def _chain_of_model(catalog: Catalog, slug: str) -> Chain:
     return Chain(
         place=slug,
         route=None,
         rules=(RuleSection.model_construct(condition=None, steps=({slug: 100},)),),
         next_on=frozenset(ErrorCode(name) for name in NEXT_ON_DEFAULT),
-        offers={slug: offers},
+        offers={slug: _offers(catalog, slug, None)},
     )
 
 
-def _chain_of_route(
-    catalog: Catalog, name: str, route: RouteSection, plain: Mapping[str, tuple[Offer, ...]]
-) -> Chain:
+def _chain_of_route(catalog: Catalog, name: str, route: RouteSection) -> Chain:
     rules = route.all_rules
     models = {model for rule in rules for step in rule.steps for model in step}
-    own = route.retry is not None or route.guardrail is not None
     return Chain(
         place=name,
         route=name,
         rules=rules,
         next_on=frozenset(ErrorCode(code) for code in route.next_on),
         numbered=route.rules is not None,
-        offers={model: _offers(catalog, model, route) if own else plain[model] for model in models},
+        offers={model: _offers(catalog, model, route) for model in models},
         read=frozenset(key for rule in rules if rule.condition for key in rule.condition.metadata),
     )
 

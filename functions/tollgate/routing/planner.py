@@ -18,7 +18,7 @@ from tollgate.routing.obstacles import (
     refusal,
     shown,
 )
-from tollgate.routing.offers import Chain, Offer, chains
+from tollgate.routing.offers import Chain, Chains, Offer
 from tollgate.routing.plan import Candidate, Plan
 from tollgate.routing.price import cost_max_nano_usd
 from tollgate.routing.rules import SkippedRule, first_that_applies
@@ -69,7 +69,7 @@ class Planner:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        self._chains = chains(catalog)
+        self._chains = Chains(catalog)
 
     def plan(self, demand: Demand, *, now_s: float) -> Plan:
         """The attempts for a request, best first, at the prices of now.

@@ -228,7 +228,7 @@ class OverrideSection(Strict):
             until_s=_midnight_s(self.when.until),
             prompt_tokens_over=self.when.prompt_tokens_over,
             utc_minutes=(_minute(window[:5]), _minute(window[6:])) if window else None,
-            rates=self.price.model_dump(exclude_none=True),
+            rates={name: rate for name, rate in self.price if rate is not None},
         )
 
 

@@ -1,5 +1,6 @@
 """What a generation is measured and billed by."""
 
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from tests.clocks import FixedClock
 from tests.strategies import usages
 from tests.unit.ingress.samples import chat_completions
-from tests.unit.routing.catalogs import catalog, plan_of, principal
+from tests.unit.routing.catalogs import catalog, endpoint, model, plan_of, principal
 from tollgate.core.clock import Deadline
 from tollgate.core.content import Text
 from tollgate.core.errors import ErrorCode, InternalError, UpstreamError
@@ -16,6 +17,7 @@ from tollgate.core.events import Ended, PartDelta, PartStart, Started, UsageRepo
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
 from tollgate.engine.meter import Meter
+from tollgate.routing.catalog import Catalog
 from tollgate.routing.price import bill
 from tollgate.stores.base import Hold
 
@@ -23,7 +25,7 @@ BODY = b'{"model": "acme/large", "messages": [{"role": "user", "content": "Hello
 COMPLETE = Usage(uncached_input_tokens=10, output_tokens=2)
 
 
-def meter(*, serving: bool = True) -> Meter:
+def meter(*, serving: bool = True, of: Catalog | None = None) -> Meter:
     clock = FixedClock()
     call = Call(
         principal=principal(),
@@ -31,7 +33,7 @@ def meter(*, serving: bool = True) -> Meter:
         request_id="Na1b2c3d4e5f6g7",
         deadline=Deadline.within(clock, 60),
     )
-    plan = plan_of(catalog(), call.parsed.request, principal=call.principal)
+    plan = plan_of(of or catalog(), call.parsed.request, principal=call.principal)
     hold = Hold(
         id=call.request_id,
         workspace_id="team",
@@ -152,3 +154,21 @@ def test_a_record_may_be_asked_for_at_any_moment() -> None:
     assert made.record() == made.record()
     assert made.record().held_nano_usd == 5
     assert Decimal(made.record().lines[0].usd_per_million) == 3
+
+
+def test_c65_the_bill_takes_the_prices_of_the_time_and_of_the_prompt() -> None:
+    now = datetime.fromtimestamp(FixedClock().now_s(), UTC).date()
+    overrides = (
+        {"when": {"from": now}, "price": {"output": 5}},
+        {"when": {"from": now + timedelta(days=1)}, "price": {"output": 9}},
+        {"when": {"prompt_tokens_over": 100}, "price": {"input": 7}},
+    )
+    offer = endpoint("near", "large-1", dollars_in="3", dollars_out="15") | {"overrides": overrides}
+    dated = catalog(models={"acme/large": model(offer)}, aliases={}, routes={})
+    for tokens, rate in ((100, 3), (101, 7)):
+        made = meter(of=dated)
+        used = Usage(uncached_input_tokens=60, cache_read_input_tokens=tokens - 60, output_tokens=1)
+        made.observe(UsageReported(usage=used))
+        made.observe(Ended(finish="stop"))
+        rates = {line.item: line.usd_per_million for line in made.record().lines}
+        assert rates == {"input": rate, "cache_read": rate, "output": 5}

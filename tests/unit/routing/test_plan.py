@@ -234,6 +234,29 @@ def test_the_bound_is_that_of_the_dearest_attempt() -> None:
     assert cost_max("acme/large", size_bytes=1_000, output_tokens_max=100) == 4_000_002
 
 
+def test_the_bound_is_that_of_the_dearest_price_a_prompt_may_turn_out_to_have() -> None:
+    overrides = (
+        {"when": {"prompt_tokens_over": 100}, "price": {"output": 30}},
+        {"when": {"prompt_tokens_over": 200}, "price": {"output": 5}},
+    )
+    offer = endpoint("near", "large-1") | {"overrides": overrides}
+    tiered = catalog(models={"acme/large": model(offer)}, aliases={}, routes={})
+    bounds = [
+        plan_of(
+            tiered,
+            request("acme/large", size_bytes=2 * tokens, output_tokens_max=10),
+            principal=principal(),
+        ).cost_max_nano_usd
+        for tokens in (100, 101, 300)
+    ]
+    # Dollars per million are thousands of nano-dollars per token; 2 are for rounding.
+    assert bounds == [
+        100 * 1_000 + 10 * 2_000 + 2,
+        101 * 1_000 + 10 * 30_000 + 2,
+        300 * 1_000 + 10 * 30_000 + 2,
+    ]
+
+
 def test_c12_the_bound_caps_the_callers_limit_at_the_models() -> None:
     at_the_limit = cost_max("acme/small", size_bytes=0, output_tokens_max=100)
     assert cost_max("acme/small", size_bytes=0, output_tokens_max=1_000_000) == at_the_limit

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from tollgate.core.generation import BillLine
 from tollgate.core.usage import Usage
-from tollgate.routing.price import Price, bill, cost_max_nano_usd, total_nano_usd
+from tollgate.routing.price import (
+    Price,
+    PriceOverride,
+    PriceSchedule,
+    bill,
+    cost_max_nano_usd,
+    total_nano_usd,
+)
 
 FULL = Price(
     input=Decimal("2.20"),
@@ -112,3 +119,84 @@ def test_the_bound_is_never_below_a_bill_within_its_limits(
     )
     assert total_nano_usd(bill(usage, price)) <= bound
     assert isinstance(bound, int)
+
+
+DECEMBER_S = 1_796_083_200  # 2026-12-01, 00:00 UTC
+FLAT = Price(input=Decimal(2), output=Decimal(10), cache_read=Decimal("0.2"))
+
+
+def schedule(*overrides: PriceOverride) -> PriceSchedule:
+    return PriceSchedule(base=FLAT, overrides=overrides)
+
+
+def rates_at(prices: PriceSchedule, when_s: float, tokens: int = 0) -> tuple[Decimal, Decimal]:
+    price = prices.at(when_s, tokens)
+    return price.input, price.output
+
+
+def test_c65_a_dated_price_holds_from_the_first_second_of_its_day_to_before_the_last() -> None:
+    dated = schedule(
+        PriceOverride(rates={"input": Decimal(4)}, since_s=DECEMBER_S, until_s=DECEMBER_S + 86_400)
+    )
+    assert rates_at(dated, DECEMBER_S - 0.001) == (2, 10)
+    assert rates_at(dated, DECEMBER_S) == (4, 10)
+    assert rates_at(dated, DECEMBER_S + 86_399.999) == (4, 10)
+    assert rates_at(dated, DECEMBER_S + 86_400) == (2, 10)
+
+
+def test_c65_a_tier_holds_for_the_whole_prompt_that_is_over_it() -> None:
+    tiered = schedule(PriceOverride(rates={"input": Decimal(4)}, prompt_tokens_over=200_000))
+    assert rates_at(tiered, 0, 200_000) == (2, 10)
+    assert rates_at(tiered, 0, 200_001) == (4, 10)
+
+
+@pytest.mark.parametrize(
+    ("window", "inside", "outside"),
+    [
+        ((990, 1_000), (990, 999), (989, 1_000)),
+        ((990, 30), (990, 1_439, 0, 29), (30, 989)),
+    ],
+)
+def test_c65_a_window_may_lie_over_midnight(
+    window: tuple[int, int], inside: tuple[int, ...], outside: tuple[int, ...]
+) -> None:
+    peak = schedule(PriceOverride(rates={"output": Decimal(30)}, utc_minutes=window))
+    for minute in inside:
+        assert rates_at(peak, DECEMBER_S + minute * 60 + 59.9) == (2, 30)
+    for minute in outside:
+        assert rates_at(peak, DECEMBER_S + minute * 60) == (2, 10)
+
+
+def test_c65_the_later_override_wins_rate_by_rate() -> None:
+    both = schedule(
+        PriceOverride(rates={"input": Decimal(4), "output": Decimal(20)}),
+        PriceOverride(rates={"input": Decimal(3)}),
+    )
+    assert rates_at(both, 0) == (3, 20)
+    assert both.at(0, 0).cache_read == Decimal("0.2")
+
+
+overrides = st.builds(
+    PriceOverride,
+    rates=st.dictionaries(
+        st.sampled_from(["input", "output", "cache_read", "cache_write", "request"]), rates
+    ),
+    since_s=st.none() | st.integers(0, 100),
+    until_s=st.none() | st.integers(0, 100),
+    prompt_tokens_over=st.none() | st.integers(1, 10_000),
+    utc_minutes=st.none() | st.just((0, 1)),
+)
+schedules = st.builds(
+    PriceSchedule, base=prices, overrides=st.lists(overrides, max_size=4).map(tuple)
+)
+
+
+@given(usages, schedules, st.integers(0, 120))
+def test_c65_the_bound_covers_whatever_tier_a_prompt_turns_out_to_be_in(
+    usage: Usage, schedule: PriceSchedule, when_s: int
+) -> None:
+    billed = total_nano_usd(bill(usage, schedule.at(when_s, usage.input_tokens)))
+    assert billed <= max(
+        cost_max_nano_usd(usage.input_tokens, usage.output_tokens or 0, price)
+        for price in schedule.possible(when_s, usage.input_tokens)
+    )

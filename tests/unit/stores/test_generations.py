@@ -14,6 +14,7 @@ from tollgate.core.generation import (
     RoutingTrace,
 )
 from tollgate.core.ids import created_s, encode
+from tollgate.core.request import PriceCeiling, RoutingPreferences
 from tollgate.core.usage import Usage
 from tollgate.stores.attributes import Item
 from tollgate.stores.generations import read_record, record_item
@@ -142,6 +143,15 @@ json_value = st.recursive(
     max_leaves=8,
 )
 price = st.decimals(min_value=0, max_value=1000, places=7, allow_nan=False)
+names = st.lists(short_text, max_size=3).map(tuple)
+preferences = st.builds(
+    RoutingPreferences,
+    models=names,
+    order=names,
+    fallbacks=st.booleans(),
+    sort=st.sampled_from([None, "price"]),
+    price_max=st.none() | st.builds(PriceCeiling, input=st.none() | price, output=price),
+)
 records = st.builds(
     GenerationRecord,
     id=st.binary(min_size=11, max_size=11).map(encode),
@@ -162,6 +172,11 @@ records = st.builds(
         estimated_input_tokens=count,
         output_tokens_max=maybe_count,
         metadata=st.dictionaries(short_text, short_text, max_size=3),
+        modalities=st.lists(short_text, max_size=3).map(tuple),
+        preferences=st.none() | preferences,
+        key_models=st.none() | names,
+        parameters=names,
+        fallbacks=st.booleans(),
     ),
     model=maybe_text,
     provider=maybe_text,

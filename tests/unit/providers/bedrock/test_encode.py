@@ -1,5 +1,6 @@
 """Requests for ConverseStream, with the rules of turns that Converse enforces."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +21,7 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.base import Guardrail, Target, WireRequest
 from tollgate.providers.bedrock.codec import BedrockCodec
 
 TARGET = Target(
@@ -321,6 +322,17 @@ def test_c13_what_converse_cannot_take_is_left_out_and_named() -> None:
         "tools.strict",
         "user",
     )
+
+
+def test_c55_a_guardrail_of_the_target_is_applied() -> None:
+    guarded = replace(TARGET, guardrail=Guardrail(id="gr1", version="DRAFT"))
+    request = GenerationRequest(model="m", messages=(user("Hello."),))
+    assert BedrockCodec().encode(request, guarded).body["guardrailConfig"] == {
+        "guardrailIdentifier": "gr1",
+        "guardrailVersion": "DRAFT",
+        "streamProcessingMode": "sync",
+    }
+    assert "guardrailConfig" not in BedrockCodec().encode(request, TARGET).body
 
 
 WORDS = st.sampled_from(["", " ", "one", "two"])

@@ -1,0 +1,93 @@
+"""Endpoints that keep failing are asked last, by every instance, for a while."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+import pytest
+
+from tests.gateways import House, house
+from tests.scripted import Scripted, answers, counts, refuses, says
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.stores.base import CooldownPolicy
+
+BROKEN = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It broke.", status=500)
+
+
+async def served_by(home: House, name: str = "acme/large") -> str:
+    return (await home.serve(name)).headers["x-provider-used"]
+
+
+async def test_c51_an_endpoint_that_keeps_failing_is_asked_last() -> None:
+    home = await house(near=Scripted(*[refuses(429)] * 3, answers("Back")))
+    assert [await served_by(home) for _ in range(5)] == ["far"] * 5
+    assert len(home.near.requests) == 3
+
+
+@pytest.mark.parametrize("status", [401, 429, 500, 529])
+async def test_c51_whatever_an_endpoint_does_to_everybody_counts(status: int) -> None:
+    home = await house(near=Scripted(*[refuses(status)] * 3, answers("Back")))
+    while len(home.near.requests) < 3:
+        await home.serve()
+    assert await served_by(home) == "far"
+
+
+async def test_c51_it_is_asked_first_again_when_it_has_rested() -> None:
+    home = await house(near=Scripted(*[refuses(429)] * 3, answers("Back")))
+    for _ in range(3):
+        await served_by(home)
+    await home.gateway.clock.sleep(31)
+    assert await served_by(home) == "near"
+
+
+async def test_c51_an_endpoint_that_rests_still_serves_where_there_is_no_other() -> None:
+    home = await house(
+        near=Scripted(*[refuses(401)] * 3, answers("Back")), far=Scripted(refuses(500))
+    )
+    for _ in range(3):
+        await home.serve()
+    assert await served_by(home) == "near"
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+async def test_c51_a_request_that_is_at_fault_itself_rests_nobody(status: int) -> None:
+    home = await house(near=Scripted(*[refuses(status)] * 4, answers("Hello")))
+    for _ in range(4):
+        await home.serve()
+    assert await served_by(home) == "near"
+
+
+async def test_c51_a_stream_that_breaks_counts_too() -> None:
+    broken = [*says("Hel"), counts(10, 1), BROKEN]
+    home = await house(near=Scripted(*[broken] * 3, answers("Back")))
+    for _ in range(3):
+        await home.serve()
+    assert await served_by(home) == "far"
+
+
+async def test_c51_the_file_says_how_many_failures_it_takes() -> None:
+    home = await house(
+        near=Scripted(refuses(429), answers("Back")),
+        defaults={"cooldown": {"after_failures": 1}},
+    )
+    assert [await served_by(home) for _ in range(2)] == ["far", "far"]
+    assert len(home.near.requests) == 1
+
+
+class Defective:
+    """A store that breaks its promise never to raise."""
+
+    async def resting(
+        self, endpoint_ids: Collection[str], policy: CooldownPolicy
+    ) -> Mapping[str, float]:
+        return {}
+
+    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> None:
+        raise KeyError(endpoint_id)
+
+
+async def test_a_report_that_breaks_is_a_defect_and_the_answer_stands() -> None:
+    home = await house(near=Scripted(refuses(429)))
+    home = replace(home, gateway=replace(home.gateway, cooldowns=Defective()))
+    assert await served_by(home) == "far"
+    assert home.record.outcome == "ok"
+    assert [type(defect) for defect, _ in home.journal.defects] == [KeyError]
