@@ -13,7 +13,7 @@ from tollgate.routing.schema import Routing
 # Bedrock user guide, "Supported Regions and models for inference profiles" (2026-11-21): such a
 # profile is a model's id behind where its requests may go.
 _GEOGRAPHIES: Final = frozenset({"apac", "au", "ca", "eu", "global", "jp", "us", "us-gov"})
-_BEDROCK: Final = "bedrock_runtime"
+_BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 # An id becomes part of a policy: no wildcard, and nothing that YAML or Fn::Sub would read.
 _UPSTREAM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*")
 
@@ -41,7 +41,7 @@ def _models(routing: Routing) -> Iterator[str]:
     for model in routing.models.values():
         for endpoint in model.endpoints:
             provider = routing.providers[endpoint.provider]
-            if provider.transport == _BEDROCK:
+            if provider.transport in _BEDROCK:
                 yield from _bedrock(endpoint.upstream, provider.region or "${AWS::Region}")
 
 

@@ -10,10 +10,10 @@ PROFILES = "arn:${AWS::Partition}:bedrock:eu-west-1:${AWS::AccountId}:inference-
 SECRETS = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
 
 
-def needed_for(upstream: str) -> Permissions:
+def needed_for(upstream: str, **fields: object) -> Permissions:
     return permissions(
         routing(
-            providers={"aws": BEDROCK},
+            providers={"aws": {**BEDROCK, **fields}},
             models={"a/b": model(endpoint("aws", upstream))},
             aliases={},
             routes={},
@@ -25,6 +25,11 @@ def test_a_model_is_allowed_where_its_provider_is() -> None:
     assert needed_for("deepseek.v3.2").models == (
         "arn:${AWS::Partition}:bedrock:eu-west-1::foundation-model/deepseek.v3.2",
     )
+
+
+def test_a_model_behind_invoke_model_is_allowed_alike() -> None:
+    claude = {"codec": "anthropic", "transport": "bedrock_invoke"}
+    assert needed_for("anthropic.claude-1", **claude) == needed_for("anthropic.claude-1")
 
 
 @pytest.mark.parametrize("geography", ["eu", "global", "us-gov"])
