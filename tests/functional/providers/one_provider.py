@@ -17,6 +17,7 @@ from tollgate.core.request import GenerationRequest, UserMessage
 from tollgate.core.response import GenerationResponse
 from tollgate.core.secret import SecretReference
 from tollgate.providers.base import Provider, ProviderRow, Target, Timeouts
+from tollgate.providers.dialect import Dialect
 from tollgate.providers.registry import ProviderServices, Registry
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.wire.sigv4 import Credentials
@@ -68,7 +69,8 @@ class OneProvider:
     async def events(self, transport: str, **fields: Any) -> AsyncGenerator[StreamEvent, None]:
         """The events of one request, as the engine asks for them."""
         provider = self.provider(transport, **fields)
-        target = Target(provider="acme", model="acme/m", upstream_model="m:1")
+        dialect = fields.get("dialect", Dialect())
+        target = Target(provider="acme", model="acme/m", upstream_model="m:1", dialect=dialect)
         request = GenerationRequest(
             model="acme/m", messages=(UserMessage(content=(Text(text="Hi"),)),)
         )

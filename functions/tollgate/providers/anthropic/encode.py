@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from pydantic import JsonValue
 
+from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.request import GenerationRequest, ReasoningOptions
 from tollgate.providers.anthropic.thinking import Thinking, thinking
 from tollgate.providers.anthropic.tools import Tooling, tooling
@@ -65,7 +66,16 @@ _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
-    """The streamed request; RequestError for what this model can never take."""
+    """The streamed request; RequestError for what this model can never take.
+
+    UpstreamError where a guardrail is to be applied: only Converse tells in so many words that one
+    has stepped in.
+    """
+    if target.guardrail is not None:
+        raise UpstreamError(
+            ErrorCode.PROVIDER_UNAVAILABLE,
+            f"The provider {target.provider} applies guardrails only by the codec bedrock.",
+        )
     dialect, carrier = target.dialect, _CARRIERS[target.dialect.claude_carrier]
     said = conversation(request.messages, dialect)
     tools = tooling(request, target, said.called)

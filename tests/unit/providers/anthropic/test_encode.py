@@ -17,6 +17,7 @@ from tests.unit.providers.anthropic.asking import (
     user,
 )
 from tollgate.core.emulation import OUTPUT_TOOL, Wrapping
+from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.request import (
     JsonOutput,
     ReasoningOptions,
@@ -25,6 +26,7 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
+from tollgate.providers.base import Guardrail
 from tollgate.providers.dialect import ClaudeDialect, Dialect
 
 REQUIRED = ToolChoice(mode="required")
@@ -279,3 +281,9 @@ def test_c13_q40_what_the_messages_api_has_no_field_for_is_named() -> None:
         "top_logprobs",
         "prompt_cache_key",
     )
+
+
+def test_c55_a_guardrail_is_never_left_out() -> None:
+    with pytest.raises(UpstreamError) as raised:
+        encoded(user("?"), at=target(guardrail=Guardrail(id="g-1", version="1")))
+    assert raised.value.code is ErrorCode.PROVIDER_UNAVAILABLE
