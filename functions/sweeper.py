@@ -13,7 +13,7 @@ from tollgate.wiring import wire_stores
 
 configure_logging()
 _settings = Settings()
-_metrics = Metrics(namespace="Tollgate", service="sweeper")
+_metrics = Metrics(namespace=_settings.metrics_namespace, service="sweeper")
 
 
 def handler(event: object, context: object) -> None:

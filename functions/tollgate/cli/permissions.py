@@ -68,6 +68,7 @@ def with_permissions(template: str, needed: Permissions) -> str:
 def _statements(needed: Permissions) -> Iterator[str]:
     yield from _statement("secretsmanager:GetSecretValue", needed.secrets)
     yield from _statement("bedrock:InvokeModelWithResponseStream", needed.models)
+    yield from _statement("sagemaker:InvokeEndpointWithResponseStream", needed.endpoints)
 
 
 def _statement(action: str, arns: Sequence[str]) -> Iterator[str]:

@@ -4,16 +4,17 @@ ARNs are written for CloudFormation's `Fn::Sub`, which fills in partition, regio
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tollgate.routing.schema import Routing
+from tollgate.routing.schema import ProviderSection, Routing
 
 # Bedrock user guide, "Supported Regions and models for inference profiles" (2026-11-21): such a
 # profile is a model's id behind where its requests may go.
 _GEOGRAPHIES: Final = frozenset({"apac", "au", "ca", "eu", "global", "jp", "us", "us-gov"})
-_BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
+_BEDROCK: Final = ("bedrock_runtime", "bedrock_invoke")
+_SAGEMAKER: Final = "sagemaker_runtime"
 # An id becomes part of a policy: no wildcard, and nothing that YAML or Fn::Sub would read.
 _UPSTREAM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*")
 
@@ -24,25 +25,53 @@ class NotPermissible(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """Sorted ARNs: what may be invoked, and which secrets may be read."""
+    """Sorted ARNs: Bedrock's models and SageMaker's endpoints to invoke, secrets to read."""
 
     models: tuple[str, ...]
+    endpoints: tuple[str, ...]
     secrets: tuple[str, ...]
 
 
 def permissions(routing: Routing) -> Permissions:
     """What serving this catalog takes; NotPermissible if an id may not be written in a policy."""
     return Permissions(
-        models=tuple(sorted(set(_models(routing)))), secrets=tuple(sorted(set(_secrets(routing))))
+        models=_sorted(_models(routing)),
+        endpoints=_sorted(_endpoints(routing)),
+        secrets=_sorted(_secrets(routing)),
     )
 
 
+def _sorted(arns: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(arns)))
+
+
 def _models(routing: Routing) -> Iterator[str]:
+    for provider, upstream in _offers(routing):
+        if provider.transport in _BEDROCK:
+            yield from _bedrock(upstream, provider.region or "${AWS::Region}")
+
+
+def _endpoints(routing: Routing) -> Iterator[str]:
+    for provider, upstream in _offers(routing):
+        if provider.transport == _SAGEMAKER:
+            region = provider.region or "${AWS::Region}"
+            # SageMaker writes the names in its ARNs in lower case.
+            name = _checked(upstream).lower()
+            yield (
+                f"arn:${{AWS::Partition}}:sagemaker:{region}:${{AWS::AccountId}}:endpoint/{name}"
+            )
+
+
+def _offers(routing: Routing) -> Iterator[tuple[ProviderSection, str]]:
     for model in routing.models.values():
         for endpoint in model.endpoints:
-            provider = routing.providers[endpoint.provider]
-            if provider.transport in _BEDROCK:
-                yield from _bedrock(endpoint.upstream, provider.region or "${AWS::Region}")
+            yield routing.providers[endpoint.provider], endpoint.upstream
+
+
+def _checked(upstream: str) -> str:
+    if not _UPSTREAM.fullmatch(upstream):
+        raise NotPermissible(f"{upstream!r} cannot stand in a policy")
+    return upstream
 
 
 def _bedrock(upstream: str, region: str) -> Iterator[str]:
@@ -51,9 +80,7 @@ def _bedrock(upstream: str, region: str) -> Iterator[str]:
     Bedrock user guide, "Prerequisites for inference profiles" (2026-11-21). Which regions those are
     changes with AWS, the model does not: hence the one wildcard, which `global` needs empty.
     """
-    if not _UPSTREAM.fullmatch(upstream):
-        raise NotPermissible(f"{upstream!r} cannot be the id of a Bedrock model")
-    geography, _, model = upstream.partition(".")
+    geography, _, model = _checked(upstream).partition(".")
     ours = f"arn:${{AWS::Partition}}:bedrock:{region}"
     if upstream.startswith("arn:"):
         yield upstream

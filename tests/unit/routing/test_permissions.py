@@ -10,10 +10,10 @@ PROFILES = "arn:${AWS::Partition}:bedrock:eu-west-1:${AWS::AccountId}:inference-
 SECRETS = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
 
 
-def needed_for(upstream: str, **fields: object) -> Permissions:
+def needed_for(upstream: str, row: dict[str, str] = BEDROCK) -> Permissions:
     return permissions(
         routing(
-            providers={"aws": {**BEDROCK, **fields}},
+            providers={"aws": row},
             models={"a/b": model(endpoint("aws", upstream))},
             aliases={},
             routes={},
@@ -25,11 +25,6 @@ def test_a_model_is_allowed_where_its_provider_is() -> None:
     assert needed_for("deepseek.v3.2").models == (
         "arn:${AWS::Partition}:bedrock:eu-west-1::foundation-model/deepseek.v3.2",
     )
-
-
-def test_a_model_behind_invoke_model_is_allowed_alike() -> None:
-    claude = {"codec": "anthropic", "transport": "bedrock_invoke"}
-    assert needed_for("anthropic.claude-1", **claude) == needed_for("anthropic.claude-1")
 
 
 @pytest.mark.parametrize("geography", ["eu", "global", "us-gov"])
@@ -53,6 +48,22 @@ def test_an_id_that_would_widen_the_policy_is_refused(upstream: str) -> None:
         needed_for(upstream)
 
 
+def test_bedrock_is_allowed_by_either_of_its_interfaces() -> None:
+    invoke = {**BEDROCK, "codec": "anthropic", "transport": "bedrock_invoke"}
+    assert needed_for("anthropic.claude", invoke).models == (
+        "arn:${AWS::Partition}:bedrock:eu-west-1::foundation-model/anthropic.claude",
+    )
+
+
+def test_a_sagemaker_endpoint_is_allowed_by_its_name() -> None:
+    row = {"codec": "openai_chat", "transport": "sagemaker_runtime", "region": "eu-west-1"}
+    found = needed_for("My-Endpoint", row)
+    assert found.models == ()
+    assert found.endpoints == (
+        "arn:${AWS::Partition}:sagemaker:eu-west-1:${AWS::AccountId}:endpoint/my-endpoint",
+    )
+
+
 def test_each_secret_is_allowed_once_by_its_whole_name() -> None:
     key = {"secret": "team/openai", "env": "OPENAI_API_KEY"}
     found = permissions(
@@ -69,5 +80,6 @@ def test_each_secret_is_allowed_once_by_its_whole_name() -> None:
     )
     assert found == Permissions(
         models=(),
+        endpoints=(),
         secrets=(f"{SECRETS}team/openai-??????",),
     )
