@@ -58,6 +58,7 @@ def target(recording: Recording) -> Target:
     thinks = (sent.get("thinking") or {}).get("type")
     dialect = Dialect(
         refuses=(),
+        fetches_urls=("file", "image"),
         reasoning="claude_adaptive" if thinks == "adaptive" else "claude_budget",
         efforts=("low", "medium", "high", "xhigh", "max"),
         claude_carrier=CARRIERS[recording.path.parent.name],

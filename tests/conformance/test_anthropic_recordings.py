@@ -1,11 +1,13 @@
 """What Anthropic, Vertex AI and Bedrock sent, and what clients sent them, against our codec."""
 
+import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.conformance.anthropic_requests import (
     CARRIERS,
@@ -16,11 +18,19 @@ from tests.conformance.anthropic_requests import (
     target,
 )
 from tests.conformance.recordings import Recording, cases, recordings
+from tests.references import published_schema
+from tests.unit.ingress.samples import chat_completions
+from tests.unit.ingress.test_stream_equals_whole import both
 from tests.unit.providers.decoding import decoded, folded, pieces, sse_frames
-from tollgate.core.content import Reasoning, ToolCall
+from tollgate.core.content import Part, Reasoning, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import StreamEvent, UsageReported
-from tollgate.core.request import AssistantMessage
+from tollgate.core.request import (
+    AssistantMessage,
+    GenerationRequest,
+    ToolMessage,
+    UserMessage,
+)
 from tollgate.providers.anthropic.codec import AnthropicCodec
 from tollgate.providers.base import Frame, UpstreamRefused
 from tollgate.providers.transports.invoke_frames import InvokeFrames
@@ -160,3 +170,46 @@ def test_q33_a_recorded_answer_goes_back_as_the_client_sent_it(turn: Turn) -> No
     messages = (*request.messages[:index], back, *request.messages[index + 1 :])
     body: Any = CODEC.encode(replace(request, messages=messages), target(turn.second)).body
     assert plain_messages(body["messages"]) == plain_messages(turn.second.sent["messages"])
+
+
+def said_back(parts: Sequence[Part], recording: Recording) -> list[Any]:
+    """The assistant turn that these parts become, with a result for each of their calls."""
+    results = [
+        ToolMessage(call_id=part.id, content=(Text(text="x"),))
+        for part in parts
+        if isinstance(part, ToolCall)
+    ]
+    asked = UserMessage(content=(Text(text="?"),))
+    messages = (asked, AssistantMessage(content=tuple(parts)), *results)
+    request = GenerationRequest(model="anthropic/m", messages=messages)
+    body: Any = CODEC.encode(request, target(recording)).body
+    return list(body["messages"][1]["content"])
+
+
+def in_one_text(blocks: Sequence[Any]) -> tuple[list[Any], str]:
+    """Blocks as chat completions can tell them: the texts as one, and all else in order."""
+    texts = [block["text"] for block in blocks if block["type"] == "text"]
+    return [block for block in blocks if block["type"] != "text"], "".join(texts)
+
+
+@pytest.mark.parametrize("recording", cases(iter(answers())))
+def test_q33_a_recorded_answer_survives_a_client_of_chat_completions(recording: Recording) -> None:
+    """Signatures, hidden thoughts and what Anthropic's own tools did come back as they left."""
+    events = outcome(recording, [recording.body])
+    if isinstance(events, ErrorCode):
+        return
+    response = folded(events)
+    _, whole = both(events, response.usage)
+    Draft202012Validator(published_schema("openai.chat_completions.response")).validate(
+        json.loads(whole)
+    )
+    told = json.loads(whole)["choices"][0]["message"]
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": "x"}
+        for call in told.get("tool_calls") or ()
+    ]
+    chat = {"model": "m", "messages": [{"role": "user", "content": "?"}, told, *results]}
+    parsed = chat_completions().parse(json.dumps(chat).encode()).request
+    [back] = [message for message in parsed.messages if isinstance(message, AssistantMessage)]
+    direct = said_back(response.parts, recording)
+    assert in_one_text(said_back(back.content, recording)) == in_one_text(direct)

@@ -247,7 +247,19 @@ class _Checker:
             if provider.auth == "google" and stated is None:
                 message = f"provider {where[-1]} has no {need}, which auth google needs"
                 yield self._document.at_key(where, "R042", message)
+        if provider.codec == "anthropic":
+            yield from self._carrier(where, provider)
         yield from self._key((*where, "key"), provider.key)
+
+    def _carrier(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
+        """Who speaks Anthropic's format decides the path, which the rest of the row must fit."""
+        carrier = provider.dialect.claude_carrier
+        if (carrier == "bedrock") != (provider.transport == "bedrock_invoke"):
+            message = f"claude_carrier {carrier} cannot use transport {provider.transport}"
+            yield self._document.at_key(where, "R041", message)
+        if carrier == "vertex" and provider.auth != "google":
+            message = f"provider {where[-1]} has no auth google, which claude_carrier vertex needs"
+            yield self._document.at_key(where, "R042", message)
 
     def _key(self, where: Where, key: KeySection | None) -> Iterator[Problem]:
         if key is None:

@@ -40,7 +40,6 @@ class _Carrier:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, JsonValue] = field(default_factory=dict)
     names_model: bool = False
-    fetches_urls: bool = False
     has_service_tiers: bool = False
 
 
@@ -50,7 +49,6 @@ _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
         headers={"anthropic-version": _VERSION},
         body={"stream": True},
         names_model=True,
-        fetches_urls=True,
         has_service_tiers=True,
     ),
     "vertex": _Carrier(
@@ -79,7 +77,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
             f"The provider {target.provider} applies guardrails only by the codec bedrock.",
         )
     dialect, carrier = target.dialect, _CARRIERS[target.dialect.claude_carrier]
-    said = conversation(request.messages, dialect.claude, fetches_urls=carrier.fetches_urls)
+    said = conversation(request.messages, dialect)
     tools = tooling(request, target, said.called)
     output_tokens_max = _output_tokens_max(request, target)
     thoughts = thinking(
@@ -98,7 +96,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         "max_tokens": output_tokens_max,
         **_content(said, tools, thoughts),
         **sampling,
-        **_metadata(request, carrier),
+        **_metadata(request, dialect, carrier),
     }
     return WireRequest(
         path=_path(carrier, target),
@@ -109,7 +107,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
             *tools.adapted,
             *(("reasoning",) if thoughts.is_adapted else ()),
             *(("cache_control",) if has_too_many_marks else ()),
-            *_unsaid(request, carrier),
+            *_unsaid(request, body),
         ),
         wrapping=tools.wrapping,
     )
@@ -184,18 +182,21 @@ def _sampling(
     return said, dropped
 
 
-def _metadata(request: GenerationRequest, carrier: _Carrier) -> dict[str, JsonValue]:
+def _metadata(
+    request: GenerationRequest, dialect: Dialect, carrier: _Carrier
+) -> dict[str, JsonValue]:
     metadata: dict[str, JsonValue] = {}
-    if request.user and len(request.user) <= _USER_CHARACTERS_MAX:
-        metadata["metadata"] = {"user_id": request.user}
+    user = request.user if "user" not in dialect.refuses else None
+    if user and len(user) <= _USER_CHARACTERS_MAX:
+        metadata["metadata"] = {"user_id": user}
     tier = _SERVICE_TIERS.get(request.service_tier or "")
-    if tier is not None and carrier.has_service_tiers:
+    if tier and carrier.has_service_tiers and "service_tier" not in dialect.refuses:
         metadata["service_tier"] = tier
     return metadata
 
 
-def _unsaid(request: GenerationRequest, carrier: _Carrier) -> Iterator[str]:
-    """The caller's parameters that the Messages API has no field for."""
+def _unsaid(request: GenerationRequest, body: Mapping[str, JsonValue]) -> Iterator[str]:
+    """The caller's parameters that are not in the body, most for want of a field."""
     sampling = request.sampling
     unsaid = {
         "messages[].name": any(
@@ -210,9 +211,8 @@ def _unsaid(request: GenerationRequest, carrier: _Carrier) -> Iterator[str]:
         "logprobs": bool(sampling.logprobs),
         "top_logprobs": sampling.top_logprobs is not None,
         "prompt_cache_key": request.prompt_cache_key is not None,
-        "service_tier": request.service_tier is not None
-        and not (carrier.has_service_tiers and request.service_tier in _SERVICE_TIERS),
-        "user": request.user is not None and len(request.user) > _USER_CHARACTERS_MAX,
+        "service_tier": request.service_tier is not None and "service_tier" not in body,
+        "user": request.user is not None and "metadata" not in body,
     }
     return (name for name, is_unsaid in unsaid.items() if is_unsaid)
 

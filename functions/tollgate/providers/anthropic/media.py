@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from collections.abc import Collection
 from typing import Final, assert_never
 
 from pydantic import JsonValue
@@ -12,12 +13,15 @@ from tollgate.core.errors import ErrorCode, RequestError
 _IMAGE_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 
-def image(part: Image, *, fetches_urls: bool) -> dict[str, JsonValue]:
-    """The block of a picture; RequestError for a format that Claude does not read."""
+def image(part: Image, fetches: Collection[str]) -> dict[str, JsonValue]:
+    """The block of a picture, `fetches` being what the server takes by URL.
+
+    RequestError for a format that Claude does not read.
+    """
     source: dict[str, JsonValue]
     match part.source:
         case MediaUrl(url=url):
-            source = _address(url, "image_url", fetches_urls=fetches_urls)
+            source = _address(url, "image_url", is_fetched="image" in fetches)
         case InlineMedia(media_type=media_type, base64=text) if media_type in _IMAGE_TYPES:
             source = {"type": "base64", "media_type": media_type, "data": text}
         case InlineMedia(media_type=media_type):
@@ -27,12 +31,12 @@ def image(part: Image, *, fetches_urls: bool) -> dict[str, JsonValue]:
     return {"type": "image", "source": source}
 
 
-def document(part: Document, *, fetches_urls: bool) -> dict[str, JsonValue]:
+def document(part: Document, fetches: Collection[str]) -> dict[str, JsonValue]:
     """The block of a document: a PDF, or text; RequestError for anything else."""
     source: dict[str, JsonValue]
     match part.source:
         case MediaUrl(url=url):
-            source = _address(url, "file", fetches_urls=fetches_urls)
+            source = _address(url, "file", is_fetched="file" in fetches)
         case InlineMedia(media_type="application/pdf", base64=text):
             source = {"type": "base64", "media_type": "application/pdf", "data": text}
         case InlineMedia(media_type=media_type, base64=text):
@@ -45,8 +49,8 @@ def document(part: Document, *, fetches_urls: bool) -> dict[str, JsonValue]:
     return block
 
 
-def _address(url: str, part: str, *, fetches_urls: bool) -> dict[str, JsonValue]:
-    if not fetches_urls:
+def _address(url: str, part: str, *, is_fetched: bool) -> dict[str, JsonValue]:
+    if not is_fetched:
         raise _refused(f"{part}: this provider takes bytes, not addresses")
     return {"type": "url", "url": url}
 

@@ -71,7 +71,7 @@ def _off(dialect: Dialect, *, declined: bool, must: bool, is_adapted: bool = Fal
 
 
 def _budget(asked: ReasoningOptions, output_tokens_max: int) -> Thinking:
-    """Thinking by tokens; if by nobody's number, a fifth of the output is left."""
+    """Thinking by tokens; where nobody said how many, a fifth of the output stays free."""
     room = output_tokens_max * 4 // 5 if asked.tokens_max is None else output_tokens_max - 1
     budget = max(_BUDGET_MIN, min(tokens_wanted(asked), room))
     return Thinking(

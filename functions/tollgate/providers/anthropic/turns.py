@@ -34,7 +34,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.anthropic import media
-from tollgate.providers.dialect import ClaudeDialect
+from tollgate.providers.dialect import Dialect
 
 Block = dict[str, JsonValue]
 
@@ -82,11 +82,9 @@ class Conversation:
         return last.blocks[0]["type"] not in _THOUGHTS
 
 
-def conversation(
-    messages: Sequence[Message], claude: ClaudeDialect, *, fetches_urls: bool
-) -> Conversation:
+def conversation(messages: Sequence[Message], dialect: Dialect) -> Conversation:
     """The messages as turns; RequestError for what this model can never take."""
-    building = _Building(claude, fetches_urls)
+    building = _Building(dialect)
     for message in messages:
         building.add(message)
     return building.finished()
@@ -101,9 +99,9 @@ def marked(block: Block, cache: CacheMark | None) -> Block:
 
 
 class _Building:
-    def __init__(self, claude: ClaudeDialect, fetches_urls: bool) -> None:
-        self._claude = claude
-        self._fetches_urls = fetches_urls
+    def __init__(self, dialect: Dialect) -> None:
+        self._claude = dialect.claude
+        self._fetches = dialect.fetches_urls
         self._made = Conversation()
         self._unanswered: dict[str, None] = {}
 
@@ -175,9 +173,9 @@ class _Building:
                 case Text():
                     yield from _texts((part,))
                 case Image():
-                    yield marked(media.image(part, fetches_urls=self._fetches_urls), part.cache)
+                    yield marked(media.image(part, self._fetches), part.cache)
                 case Document():
-                    yield marked(media.document(part, fetches_urls=self._fetches_urls), part.cache)
+                    yield marked(media.document(part, self._fetches), part.cache)
                 case Audio():
                     raise _refused("input_audio: this model does not hear")
                 case _:

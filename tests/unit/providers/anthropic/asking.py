@@ -33,10 +33,13 @@ WEATHER = Tool(name="weather", description="The weather.", parameters={"type": "
 
 
 def target(dialect: Dialect = OLDER, **fields: Any) -> Target:
-    stated = {"output_tokens_max": 64_000, "supports": frozenset({"structured_output"}), **fields}
-    return Target(
-        provider="acme", model="anthropic/m", upstream_model="m-1", dialect=dialect, **stated
-    )
+    stated = {
+        "upstream_model": "m-1",
+        "output_tokens_max": 64_000,
+        "supports": frozenset({"structured_output"}),
+        **fields,
+    }
+    return Target(provider="acme", model="anthropic/m", dialect=dialect, **stated)
 
 
 def texts(*parts: str) -> tuple[Text, ...]:

@@ -146,6 +146,25 @@ def test_c25_every_stop_reason_has_its_finish_and_is_told(reason: str, finish: s
     assert (response.finish, response.raw_finish) == (finish, reason)
 
 
+def test_an_answer_with_calls_never_just_stops() -> None:
+    response = answered(*sent.answer(sent.tool(), sent.block_stop()))
+    assert (response.finish, response.raw_finish) == ("tool_calls", "end_turn")
+
+
+def test_a_later_report_without_a_reason_takes_none_back() -> None:
+    late = sent.message_delta(None, input_tokens=None, output_tokens=4)
+    sent_so = frames([sent.start(), sent.message_delta("max_tokens"), late, sent.STOP])
+    events = decoded(MessagesDecoder("acme"), sent_so)
+    assert events[-1] == Ended(finish="length", raw_finish="max_tokens")
+    [*_, last] = [event for event in events if isinstance(event, UsageReported)]
+    assert last.raw == {"input_tokens": 9, "output_tokens": 4}
+
+
+def test_c25_the_tier_that_served_is_told() -> None:
+    started = answered(sent.start(service_tier="priority"), *sent.answer()[1:]).started
+    assert started.service_tier == "priority"
+
+
 def test_a_refusal_says_why() -> None:
     stop = sent.message_delta("refusal")
     stop["delta"]["stop_details"] = {"type": "refusal", "category": "bio", "explanation": "No."}

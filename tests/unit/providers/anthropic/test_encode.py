@@ -51,9 +51,10 @@ def test_anthropic_names_the_model_and_its_pinned_version() -> None:
 
 def test_vertex_has_model_and_place_in_the_path_and_the_version_in_the_body() -> None:
     dialect = OLDER.model_copy(update={"claude_carrier": "vertex"})
-    wire = encoded(user("Hi"), at=target(dialect, project="p-1", location="us-east5"))
+    place = {"project": "p-1", "location": "us-east5"}
+    wire = encoded(user("Hi"), at=target(dialect, upstream_model="m-1@20250219", **place))
     assert wire.path == (
-        "/v1/projects/p-1/locations/us-east5/publishers/anthropic/models/m-1:streamRawPredict"
+        "/v1/projects/p-1/locations/us-east5/publishers/anthropic/models/m-1@20250219:streamRawPredict"
     )
     assert wire.headers == {}
     assert wire.body["anthropic_version"] == "vertex-2023-10-16"
@@ -63,8 +64,8 @@ def test_vertex_has_model_and_place_in_the_path_and_the_version_in_the_body() ->
 
 def test_bedrock_says_in_the_path_that_it_streams() -> None:
     dialect = OLDER.model_copy(update={"claude_carrier": "bedrock"})
-    wire = encoded(user("Hi"), at=target(dialect))
-    assert wire.path == "/model/m-1/invoke-with-response-stream"
+    wire = encoded(user("Hi"), at=target(dialect, upstream_model="acme.m-v1:0"))
+    assert wire.path == "/model/acme.m-v1%3A0/invoke-with-response-stream"
     assert wire.body["anthropic_version"] == "bedrock-2023-05-31"
     assert not {"model", "stream"} & set(wire.body)
 
@@ -91,6 +92,7 @@ def sampled(dialect: Dialect, sampling: Sampling, **fields: Any) -> tuple[Any, t
     [
         (Sampling(temperature=0.5, top_k=3), {"temperature": 0.5, "top_k": 3}, ()),
         (Sampling(top_p=0.9), {"top_p": 0.9}, ()),
+        (Sampling(top_k=0), {}, ()),
         (Sampling(temperature=1.7), {"temperature": 1.0}, ("temperature",)),
         (Sampling(temperature=0.5, top_p=0.9), {"temperature": 0.5}, ("top_p",)),
         (Sampling(temperature=0.5, top_p=1.0), {"temperature": 0.5}, ()),
@@ -237,6 +239,13 @@ def test_service_tiers_are_anthropics_own(
     wire = encoded(user("?"), service_tier=tier, at=target(dialect))
     assert wire.body.get("service_tier") == sent
     assert wire.adapted == adapted
+
+
+def test_c13_what_a_row_refuses_is_left_out_and_named() -> None:
+    dialect = OLDER.model_copy(update={"refuses": ("service_tier", "user")})
+    wire = encoded(user("?"), service_tier="auto", user="u-1", at=target(dialect))
+    assert not {"service_tier", "metadata"} & set(wire.body)
+    assert wire.adapted == ("service_tier", "user")
 
 
 def test_the_user_is_told_unless_the_name_is_too_long() -> None:

@@ -126,6 +126,14 @@ def test_q17_a_forced_call_comes_before_thinking() -> None:
     assert wire.adapted == ("reasoning",)
 
 
+def test_q17_a_model_that_thinks_unasked_is_told_not_to_where_a_call_is_forced() -> None:
+    claude = ClaudeDialect(thinking_off="disabled")
+    unasked = NEWER.model_copy(update={"claude": claude})
+    forced = body(user("?"), tools=(WEATHER,), tool_choice=REQUIRED, at=target(unasked))
+    assert forced["thinking"] == {"type": "disabled"}
+    assert forced["tool_choice"] == {"type": "any"}
+
+
 def test_q17_a_model_that_always_thinks_cannot_be_forced_and_that_is_told() -> None:
     _, _, wire = thinks(NEWER, tools=(WEATHER,), tool_choice=REQUIRED)
     assert wire.body["tool_choice"] == {"type": "auto"}

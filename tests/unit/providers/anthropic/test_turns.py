@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.providers.anthropic.asking import (
     NEWER,
+    OLDER,
     assistant,
     body,
     call,
@@ -280,13 +281,14 @@ def test_pictures_and_documents_by_their_bytes() -> None:
     ]
 
 
-def test_q22_anthropic_fetches_what_other_carriers_want_as_bytes() -> None:
+def test_q22_addresses_go_only_to_a_server_that_fetches_them() -> None:
     linked = UserMessage(content=(Image(source=LINK), Document(source=LINK)))
     source = {"type": "url", "url": "https://a.example/a.png"}
-    assert [block["source"] for block in turns(linked)[0]["content"]] == [source, source]
-    for carrier in ("bedrock", "vertex"):
-        at = target(Dialect(claude_carrier=carrier), project="p", location="l")
-        assert "image_url" in refusal(linked, at=at)
+    fetching = target(OLDER.model_copy(update={"fetches_urls": ("file", "image")}))
+    said = turns(linked, at=fetching)
+    assert [block["source"] for block in said[0]["content"]] == [source, source]
+    assert "image_url" in refusal(linked, at=target(Dialect(fetches_urls=("file",))))
+    assert "file" in refusal(linked, at=target(Dialect(fetches_urls=("image",))))
 
 
 @pytest.mark.parametrize(
