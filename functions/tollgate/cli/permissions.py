@@ -67,6 +67,7 @@ def with_permissions(template: str, needed: Permissions) -> str:
 
 def _statements(needed: Permissions) -> Iterator[str]:
     yield from _statement("secretsmanager:GetSecretValue", needed.secrets)
+    yield from _statement("bedrock:ApplyGuardrail", needed.guardrails)
     yield from _statement("bedrock:InvokeModelWithResponseStream", needed.models)
     yield from _statement("sagemaker:InvokeEndpointWithResponseStream", needed.endpoints)
 

@@ -25,8 +25,9 @@ class NotPermissible(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """Sorted ARNs: Bedrock's models and SageMaker's endpoints to invoke, secrets to read."""
+    """Sorted ARNs: guardrails to apply, models and endpoints to invoke, secrets to read."""
 
+    guardrails: tuple[str, ...]
     models: tuple[str, ...]
     endpoints: tuple[str, ...]
     secrets: tuple[str, ...]
@@ -35,6 +36,7 @@ class Permissions:
 def permissions(routing: Routing) -> Permissions:
     """What serving this catalog takes; NotPermissible if an id may not be written in a policy."""
     return Permissions(
+        guardrails=_sorted(_guardrails(routing)),
         models=_sorted(_models(routing)),
         endpoints=_sorted(_endpoints(routing)),
         secrets=_sorted(_secrets(routing)),
@@ -43,6 +45,26 @@ def permissions(routing: Routing) -> Permissions:
 
 def _sorted(arns: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(arns)))
+
+
+def _guardrails(routing: Routing) -> Iterator[str]:
+    """An endpoint's where its provider is, a route's wherever Bedrock is."""
+    regions = {it.region for it in routing.providers.values() if it.transport in _BEDROCK}
+    for model in routing.models.values():
+        for endpoint in model.endpoints:
+            if endpoint.guardrail is not None:
+                region = routing.providers[endpoint.provider].region
+                yield _guardrail(endpoint.guardrail.id, region)
+    for route in routing.routes.values():
+        if route.guardrail is not None:
+            yield from (_guardrail(route.guardrail.id, region) for region in regions)
+
+
+def _guardrail(name: str, region: str | None) -> str:
+    if name.startswith("arn:"):
+        return name
+    where = region or "${AWS::Region}"
+    return f"arn:${{AWS::Partition}}:bedrock:{where}:${{AWS::AccountId}}:guardrail/{name}"
 
 
 def _models(routing: Routing) -> Iterator[str]:
@@ -92,11 +114,12 @@ def _bedrock(upstream: str, region: str) -> Iterator[str]:
 
 
 def _secrets(routing: Routing) -> Iterator[str]:
-    for provider in routing.providers.values():
-        if provider.key is not None and provider.key.secret is not None:
+    sections = (routing.providers, routing.plugins, routing.server_tools)
+    for section in (it for named in sections for it in named.values()):
+        if section.key is not None and section.key.secret is not None:
             # Secrets Manager ends an ARN with six characters of its own; as many question marks,
             # not a star, so that no longer name begins the same way.
             yield (
                 "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}"
-                f":secret:{provider.key.secret}-??????"
+                f":secret:{section.key.secret}-??????"
             )

@@ -64,6 +64,21 @@ def test_a_sagemaker_endpoint_is_allowed_by_its_name() -> None:
     )
 
 
+def test_guardrails_are_allowed_where_they_are_applied() -> None:
+    offer = {**endpoint("aws", "amazon.nova"), "guardrail": {"id": "of-model", "version": "1"}}
+    route = {"description": "R", "try": ("a/b",), "guardrail": {"id": "of-route", "version": "2"}}
+    found = permissions(
+        routing(
+            providers={"aws": BEDROCK},
+            models={"a/b": model(offer)},
+            aliases={},
+            routes={"guarded": route},
+        )
+    )
+    place = "arn:${AWS::Partition}:bedrock:eu-west-1:${AWS::AccountId}:guardrail/"
+    assert found.guardrails == (f"{place}of-model", f"{place}of-route")
+
+
 def test_each_secret_is_allowed_once_by_its_whole_name() -> None:
     key = {"secret": "team/openai", "env": "OPENAI_API_KEY"}
     found = permissions(
@@ -79,6 +94,7 @@ def test_each_secret_is_allowed_once_by_its_whole_name() -> None:
         )
     )
     assert found == Permissions(
+        guardrails=(),
         models=(),
         endpoints=(),
         secrets=(f"{SECRETS}team/openai-??????",),
