@@ -18,7 +18,9 @@ PERMISSIONS: Final = {
         "LedgerTable": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "GenerationsTable": {"dynamodb:GetItem", "dynamodb:PutItem"},
         **{secret: {"secretsmanager:GetSecretValue"} for secret in NEEDED.secrets},
+        **{guardrail: {"bedrock:ApplyGuardrail"} for guardrail in NEEDED.guardrails},
         **{model: {"bedrock:InvokeModelWithResponseStream"} for model in NEEDED.models},
+        **{it: {"sagemaker:InvokeEndpointWithResponseStream"} for it in NEEDED.endpoints},
     },
     "ApiRole": {
         "ApiLogs": LOGS,
