@@ -85,12 +85,14 @@ class WatchedLedger:
 class RecordedReply:
     """A reply that is kept, each piece with its time.
 
-    Nobody reads any more from piece `lost_at` on; `broken` is what a write fails with instead.
+    Nobody reads any more from piece `lost_at` on; `broken` is what a write fails with instead, and
+    `mends` that only one does.
     """
 
     trace: list[str] = field(default_factory=list)
     lost_at: int | None = None
     broken: Exception | None = None
+    mends: bool = False
     start_takes_s: float = 0.0
     write_takes_s: float = 0.0
     status: int | None = None
@@ -120,6 +122,7 @@ class RecordedReply:
         assert not self.ended, "nothing comes after the end"
         with self._alone():
             if self.lost_at is not None and len(self.pieces) >= self.lost_at:
+                self.lost_at = None if self.mends else self.lost_at
                 raise self.broken or ClientGone
             await asyncio.sleep(self.write_takes_s)
         self.pieces.append((asyncio.get_running_loop().time(), body))

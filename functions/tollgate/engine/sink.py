@@ -150,9 +150,9 @@ class SseSink:
         """End the guard, but never in the middle of what it writes."""
         try:
             async with self._writing:
-                guard.cancel()
+                _cancel(guard)
         finally:
-            guard.cancel()
+            _cancel(guard)
             await asyncio.wait({guard})
 
 
@@ -198,6 +198,12 @@ class CollectSink:
 
     async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
         await send_error(self._reply, self._ingress, error, self._headers)
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    # Cancelling a task that has failed would keep its failure from being logged.
+    if not task.done():
+        task.cancel()
 
 
 _STREAM_HEADERS: Final = {

@@ -20,7 +20,11 @@ from tests.scripted import (
 )
 from tests.unit.routing.catalogs import endpoint, model
 from tests.upstream.openai_chunks import chunk
+from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.events import PartStart, Started, StreamEvent
+from tollgate.providers.base import Frame, Target
+from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_OVERLOADED, "It is overloaded.", status=529)
 
@@ -60,6 +64,14 @@ async def test_c50_three_failures_of_one_endpoint_are_enough() -> None:
     home = await house(near=Scripted(refuses(500)))
     await home.serve()
     assert (len(home.near.requests), len(home.far.requests)) == (3, 1)
+
+
+async def test_c50_each_endpoint_has_its_own_retries() -> None:
+    home = await house(
+        near=Scripted(refuses(500)), far=Scripted(refuses(500), refuses(500), answers("Hi"))
+    )
+    await home.serve()
+    assert (home.record.outcome, len(home.record.attempts)) == ("ok", 6)
 
 
 async def test_c50_retry_after_is_waited_for() -> None:
@@ -148,6 +160,41 @@ async def test_d6_an_attempt_commits_at_its_first_content(
     assert (home.record.outcome == "ok") is (served_by == "far")
 
 
+class Told(OpenAiChatCodec):
+    """A codec whose first frame is these events, and whose next is more than it can take."""
+
+    def __init__(self, *events: StreamEvent) -> None:
+        self._events = [list(events)]
+
+    def decoder(self, target: Target) -> "Told":
+        return self
+
+    def feed(self, frame: Frame) -> list[StreamEvent]:
+        if not self._events:
+            raise UpstreamError(ErrorCode.PROVIDER_OVERLOADED, "It is overloaded.")
+        return self._events.pop()
+
+
+@pytest.mark.parametrize(
+    ("part", "commits"),
+    [
+        (Text(text=""), False),
+        (Reasoning(text=""), False),
+        (Refusal(text=""), False),
+        (ToolCall(id="call-1", name="look_up", arguments=""), True),
+    ],
+)
+async def test_d6_an_opened_part_commits_only_if_it_says_something(
+    part: Part, commits: bool
+) -> None:
+    home = await house(codec=Told(Started(), PartStart(index=0, part=part)))
+    await home.serve()
+    assert home.record.outcome == "error"
+    assert [attempt.provider for attempt in home.record.attempts] == (
+        ["near"] if commits else ["near", "far", "far", "far"]
+    )
+
+
 async def test_d6_an_empty_answer_commits_at_its_end() -> None:
     home = await house(near=Scripted(ends("length")))
     await home.serve()
@@ -186,9 +233,10 @@ async def test_a_connection_is_closed_before_the_next_is_opened() -> None:
     assert home.far.open_count == 0
 
 
-async def test_c13_parameters_that_were_left_out_are_named() -> None:
-    home = await house()
-    call = home.call("acme/large", stream=False)
-    assert call.parsed.ignored == ()
-    reply = await home.serve()
-    assert "x-tollgate-adapted" not in reply.headers
+async def test_a_connection_stays_open_while_its_answer_is_read() -> None:
+    home = await house(near=Scripted([*says("Hel"), Silence(5), *ends()]))
+    task = home.begin(reply=home.reply())
+    await asyncio.sleep(1)
+    assert home.near.open_count == 1
+    await task
+    assert home.record.outcome == "ok"

@@ -1,5 +1,8 @@
 """Silence on a stream: the early commit and what keeps the connection open."""
 
+import asyncio
+import gc
+
 import pytest
 
 from tests.gateways import House, RecordedReply, house
@@ -119,6 +122,22 @@ async def test_c36_a_keep_alive_that_nobody_reads_is_no_defect() -> None:
 
 async def test_a_keep_alive_that_breaks_is_not_swallowed() -> None:
     home = await house(near=Scripted([Silence(20), *answers("Hello")]))
+    broken = RuntimeError("a defect of the server")
     with pytest.raises(RuntimeError, match="a defect of the server"):
-        await home.serve(reply=home.reply(lost_at=0, broken=RuntimeError("a defect of the server")))
-    assert home.held_nano_usd == 0
+        await home.serve(reply=home.reply(lost_at=0, broken=broken, mends=True))
+    assert home.record.outcome == "ok"
+
+
+async def test_c36_a_keep_alive_that_nobody_reads_leaves_no_noise_behind() -> None:
+    noise: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: noise.append(context))
+    home = await house(near=Scripted([FOREVER]))
+    task = home.begin(reply=home.reply(lost_at=0))
+    await asyncio.sleep(20)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    del task
+    gc.collect()
+    await asyncio.sleep(0)
+    assert (home.record.outcome, noise) == ("cancelled", [])

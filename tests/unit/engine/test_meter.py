@@ -82,7 +82,7 @@ def test_c65_the_cost_is_the_sum_of_its_lines(usage: Usage) -> None:
 
 @pytest.mark.parametrize(
     ("reported", "text", "output_tokens"),
-    [(None, "12345", 2), (None, "éé", 1), (1, "12345678", 2), (9, "12345678", 9)],
+    [(None, "12345", 2), (None, "éééé", 2), (1, "12345678", 2), (9, "12345678", 9)],
 )
 def test_c36_an_answer_without_an_end_counts_at_least_what_was_delivered(
     reported: int | None, text: str, output_tokens: int
