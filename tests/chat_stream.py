@@ -29,20 +29,38 @@ def accumulated(stream: bytes) -> Json:
     """The whole reply that a stream amounts to."""
     chunks = frames(stream)
     whole: Json = {}
-    choice: Json = {"index": 0, "message": {"refusal": None}, "logprobs": None}
+    choices: dict[int, Json] = {}
     for chunk in chunks:
         for chunk_choice in chunk.pop("choices"):
+            fresh: Json = {"index": 0, "message": {"refusal": None}, "logprobs": None}
+            choice = choices.setdefault(chunk_choice["index"], fresh)
             _grow(choice["message"], chunk_choice.pop("delta"))
+            _note(choice, chunk_choice.pop("logprobs", None))
             choice.update(chunk_choice)
         whole.update(chunk)
-    message = choice["message"]
+    for choice in choices.values():
+        _tidy(choice["message"])
+    whole.update(
+        object="chat.completion", choices=[choice for _, choice in sorted(choices.items())]
+    )
+    return whole
+
+
+def _tidy(message: Json) -> None:
     if not message["content"] and (message.get("tool_calls") or message["refusal"]):
         # The role frame says "" before anybody can know that there will be no content.
         message["content"] = None
-    for call in message.get("tool_calls", ()):
-        del call["index"]
-    whole.update(object="chat.completion", choices=[choice])
-    return whole
+    for entry in (*message.get("tool_calls", ()), *message.get("annotations", ())):
+        del entry["index"]
+
+
+def _note(choice: Json, more: Json | None) -> None:
+    if more is not None:
+        known = choice["logprobs"] or {"content": None, "refusal": None}
+        for key, tokens in more.items():
+            if tokens is not None:
+                known[key] = (known[key] or []) + tokens
+        choice["logprobs"] = known
 
 
 def _grow(grown: Json, delta: Json) -> None:

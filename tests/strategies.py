@@ -6,9 +6,12 @@ from hypothesis import strategies as st
 
 from tollgate.core.content import Opaque, Part, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import (
+    Citation,
     Ended,
+    LogProbs,
     PartDelta,
     PartEnd,
+    PartNote,
     PartStart,
     Started,
     StreamEvent,
@@ -61,10 +64,41 @@ empty_parts: st.SearchStrategy[Part] = st.one_of(
 )
 
 
-def _life(index: int, part: Part, deltas: list[str], opaque: Opaque) -> Iterator[StreamEvent]:
+offsets = st.none() | st.integers(0, 50)
+notes: st.SearchStrategy[Citation | LogProbs] = st.one_of(
+    st.builds(
+        Citation,
+        url=st.none() | st.just("https://example.com/a"),
+        title=st.none() | st.text(max_size=8),
+        start=offsets,
+        end=offsets,
+    ),
+    st.builds(
+        LogProbs,
+        entries=st.lists(
+            st.fixed_dictionaries(
+                {"token": texts, "logprob": st.floats(-20, 0)},
+                optional={
+                    "bytes": st.just([104, 105]),
+                    "top_logprobs": st.just([{"token": "hi", "logprob": -1.5}]),
+                },
+            ),
+            min_size=1,
+            max_size=2,
+        ).map(tuple),
+    ),
+)
+
+
+def _life(
+    index: int, part: Part, said: list[str | Citation | LogProbs], opaque: Opaque
+) -> Iterator[StreamEvent]:
     yield PartStart(index=index, part=part)
-    for text in deltas:
-        yield PartDelta(index=index, text=text)
+    for piece in said:
+        if isinstance(piece, str):
+            yield PartDelta(index=index, text=piece)
+        else:
+            yield PartNote(index=index, note=piece)
     yield PartEnd(index=index, opaque=opaque)
 
 
@@ -80,7 +114,7 @@ def event_streams(draw: st.DrawFn) -> list[StreamEvent]:
             events.append(UsageReported(usage=draw(usages)))
         if _may_start(parts[started:], [part for part, _ in running]) and draw(st.booleans()):
             part = parts[started]
-            life = _life(started, part, draw(st.lists(texts, max_size=4)), draw(opaques))
+            life = _life(started, part, draw(st.lists(texts | notes, max_size=4)), draw(opaques))
             running.append((part, life))
             events.append(next(life))
             started += 1

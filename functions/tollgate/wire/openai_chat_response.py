@@ -176,6 +176,12 @@ class CalledToolDelta(Answer):
     extra_content: dict[str, Any] | None = None
 
 
+class AnnotationDelta(Annotation):
+    """An annotation, and its place among them."""
+
+    index: int
+
+
 class Delta(Answer):
     """What came since the last chunk."""
 
@@ -185,7 +191,7 @@ class Delta(Answer):
     reasoning: str | None = None
     reasoning_content: str | None = None
     reasoning_details: list[ReasoningDetail] | None = None
-    annotations: list[Annotation] | None = None
+    annotations: list[AnnotationDelta] | None = None
     tool_calls: list[CalledToolDelta] | None = None
 
 

@@ -89,12 +89,15 @@ def _comparable(reply: dict[str, Any]) -> dict[str, Any]:
     """What the SDK's accumulator keeps, without the marks of its own bookkeeping."""
     (choice,) = reply["choices"]
     message = {key: value for key, value in choice["message"].items() if value}
+    for annotation in message.get("annotations", ()):
+        annotation.pop("index", None)
     for call in message.get("tool_calls", ()):
         call.pop("index", None)
         call["function"].pop("parsed_arguments", None)
     message.pop("parsed", None)
     return {
         "message": message,
+        "logprobs": choice.get("logprobs"),
         "finish_reason": choice["finish_reason"],
         "usage": reply["usage"],
         "id": reply["id"],

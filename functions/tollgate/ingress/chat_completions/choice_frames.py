@@ -25,6 +25,7 @@ class ChoiceFrames:
         self._without_arguments: set[int] = set()
         self._calls = 0
         self._thoughts = 0
+        self._citations = 0
         # Characters of text so far, and how many of them came before the part that is open.
         self._said = 0
         self._said_before = 0
@@ -107,7 +108,10 @@ class ChoiceFrames:
         part = self._parts[index]
         match note:
             case Citation() if isinstance(part, Text):
-                return self._delta({"annotations": [spelling.annotation(note, self._said_before)]})
+                # Accumulators of clients want the place of every entry of a list.
+                place, self._citations = self._citations, self._citations + 1
+                cited = spelling.annotation(note, self._said_before)
+                return self._delta({"annotations": [{"index": place, **cited}]})
             case LogProbs() if isinstance(part, Text | Refusal):
                 told = spelling.log_probs((note,), refused=isinstance(part, Refusal))
                 return b'%b},"logprobs":%b,"finish_reason":null}]}\n\n' % (
