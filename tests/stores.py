@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.dynamodb_grammar import check_request
 from tollgate.core.generation import GenerationRecord, Outcome, RoutingTrace
@@ -10,22 +10,31 @@ from tollgate.core.ids import IdSource, created_s
 from tollgate.core.principal import Principal
 from tollgate.stores.attributes import number
 from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, JsonService, Reply
-from tollgate.stores.base import CreditStore, GenerationStore, Hold, KeyStore, Ledger, NewKey
+from tollgate.stores.base import (
+    CreditStore,
+    GenerationStore,
+    Hold,
+    KeyStore,
+    KeySummary,
+    Ledger,
+    NewKey,
+)
 from tollgate.stores.credits import DynamoCreditStore
 from tollgate.stores.generations import DynamoGenerationStore
 from tollgate.stores.key_states import KeyStates
 from tollgate.stores.keys import DynamoKeyStore
 from tollgate.stores.ledger import DynamoLedger
 from tollgate.stores.memory import (
-    MemoryBooks,
     MemoryCreditStore,
     MemoryGenerationStore,
-    MemoryKeyStore,
     MemoryLedger,
 )
+from tollgate.stores.memory_books import MemoryBooks
+from tollgate.stores.memory_keys import MemoryKeyStore
 from tollgate.stores.sweeper import Sweeper
 from tollgate.stores.tables import Tables, create_tables, wallet_key
 from tollgate.stores.wallets import Wallets
+from tollgate.stores.workspaces import Workspaces
 from tollgate.wire.sigv4 import Credentials, Signer
 
 # Saturday 2026-11-21, 12:30:01 UTC.
@@ -80,7 +89,7 @@ class DynamoStores(Stores):
 
     client: AwsCaller
     tables: Tables
-    workspaces: DynamoCreditStore
+    workspaces: Workspaces
     sweeper: Sweeper
 
     async def lock(self, workspace_id: str, shard: int = 0) -> None:
@@ -129,7 +138,7 @@ def memory_stores(clock: HandClock | None = None) -> MemoryStores:
     return MemoryStores(
         ledger=MemoryLedger(books, ids, clock),
         keys=MemoryKeyStore(books, ids, clock, PREFIX),
-        credits=MemoryCreditStore(books),
+        credits=MemoryCreditStore(books, clock),
         generations=MemoryGenerationStore(books),
         clock=clock,
         books=books,
@@ -142,11 +151,11 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: HandClock) -> Dynamo
     wallets = Wallets(client, tables.ledger)
     key_states = KeyStates(client, tables.ledger, clock)
     generations = DynamoGenerationStore(client, tables.generations)
-    workspaces = DynamoCreditStore(client, tables, wallets, ids=ids, clock=clock)
+    workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     return DynamoStores(
         ledger=DynamoLedger(wallets, key_states, generations, ids=ids, clock=clock),
-        keys=DynamoKeyStore(client, tables, ids=ids, clock=clock, prefix=PREFIX),
-        credits=workspaces,
+        keys=DynamoKeyStore(client, tables, key_states, ids=ids, clock=clock, prefix=PREFIX),
+        credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
         clock=clock,
         client=client,
@@ -179,6 +188,13 @@ async def funded_key(
     await stores.credits.grant(new.workspace_id, "first", amount_nano_usd, "test")
     created = await stores.keys.create(new)
     return created.secret, await stores.keys.authenticate(created.secret)
+
+
+async def disable(stores: Stores, key_id: str, workspace_id: str = "acme") -> KeySummary | None:
+    """Disable a key."""
+    return await stores.keys.change(
+        workspace_id, key_id, lambda settings: replace(settings, disabled=True)
+    )
 
 
 def record_of(hold: Hold, cost_nano_usd: int, outcome: Outcome = "ok") -> GenerationRecord:

@@ -21,6 +21,8 @@ class Settings(BaseSettings):
     dynamodb_endpoint_url: str | None = None
     secretsmanager_endpoint_url: str | None = None
     key_prefix: str = "sk-tg-"
+    # Management keys of this workspace make workspaces, and grant credit to all of them.
+    operator_workspace: str = "default"
     allowed_origins: tuple[str, ...] = ("*",)
     # API Gateway and Lambda stop at 6 MB; hosts without that limit get this one.
     body_bytes_max: int = Field(default=50_000_000, gt=0)

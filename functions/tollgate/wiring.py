@@ -28,6 +28,7 @@ from tollgate.stores.secrets import AwsSecretStore
 from tollgate.stores.sweeper import Sweeper
 from tollgate.stores.tables import Tables, create_tables
 from tollgate.stores.wallets import Wallets
+from tollgate.stores.workspaces import Workspaces
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 from tollgate.web.services import Services
@@ -36,11 +37,16 @@ from tollgate.wire.sigv4 import Credentials, Signer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stores:
-    """Everything that is kept in DynamoDB, behind one client."""
+    """Everything that is kept in DynamoDB, behind one client.
+
+    Management keys of the workspace `operator_workspace` look after all workspaces.
+    """
 
     client: AwsJson
     tables: Tables
+    operator_workspace: str
     keys: DynamoKeyStore
+    workspaces: Workspaces
     credits: DynamoCreditStore
     generations: DynamoGenerationStore
     ledger: DynamoLedger
@@ -80,11 +86,16 @@ def wire_stores(settings: Settings, clock: Clock) -> Stores:
     wallets = Wallets(client, tables.ledger)
     states = KeyStates(client, tables.ledger, clock)
     generations = DynamoGenerationStore(client, tables.generations)
+    workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     return Stores(
         client=client,
         tables=tables,
-        keys=DynamoKeyStore(client, tables, ids=ids, clock=clock, prefix=settings.key_prefix),
-        credits=DynamoCreditStore(client, tables, wallets, ids=ids, clock=clock),
+        operator_workspace=settings.operator_workspace,
+        keys=DynamoKeyStore(
+            client, tables, states, ids=ids, clock=clock, prefix=settings.key_prefix
+        ),
+        workspaces=workspaces,
+        credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
         ledger=DynamoLedger(wallets, states, generations, ids=ids, clock=clock),
         sweeper=Sweeper(
@@ -148,6 +159,7 @@ def wire_gateway(
             non_streamed_total_s=defaults.timeouts.non_streamed_total_s,
         ),
         credits_per_usd=catalog.billing.credits_per_usd,
+        admission=catalog.billing.admission,
     )
 
 
@@ -161,12 +173,15 @@ def wire_services(stores: Stores, catalog: Catalog, *, clock: Clock, journal: Jo
     ids = IdSource(clock)
     return Services(
         keys=stores.keys,
+        workspaces=stores.workspaces,
         credits=stores.credits,
         generations=stores.generations,
         catalog=lambda: catalog,
         errors=ChatCompletions(catalog.billing.credits_per_usd, ids=ids),
         ids=ids,
         journal=journal,
+        clock=clock,
+        operator_workspace=stores.operator_workspace,
     )
 
 

@@ -8,11 +8,11 @@ from typing import Any, Final, TypeVar
 from tollgate.core.errors import ErrorCode, GatewayError, InternalError, LedgerError, UpstreamError
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.attempts import Chain, Committed, committed
+from tollgate.engine.coverage import Coverage
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import ClientGone, EventSink
 from tollgate.ingress.base import Served
-from tollgate.stores.base import Hold
 
 # Deciding and settling are a few DynamoDB calls that time out at 1 s each.
 SETTLE_BUDGET_S: Final = 8.0
@@ -32,7 +32,13 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         request_id=call.request_id,
         fallbacks=call.fallbacks,
     )
-    holding = gateway.ledger.hold(call.principal, plan.cost_max_nano_usd, call.request_id)
+    holding = gateway.ledger.hold(
+        call.principal,
+        plan.cost_max_nano_usd,
+        call.request_id,
+        tokens=plan.tokens_max,
+        covered=(call.principal.admission or gateway.admission) == "covered",
+    )
     hold, cancelled = await _uncancelled(holding)
     meter = Meter(gateway.clock, call, plan, hold)
     chain = Chain(
@@ -57,7 +63,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             failure = InternalError()
             meter.fail(failure)
         finally:
-            (record, unsettled), cancelled = await _uncancelled(_settle(gateway, hold, meter))
+            (record, unsettled), cancelled = await _uncancelled(_settle(gateway, meter))
             if cancelled is not None:
                 raise cancelled
     failure = failure or unsettled
@@ -69,14 +75,25 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
 
 async def _stream(chain: Chain, sink: EventSink) -> None:
     meter = chain.meter
+    coverage = Coverage(
+        chain.gateway.ledger,
+        meter,
+        output_limited=chain.plan.trace.output_tokens_max is not None,
+    )
     async with committed(chain) as attempt, aclosing(attempt.rest) as rest:
         await sink.begin(_served(attempt, chain))
         for event in attempt.head:
             meter.observe(event)
             await sink.send(event)
+            await coverage.lasts(event)
         async for event in rest:
             meter.observe(event)
             await sink.send(event)
+            if not await coverage.lasts(event):
+                for last in coverage.ending():
+                    meter.observe(last)
+                    await sink.send(last)
+                return
 
 
 async def _within_deadline(chain: Chain, sink: EventSink, call: Call) -> None:
@@ -102,14 +119,12 @@ async def _within_deadline(chain: Chain, sink: EventSink, call: Call) -> None:
         raise cut_off from late
 
 
-async def _settle(
-    gateway: Gateway, hold: Hold, meter: Meter
-) -> tuple[GenerationRecord, LedgerError | None]:
+async def _settle(gateway: Gateway, meter: Meter) -> tuple[GenerationRecord, LedgerError | None]:
     """Decide and settle; returns the record that stands.
 
     What cannot be settled now, for whatever reason, is logged whole and left to the sweeper.
     """
-    record = meter.record()
+    hold, record = meter.hold, meter.record()
     try:
         async with asyncio.timeout(SETTLE_BUDGET_S):
             record = await gateway.ledger.settle(hold, record)

@@ -48,12 +48,13 @@ class Plan:
     """What the planner decided: never empty.
 
     `next_on` are the error codes that move on to the next attempt; `cost_max_nano_usd` bounds the
-    dearest attempt.
+    dearest attempt, `tokens_max` is what the longest counts for against tokens per minute.
     """
 
     attempts: Sequence[Attempt]
     next_on: frozenset[ErrorCode]
     cost_max_nano_usd: int
+    tokens_max: int
     catalog_sha: str
     trace: RoutingTrace
 
@@ -86,12 +87,15 @@ class Planner:
         models = self._capable(models, request)
         models = self._roomy(models, request)
         attempts = tuple(attempt for model in models for attempt in self._attempts[model])
+        estimated_input_tokens = request.size_bytes // _BYTES_PER_TOKEN_TYPICAL
         return Plan(
             attempts=attempts,
             next_on=chain.next_on,
             cost_max_nano_usd=max(
                 self._cost_max_nano_usd(attempt, request) for attempt in attempts
             ),
+            tokens_max=estimated_input_tokens
+            + max(self._output_tokens_max(attempt, request) for attempt in attempts),
             catalog_sha=self.catalog.sha,
             trace=RoutingTrace(
                 requested_model=request.model,
@@ -100,7 +104,7 @@ class Planner:
                 draw_key_hash=sha256(request_id.encode()).hexdigest()[:16],
                 tier=principal.tier,
                 capabilities=tuple(sorted(request.capabilities)),
-                estimated_input_tokens=request.size_bytes // _BYTES_PER_TOKEN_TYPICAL,
+                estimated_input_tokens=estimated_input_tokens,
                 output_tokens_max=request.output_tokens_max,
             ),
         )
@@ -150,14 +154,18 @@ class Planner:
 
     def _cost_max_nano_usd(self, attempt: Attempt, request: GenerationRequest) -> int:
         model = self.catalog.models[attempt.target.model]
-        wanted = request.output_tokens_max
         return cost_max_nano_usd(
             min(-(-request.size_bytes // _BYTES_PER_TOKEN_MIN), model.context),
-            min(
-                self.catalog.defaults.hold_output_tokens if wanted is None else wanted,
-                model.max_output,
-            ),
+            self._output_tokens_max(attempt, request),
             attempt.price,
+        )
+
+    def _output_tokens_max(self, attempt: Attempt, request: GenerationRequest) -> int:
+        """What is asked for, or else held; the upstream is not limited to the latter."""
+        wanted = request.output_tokens_max
+        return min(
+            self.catalog.defaults.hold_output_tokens if wanted is None else wanted,
+            self.catalog.models[attempt.target.model].max_output,
         )
 
 
