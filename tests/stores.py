@@ -3,8 +3,10 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from tests.dynamodb_grammar import check_request
+from tollgate.core.clock import Clock
 from tollgate.core.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.principal import Principal
@@ -72,6 +74,12 @@ class GrammarChecked:
         return await self._client.call(operation, payload, attempts_max=attempts_max)
 
 
+class TestClock(Clock, Protocol):
+    """A clock whose present may be set."""
+
+    now: float
+
+
 @dataclass(frozen=True)
 class Stores:
     """One set of stores over the same books."""
@@ -80,7 +88,7 @@ class Stores:
     keys: KeyStore
     credits: CreditStore
     generations: GenerationStore
-    clock: HandClock
+    clock: TestClock
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,7 @@ class DynamoStores(Stores):
 
     client: AwsCaller
     tables: Tables
+    wallets: Wallets
     workspaces: Workspaces
     sweeper: Sweeper
 
@@ -116,7 +125,11 @@ class MemoryStores(Stores):
 
 
 def aws_client(
-    endpoint_url: str, service: JsonService = "dynamodb", *, clock: HandClock | None = None
+    endpoint_url: str,
+    service: JsonService = "dynamodb",
+    *,
+    clock: Clock | None = None,
+    timeout_s: float = 1.0,
 ) -> AwsJson:
     """A client that trusts whoever answers; emulators do not check signatures."""
     clock = clock or HandClock()
@@ -128,6 +141,7 @@ def aws_client(
         clock,
         jitter=IdSource(clock).uniform,
         endpoint_url=endpoint_url,
+        timeout_s=timeout_s,
     )
 
 
@@ -145,7 +159,7 @@ def memory_stores(clock: HandClock | None = None) -> MemoryStores:
     )
 
 
-def dynamo_stores(client: AwsCaller, tables: Tables, clock: HandClock) -> DynamoStores:
+def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> DynamoStores:
     """Stores over tables that exist; several sets are several processes."""
     ids = IdSource(clock)
     wallets = Wallets(client, tables.ledger)
@@ -160,6 +174,7 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: HandClock) -> Dynamo
         clock=clock,
         client=client,
         tables=tables,
+        wallets=wallets,
         workspaces=workspaces,
         sweeper=Sweeper(
             client,

@@ -19,15 +19,17 @@ from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, Reply
 from tollgate.stores.base import Balance
 from tollgate.stores.expressions import (
     IF_ABSENT,
+    WALLET_GRANT,
     WALLET_HOLD,
     WALLET_HOLD_REST,
     WALLET_LOCK,
     WALLET_SETTLE,
     WALLET_SETTLE_CROWDED,
+    WALLET_TAKE,
     WALLET_TOP_UP,
     ConditionalUpdate,
 )
-from tollgate.stores.failures import ConditionFailed, StoreUnavailable
+from tollgate.stores.failures import ConditionFailed, StoreUnavailable, TransactionCancelled
 from tollgate.stores.holds import HoldUnknown, held_by, hold_count, settle_whatever_is_held
 from tollgate.stores.tables import get_items, wallet_key
 
@@ -98,6 +100,31 @@ class Wallets:
                 "ExpressionAttributeValues": {":lk": number(int(locked))},
             },
         )
+
+    async def move(
+        self, workspace_id: str, amount_nano_usd: int, *, source: int, target: int, token: str
+    ) -> bool:
+        """Let one shard have credit of another; False where the other has too little."""
+        moves = ((source, WALLET_TAKE), (target, WALLET_GRANT))
+        actions = [
+            {
+                "Update": {
+                    "TableName": self._table,
+                    "Key": wallet_key(workspace_id, shard),
+                    "UpdateExpression": write.update,
+                    "ConditionExpression": write.condition,
+                    "ExpressionAttributeValues": {":x": number(amount_nano_usd)},
+                }
+            }
+            for shard, write in moves
+        ]
+        try:
+            await self._client.call(
+                "TransactWriteItems", {"ClientRequestToken": token, "TransactItems": actions}
+            )
+        except TransactionCancelled:
+            return False
+        return True
 
     async def hold(
         self,
