@@ -11,6 +11,7 @@ from tollgate.core.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.principal import Principal
 from tollgate.stores.attributes import number
+from tollgate.stores.audit import Audit
 from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, JsonService, Reply
 from tollgate.stores.base import (
     CreditStore,
@@ -100,6 +101,7 @@ class DynamoStores(Stores):
     wallets: Wallets
     workspaces: Workspaces
     sweeper: Sweeper
+    audit: Audit
 
     async def lock(self, workspace_id: str, shard: int = 0) -> None:
         """Lock one shard, as an administrator will."""
@@ -176,6 +178,7 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> Dynamo
         tables=tables,
         wallets=wallets,
         workspaces=workspaces,
+        audit=Audit(client, tables, wallets=wallets, workspaces=workspaces, clock=clock),
         sweeper=Sweeper(
             client,
             tables.ledger,

@@ -3,12 +3,14 @@
 What only one kind of function needs (FastAPI, the command line) is joined on by its entry point.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from starlette.applications import Starlette
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
+from tollgate.core.secret import SecretReference
 from tollgate.engine.gateway import Gateway, Journal, Pace
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.providers.base import Provider
@@ -17,7 +19,11 @@ from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.plan import Planner
 from tollgate.settings import Settings, environment_variable
-from tollgate.stores.aws_json import AwsJson, JsonService
+from tollgate.stores.alert_channels import SnsTopic, Webhook
+from tollgate.stores.audit import Audit
+from tollgate.stores.aws_json import TIMEOUT_S, AwsJson, JsonService
+from tollgate.stores.budgets import AlertChannel, Budgets
+from tollgate.stores.caretaker import Caretaker
 from tollgate.stores.credits import DynamoCreditStore
 from tollgate.stores.failures import refusing_when_unavailable
 from tollgate.stores.generations import DynamoGenerationStore
@@ -51,6 +57,8 @@ class Stores:
     generations: DynamoGenerationStore
     ledger: DynamoLedger
     sweeper: Sweeper
+    caretaker: Caretaker
+    audit: Audit
 
     async def create_tables(self) -> None:
         """Make the tables that are not there yet; only where there is no template to do it."""
@@ -74,9 +82,11 @@ class Providers:
         return self.registry.provider(self.catalog.providers[slug])
 
 
-def wire_stores(settings: Settings, clock: Clock) -> Stores:
-    """The stores of the tables that the settings name."""
-    client = _aws_json(settings, "dynamodb", settings.dynamodb_endpoint_url, clock)
+def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_S) -> Stores:
+    """The stores of the tables that the settings name; `timeout_s` limits each of their calls."""
+    client = _aws_json(
+        settings, "dynamodb", settings.dynamodb_endpoint_url, clock, timeout_s=timeout_s
+    )
     tables = Tables(
         core=settings.core_table,
         ledger=settings.ledger_table,
@@ -106,7 +116,44 @@ def wire_stores(settings: Settings, clock: Clock) -> Stores:
             generations=generations,
             clock=clock,
         ),
+        caretaker=Caretaker(
+            client,
+            tables,
+            wallets=wallets,
+            workspaces=workspaces,
+            budgets=Budgets(
+                client,
+                tables,
+                workspaces,
+                wire_alert_channels(settings, clock),
+                ids=ids,
+                clock=clock,
+            ),
+            ids=ids,
+        ),
+        audit=Audit(client, tables, wallets=wallets, workspaces=workspaces, clock=clock),
     )
+
+
+def wire_alert_channels(settings: Settings, clock: Clock) -> Sequence[AlertChannel]:
+    """Where the settings want alerts to go."""
+    channels: list[AlertChannel] = []
+    if settings.alert_topic_arn:
+        region = settings.aws_region
+        signer = Signer("sns", region, lambda: _local_credentials(settings), clock)
+        url = settings.sns_endpoint_url or f"https://sns.{region}.amazonaws.com"
+        channels.append(SnsTopic(settings.alert_topic_arn, signer, url))
+    if settings.alert_webhook_url:
+        endpoint_url = settings.secretsmanager_endpoint_url
+        secrets = _aws_json(settings, "secretsmanager", endpoint_url, clock)
+        channels.append(
+            Webhook(
+                settings.alert_webhook_url,
+                SecretReference(secret=settings.alert_webhook_secret),
+                AwsSecretStore(secrets, environment_variable, clock),
+            )
+        )
+    return channels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,15 +245,15 @@ def bundled_catalog(settings: Settings) -> Catalog:
 
 
 def _aws_json(
-    settings: Settings, service: JsonService, endpoint_url: str | None, clock: Clock
+    settings: Settings,
+    service: JsonService,
+    endpoint_url: str | None,
+    clock: Clock,
+    *,
+    timeout_s: float = TIMEOUT_S,
 ) -> AwsJson:
     region = settings.aws_region
-
-    def credentials() -> Credentials:
-        # An emulator checks no credentials, but wants the form of a signature.
-        return _credentials(settings) or Credentials("local", "local")
-
-    signer = Signer(service, region, credentials, clock)
+    signer = Signer(service, region, lambda: _local_credentials(settings), clock)
     return AwsJson(
         service,
         region,
@@ -214,7 +261,13 @@ def _aws_json(
         clock,
         jitter=IdSource(clock).uniform,
         endpoint_url=endpoint_url,
+        timeout_s=timeout_s,
     )
+
+
+def _local_credentials(settings: Settings) -> Credentials:
+    # An emulator checks no credentials, but wants the form of a signature.
+    return _credentials(settings) or Credentials("local", "local")
 
 
 def _credentials(settings: Settings) -> Credentials | None:

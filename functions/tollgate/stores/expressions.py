@@ -158,5 +158,5 @@ SECRET_TELL_NO_ADMISSION: Final = ConditionalUpdate("SET n = :n REMOVE adm", IF_
 ALERT_DELIVERED: Final = ConditionalUpdate("SET done = :at", IF_PRESENT)
 
 ROWS_OF_PARTITION: Final = "pk = :pk AND begins_with(sk, :prefix)"
-HAS_HOLDS: Final = "size(h) > :zero OR attribute_exists(cr)"
-HOLDS_PROJECTION: Final = "pk, ws, h, cr"
+HAS_HOLDS: Final = "size(h) > :zero"
+HOLDS_PROJECTION: Final = "pk, ws, h"

@@ -146,6 +146,14 @@ def used_nano_usd(
     return used
 
 
+def month_used_nano_usd(state: Item, second: int) -> int:
+    """What one key has spent in the month of a second."""
+    key = read_key_state(state)
+    holds = read_numbers_by_name(state, "h")
+    remaining = key.remaining_nano_usd(second)
+    return used_nano_usd(key.limits_nano_usd, remaining, holds, second)["month"]
+
+
 def _old_secret(pointer: Item, state: Item, now_s: float) -> OldSecret | None:
     expires_s = read_optional_number(pointer, "oldx")
     if expires_s is None or expires_s <= now_s:

@@ -5,7 +5,7 @@ from typing import Final
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
-from tollgate.ledger.periods import live_buckets, live_minutes
+from tollgate.ledger.periods import bucket_names, live_buckets, live_minutes
 from tollgate.stores.attributes import AttributeValue, Item, number, read_number, read_text, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.base import KeySettings
@@ -20,7 +20,7 @@ from tollgate.stores.expressions import (
     key_change,
 )
 from tollgate.stores.failures import ConditionFailed
-from tollgate.stores.key_rows import DESCRIBED, described
+from tollgate.stores.key_rows import DESCRIBED, described, month_used_nano_usd
 from tollgate.stores.key_state_items import (
     LIMIT_NAMES,
     MINUTE_LIMIT_NAME,
@@ -164,7 +164,13 @@ class KeyWrites:
 
     async def bury(self, pointer: Item, state: Item) -> None:
         """Delete a state without holds; the pointer keeps what the key has spent."""
-        gone: Item = {"gone": number(int(self._clock.now_s())), "us": state["us"]}
+        second = int(self._clock.now_s())
+        gone: Item = {
+            "gone": number(second),
+            "us": state["us"],
+            "um": number(month_used_nano_usd(state, second)),
+            "month": text(bucket_names(second)[2]),
+        }
         await self.transact(
             {
                 "Delete": {

@@ -27,6 +27,7 @@ from tollgate.stores.expressions import (
     WALLET_SETTLE_CROWDED,
     WALLET_TAKE,
     WALLET_TOP_UP,
+    WALLET_UNCROWD,
     ConditionalUpdate,
 )
 from tollgate.stores.failures import ConditionFailed, StoreUnavailable, TransactionCancelled
@@ -87,6 +88,18 @@ class Wallets:
         """The shards as they are, read consistently, in no order."""
         keys = [wallet_key(workspace_id, shard) for shard in range(shards)]
         return await get_items(self._client, self._table, keys)
+
+    async def uncrowd(self, workspace_id: str, shard: int) -> None:
+        """Take away the mark that a shard is crowded."""
+        await self._client.call(
+            "UpdateItem",
+            {
+                "TableName": self._table,
+                "Key": wallet_key(workspace_id, shard),
+                "UpdateExpression": WALLET_UNCROWD.update,
+                "ConditionExpression": WALLET_UNCROWD.condition,
+            },
+        )
 
     async def set_locked(self, workspace_id: str, shard: int, *, locked: bool) -> None:
         """Let a shard hold nothing more, or let it again; what is held is settled either way."""
