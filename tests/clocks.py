@@ -1,10 +1,12 @@
 """Clocks that tests hold in their hands."""
 
+STARTED_S = 1_645_557_742.0
+
 
 class FixedClock:
     """A clock that stands still."""
 
-    def __init__(self, now_s: float = 1_645_557_742.0) -> None:
+    def __init__(self, now_s: float = STARTED_S) -> None:
         self._now_s = now_s
 
     def now_s(self) -> float:

@@ -4,12 +4,14 @@ It lies in `.tools/ministack` of the checkout, or where TOLLGATE_MINISTACK says.
 """
 
 import os
+import signal
 import socket
 import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -26,9 +28,37 @@ def ministack_command() -> Path | None:
     return command if command.exists() else None
 
 
+@dataclass(frozen=True)
+class Ministack:
+    """A running DynamoDB that a test may stop."""
+
+    url: str
+    process: "subprocess.Popen[bytes]"
+
+    def freeze(self) -> None:
+        """It takes connections and requests, and answers nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """It answers again, with what it had."""
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """It is gone at once, and so is all that it had."""
+        self.process.kill()
+        self.process.wait()
+
+
 @contextmanager
 def running_ministack(directory: Path, port: int | None = None) -> Iterator[str]:
     """A fresh, empty DynamoDB on a loopback port; its endpoint URL."""
+    with stoppable_ministack(directory, port) as ministack:
+        yield ministack.url
+
+
+@contextmanager
+def stoppable_ministack(directory: Path, port: int | None = None) -> Iterator[Ministack]:
+    """A fresh, empty DynamoDB on a loopback port."""
     command = ministack_command()
     if command is None:
         raise FileNotFoundError("ministack is not installed: run `make tools`")
@@ -49,8 +79,10 @@ def running_ministack(directory: Path, port: int | None = None) -> Iterator[str]
         try:
             url = f"http://127.0.0.1:{port}"
             _wait_until_it_answers(url, process)
-            yield url
+            yield Ministack(url, process)
         finally:
+            # One that was frozen hears nothing else.
+            process.send_signal(signal.SIGCONT)
             process.terminate()
             try:
                 process.wait(5)

@@ -14,6 +14,7 @@ from tollgate.stores.attributes import number
 from tollgate.stores.audit import Audit
 from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, JsonService, Reply
 from tollgate.stores.base import (
+    CooldownStore,
     CreditStore,
     GenerationStore,
     Hold,
@@ -22,12 +23,14 @@ from tollgate.stores.base import (
     Ledger,
     NewKey,
 )
+from tollgate.stores.cooldowns import DynamoCooldownStore
 from tollgate.stores.credits import DynamoCreditStore
 from tollgate.stores.generations import DynamoGenerationStore
 from tollgate.stores.key_states import KeyStates
 from tollgate.stores.keys import DynamoKeyStore
 from tollgate.stores.ledger import DynamoLedger
 from tollgate.stores.memory import (
+    MemoryCooldownStore,
     MemoryCreditStore,
     MemoryGenerationStore,
     MemoryLedger,
@@ -89,6 +92,7 @@ class Stores:
     keys: KeyStore
     credits: CreditStore
     generations: GenerationStore
+    cooldowns: CooldownStore
     clock: TestClock
 
 
@@ -147,7 +151,7 @@ def aws_client(
     )
 
 
-def memory_stores(clock: HandClock | None = None) -> MemoryStores:
+def memory_stores(clock: Clock | None = None) -> MemoryStores:
     """Fresh books in memory."""
     clock = clock or HandClock()
     books, ids = MemoryBooks(), IdSource(clock)
@@ -156,6 +160,7 @@ def memory_stores(clock: HandClock | None = None) -> MemoryStores:
         keys=MemoryKeyStore(books, ids, clock, PREFIX),
         credits=MemoryCreditStore(books, clock),
         generations=MemoryGenerationStore(books),
+        cooldowns=MemoryCooldownStore(clock),
         clock=clock,
         books=books,
     )
@@ -173,6 +178,7 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> Dynamo
         keys=DynamoKeyStore(client, tables, key_states, ids=ids, clock=clock, prefix=PREFIX),
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
+        cooldowns=DynamoCooldownStore(client, tables.core, clock),
         clock=clock,
         client=client,
         tables=tables,

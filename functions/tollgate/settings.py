@@ -2,16 +2,27 @@
 
 import os
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BeforeValidator, Field
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+
+def _separated(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return tuple(name for part in value.split(",") if (name := part.strip()))
 
 
 class Settings(BaseSettings):
     """What a deployment may set, each field as `TOLLGATE_<FIELD>` unless it says otherwise."""
 
     model_config = SettingsConfigDict(
-        env_prefix="TOLLGATE_", frozen=True, populate_by_name=True, hide_input_in_errors=True
+        env_prefix="TOLLGATE_",
+        env_ignore_empty=True,
+        frozen=True,
+        populate_by_name=True,
+        hide_input_in_errors=True,
     )
 
     core_table: str = "tollgate-core"
@@ -28,7 +39,8 @@ class Settings(BaseSettings):
     alert_webhook_url: str | None = None
     alert_webhook_secret: str | None = None
     sns_endpoint_url: str | None = None
-    allowed_origins: tuple[str, ...] = ("*",)
+    # Separated by commas.
+    allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)] = ("*",)
     # API Gateway and Lambda stop at 6 MB; hosts without that limit get this one.
     body_bytes_max: int = Field(default=50_000_000, gt=0)
 

@@ -16,14 +16,16 @@ from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.providers.base import Provider
 from tollgate.providers.registry import ProviderServices, Registry
 from tollgate.providers.transports.http_pool import HttpPool
+from tollgate.providers.transports.media_guard import MediaGuard
 from tollgate.routing.catalog import Catalog
-from tollgate.routing.plan import Planner
+from tollgate.routing.planner import Planner
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.alert_channels import SnsTopic, Webhook
 from tollgate.stores.audit import Audit
 from tollgate.stores.aws_json import TIMEOUT_S, AwsJson, JsonService
 from tollgate.stores.budgets import AlertChannel, Budgets
 from tollgate.stores.caretaker import Caretaker
+from tollgate.stores.cooldowns import DynamoCooldownStore
 from tollgate.stores.credits import DynamoCreditStore
 from tollgate.stores.failures import refusing_when_unavailable
 from tollgate.stores.generations import DynamoGenerationStore
@@ -56,6 +58,7 @@ class Stores:
     credits: DynamoCreditStore
     generations: DynamoGenerationStore
     ledger: DynamoLedger
+    cooldowns: DynamoCooldownStore
     sweeper: Sweeper
     caretaker: Caretaker
     audit: Audit
@@ -108,6 +111,7 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
         ledger=DynamoLedger(wallets, states, generations, ids=ids, clock=clock),
+        cooldowns=DynamoCooldownStore(client, tables.core, clock),
         sweeper=Sweeper(
             client,
             tables.ledger,
@@ -195,8 +199,11 @@ def wire_gateway(
     return Gateway(
         keys=stores.keys,
         ledger=stores.ledger,
+        cooldowns=stores.cooldowns,
+        cooldown=defaults.cooldown.policy,
         planner=Planner(catalog),
         providers=Providers(catalog, upstream.registry),
+        media=MediaGuard(),
         clock=clock,
         ids=IdSource(clock),
         journal=journal,

@@ -1,5 +1,7 @@
 """Chains through the deployed path: who serves when the first does not, and at what price."""
 
+from typing import Any
+
 import pytest
 from openai import APIStatusError, AsyncOpenAI
 
@@ -9,7 +11,7 @@ from tests.upstream.speakers import BEDROCK, OPENAI
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-ASKED = {"model": "chain", "messages": [{"role": "user", "content": "Say it"}]}
+ASKED: dict[str, Any] = {"model": "chain", "messages": [{"role": "user", "content": "Say it"}]}
 WORDS = ["It", " works"]
 OVERLOADED = Script.json(529, {"error": {"message": "busy", "type": "overloaded_error"}})
 THROTTLED = Script.json(

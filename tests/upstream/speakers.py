@@ -23,13 +23,17 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Speaker:
-    """A scripted provider: `begun` and `ended` make the frames around and of an answer."""
+    """A scripted provider; `begun`, `calls` and `ended` make the frames of an answer.
+
+    `silence` is a frame that says nothing, `error` one that says too much.
+    """
 
     name: Literal["alpha", "bedrock"]
     headers: Mapping[str, str]
     begun: Callable[[Iterable[str]], list[bytes]]
     calls: Callable[[Iterable[Call]], list[bytes]]
     ended: Callable[[str], list[bytes]]
+    silence: bytes
     garbage: bytes
     error: bytes
 
@@ -52,7 +56,7 @@ def _openai_begun(words: Iterable[str]) -> list[bytes]:
 
 
 def _openai_calls(calls: Iterable[Call]) -> list[bytes]:
-    deltas = [{"role": "assistant", "content": None}]
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None}]
     for index, call in enumerate(calls):
         first = openai_chunks.call_delta(
             index, id_=call.id, name=call.name, arguments="", type_="function"
@@ -101,6 +105,7 @@ OPENAI = Speaker(
     begun=_openai_begun,
     calls=_openai_calls,
     ended=_openai_ended,
+    silence=openai_chunks.KEEP_ALIVE,
     garbage=b"data: {not json\n\n",
     error=openai_chunks.sse({"error": {"message": SECRET_WORDS, "type": "overloaded_error"}}),
 )
@@ -110,6 +115,7 @@ BEDROCK = Speaker(
     begun=_converse_begun,
     calls=_converse_calls,
     ended=_converse_ended,
+    silence=converse_events.text_delta(""),
     garbage=b"\xff" * 64,
     error=converse_events.exception("serviceUnavailableException", SECRET_WORDS),
 )

@@ -29,7 +29,7 @@ class TerminalJournal:
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
         """The generation whose record could not be kept."""
-        reason = failure or type(failure).__name__
+        reason = str(failure) or type(failure).__name__
         click.secho(f"unsettled gen-{record.id}: {reason}", fg="red")
 
     def defect(self, error: Exception, request_id: str) -> None:

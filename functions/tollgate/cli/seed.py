@@ -32,8 +32,11 @@ async def seed(keys: KeyStore, money: CreditStore, state: Path) -> LocalKeys:
         inference=await _working(keys, known.get("inference"), "inference"),
         management=await _working(keys, known.get("management"), "management"),
     )
-    kept.touch(mode=0o600)
-    kept.write_text(json.dumps(asdict(local)))
+    # Whole or not at all: half a file would keep the server from ever starting again.
+    written = kept.with_suffix(".part")
+    written.touch(mode=0o600)
+    written.write_text(json.dumps(asdict(local)))
+    written.replace(kept)
     return local
 
 

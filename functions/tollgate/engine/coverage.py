@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tollgate.core.errors import AccessError, LedgerError
-from tollgate.core.events import Ended, PartDelta, PartEnd, PartStart, StreamEvent
+from tollgate.core.events import Ended, PartDelta, PartEnd, PartStart, Started, StreamEvent
 from tollgate.engine.meter import Meter
 from tollgate.stores.base import Ledger
 
@@ -24,9 +24,9 @@ class Coverage:
         self._watches = meter.hold.covered and not output_limited
         self._step_nano_usd = max(1, meter.hold.wallet_nano_usd)
         self._unseen_bytes = 0
-        self._open: dict[int, None] = {}
+        self._open: dict[int, list[int]] = {}
 
-    async def lasts(self, event: StreamEvent) -> bool:
+    async def lasts(self, event: StreamEvent, choice: int) -> bool:
         """Whether the generation may go on after this event, its hold topped up if need be.
 
         What is delivered is estimated, so more is asked for once half of the hold is used.
@@ -34,10 +34,14 @@ class Coverage:
         if not self._watches:
             return True
         match event:
+            case Started():
+                self._open[choice] = []
             case PartStart(index=index):
-                self._open[index] = None
+                self._open[choice].append(index)
             case PartEnd(index=index):
-                del self._open[index]
+                self._open[choice].remove(index)
+            case Ended():
+                del self._open[choice]
             case PartDelta(text=text):
                 self._unseen_bytes += len(text)
             case _:
@@ -54,8 +58,9 @@ class Coverage:
             return False
         return True
 
-    def ending(self) -> Iterator[StreamEvent]:
-        """The events that end the stream here, as if its output limit were reached."""
-        for index in self._open:
-            yield PartEnd(index=index)
-        yield Ended(finish="length")
+    def ending(self) -> Iterator[tuple[int, StreamEvent]]:
+        """The events that end each choice here, as if its output limit were reached."""
+        for choice, parts in self._open.items():
+            for index in parts:
+                yield choice, PartEnd(index=index)
+            yield choice, Ended(finish="length")

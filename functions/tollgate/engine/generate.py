@@ -1,18 +1,23 @@
 """The happy path, and the promise that every exit from it settles."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from contextlib import aclosing
 from typing import Any, Final, TypeVar
 
 from tollgate.core.errors import ErrorCode, GatewayError, InternalError, LedgerError, UpstreamError
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.attempts import Chain, Committed, committed
+from tollgate.engine.cooldown import FailureReports
 from tollgate.engine.coverage import Coverage
 from tollgate.engine.gateway import Call, Gateway
+from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import ClientGone, EventSink
 from tollgate.ingress.base import Served
+from tollgate.routing.demand import Demand
+from tollgate.routing.plan import Plan
+from tollgate.stores.base import Hold
 
 # Deciding and settling are a few DynamoDB calls that time out at 1 s each.
 SETTLE_BUDGET_S: Final = 8.0
@@ -26,27 +31,23 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     Raises what is refused before the hold; after it, errors go to the sink. Settling comes before
     the last byte: the platform may freeze the process as soon as that has left.
     """
-    plan = gateway.planner.plan(
+    demand = Demand.of(
         call.parsed.request,
         principal=call.principal,
         request_id=call.request_id,
         fallbacks=call.fallbacks,
     )
-    holding = gateway.ledger.hold(
-        call.principal,
-        plan.cost_max_nano_usd,
-        call.request_id,
-        tokens=plan.tokens_max,
-        covered=(call.principal.admission or gateway.admission) == "covered",
-    )
-    hold, cancelled = await _uncancelled(holding)
+    plan = gateway.planner.plan(demand, now_s=gateway.clock.now_s())
+    (hold, resting), cancelled = await _uncancelled(_hold(gateway, call, plan))
+    plan = plan.resting_last(resting)
     meter = Meter(gateway.clock, call, plan, hold)
     chain = Chain(
         gateway=gateway,
         plan=plan,
-        request=call.parsed.request,
+        media=RequestMedia(gateway.media, call.parsed.request),
         meter=meter,
         deadline=call.deadline,
+        failures=FailureReports(gateway.cooldowns, gateway.cooldown),
     )
     failure: GatewayError | None = None
     async with sink.opened(hold):
@@ -63,7 +64,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             failure = InternalError()
             meter.fail(failure)
         finally:
-            (record, unsettled), cancelled = await _uncancelled(_settle(gateway, meter))
+            (record, unsettled), cancelled = await _uncancelled(_settle(chain))
             if cancelled is not None:
                 raise cancelled
     failure = failure or unsettled
@@ -82,18 +83,22 @@ async def _stream(chain: Chain, sink: EventSink) -> None:
     )
     async with committed(chain) as attempt, aclosing(attempt.rest) as rest:
         await sink.begin(_served(attempt, chain))
-        for event in attempt.head:
-            meter.observe(event)
-            await sink.send(event)
-            await coverage.lasts(event)
-        async for event in rest:
-            meter.observe(event)
-            await sink.send(event)
-            if not await coverage.lasts(event):
-                for last in coverage.ending():
-                    meter.observe(last)
-                    await sink.send(last)
-                return
+        for choice, event in attempt.head:
+            meter.observe(event, choice)
+            await sink.send(event, choice)
+            await coverage.lasts(event, choice)
+        try:
+            async for choice, event in rest:
+                meter.observe(event, choice)
+                await sink.send(event, choice)
+                if not await coverage.lasts(event, choice):
+                    for choice_left, last in coverage.ending():
+                        meter.observe(last, choice_left)
+                        await sink.send(last, choice_left)
+                    return
+        except UpstreamError as error:
+            chain.failures.note(attempt.target.endpoint_id, error)
+            raise
 
 
 async def _within_deadline(chain: Chain, sink: EventSink, call: Call) -> None:
@@ -119,12 +124,29 @@ async def _within_deadline(chain: Chain, sink: EventSink, call: Call) -> None:
         raise cut_off from late
 
 
-async def _settle(gateway: Gateway, meter: Meter) -> tuple[GenerationRecord, LedgerError | None]:
+async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Collection[str]]:
+    """The hold, and meanwhile which of the plan's endpoints rest."""
+    holding = gateway.ledger.hold(
+        call.principal,
+        plan.cost_max_nano_usd,
+        call.request_id,
+        tokens=plan.tokens_max,
+        covered=(call.principal.admission or gateway.admission) == "covered",
+    )
+    if len(plan.attempts) == 1:
+        return await holding, ()
+    return await asyncio.gather(
+        holding, gateway.cooldowns.resting(plan.endpoint_ids, gateway.cooldown)
+    )
+
+
+async def _settle(chain: Chain) -> tuple[GenerationRecord, LedgerError | None]:
     """Decide and settle; returns the record that stands.
 
     What cannot be settled now, for whatever reason, is logged whole and left to the sweeper.
     """
-    hold, record = meter.hold, meter.record()
+    gateway = chain.gateway
+    hold, record = chain.meter.hold, chain.meter.record()
     try:
         async with asyncio.timeout(SETTLE_BUDGET_S):
             record = await gateway.ledger.settle(hold, record)
@@ -135,6 +157,7 @@ async def _settle(gateway: Gateway, meter: Meter) -> tuple[GenerationRecord, Led
         message = "The answer could not be recorded; try again."
         return record, LedgerError(ErrorCode.SERVICE_UNAVAILABLE, message)
     gateway.journal.settled(record)
+    await chain.failures.delivered(gateway.journal, hold.id)
     return record, None
 
 

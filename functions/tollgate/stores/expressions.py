@@ -11,6 +11,7 @@ id, `cr` crowded: somebody met too many holds or was throttled. Of a key's state
 `us` spent, `h` holds by id, `lu` last used (s), `lo` last used with the old secret; and as GCRA, in
 microseconds: `tat` when the bucket is full again, `ra` when the next request may come, `gi`
 interval of one request, `gs` how much longer than the interval a burst may borrow.
+Of an endpoint's failures: `n` how many, `w` since when, `l` when the last was, in seconds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -114,6 +115,11 @@ KEY_USED: Final = ConditionalUpdate("SET #used = :second", IF_PRESENT)
 KEY_DISABLE: Final = ConditionalUpdate("SET #on = :zero", IF_PRESENT)
 # What it has spent goes into the key's tombstone, so it must not have moved since it was read.
 KEY_DELETE: Final = "size(h) = :zero AND #on = :zero AND us = :us"
+
+COOLDOWN_ANOTHER: Final = ConditionalUpdate("SET n = n + :one, l = :now", "w > :since")
+COOLDOWN_FIRST: Final = ConditionalUpdate(
+    "SET n = :one, l = :now, w = :now", "attribute_not_exists(w) OR w <= :since"
+)
 
 
 def key_change(plain: Sequence[str], limits: Mapping[str, tuple[int, int]]) -> ConditionalUpdate:

@@ -165,6 +165,8 @@ class KeyAdmin:
 
     async def delete(self, workspace_id: str, key_id: str) -> bool | None:
         """Refuse a key for good; its pointer stays as a tombstone with what it has spent."""
+        if not is_id(key_id):
+            return None
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 pointer = await get_item(
@@ -192,7 +194,9 @@ class KeyAdmin:
         """Called for the hashes of secrets whose rows have changed."""
 
     async def _rows(self, workspace_id: str, key_id: str) -> tuple[Item, Item] | None:
-        """A key's pointer and state."""
+        """A key's pointer and state; what is no id names no key."""
+        if not is_id(key_id):
+            return None
         pointer = await get_item(
             self._client, self._tables.core, key_pointer_key(workspace_id, key_id)
         )

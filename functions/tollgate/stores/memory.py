@@ -4,6 +4,7 @@ Same decisions and same contract tests as the stores on DynamoDB; no I/O, so not
 unavailable and no write can be lost. One wallet shard a workspace.
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import assert_never
 
@@ -25,7 +26,15 @@ from tollgate.ledger.account import (
     workspace_locked,
 )
 from tollgate.ledger.periods import PERIODS, bucket_names, minute_bucket
-from tollgate.stores.base import ENTRIES_PAGE_MAX, Balance, CreditEntry, EntriesPage, Hold
+from tollgate.stores.base import (
+    ENTRIES_PAGE_MAX,
+    Balance,
+    CooldownPolicy,
+    CreditEntry,
+    EntriesPage,
+    Hold,
+)
+from tollgate.stores.cooldowns import Failures, resting_of
 from tollgate.stores.memory_books import MemoryBooks, MemoryKey, MemoryWallet
 
 
@@ -228,3 +237,24 @@ class MemoryGenerationStore:
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
         """A record of this workspace."""
         return self._books.records.get((workspace_id, generation_id))
+
+
+class MemoryCooldownStore:
+    """Implements `stores.base.CooldownStore`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failures: dict[str, Failures] = {}
+
+    async def resting(
+        self, endpoint_ids: Collection[str], policy: CooldownPolicy
+    ) -> Mapping[str, float]:
+        """Those that rest now."""
+        failures = {each: self._failures.get(each) for each in endpoint_ids}
+        return resting_of(failures, policy, now_s=self._clock.now_s())
+
+    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> None:
+        """Count a failure."""
+        now_s = self._clock.now_s()
+        before = self._failures.get(endpoint_id, Failures(0, 0, 0))
+        self._failures[endpoint_id] = before.counted(now_s, policy)

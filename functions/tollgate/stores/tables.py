@@ -7,13 +7,14 @@ from typing import Final
 
 from tollgate.core.ids import created_s
 from tollgate.ledger.periods import day_name
-from tollgate.stores.attributes import Item, text
+from tollgate.stores.attributes import Item, read_text, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.expressions import ROWS_OF_PARTITION
 from tollgate.stores.failures import StoreRejected, StoreUnavailable
 
 WORKSPACE_NAMES: Final = "WS"
 _WORKSPACE_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
+_COOLDOWN: Final = "C#"
 _BATCH_KEYS_MAX: Final = 100
 _BATCH_ROUNDS_MAX: Final = 5
 
@@ -80,6 +81,16 @@ def key_state_key(key_id: str) -> Item:
 def generation_key(workspace_id: str, generation_id: str) -> Item:
     """Generations: a record, in the partition of the UTC day its id was made."""
     return _key(f"W#{workspace_id}#{day_name(created_s(generation_id))}", f"G#{generation_id}")
+
+
+def cooldown_key(endpoint_id: str) -> Item:
+    """Core: the failures of an endpoint."""
+    return _key(f"{_COOLDOWN}{endpoint_id}", "S")
+
+
+def endpoint_of_cooldown(item: Item) -> str:
+    """The endpoint whose failures an item counts."""
+    return read_text(item, "pk").removeprefix(_COOLDOWN)
 
 
 def _key(partition: str, sort: str) -> Item:

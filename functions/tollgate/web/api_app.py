@@ -1,15 +1,18 @@
 """The buffered application: keys, credits, records, models and health."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from tollgate.core.errors import ErrorCode, GatewayError, InternalError, RequestError
+from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.web.cors import WebLimits, cors
-from tollgate.web.head import HeadAsGet
-from tollgate.web.paths import METERED_PATHS, CanonicalPath
-from tollgate.web.request_id import RequestEnvelope, request_id_of
+from tollgate.web.envelope import Envelope
+from tollgate.web.paths import METERED_PATHS, CanonicalPath, HeadAsGet
+from tollgate.web.request_id import RequestIds, request_id_of
 from tollgate.web.routes.credits import credit_routes
 from tollgate.web.routes.generations import generation_routes
 from tollgate.web.routes.health import health_routes
@@ -24,19 +27,20 @@ def api_app(services: Services, limits: WebLimits) -> FastAPI:
     app = FastAPI(
         title="Tollgate",
         version="1",
-        openapi_url="/openapi.json",
+        openapi_url="/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         middleware=[
-            Middleware(HeadAsGet),
+            Middleware(RequestIds, ids=services.ids),
             Middleware(CanonicalPath),
             cors(limits),
+            Middleware(HeadAsGet),
             Middleware(
-                RequestEnvelope,
-                ids=services.ids,
+                Envelope,
                 body_bytes_max=limits.body_bytes_max,
-                error=services.errors.error,
+                errors=services.errors,
+                journal=services.journal,
             ),
         ],
     )
@@ -57,7 +61,7 @@ def _tell_errors(app: FastAPI, services: Services) -> None:
     """Every error in the one envelope, whoever raised it."""
 
     def reply(request: Request, error: GatewayError) -> Response:
-        told = services.errors.error(error, request_id_of(request))
+        told = services.errors.error(error, request_id_of(request.scope))
         return Response(
             told.body, told.status, {"content-type": "application/json", **told.headers}
         )
@@ -68,10 +72,7 @@ def _tell_errors(app: FastAPI, services: Services) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        param = ".".join(str(step) for step in first["loc"][1:]) or None
-        message = f"{param}: {first['msg']}" if param else str(first["msg"])
-        return reply(request, RequestError(ErrorCode.INVALID_REQUEST, message, param=param))
+        return reply(request, _invalid_request(error.errors()[0]))
 
     @app.exception_handler(HTTPException)
     async def unknown(request: Request, error: HTTPException) -> Response:
@@ -86,7 +87,11 @@ def _tell_errors(app: FastAPI, services: Services) -> None:
                 told = RequestError(ErrorCode.INVALID_REQUEST, str(error.detail))
         return reply(request, told)
 
-    @app.exception_handler(Exception)
-    async def broken(request: Request, error: Exception) -> Response:
-        services.journal.defect(error, request_id_of(request))
-        return reply(request, InternalError())
+
+def _invalid_request(first: Mapping[str, Any]) -> RequestError:
+    """The first thing that is wrong with a request, as pydantic describes it."""
+    if first["type"] == "json_invalid":
+        return RequestError(ErrorCode.INVALID_REQUEST, "The body is not valid JSON.")
+    param = ".".join(str(step) for step in first["loc"][1:]) or None
+    message = f"{param}: {first['msg']}" if param else str(first["msg"])
+    return RequestError(ErrorCode.INVALID_REQUEST, message, param=param)

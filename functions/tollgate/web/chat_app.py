@@ -2,19 +2,23 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ExceptionHandler, Receive, Scope, Send
 
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
 from tollgate.core.errors import ErrorCode, GatewayError, InternalError, RequestError
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate
 from tollgate.engine.sink import (
+    ClientGone,
     CollectSink,
     EventSink,
     SseSink,
@@ -25,9 +29,8 @@ from tollgate.ingress.base import Ingress
 from tollgate.web.auth import authenticated
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.paths import CHAT_COMPLETIONS, CanonicalPath
-from tollgate.web.reply import AsgiReply, ClientGone, disconnected, read_body
-
-_CLIENT_REQUEST_ID_LENGTH_MAX: Final = 128
+from tollgate.web.reply import AsgiReply, disconnected, read_body
+from tollgate.web.request_id import RequestIds, client_request_id, request_id_of
 
 
 def chat_app(gateway: Gateway, chat_completions: Ingress, limits: WebLimits) -> Starlette:
@@ -36,8 +39,26 @@ def chat_app(gateway: Gateway, chat_completions: Ingress, limits: WebLimits) -> 
         routes=[
             Route(CHAT_COMPLETIONS, MeteredEndpoint(gateway, chat_completions, limits)),
         ],
-        middleware=[Middleware(CanonicalPath), cors(limits)],
+        middleware=[
+            Middleware(RequestIds, ids=gateway.ids),
+            Middleware(CanonicalPath),
+            cors(limits),
+        ],
+        exception_handlers={HTTPException: _not_found(chat_completions)},
     )
+
+
+def _not_found(ingress: Ingress) -> ExceptionHandler:
+    """What a path that is not metered gets from this app."""
+
+    async def tell(request: Request, _: Exception) -> Response:
+        error = RequestError(
+            ErrorCode.NOT_FOUND, f"There is no {request.method} {request.url.path}."
+        )
+        told = ingress.error(error, request_id_of(request.scope))
+        return Response(told.body, told.status, dict(told.headers))
+
+    return tell
 
 
 class MeteredEndpoint:
@@ -49,17 +70,19 @@ class MeteredEndpoint:
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
-        request_id = self._gateway.ids.new_id()
-        client_request_id = _client_request_id(headers)
-        reply = AsgiReply(
-            send, {"x-client-request-id": client_request_id} if client_request_id else {}
-        )
+        reply = AsgiReply(send)
         try:
-            call = await self._admit(scope, receive, headers, request_id)
-            await _unless_gone(generate(self._gateway, call, self._sink(reply, call)), receive)
+            await self._serve(scope, receive, reply)
         except ClientGone:
             return
+
+    async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
+        request_id = request_id_of(scope)
+        try:
+            call = await self._admit(scope, receive, request_id)
+            await _unless_gone(generate(self._gateway, call, self._sink(reply, call)), receive)
+        except ClientGone:
+            raise
         except GatewayError as refusal:
             named = request_headers(refusal.request_id or request_id)
             await send_error(reply, self._ingress, refusal, named)
@@ -69,9 +92,8 @@ class MeteredEndpoint:
                 raise
             await send_error(reply, self._ingress, InternalError(), request_headers(request_id))
 
-    async def _admit(
-        self, scope: Scope, receive: Receive, headers: Headers, request_id: str
-    ) -> Call:
+    async def _admit(self, scope: Scope, receive: Receive, request_id: str) -> Call:
+        headers = Headers(scope=scope)
         if scope["method"] != "POST":
             raise RequestError(
                 ErrorCode.METHOD_NOT_ALLOWED, f"{scope['method']} is not served here; use POST."
@@ -83,7 +105,7 @@ class MeteredEndpoint:
             parsed=parsed,
             request_id=request_id,
             deadline=self._deadline(scope, streamed=parsed.stream),
-            client_request_id=_client_request_id(headers),
+            client_request_id=client_request_id(headers),
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
         )
 
@@ -105,7 +127,7 @@ class MeteredEndpoint:
 
     def _deadline(self, scope: Scope, *, streamed: bool) -> Deadline:
         clock = self._gateway.clock
-        extensions = scope.get("extensions", {})
+        extensions = scope.get("extensions") or {}
         total_s = self._limits.stream_total_s
         if DEADLINE_EXTENSION in extensions:
             total_s = extensions[DEADLINE_EXTENSION]["epoch_ms"] / 1000 - clock.now_s()
@@ -123,13 +145,6 @@ async def _unless_gone(work: Coroutine[Any, Any, None], receive: Receive) -> Non
     except asyncio.CancelledError:
         if not watcher.done():
             raise
+        watcher.result()
     finally:
         watcher.cancel()
-
-
-def _client_request_id(headers: Headers) -> str | None:
-    """The caller's own `x-request-id`, if it is one that may be echoed."""
-    given = headers.get("x-request-id")
-    if given and len(given) <= _CLIENT_REQUEST_ID_LENGTH_MAX and given.isascii():
-        return given if given.isprintable() else None
-    return None

@@ -4,14 +4,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Final, Self
 
-from pydantic import AwareDatetime, BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import KeyRole
 from tollgate.ledger.account import HOLDS_MAX
 from tollgate.ledger.periods import PERIODS
 from tollgate.stores.base import KeySettings, KeySummary, NewKey, OldSecret, Period
-from tollgate.web.shapes import Body, PositiveUsd, Usd, moment
+from tollgate.web.shapes import Body, Moment, PositiveUsd, Usd, moment
 
 Label = Annotated[str, Field(min_length=1, max_length=64)]
 # What a change of a key takes over as it is.
@@ -71,7 +71,7 @@ class NewKeyBody(Body):
     burst: Annotated[int, Field(ge=1, le=1_000_000)] = 120
     tokens_per_minute: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     concurrency: Annotated[int, Field(ge=1, le=HOLDS_MAX)] | None = None
-    expires_at: AwareDatetime | None = None
+    expires_at: Moment | None = None
     labels: Labels = Labels()
 
     def new_key(self, workspace_id: str) -> NewKey:
@@ -104,7 +104,7 @@ class KeyChangeBody(Body):
     burst: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     tokens_per_minute: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     concurrency: Annotated[int, Field(ge=1, le=HOLDS_MAX)] | None = None
-    expires_at: AwareDatetime | None = None
+    expires_at: Moment | None = None
     labels: Labels | None = Field(None, description="labels that are left out stay")
 
     @model_validator(mode="after")

@@ -1,8 +1,8 @@
-"""One route table for every way to spell a path."""
+"""One route table for every way to spell a path, and for HEAD."""
 
 from typing import Final
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 CHAT_COMPLETIONS: Final = "/v1/chat/completions"
 METERED_PATHS: Final = frozenset({CHAT_COMPLETIONS})
@@ -24,6 +24,25 @@ class CanonicalPath:
             if path != scope["path"]:
                 scope = {**scope, "path": path, "raw_path": path.encode()}
         await self._app(scope, receive, send)
+
+
+class HeadAsGet:
+    """Answers HEAD as GET without its body: routes declare GET alone."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def bodyless(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            await send(message)
+
+        await self._app({**scope, "method": "GET"}, receive, bodyless)
 
 
 def canonical_path(path: str) -> str:

@@ -2,29 +2,22 @@
 
 from collections.abc import Mapping
 
-from starlette.types import Receive, Send
+from starlette.types import Message, Receive, Send
 
 from tollgate.core.errors import ErrorCode, RequestError
-
-
-class ClientGone(Exception):
-    """The client left before its request was complete."""
+from tollgate.engine.sink import ClientGone
 
 
 class AsgiReply:
     """A reply whose status waits until the engine knows it."""
 
-    def __init__(self, send: Send, headers: Mapping[str, str]) -> None:
-        self._send = send
-        self._headers = headers
+    def __init__(self, send: Send) -> None:
+        self._send_message = send
         self.started = False
 
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
-        """Send the status and the headers, those of this exchange included."""
-        raw = [
-            (name.encode("latin-1"), value.encode("latin-1"))
-            for name, value in {**self._headers, **headers}.items()
-        ]
+        """Send the status and the headers."""
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         self.started = True
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
@@ -35,6 +28,13 @@ class AsgiReply:
     async def end(self, body: bytes) -> None:
         """Send the last piece of the body."""
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def _send(self, message: Message) -> None:
+        try:
+            await self._send_message(message)
+        except OSError as lost:
+            # What servers raise once the connection is closed (ASGI HTTP specification, 2.4).
+            raise ClientGone from lost
 
 
 async def read_body(receive: Receive, bytes_max: int) -> bytes:

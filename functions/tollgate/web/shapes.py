@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
 
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import usd
@@ -12,6 +12,11 @@ from tollgate.core.money import usd
 # A JSON number: the shortest one that reads back as the same amount, to the nano-dollar, for
 # amounts under a million dollars. Sums are never made of it.
 Usd = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
+# With a time zone, and such that it has a year in every other one.
+Moment = Annotated[
+    AwareDatetime,
+    Field(ge=datetime(2000, 1, 1, tzinfo=UTC), le=datetime(9999, 1, 1, tzinfo=UTC)),
+]
 PositiveUsd = Annotated[Decimal, Field(gt=0, le=1_000_000, decimal_places=9)]
 
 

@@ -60,7 +60,7 @@ def key_routes(services: Services) -> APIRouter:
         """Change a key; one that is disabled is refused everywhere within five seconds."""
         key = await services.keys.change(principal.workspace_id, key_id, body.edit)
         if key is None:
-            raise _no_such_key(key_id)
+            raise _no_such_key()
         return KeyReply(data=KeyObject.of(key))
 
     @router.post("/keys/{key_id}/rotate")
@@ -68,7 +68,7 @@ def key_routes(services: Services) -> APIRouter:
         """Give a key a new secret; limits, spending and id stay."""
         created = await services.keys.rotate(principal.workspace_id, key_id, grace_s=body.grace_s)
         if created is None:
-            raise _no_such_key(key_id)
+            raise _no_such_key()
         return NewKeyReply(data=KeyObject.of(created.summary), key=created.secret)
 
     @router.delete("/keys/{key_id}", responses={202: {"model": DeletedKeyReply}})
@@ -78,7 +78,7 @@ def key_routes(services: Services) -> APIRouter:
         """Refuse a key for good; 202 while a request of it runs: ask again until it is 200."""
         deleted = await services.keys.delete(principal.workspace_id, key_id)
         if deleted is None:
-            raise _no_such_key(key_id)
+            raise _no_such_key()
         if not deleted:
             response.status_code = 202
         return DeletedKeyReply(id=key_id, deleted=deleted)
@@ -86,11 +86,13 @@ def key_routes(services: Services) -> APIRouter:
     async def _shown(workspace_id: str, key_id: str) -> KeyReply:
         key = await services.keys.get(workspace_id, key_id)
         if key is None:
-            raise _no_such_key(key_id)
+            raise _no_such_key()
         return KeyReply(data=KeyObject.of(key))
 
     return router
 
 
-def _no_such_key(key_id: str) -> RequestError:
-    return RequestError(ErrorCode.NOT_FOUND, f"There is no key {key_id!r}.", param="key_id")
+def _no_such_key() -> RequestError:
+    return RequestError(
+        ErrorCode.NOT_FOUND, "There is no such key in this workspace.", param="key_id"
+    )

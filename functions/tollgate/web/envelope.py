@@ -1,0 +1,62 @@
+"""No request is larger than the host allows, and no failure leaves without its envelope."""
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tollgate.core.errors import GatewayError, InternalError
+from tollgate.engine.gateway import Journal
+from tollgate.engine.sink import ClientGone
+from tollgate.ingress.base import Ingress
+from tollgate.web.reply import read_body
+from tollgate.web.request_id import request_id_of
+
+
+class Envelope:
+    """Reads the body up to the limit before any route does, and tells what nobody else told."""
+
+    def __init__(
+        self, app: ASGIApp, *, body_bytes_max: int, errors: Ingress, journal: Journal
+    ) -> None:
+        self._app = app
+        self._body_bytes_max = body_bytes_max
+        self._errors = errors
+        self._journal = journal
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            body = await read_body(receive, self._body_bytes_max)
+            await self._app(scope, _replayed(body, receive), watched)
+        except ClientGone:
+            return
+        except GatewayError as refusal:
+            await self._tell(refusal, scope, receive, send)
+        except Exception as defect:
+            self._journal.defect(defect, request_id_of(scope))
+            if started:
+                raise
+            await self._tell(InternalError(), scope, receive, send)
+
+    async def _tell(self, error: GatewayError, scope: Scope, receive: Receive, send: Send) -> None:
+        told = self._errors.error(error, request_id_of(scope))
+        response = Response(told.body, told.status, dict(told.headers))
+        await response(scope, receive, send)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """A body that was read, once more; then what comes after it."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def next_message() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return next_message

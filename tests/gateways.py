@@ -1,0 +1,332 @@
+"""A gateway over memory stores and scripted providers, with eyes on everything it does."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from tests.scripted import Scripted, answers
+from tests.stores import MemoryStores, funded_key, memory_stores
+from tests.unit.routing.catalogs import catalog as small_catalog
+from tests.virtual_time import LoopClock
+from tollgate.core.clock import Deadline
+from tollgate.core.errors import ErrorCode, LedgerError, RequestError
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.ids import IdSource
+from tollgate.core.principal import Principal
+from tollgate.engine.gateway import Call, Gateway, Pace
+from tollgate.engine.generate import generate
+from tollgate.engine.sink import ClientGone, CollectSink, EventSink, SseSink
+from tollgate.ingress.chat_completions import ChatCompletions
+from tollgate.providers.base import Codec, FetchedMedia, MediaFetcher, Provider
+from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.routing.catalog import Catalog
+from tollgate.routing.planner import Planner
+from tollgate.stores.base import Hold, Ledger, NewKey
+
+FUNDS_NANO_USD = 10**12
+# Seconds that a streamed generation has, when a test does not say.
+TIME_S = 877.0
+
+
+class RecordedJournal:
+    """Keeps what it is told; `trace` says when."""
+
+    def __init__(self, trace: list[str]) -> None:
+        self.records: list[GenerationRecord] = []
+        self.lost: list[tuple[GenerationRecord, Exception]] = []
+        self.defects: list[tuple[Exception, str]] = []
+        self._trace = trace
+
+    def settled(self, record: GenerationRecord) -> None:
+        self.records.append(record)
+        self._trace.append("journal")
+
+    def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
+        self.lost.append((record, failure))
+
+    def defect(self, error: Exception, request_id: str) -> None:
+        self.defects.append((error, request_id))
+
+
+class WatchedLedger:
+    """A ledger that can be slow and can fail; `settled` are the records it was asked to keep."""
+
+    def __init__(self, ledger: Ledger, trace: list[str]) -> None:
+        self.settled: list[GenerationRecord] = []
+        self.settle_failure: Exception | None = None
+        self.hold_takes_s = 0.0
+        self.settle_takes_s = 0.0
+        self._ledger = ledger
+        self._trace = trace
+
+    async def hold(
+        self,
+        principal: Principal,
+        amount_nano_usd: int,
+        first_id: str | None = None,
+        *,
+        tokens: int = 0,
+        covered: bool = False,
+    ) -> Hold:
+        await asyncio.sleep(self.hold_takes_s)
+        hold = await self._ledger.hold(
+            principal, amount_nano_usd, first_id, tokens=tokens, covered=covered
+        )
+        self._trace.append("hold")
+        return hold
+
+    async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
+        self._trace.append("top-up")
+        return await self._ledger.top_up(hold, more_nano_usd)
+
+    async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
+        self.settled.append(record)
+        await asyncio.sleep(self.settle_takes_s)
+        if self.settle_failure is not None:
+            raise self.settle_failure
+        standing = await self._ledger.settle(hold, record)
+        self._trace.append("settle")
+        return standing
+
+
+@dataclass
+class RecordedReply:
+    """A reply that is kept, each piece with its time.
+
+    Nobody reads any more from piece `lost_at` on; `broken` is what a write fails with instead, and
+    `mends` that only one does.
+    """
+
+    trace: list[str] = field(default_factory=list)
+    lost_at: int | None = None
+    broken: Exception | None = None
+    mends: bool = False
+    start_takes_s: float = 0.0
+    write_takes_s: float = 0.0
+    status: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    pieces: list[tuple[float, bytes]] = field(default_factory=list)
+    ended: bool = False
+    _busy: bool = False
+
+    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+        assert self.status is None, "a reply starts once"
+        with self._alone():
+            await asyncio.sleep(self.start_takes_s)
+        self.status, self.headers = status, dict(headers)
+        self.trace.append("status")
+
+    async def write(self, body: bytes) -> None:
+        await self._take(body)
+        self.trace.append("write")
+
+    async def end(self, body: bytes) -> None:
+        await self._take(body)
+        self.ended = True
+        self.trace.append("end")
+
+    async def _take(self, body: bytes) -> None:
+        assert self.status is not None, "a body comes after its status"
+        assert not self.ended, "nothing comes after the end"
+        with self._alone():
+            if self.lost_at is not None and len(self.pieces) >= self.lost_at:
+                self.lost_at = None if self.mends else self.lost_at
+                raise self.broken or ClientGone
+            await asyncio.sleep(self.write_takes_s)
+        self.pieces.append((asyncio.get_running_loop().time(), body))
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        assert not self._busy, "two writers at once"
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(piece for _, piece in self.pieces)
+
+    @property
+    def json(self) -> dict[str, Any]:
+        value = json.loads(self.body)
+        assert isinstance(value, dict)
+        return value
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The error of an envelope, or of the last frame of a stream."""
+        if self.headers["content-type"] == "application/json":
+            return self.json["error"]
+        assert self.body.endswith(b"\n\ndata: [DONE]\n\n"), self.body
+        return json.loads(self.body.split(b"\n\n")[-3].splitlines()[-1][6:])["error"]
+
+    def times_of(self, piece: bytes) -> list[float]:
+        return [time_s for time_s, written in self.pieces if written == piece]
+
+
+@dataclass(frozen=True)
+class Directory:
+    """Scripted providers behind one codec."""
+
+    transports: Mapping[str, Scripted]
+    codec: Codec
+
+    def provider(self, slug: str) -> Provider:
+        return Provider(self.codec, self.transports[slug])
+
+
+@dataclass
+class ShelvedMedia:
+    """Media by URL, each with the type that its server claims; `asked` are the URLs in order."""
+
+    shelf: Mapping[str, FetchedMedia]
+    asked: list[str] = field(default_factory=list)
+
+    async def fetch(self, url: str) -> FetchedMedia:
+        self.asked.append(url)
+        if url not in self.shelf:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "It is not there.", param="messages")
+        return self.shelf[url]
+
+
+@dataclass
+class House:
+    """A gateway with a funded key, and everything around it."""
+
+    stores: MemoryStores
+    ledger: WatchedLedger
+    journal: RecordedJournal
+    ingress: ChatCompletions
+    catalog: Catalog
+    gateway: Gateway
+    near: Scripted
+    far: Scripted
+    trace: list[str]
+    secret: str
+    principal: Principal
+
+    def call(
+        self, name: str, *, stream: bool = True, time_s: float = TIME_S, **changes: Any
+    ) -> Call:
+        return Call(
+            principal=self.principal,
+            parsed=self.ingress.parse(request_body(name, stream=stream)),
+            request_id=self.gateway.ids.new_id(),
+            deadline=Deadline.within(self.gateway.clock, time_s),
+            **changes,
+        )
+
+    def reply(self, **manners: Any) -> RecordedReply:
+        return RecordedReply(trace=self.trace, **manners)
+
+    def sink(self, call: Call, reply: RecordedReply) -> EventSink:
+        if not call.parsed.stream:
+            return CollectSink(reply, self.ingress, call.parsed, credits_per_usd=Decimal(1))
+        return SseSink(
+            reply,
+            self.ingress,
+            call.parsed,
+            clock=self.gateway.clock,
+            pace=self.gateway.pace,
+        )
+
+    async def serve(
+        self, name: str = "acme/large", *, reply: RecordedReply | None = None, **changes: Any
+    ) -> RecordedReply:
+        """Generate to the end; what is refused before the hold is raised."""
+        call = self.call(name, **changes)
+        reply = reply or self.reply()
+        await generate(self.gateway, call, self.sink(call, reply))
+        return reply
+
+    def begin(
+        self, name: str = "acme/large", *, reply: RecordedReply, **changes: Any
+    ) -> asyncio.Task[None]:
+        """Generate in the background."""
+        call = self.call(name, **changes)
+        return asyncio.create_task(generate(self.gateway, call, self.sink(call, reply)))
+
+    @property
+    def record(self) -> GenerationRecord:
+        """The one record that was kept; nothing is held or connected any more."""
+        [record] = self.stores.books.records.values()
+        assert self.held_nano_usd == 0
+        assert self.near.open_count == self.far.open_count == 0
+        return record
+
+    @property
+    def held_nano_usd(self) -> int:
+        return sum(
+            sum(held.holds.values())
+            for held in (*self.stores.books.wallets.values(), *self.stores.books.keys.values())
+        )
+
+    @property
+    def spent_nano_usd(self) -> int:
+        return self.stores.books.wallets[self.principal.workspace_id].spent
+
+
+async def house(
+    *,
+    near: Scripted | None = None,
+    far: Scripted | None = None,
+    codec: Codec | None = None,
+    pace: Pace | None = None,
+    media: MediaFetcher | None = None,
+    funds_nano_usd: int = FUNDS_NANO_USD,
+    key: NewKey | None = None,
+    **sections: Any,
+) -> House:
+    """A gateway over the small catalog of the routing tests: `near` and `far` are its providers."""
+    clock = LoopClock()
+    trace: list[str] = []
+    stores = memory_stores(clock)
+    secret, principal = await funded_key(stores, funds_nano_usd, key)
+    ids = IdSource(clock)
+    near, far = near or Scripted(answers("Hello")), far or Scripted(answers("Hi"))
+    catalog = small_catalog(**sections)
+    ledger, journal = WatchedLedger(stores.ledger, trace), RecordedJournal(trace)
+    gateway = Gateway(
+        keys=stores.keys,
+        ledger=ledger,
+        cooldowns=stores.cooldowns,
+        cooldown=catalog.defaults.cooldown.policy,
+        planner=Planner(catalog),
+        providers=Directory({"near": near, "far": far}, codec or OpenAiChatCodec()),
+        media=media or ShelvedMedia({}),
+        clock=clock,
+        ids=ids,
+        journal=journal,
+        pace=pace or Pace(),
+        credits_per_usd=Decimal(1),
+    )
+    return House(
+        stores=stores,
+        ledger=ledger,
+        journal=journal,
+        ingress=ChatCompletions(Decimal(1), ids=ids),
+        catalog=catalog,
+        gateway=gateway,
+        near=near,
+        far=far,
+        trace=trace,
+        secret=secret,
+        principal=principal,
+    )
+
+
+def request_body(name: str = "acme/large", **fields: Any) -> bytes:
+    """A small request."""
+    messages = [{"role": "user", "content": "Say hello."}]
+    return json.dumps({"model": name, "messages": messages, **fields}).encode()
+
+
+def store_is_away() -> LedgerError:
+    """What every store raises that cannot be reached."""
+    return LedgerError(ErrorCode.SERVICE_UNAVAILABLE, "The store cannot be reached.")

@@ -1,0 +1,154 @@
+"""What a generation is measured and billed by."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+
+from tests.clocks import FixedClock
+from tests.strategies import usages
+from tests.unit.ingress.samples import chat_completions
+from tests.unit.routing.catalogs import catalog, plan_of, principal
+from tollgate.core.clock import Deadline
+from tollgate.core.content import Text
+from tollgate.core.errors import ErrorCode, InternalError, UpstreamError
+from tollgate.core.events import Ended, PartDelta, PartStart, Started, UsageReported
+from tollgate.core.usage import Usage
+from tollgate.engine.gateway import Call
+from tollgate.engine.meter import Meter
+from tollgate.routing.price import bill
+from tollgate.stores.base import Hold
+
+BODY = b'{"model": "acme/large", "messages": [{"role": "user", "content": "Hello there."}]}'
+COMPLETE = Usage(uncached_input_tokens=10, output_tokens=2)
+
+
+def meter(*, serving: bool = True) -> Meter:
+    clock = FixedClock()
+    call = Call(
+        principal=principal(),
+        parsed=chat_completions().parse(BODY),
+        request_id="Na1b2c3d4e5f6g7",
+        deadline=Deadline.within(clock, 60),
+    )
+    plan = plan_of(catalog(), call.parsed.request, principal=call.principal)
+    hold = Hold(
+        id=call.request_id,
+        workspace_id="team",
+        key_id="key",
+        shard=0,
+        wallet_nano_usd=5,
+        key_nano_usd=5,
+    )
+    made = Meter(clock, call, plan, hold)
+    made.attempt_opened(plan.attempts[0])
+    if serving:
+        made.attempt_committed(plan.attempts[0])
+        made.observe(Started())
+    return made
+
+
+def says(made: Meter, text: str) -> None:
+    made.observe(PartStart(index=0, part=Text(text="")))
+    made.observe(PartDelta(index=0, text=text))
+
+
+def test_c26_reports_are_merged_class_by_class_and_the_last_one_wins() -> None:
+    made = meter()
+    made.observe(UsageReported(usage=Usage(uncached_input_tokens=10, output_tokens=1), raw="1"))
+    made.observe(UsageReported(usage=Usage(cache_read_input_tokens=4, output_tokens=7), raw="2"))
+    made.observe(Ended(finish="stop"))
+    record = made.record()
+    assert record.usage == Usage(
+        uncached_input_tokens=10, cache_read_input_tokens=4, output_tokens=7
+    )
+    assert (record.usage_source, record.raw_usage) == ("provider", "2")
+
+
+@given(usage=usages)
+def test_c65_the_cost_is_the_sum_of_its_lines(usage: Usage) -> None:
+    made = meter()
+    made.observe(UsageReported(usage=usage))
+    made.observe(Ended(finish="stop"))
+    record = made.record()
+    assert record.cost_nano_usd == sum(line.cost_nano_usd for line in record.lines)
+    assert record.lines == bill(
+        record.usage, catalog().models["acme/large"].endpoints[0].price.price
+    )
+
+
+@pytest.mark.parametrize(
+    ("reported", "text", "output_tokens"),
+    [(None, "12345", 2), (None, "éééé", 2), (1, "12345678", 2), (9, "12345678", 9)],
+)
+def test_c36_an_answer_without_an_end_counts_at_least_what_was_delivered(
+    reported: int | None, text: str, output_tokens: int
+) -> None:
+    made = meter()
+    if reported is not None:
+        made.observe(UsageReported(usage=Usage(output_tokens=reported)))
+    says(made, text)
+    record = made.record()
+    assert (record.outcome, record.usage_source) == ("cancelled", "estimated")
+    assert record.usage.output_tokens == output_tokens
+    assert record.usage.uncached_input_tokens == len(BODY) // 4
+
+
+def test_c66_an_answer_whose_provider_counts_nothing_is_estimated_and_says_so() -> None:
+    made = meter()
+    says(made, "12345678")
+    made.observe(Ended(finish="stop"))
+    record = made.record()
+    assert (record.outcome, record.usage_source) == ("ok", "estimated")
+    assert record.usage == Usage(uncached_input_tokens=len(BODY) // 4, output_tokens=2)
+
+
+def test_c66_a_complete_report_is_never_corrected_by_an_estimate() -> None:
+    made = meter()
+    says(made, "1234" * 100)
+    made.observe(UsageReported(usage=COMPLETE))
+    made.observe(Ended(finish="stop"))
+    assert made.record().usage == COMPLETE
+    assert made.record().usage_source == "provider"
+
+
+def test_c52_nothing_served_means_nothing_used() -> None:
+    record = meter(serving=False).record()
+    assert (record.usage, record.usage_source, record.cost_nano_usd) == (Usage(), "none", 0)
+    assert (record.model, record.provider) == (None, None)
+
+
+def test_an_error_costs_the_caller_nothing_and_the_operator_what_was_used() -> None:
+    made = meter()
+    made.observe(UsageReported(usage=COMPLETE))
+    made.fail(UpstreamError(ErrorCode.PROVIDER_OVERLOADED, "It broke.", status=529))
+    record = made.record()
+    assert (record.outcome, record.error) == ("error", "provider_overloaded")
+    assert (record.cost_nano_usd, record.lines) == (0, ())
+    [attempt] = record.attempts
+    assert (attempt.error, attempt.status) == ("provider_overloaded", 529)
+    assert attempt.operator_cost_nano_usd == 60_000
+
+
+def test_a_cut_is_billed_to_the_caller_and_not_to_the_operator_too() -> None:
+    made = meter()
+    made.observe(UsageReported(usage=COMPLETE))
+    says(made, "x")
+    made.cut(UpstreamError(ErrorCode.PROVIDER_TIMEOUT, "Too late."))
+    record = made.record()
+    assert (record.outcome, record.cost_nano_usd) == ("cancelled", 60_000)
+    assert record.attempts[0].operator_cost_nano_usd == 0
+
+
+def test_a_defect_after_the_commit_point_marks_its_attempt() -> None:
+    made = meter()
+    made.fail(InternalError())
+    assert [attempt.error for attempt in made.record().attempts] == ["internal_error"]
+
+
+def test_a_record_may_be_asked_for_at_any_moment() -> None:
+    made = meter()
+    says(made, "1234")
+    assert made.record() == made.record()
+    assert made.record().held_nano_usd == 5
+    assert Decimal(made.record().lines[0].usd_per_million) == 3

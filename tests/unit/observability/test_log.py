@@ -1,0 +1,71 @@
+"""The log: one JSON object a line."""
+
+import json
+import logging
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+
+from tests.unit.ingress.samples import record
+from tollgate.core.generation import AttemptRecord, BillLine
+from tollgate.observability.log import JsonFormatter, LogJournal
+
+LINE = BillLine(item="output", quantity=2, usd_per_million=Decimal("0.5"), cost_nano_usd=1000)
+ATTEMPT = AttemptRecord(
+    model="test/echo", provider="simulator", error=None, status=None, duration_ms=7
+)
+
+
+@pytest.fixture
+def lines() -> Iterator[list[str]]:
+    """What the journal writes from now on."""
+    written: list[str] = []
+
+    class Kept(logging.Handler):
+        def emit(self, told: logging.LogRecord) -> None:
+            written.append(JsonFormatter().format(told))
+
+    logger, handler = logging.getLogger("tollgate"), Kept()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    yield written
+    logger.removeHandler(handler)
+    logger.setLevel(level)
+
+
+def test_a_generation_is_one_line_without_what_was_said(lines: list[str]) -> None:
+    LogJournal().settled(record(attempts=(ATTEMPT,), lines=(LINE,)))
+    [line] = lines
+    assert "\n" not in line
+    told = json.loads(line)
+    assert (told["level"], told["message"]) == ("INFO", "generation")
+    assert told["generation_id"] == record().id
+    assert (told["outcome"], told["attempts"], told["cost_usd"]) == ("ok", 1, "1.234567891")
+    assert (told["input_tokens"], told["output_tokens"]) == (7, 5)
+
+
+def test_what_could_not_be_settled_is_there_whole(lines: list[str]) -> None:
+    LogJournal().unsettled(record(attempts=(ATTEMPT,), lines=(LINE,)), TimeoutError())
+    told = json.loads(lines[0])
+    assert (told["level"], told["failure"]) == ("ERROR", "TimeoutError")
+    kept = json.loads(told["record"])
+    assert set(kept) == set(record().__slots__)
+    assert kept["cost_nano_usd"] == 1_234_567_891
+    assert kept["lines"] == [
+        {"item": "output", "quantity": 2, "usd_per_million": "0.5", "cost_nano_usd": 1000}
+    ]
+    assert kept["attempts"][0]["duration_ms"] == 7
+
+
+def test_a_defect_has_its_traceback_in_one_line(lines: list[str]) -> None:
+    try:
+        raise KeyError("missing")
+    except KeyError as defect:
+        LogJournal().defect(defect, "Na1b2c3d4e5f6g7")
+    [line] = lines
+    assert "\n" not in line
+    told = json.loads(line)
+    assert told["request_id"] == "Na1b2c3d4e5f6g7"
+    assert told["exception"].endswith("KeyError: 'missing'")

@@ -1,0 +1,39 @@
+"""What the environment says, read once."""
+
+import pytest
+
+from tollgate.settings import Settings, environment_variable
+
+Environment = pytest.MonkeyPatch
+
+
+@pytest.mark.parametrize(
+    ("text", "origins"),
+    [
+        ("*", ("*",)),
+        ("https://a.example", ("https://a.example",)),
+        ("https://a.example, https://b.example,", ("https://a.example", "https://b.example")),
+        ("", ("*",)),
+    ],
+)
+def test_c45_allowed_origins_are_separated_by_commas(
+    monkeypatch: Environment, text: str, origins: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("TOLLGATE_ALLOWED_ORIGINS", text)
+    assert Settings().allowed_origins == origins
+
+
+def test_a_variable_that_is_empty_is_not_set(monkeypatch: Environment) -> None:
+    for name in ("TOLLGATE_DYNAMODB_ENDPOINT_URL", "AWS_SESSION_TOKEN", "A_PROVIDERS_KEY"):
+        monkeypatch.setenv(name, "")
+    settings = Settings()
+    assert settings.dynamodb_endpoint_url is None
+    assert settings.aws_session_token is None
+    assert environment_variable("A_PROVIDERS_KEY") is None
+
+
+def test_secrets_are_not_in_what_settings_look_like(monkeypatch: Environment) -> None:
+    for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "do-not-show")
+    assert Settings().aws_secret_access_key == "do-not-show"
+    assert "do-not-show" not in repr(Settings())

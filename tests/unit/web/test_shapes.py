@@ -1,0 +1,72 @@
+"""Money at the edge, and paths."""
+
+import json
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from tollgate.core.money import nano_usd, usd
+from tollgate.web.local_app import LocalApp
+from tollgate.web.paths import canonical_path
+from tollgate.web.shapes import PositiveUsd, Usd
+
+AMOUNTS = st.integers(min_value=1, max_value=10**15 - 1)
+USD = TypeAdapter(Usd)
+POSITIVE_USD = TypeAdapter(PositiveUsd)
+
+
+@given(amount=AMOUNTS | st.just(0))
+def test_c26_c64_a_json_amount_reads_back_to_the_nano_dollar(amount: int) -> None:
+    written = USD.dump_json(usd(amount))
+    assert nano_usd(Decimal(str(json.loads(written)))) == amount
+    assert nano_usd(json.loads(written, parse_float=Decimal, parse_int=Decimal)) == amount
+
+
+@given(amount=AMOUNTS)
+def test_c64_an_amount_is_read_as_it_is_written(amount: int) -> None:
+    number = POSITIVE_USD.validate_python(json.loads(USD.dump_json(usd(amount))))
+    text = POSITIVE_USD.validate_python(str(usd(amount)))
+    assert nano_usd(number) == nano_usd(text) == amount
+
+
+@pytest.mark.parametrize(
+    ("path", "canonical"),
+    [
+        ("/v1/key", "/v1/key"),
+        ("/api/v1/key", "/v1/key"),
+        ("/api/v1/key/", "/v1/key"),
+        ("/v1/key///", "/v1/key"),
+        ("/api/api/v1/key", "/api/v1/key"),
+        ("/apiv1/key", "/apiv1/key"),
+        ("/api", "/api"),
+        ("/api/", "/"),
+        ("/", "/"),
+        ("", "/"),
+    ],
+)
+def test_c1_a_path_has_one_canonical_spelling(path: str, canonical: str) -> None:
+    assert canonical_path(path) == canonical
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"),
+    [
+        ({"type": "http", "path": "/api/v1/chat/completions/"}, "chat"),
+        ({"type": "http", "path": "/v1/chat"}, "api"),
+        ({"type": "lifespan"}, "api"),
+    ],
+)
+async def test_c1_the_local_server_joins_both_apps(scope: dict[str, str], expected: str) -> None:
+    reached = []
+
+    def app(name: str) -> object:
+        async def called(*_: object) -> None:
+            reached.append(name)
+
+        return called
+
+    await LocalApp(app("chat"), app("api"))(scope, None, None)  # type: ignore[arg-type]
+    assert reached == [expected]
