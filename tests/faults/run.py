@@ -32,8 +32,6 @@ LIMIT = 10**12
 MIDNIGHT_S = 1795305600.0
 PROCESSES = 2
 WORKERS = 64
-# What a worker process takes to begin, and more.
-_STARTING_S = 3.0
 _DAYS = ("b_20261121", "b_20261122")
 _ROOT = Path(__file__).parent.parent.parent
 
@@ -67,8 +65,9 @@ async def run(
     endpoint_url: str, wallet: Wallet, *, seconds: float, seed: int, late_max_s: float = 6.0
 ) -> Findings:
     """One run; what it found."""
+    processes = await asyncio.gather(*(_started() for _ in range(PROCESSES)))
     # Midnight comes while the workers work, late enough for slow machines.
-    started_s = time.time() + _STARTING_S
+    started_s = time.time()
     clock = FastClock(started_s, MIDNIGHT_S - seconds * RATE * 0.7)
     client = aws_client(endpoint_url, clock=clock, timeout_s=10.0)
     stores = dynamo_stores(client, await fresh_tables(client), clock)
@@ -100,7 +99,7 @@ async def run(
         asyncio.create_task(_sweep(stores, findings, done)),
         asyncio.create_task(_meddle(stores, random.Random(seed), findings, done)),
     ]
-    for counts in await asyncio.gather(*map(_process, orders)):
+    for counts in await asyncio.gather(*map(_worked, processes, orders)):
         findings.counts.update(counts)
     done.set()
     await asyncio.gather(*around)
@@ -127,23 +126,27 @@ async def _opened(stores: DynamoStores, wallet: Wallet) -> list[str]:
     return [(await stores.keys.create(new)).secret for _ in range(3)]
 
 
-async def _process(order: Order) -> dict[str, int]:
+async def _started() -> asyncio.subprocess.Process:
+    """A worker process that waits for its order."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "tests.faults.worker",
-        order.to_json(),
         cwd=_ROOT,
         env={**os.environ, "PYTHONPATH": f"{_ROOT / 'functions'}:{_ROOT}"},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
+    if process.stdout is None or await process.stdout.readline() != b"ready\n":
+        raise RuntimeError("a worker process did not start")
+    return process
+
+
+async def _worked(process: asyncio.subprocess.Process, order: Order) -> dict[str, int]:
+    """What a worker process counted, once it is done."""
     try:
-        if process.stdout is None or await process.stdout.readline() != b"ready\n":
-            raise RuntimeError("a worker process did not start")
-        await asyncio.sleep(order.started_s - time.time())
-        output, errors = await process.communicate(b"go\n")
+        output, errors = await process.communicate(order.to_json().encode() + b"\n")
     finally:
         if process.returncode is None:
             process.kill()
