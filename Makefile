@@ -15,7 +15,7 @@ uv_compile := uv pip compile --quiet --universal --python-version 3.11 --generat
 	--no-emit-index-url --custom-compile-command "make lock" $(LOCK_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak check fmt build lock clean always
+.PHONY: help run test soak check fmt build deploy smoke lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
@@ -43,11 +43,19 @@ fmt: .venv/dev.stamp ## Format the code and mend what the linter can
 	.venv/bin/ruff format
 	.venv/bin/ruff check --fix
 
-build: ## Build the functions for Lambda into .aws-sam/build (TARGET=host: for this machine, to test)
+build: ## Build the functions for Lambda into .aws-sam/build (TARGET=host: for this machine, beside it)
 	@$(in_parallel) .venv/run.stamp .tools/sam/stamp
 	@.venv/bin/tollgate permissions --check
 	@.venv/bin/python -m infra.artefact.interpreters --python "$(PYTHON313)"
-	@.tools/sam/bin/sam build $(if $(BUILD_FOLDER),--build-dir $(BUILD_FOLDER))
+	@.tools/sam/bin/sam build $(if $(filter host,$(TARGET)),--build-dir .aws-sam/host)
+
+deploy: build ## Build and deploy (STAGE=prod for another stack); asks the first time
+	$(if $(filter lambda,$(TARGET)),,$(error only what is built for Lambda is deployed))
+	@infra/deploy "$(or $(STAGE),default)"
+
+smoke: .venv/dev.stamp ## Run the OpenAI SDK against a stack (STACK=..., or URL=...), with TOLLGATE_API_KEY
+	@TOLLGATE_SMOKE_STACK="$(or $(STACK),tollgate)" TOLLGATE_SMOKE_URL="$(URL)" \
+		TOLLGATE_SMOKE_MODEL="$(MODEL)" .venv/bin/python -m pytest tests/live
 
 # The development lock is made first and holds the others, so that all agree. Pins that are there stay:
 # `make lock LOCK_ARGS=--upgrade` moves them.

@@ -25,7 +25,7 @@ _TIMEOUT_S: Final = 10.0
 configure_logging()
 _log = logging.getLogger("tollgate.sweeper")
 _settings = Settings()
-_metrics = Metrics(namespace="Tollgate", service="sweeper")
+_metrics = Metrics(namespace=_settings.metrics_namespace, service="sweeper")
 
 
 def handler(event: Mapping[str, object], context: object) -> None:

@@ -31,6 +31,7 @@ class Settings(BaseSettings):
     catalog_file: Path = Path("/var/task/routing.json")
     dynamodb_endpoint_url: str | None = None
     secretsmanager_endpoint_url: str | None = None
+    metrics_namespace: str = "Tollgate"
     key_prefix: str = "sk-tg-"
     # Management keys of this workspace make workspaces, and grant credit to all of them.
     operator_workspace: str = "default"

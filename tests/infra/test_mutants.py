@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import pytest
 
+from tests.infra import test_options as options
 from tests.infra import test_roles as roles
 from tests.infra import test_template as template
+from tests.infra import test_watching as watching
 from tests.infra.translation import JsonObject, Stack, load_template, translate
 
 ABSENT: Final = object()
@@ -20,6 +23,11 @@ class Fault:
     at: str
     value: Any
     seen_by: Callable[[Stack], None]
+
+    @property
+    def seen_by_options(self) -> bool:
+        """Whether the test decides the conditions itself."""
+        return getattr(self.seen_by, "func", self.seen_by).__module__ == options.__name__
 
 
 CHAT_EVENT: Final = "Resources ChatFunction Properties Events ChatCompletions Properties"
@@ -107,7 +115,7 @@ FAULTS: Final = [
         seen_by=template.test_only_chat_runs_under_our_runtime,
     ),
     Fault(
-        at="Resources ChatFunction Properties AutoPublishAlias",
+        at="Resources ApiFunction Properties AutoPublishAlias",
         value=ABSENT,
         seen_by=template.test_the_data_paths_are_served_by_aliases,
     ),
@@ -161,7 +169,7 @@ FAULTS: Final = [
         value={"Fn::GetAtt": ["ApiRole", "Arn"]},
         seen_by=roles.test_every_function_has_a_role_of_its_own,
     ),
-    Fault(at=f"{CHAT_STATEMENTS} 4 Resource", value="*", seen_by=allowed),
+    Fault(at=f"{CHAT_STATEMENTS} 6 Resource", value="*", seen_by=allowed),
     Fault(at=f"{CHAT_STATEMENTS} 2 Action", value="dynamodb:*", seen_by=allowed),
     Fault(at=f"{CHAT_STATEMENTS} 0 NotAction", value="iam:*", seen_by=allowed),
     # Without a role of ours SAM makes one that may write every log group of the account.
@@ -176,9 +184,66 @@ FAULTS: Final = [
         seen_by=roles.test_only_lambda_assumes_the_roles,
     ),
     Fault(
-        at=f"{CHAT_STATEMENTS} 4 Resource",
+        at=f"{CHAT_STATEMENTS} 6 Resource",
         value={"Fn::Sub": "arn:${AWS::Partition}:secretsmanager:*:*:secret:*"},
         seen_by=roles.test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile,
+    ),
+    Fault(
+        at="Resources Api Properties MethodSettings",
+        value=ABSENT,
+        seen_by=watching.test_the_stage_is_throttled,
+    ),
+    Fault(
+        at="Resources ChatThrottlesAlarm Properties AlarmActions",
+        value=ABSENT,
+        seen_by=watching.test_every_alarm_is_told_when_it_starts_and_ends_and_silence_is_well,
+    ),
+    Fault(
+        at="Resources OldHoldsAlarm Properties TreatMissingData",
+        value="breaching",
+        seen_by=watching.test_every_alarm_is_told_when_it_starts_and_ends_and_silence_is_well,
+    ),
+    Fault(
+        at="Resources ProvidersFailedAlarm Properties MetricName",
+        value="ProvidersDown",
+        seen_by=watching.test_an_alarm_counts_only_metrics_that_somebody_sends,
+    ),
+    Fault(
+        at="Resources FirstTokenMetric Properties FilterPattern",
+        value='{ $.message = "generation" && $.ttft >= 0 }',
+        seen_by=watching.test_the_log_has_the_fields_that_metrics_are_made_of,
+    ),
+    Fault(
+        at="Resources Dashboard Properties DashboardBody",
+        value={"Fn::Sub": '{"widgets": []}'},
+        seen_by=watching.test_the_dashboard_shows_metrics_that_exist,
+    ),
+    Fault(
+        at="Resources ApiGatewayAccount Condition",
+        value=ABSENT,
+        seen_by=partial(
+            options.test_an_option_adds_what_it_says_and_is_off_by_default, "account role"
+        ),
+    ),
+    Fault(
+        at="Resources Api Properties AccessLogSetting Fn::If 1 Format",
+        value='{"key": "$context.identity.apiKey"}',
+        seen_by=options.test_access_logs_have_no_bodies_headers_or_query,
+    ),
+    Fault(
+        at="Resources LedgerTable Properties SSESpecification",
+        value=ABSENT,
+        seen_by=options.test_tables_are_encrypted_with_a_key_of_yours_and_roles_may_use_it_for_them_only,
+    ),
+    Fault(
+        at="Resources DomainUnderApi Properties BasePath",
+        value=ABSENT,
+        seen_by=options.test_c1_a_domain_has_both_prefixes,
+    ),
+    Fault(
+        at="Rules BudgetHasReader",
+        value=ABSENT,
+        seen_by=options.test_half_an_option_is_refused_before_anything_is_made,
     ),
 ]
 
@@ -203,5 +268,7 @@ def described(fault: Fault) -> str:
 @pytest.mark.parametrize("fault", FAULTS, ids=described)
 def test_a_fault_in_the_template_is_seen(fault: Fault) -> None:
     stack = translate(with_fault(fault))
+    if not fault.seen_by_options:
+        stack = stack.given()
     with pytest.raises((AssertionError, KeyError)):
         fault.seen_by(stack)

@@ -131,4 +131,4 @@ def test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile(stack: Stack
     for name, role in stack.properties("AWS::IAM::Role").items():
         for resource in permissions(role):
             exact = resource.replace(":bedrock:*::foundation-model/", "")
-            assert "*" not in exact, name
+            assert "*" not in exact.partition(" where ")[0], name

@@ -155,7 +155,7 @@ def test_the_data_paths_are_served_by_aliases(stack: Stack) -> None:
 def test_a_changed_parameter_publishes_a_version(stack: Stack) -> None:
     for name, version in stack.properties("AWS::Lambda::Version").items():
         variables = stack.environment(version["FunctionName"]["Ref"]).values()
-        references = {it["Ref"] for it in variables if isinstance(it, dict)}
+        references = {it["Ref"] for it in variables if isinstance(it, dict) and "Ref" in it}
         for parameter in references & set(stack.parameters):
             assert f"${{{parameter}}}" in version["Description"]["Fn::Sub"], name
     longest = len("origins: ") + stack.parameters["AllowedOrigins"]["MaxLength"]

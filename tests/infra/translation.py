@@ -15,6 +15,8 @@ from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 from samtranslator.yaml_helper import yaml_parse
 
+from tests.infra.conditions import decided
+
 ROOT: Final = Path(__file__).parents[2]
 TEMPLATE: Final = ROOT / "infra" / "template.yaml"
 FUNCTIONS: Final = ROOT / "functions"
@@ -42,6 +44,10 @@ class Stack:
     """A translated template and what the tests ask of it."""
 
     template: JsonObject
+
+    def given(self, **parameters: str) -> "Stack":
+        """The stack that these parameters make, the others having their defaults."""
+        return Stack(decided(self.template, parameters))
 
     @property
     def parameters(self) -> JsonObject:

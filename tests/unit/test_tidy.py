@@ -8,7 +8,7 @@ from tests.tidy import layers, shape
 from tests.tidy.source import Finding, Rule, Source
 
 TOP = Path(__file__).parents[2]
-CHECKED = ("functions", "bench", "tests")
+CHECKED = ("functions", "infra", "bench", "tests")
 RULES = {rule.__name__: rule for rule in (*layers.RULES, *shape.RULES)}
 
 

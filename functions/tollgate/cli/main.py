@@ -19,6 +19,8 @@ _ENTRIES: Final = {
     "check": _Entry("tollgate.cli.check", "check", "Say what is wrong with a routing file."),
     "compile": _Entry("tollgate.cli.compile", "compile_file", "Write what the functions read."),
     "dev": _Entry("tollgate.cli.dev", "dev", "Serve the gateway on this machine."),
+    "doctor": _Entry("tollgate.cli.doctor", "doctor", "Say whether a deployed stack works."),
+    "first-key": _Entry("tollgate.cli.first_key", "first_key", "Make the first management key."),
     "permissions": _Entry(
         "tollgate.cli.permissions", "permissions", "Allow the functions what a file names, no more."
     ),

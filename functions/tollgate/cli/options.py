@@ -9,3 +9,8 @@ routing_file = click.argument(
     default=Path("routing.yaml"),
     type=click.Path(path_type=Path, dir_okay=False),
 )
+
+stack = click.option(
+    "--stack", default="tollgate", show_default=True, help="The CloudFormation stack."
+)
+region = click.option("--region", help="Its region; the one of your AWS profile otherwise.")

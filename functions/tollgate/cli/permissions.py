@@ -68,6 +68,9 @@ def with_permissions(template: str, needed: Permissions) -> str:
 def _statements(needed: Permissions) -> Iterator[str]:
     yield from _statement("secretsmanager:GetSecretValue", needed.secrets)
     yield from _statement("bedrock:InvokeModelWithResponseStream", needed.models)
+    yield from _statement("bedrock:ApplyGuardrail", needed.guardrails)
+    # The streaming call needs this action too, says its API reference (2026-11-21).
+    yield from _statement("sagemaker:InvokeEndpoint", needed.sagemaker_endpoints)
 
 
 def _statement(action: str, arns: Sequence[str]) -> Iterator[str]:

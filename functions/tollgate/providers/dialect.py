@@ -4,7 +4,7 @@ A difference that needs code does not belong here: it is a codec's. An endpoint 
 row, since models of one provider differ too: those that reason refuse a temperature, for example.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
@@ -34,7 +34,7 @@ Parameter = Literal[
 ClaudeCarrier = Literal["anthropic", "vertex", "bedrock"]
 
 # From the least to the most.
-EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+EFFORTS: Final[tuple[Effort, ...]] = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 def _as_a_set(names: tuple[Parameter, ...]) -> tuple[Parameter, ...]:

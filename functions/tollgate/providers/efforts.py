@@ -5,8 +5,8 @@ from typing import Final
 from tollgate.core.request import Effort, ReasoningOptions
 from tollgate.providers.dialect import EFFORTS
 
-# A budget of tokens as an effort, where a model knows only efforts: OpenAI names no numbers, these
-# are the shares of 32k that OpenRouter documents for its own translation (seen 2026-11-21).
+# A budget of tokens as an effort, where a model knows only efforts. No provider names numbers, so
+# these are shares of 32k tokens, chosen here.
 _BUDGETS: Final[tuple[tuple[int, Effort], ...]] = (
     (3_200, "minimal"),
     (6_400, "low"),
@@ -42,9 +42,13 @@ def effort_wanted(wanted: ReasoningOptions) -> Effort | None:
 
 
 def nearest(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
-    """The strongest known effort that is not above the one wanted, else the weakest known."""
-    below = [effort for effort in known if EFFORTS.index(effort) <= EFFORTS.index(wanted)]
-    return below[-1] if below else known[0] if known else None
+    """The strongest known effort that is not above the one wanted, else the weakest known.
+
+    Whoever wants some thought never gets none.
+    """
+    usable = [effort for effort in known if effort != "none" or wanted == "none"]
+    below = [effort for effort in usable if EFFORTS.index(effort) <= EFFORTS.index(wanted)]
+    return next(iter(below[-1:] or usable[:1]), None)
 
 
 def tokens_wanted(wanted: ReasoningOptions, default: Effort = "medium") -> int:

@@ -238,6 +238,7 @@ class _Checker:
             ("http_sse", "base_url", provider.base_url),
             ("bedrock_runtime", "region", provider.region),
             ("bedrock_invoke", "region", provider.region),
+            ("sagemaker_runtime", "region", provider.region),
         ):
             if provider.transport == transport and stated is None:
                 message = f"provider {where[-1]} has no {need}, which {transport} needs"

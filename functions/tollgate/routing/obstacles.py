@@ -13,7 +13,7 @@ from typing import Final
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
 from tollgate.core.money import nano_usd, usd_text
-from tollgate.core.request import PriceCeiling
+from tollgate.core.request import Capability, PriceCeiling
 from tollgate.routing.demand import Demand
 from tollgate.routing.plan import Attempt
 from tollgate.routing.price import Price
@@ -56,8 +56,7 @@ def of_model(
     for globs, whose in ((demand.key_models, "key"), (tier.models if tier else None, "tier")):
         if globs is not None and not (_matches(asked, globs) or _matches(slug, globs)):
             return Obstacle(Check.ALLOWED, f"is not for this {whose}")
-    if not demand.capabilities <= frozenset(model.supports):
-        missing = demand.capabilities.difference(model.supports)
+    if missing := demand.capabilities - _abilities(model):
         return Obstacle(Check.CAPABLE, f"does not support {', '.join(sorted(missing))}")
     if not demand.modalities <= frozenset(model.input):
         strange = demand.modalities.difference(model.input)
@@ -65,6 +64,12 @@ def of_model(
     if demand.input_tokens_min > model.context:
         return Obstacle(Check.CONTEXT, f"takes {model.context} tokens")
     return None
+
+
+def _abilities(model: ModelSection) -> frozenset[Capability]:
+    """What a model can do, by itself or with our help: tools are enough for structured output."""
+    supports = frozenset(model.supports)
+    return supports | {"structured_output"} if "tools" in supports else supports
 
 
 def of_endpoint(attempt: Attempt, price: Price, demand: Demand) -> Obstacle | None:

@@ -4,9 +4,33 @@ Shapes: the discovery document of aiplatform v1, revision 20261106. Counts that 
 that are empty are left out on the wire. One chunk of a stream is a whole reply that goes on.
 """
 
-from typing import Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+
+# By their numbers, which Vertex's own clients ask for (`$alt=json;enum-encoding=int`).
+_FINISH_REASONS: Final = (
+    "FINISH_REASON_UNSPECIFIED",
+    "STOP",
+    "MAX_TOKENS",
+    "SAFETY",
+    "RECITATION",
+    "OTHER",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "MALFORMED_FUNCTION_CALL",
+)
+
+
+def _named(reason: object) -> object:
+    """The word for a reason that came as a number."""
+    if isinstance(reason, int) and 0 <= reason < len(_FINISH_REASONS):
+        return _FINISH_REASONS[reason]
+    return str(reason) if isinstance(reason, int) else reason
+
+
+FinishReason = Annotated[str, BeforeValidator(_named)]
 
 
 class _Shape(BaseModel):
@@ -125,7 +149,7 @@ class Candidate(_Shape):
 
     index: int = 0
     content: Content = Content()
-    finish_reason: str | None = Field(default=None, alias="finishReason")
+    finish_reason: FinishReason | None = Field(default=None, alias="finishReason")
     grounding: Grounding | None = Field(default=None, alias="groundingMetadata")
     citations: Citations | None = Field(default=None, alias="citationMetadata")
     log_probs: LogProbsResult | None = Field(default=None, alias="logprobsResult")

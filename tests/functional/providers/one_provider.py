@@ -17,6 +17,7 @@ from tollgate.core.request import GenerationRequest, UserMessage
 from tollgate.core.response import GenerationResponse
 from tollgate.core.secret import SecretReference
 from tollgate.providers.base import Provider, ProviderRow, Target, Timeouts
+from tollgate.providers.dialect import Dialect
 from tollgate.providers.registry import ProviderServices, Registry
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.wire.sigv4 import Credentials
@@ -24,6 +25,7 @@ from tollgate.wire.sigv4 import Credentials
 KEY = SecretReference(env="ACME_API_KEY", secret="tollgate/acme")
 CHAT = "http_sse"
 AWS = "bedrock_runtime"
+SAGEMAKER = "sagemaker_runtime"
 
 both = pytest.mark.parametrize("transport", [CHAT, AWS])
 
@@ -59,6 +61,8 @@ class OneProvider:
         row = {"base_url": self._base_url} | (
             {"codec": "openai_chat", "key": KEY}
             if transport == CHAT
+            else {"codec": "openai_chat", "region": "eu-west-1"}
+            if transport == SAGEMAKER
             else {"codec": "bedrock", "region": "eu-west-1"}
         )
         return self._registry.provider(
@@ -68,7 +72,8 @@ class OneProvider:
     async def events(self, transport: str, **fields: Any) -> AsyncGenerator[StreamEvent, None]:
         """The events of one request, as the engine asks for them."""
         provider = self.provider(transport, **fields)
-        target = Target(provider="acme", model="acme/m", upstream_model="m:1")
+        dialect = fields.get("dialect", Dialect())
+        target = Target(provider="acme", model="acme/m", upstream_model="m:1", dialect=dialect)
         request = GenerationRequest(
             model="acme/m", messages=(UserMessage(content=(Text(text="Hi"),)),)
         )

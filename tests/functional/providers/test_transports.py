@@ -13,6 +13,7 @@ from tollgate.core.content import Text
 from tollgate.core.errors import ErrorCode
 from tollgate.core.events import PartDelta
 from tollgate.providers.base import UpstreamRefused
+from tollgate.providers.dialect import Dialect
 from tollgate.providers.transports.body_frames import WHOLE_BODY_BYTES_MAX
 from tollgate.providers.transports.http_pool import ERROR_BODY_BYTES_MAX
 
@@ -41,6 +42,19 @@ async def test_the_key_goes_as_bearer_and_the_body_as_json(
     assert received.path == "/chat/completions"
     assert received.headers["authorization"] == "Bearer sk-secret"
     assert received.json["stream"] is True
+
+
+async def test_azures_key_goes_in_its_own_header_and_its_version_in_a_query(
+    upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    path = "/openai/deployments/{model}/chat/completions?api-version=2024-10-21"
+    dialect = Dialect(path=path)
+    upstream.enqueue(script(CHAT))
+    await provider.answer(CHAT, dialect=dialect, auth="api-key")
+    (received,) = upstream.received
+    assert received.path == "/openai/deployments/m%3A1/chat/completions?api-version=2024-10-21"
+    assert received.headers["api-key"] == "sk-secret"
+    assert "authorization" not in received.headers
 
 
 async def test_bedrock_requests_are_signed_for_the_path_that_is_sent(

@@ -1,6 +1,8 @@
 """Which attempt serves: the chain, its order, its commit point and its limits."""
 
 import asyncio
+import json
+from dataclasses import replace
 
 import pytest
 
@@ -21,9 +23,11 @@ from tests.scripted import (
 from tests.unit.routing.catalogs import endpoint, model
 from tests.upstream.openai_chunks import chunk
 from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.emulation import OUTPUT_TOOL, Wrapping
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import PartStart, Started, StreamEvent
-from tollgate.providers.base import Frame, Target
+from tollgate.core.request import GenerationRequest
+from tollgate.providers.base import Frame, Target, WireRequest
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_OVERLOADED, "It is overloaded.", status=529)
@@ -240,3 +244,20 @@ async def test_a_connection_stays_open_while_its_answer_is_read() -> None:
     assert home.near.open_count == 1
     await task
     assert home.record.outcome == "ok"
+
+
+class Emulating(OpenAiChatCodec):
+    """A codec whose provider has no structured output."""
+
+    def encode(self, request: GenerationRequest, target: Target) -> WireRequest:
+        return replace(super().encode(request, target), wrapping=Wrapping(tool=True))
+
+
+async def test_c16_an_emulated_answer_is_told_as_content() -> None:
+    answer = [*says("Sure:"), *calls(OUTPUT_TOOL, '{"city":"Paris"}'), *ends("tool_calls")]
+    home = await house(near=Scripted(answer), codec=Emulating())
+    reply = await home.serve(stream=False)
+    (choice,) = json.loads(reply.body)["choices"]
+    assert choice["message"]["content"] == '{"city":"Paris"}'
+    assert not choice["message"].get("tool_calls")
+    assert choice["finish_reason"] == "stop"

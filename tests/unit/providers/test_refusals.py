@@ -60,7 +60,7 @@ def aws(status: int, kind: str = "", message: str = "") -> UpstreamError:
     ],
 )
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"\xff", b'{"error": 7}'])
-def test_c41_the_status_decides_whatever_the_body_is(
+def test_c41_q40_the_status_decides_whatever_the_body_is(
     status: int, code: ErrorCode, body: bytes
 ) -> None:
     error = chat(status, body)

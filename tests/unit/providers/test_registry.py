@@ -14,10 +14,12 @@ from tollgate.providers.base import ProviderRow
 from tollgate.providers.bedrock.codec import BedrockCodec
 from tollgate.providers.gemini.codec import GeminiCodec
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.openai_responses.codec import OpenAiResponsesCodec
 from tollgate.providers.registry import ProviderServices, Registry, RowError
 from tollgate.providers.transports.bedrock_runtime import BedrockRuntime
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.http_sse import HttpSse
+from tollgate.providers.transports.sagemaker_runtime import SageMakerRuntime
 from tollgate.providers.transports.simulator import Simulator
 
 
@@ -47,6 +49,16 @@ def row(codec: str, transport: str, **fields: Any) -> ProviderRow:
         (row("openai_chat", "http_sse", base_url="https://x"), OpenAiChatCodec, HttpSse),
         (row("openai_chat", "simulator"), OpenAiChatCodec, Simulator),
         (row("bedrock", "bedrock_runtime", region="eu-west-1"), BedrockCodec, BedrockRuntime),
+        (
+            row("openai_chat", "sagemaker_runtime", region="eu-west-1"),
+            OpenAiChatCodec,
+            SageMakerRuntime,
+        ),
+        (
+            row("openai_responses", "http_sse", base_url="https://api.example"),
+            OpenAiResponsesCodec,
+            HttpSse,
+        ),
         (row("gemini", "http_sse", base_url="https://x", auth="google"), GeminiCodec, HttpSse),
         (row("anthropic", "http_sse", base_url="https://x"), AnthropicCodec, HttpSse),
         (row("anthropic", "bedrock_invoke", region="eu-west-1"), AnthropicCodec, BedrockRuntime),
@@ -67,6 +79,7 @@ def test_d3_a_row_names_its_codec_and_transport_and_is_made_once(
         (row("openai_chat", "pigeon"), "'pigeon' is none of bedrock_invoke"),
         (row("openai_chat", "http_sse"), "needs base_url"),
         (row("bedrock", "bedrock_runtime"), "needs region"),
+        (row("openai_chat", "sagemaker_runtime"), "needs region"),
         (row("anthropic", "bedrock_invoke"), "needs region"),
     ],
 )

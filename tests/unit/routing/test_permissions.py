@@ -66,3 +66,68 @@ def test_each_secret_is_allowed_once_by_its_whole_name() -> None:
         models=(),
         secrets=(f"{SECRETS}team/openai-??????",),
     )
+
+
+def test_c55_a_guardrail_is_allowed_where_its_endpoints_are() -> None:
+    arn = "arn:aws:bedrock:eu-west-1:123456789012:guardrail/other"
+    needed = permissions(
+        routing(
+            providers={"aws": BEDROCK},
+            models={
+                "a/b": model(endpoint("aws", "b") | {"guardrail": {"id": arn, "version": "1"}}),
+                "a/c": model(endpoint("aws", "c")),
+            },
+            aliases={},
+            routes={
+                "safe": {
+                    "description": "Guarded",
+                    "try": ("a/b", "a/c"),
+                    "guardrail": {"id": "gr1", "version": "DRAFT"},
+                }
+            },
+        )
+    )
+    ours = "arn:${AWS::Partition}:bedrock:eu-west-1:${AWS::AccountId}:guardrail/gr1"
+    assert needed.guardrails == (ours, arn)
+
+
+SAGEMAKER = {"codec": "openai_chat", "transport": "sagemaker_runtime", "region": "eu-west-1"}
+
+
+def on_sagemaker(name: str) -> Permissions:
+    return permissions(
+        routing(
+            providers={"aws": SAGEMAKER},
+            models={"a/b": model(endpoint("aws", name))},
+            aliases={},
+            routes={},
+        )
+    )
+
+
+def test_a_model_that_is_invoked_in_its_own_format_is_allowed_too() -> None:
+    invoke = {"codec": "anthropic", "transport": "bedrock_invoke", "region": "eu-west-1"}
+    found = permissions(
+        routing(
+            providers={"aws": invoke},
+            models={"a/b": model(endpoint("aws", "anthropic.claude"))},
+            aliases={},
+            routes={},
+        )
+    )
+    assert found.models == (
+        "arn:${AWS::Partition}:bedrock:eu-west-1::foundation-model/anthropic.claude",
+    )
+
+
+def test_a_sagemaker_endpoint_is_allowed_by_its_name() -> None:
+    found = on_sagemaker("Llama-3")
+    assert found.models == ()
+    ours = "arn:${AWS::Partition}:sagemaker:eu-west-1:${AWS::AccountId}:endpoint/"
+    assert found.sagemaker_endpoints == (f"{ours}Llama-3", f"{ours}llama-3")
+
+
+@pytest.mark.parametrize("name", ["*", "a*", "a/b", "${AWS::Region}", "a\n- x"])
+def test_a_name_that_would_widen_the_policy_is_refused(name: str) -> None:
+    with pytest.raises(NotPermissible):
+        on_sagemaker(name)

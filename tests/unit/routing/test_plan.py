@@ -1,5 +1,7 @@
 """From a request to its attempts."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.routing.catalogs import (
@@ -13,6 +15,7 @@ from tests.unit.routing.catalogs import (
     routing,
 )
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.request import SchemaOutput
 from tollgate.core.usage import Usage
 from tollgate.routing.plan import Plan, Retry
 from tollgate.routing.price import bill, total_nano_usd
@@ -304,3 +307,37 @@ def test_a_sections_order_does_not_reach_a_plan() -> None:
     plan = plan_of(changed, request("smart"), principal=principal())
     assert endpoints(plan) == ["near/2", "near/1"]
     assert routing().models.keys() == catalog().models.keys()
+
+
+def test_what_a_model_can_do_and_take_in_reaches_its_targets() -> None:
+    pictures = {
+        "acme/m": model(endpoint("near", "m"), supports=("tools",), input=("text", "image"))
+    }
+    plan = plan_of(
+        catalog(models=pictures, aliases={}, routes={}), request("acme/m"), principal=principal()
+    )
+    (attempt,) = plan.attempts
+    assert attempt.target.supports == {"tools"}
+    assert attempt.target.input == {"text", "image"}
+
+
+def test_an_endpoint_departs_from_its_row_only_in_what_it_states() -> None:
+    departing = {**endpoint("far", "L"), "dialect": {"refuses": ("temperature",)}}
+    content = catalog(
+        models={"acme/m": model(departing, endpoint("far", "M"))}, aliases={}, routes={}
+    )
+    plan = plan_of(content, request("acme/m"), principal=principal())
+    first, second = (attempt.target.dialect for attempt in plan.attempts)
+    assert first.refuses == ("temperature",)
+    assert "temperature" not in second.refuses
+    assert first.developer_role
+    assert second.developer_role
+
+
+def test_c16_tools_are_enough_for_structured_output() -> None:
+    output = SchemaOutput(name="city", schema={"type": "object"})
+    wanted = replace(request("smart"), output_format=output)
+    plan = plan_of(catalog(), wanted, principal=principal())
+    assert endpoints(plan) == LARGE + TOOLS
+    with pytest.raises(RequestError, match="structured_output"):
+        plan_of(catalog(), replace(wanted, model="acme/small"), principal=principal())

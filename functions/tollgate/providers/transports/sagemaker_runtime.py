@@ -20,6 +20,7 @@ from tollgate.providers.base import (
     UpstreamRefused,
     WireRequest,
 )
+from tollgate.providers.refusals import malformed
 from tollgate.providers.transports.body_frames import BodyFrames
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
 from tollgate.wire.eventstream import EventStreamDecoder
@@ -115,9 +116,10 @@ class _PayloadFrames:
                     ErrorCode.PROVIDER_UNAVAILABLE,
                     f"The provider {self._provider} failed while the model was answering.",
                 )
-            if event == "PayloadPart":
-                for name, data in self._events.feed(payload):
-                    yield Frame(data=data, event=name)
+            if event != "PayloadPart":
+                raise malformed(self._provider, "an event of unknown kind")
+            for name, data in self._events.feed(payload):
+                yield Frame(data=data, event=name)
 
     def end(self) -> Iterable[Frame]:
         self._messages.end()

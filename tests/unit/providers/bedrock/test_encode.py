@@ -278,7 +278,7 @@ def test_q17_choice_none_drops_the_tools_unless_the_history_needs_them() -> None
     assert history.adapted == ("tool_choice",)
 
 
-def test_c12_the_output_limit_is_capped_and_absent_where_nobody_set_it() -> None:
+def test_c12_q37_the_output_limit_is_capped_and_absent_where_nobody_set_it() -> None:
     capped = encoded(user("?"), output_tokens_max=9999).body["inferenceConfig"]
     assert capped == {"maxTokens": 4096}
     assert "inferenceConfig" not in encoded(user("?")).body

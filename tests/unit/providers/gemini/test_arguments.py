@@ -93,14 +93,25 @@ def test_a_piece_for_no_known_place_is_an_error(path: str) -> None:
         chunk(piece(path, stringValue="y")),
     )
     assert error.code is ErrorCode.PROVIDER_UNAVAILABLE
+    assert "for no known place" in error.message
 
 
 def test_a_text_cannot_follow_another_value_in_its_place() -> None:
-    assert failure(
+    error = failure(
         chunk(call("f", willContinue=True)),
         chunk(piece("$.a", numberValue=1)),
         chunk(piece("$.a", stringValue="x")),
     )
+    assert "for no known place" in error.message
+
+
+def test_a_piece_after_its_call_is_complete_belongs_to_none() -> None:
+    error = failure(
+        chunk(call("f", willContinue=True)),
+        chunk(piece("$.a", stringValue="x", more=False)),
+        chunk(piece("$.a", stringValue="y")),
+    )
+    assert "has no name" in error.message
 
 
 def _pieces(value: Any, path: str) -> Iterator[dict[str, Any]]:

@@ -215,6 +215,13 @@ def test_length_refusal_and_every_other_finish_reason(reason: str, finish: str) 
     assert (response.finish, response.raw_finish) == (finish, reason)
 
 
+@pytest.mark.parametrize(("number", "reason"), [(1, "STOP"), (2, "MAX_TOKENS"), (99, "99")])
+def test_a_finish_reason_may_come_as_a_number(number: int, reason: str) -> None:
+    numbered = chunk(text("x"))
+    numbered["candidates"][0]["finishReason"] = number
+    assert answer(numbered).raw_finish == reason
+
+
 def test_a_call_that_is_cut_or_filtered_does_not_finish_as_a_call() -> None:
     assert answer(chunk(call("f"), finish="MAX_TOKENS")).finish == "length"
     assert answer(chunk(call("f"), finish="SAFETY")).finish == "content_filter"

@@ -44,7 +44,7 @@ def test_q4_turns_of_one_role_stay_apart_and_empty_text_is_sent() -> None:
     ]
 
 
-def test_q8_leading_instructions_are_the_systems_and_later_ones_keep_their_place() -> None:
+def test_q8_q10_leading_instructions_are_the_systems_and_later_ones_keep_their_place() -> None:
     developer = SystemMessage(content=(Text(text="B"),), role="developer")
     body = encoded(system("A"), developer, user("hi"), system("C")).body
     assert body["systemInstruction"] == {"parts": [{"text": "A"}, {"text": "B"}]}

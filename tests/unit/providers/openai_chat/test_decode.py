@@ -113,7 +113,7 @@ def test_parallel_tools_may_interleave() -> None:
     ) == [("a", "add", "[1]"), ("b", "mul", "[2]")]
 
 
-def test_q19_calls_without_index_or_type_come_whole_in_the_finish_chunk() -> None:
+def test_q19_q20_calls_without_index_or_type_come_whole_in_the_finish_chunk() -> None:
     items = [
         call_delta(None, id_="QAw0JBXkB", name="plus", arguments="{}"),
         call_delta(None, id_="HlyhI5zAI", name="minus", arguments="{}"),

@@ -61,7 +61,7 @@ def test_a_dialect_may_have_no_stream_options() -> None:
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
 @pytest.mark.parametrize(("asked", "capped"), [(100, 100), (9999, 4096)])
-def test_c12_the_output_limit_is_capped_under_the_name_of_the_dialect(
+def test_c12_q37_the_output_limit_is_capped_under_the_name_of_the_dialect(
     name: Any, asked: int, capped: int
 ) -> None:
     body = encoded(dialect=Dialect(output_limit_field=name), output_tokens_max=asked).body

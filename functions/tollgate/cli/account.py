@@ -1,0 +1,89 @@
+"""What an operator's commands ask of the AWS account that a stack lives in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import boto3  # type: ignore[import-untyped]  # ships no types; answers are read field by field
+from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]
+
+from tollgate.settings import Settings
+
+
+class AccountError(Exception):
+    """AWS did not answer as it should: no credentials, no permission, no such stack."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedStack:
+    """A stack by what it says of itself."""
+
+    url: str
+    core_table: str
+    ledger_table: str
+    generations_table: str
+
+
+class AwsAccount:
+    """One account in one region, with the credentials of this terminal."""
+
+    def __init__(self, region: str | None) -> None:
+        try:
+            self._session = boto3.Session(region_name=region)
+        except BotoCoreError as error:
+            raise AccountError(str(error)) from error
+
+    def stack(self, name: str) -> DeployedStack:
+        """The stack's addresses; AccountError if there is none."""
+        try:
+            answer = self._session.client("cloudformation").describe_stacks(StackName=name)
+        except (BotoCoreError, ClientError) as error:
+            raise AccountError(f"stack {name}: {error}") from error
+        outputs: Mapping[str, str] = {
+            it["OutputKey"]: it["OutputValue"] for it in answer["Stacks"][0].get("Outputs", ())
+        }
+        try:
+            return DeployedStack(
+                url=outputs["ApiUrl"],
+                core_table=outputs["CoreTableName"],
+                ledger_table=outputs["LedgerTableName"],
+                generations_table=outputs["GenerationsTableName"],
+            )
+        except KeyError as missing:
+            raise AccountError(f"stack {name} has no output {missing}") from missing
+
+    def has_secret(self, name: str) -> bool:
+        """Whether the secret is there and has a value; the value is not asked for."""
+        try:
+            answer = self._session.client("secretsmanager").describe_secret(SecretId=name)
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                return False
+            raise AccountError(f"secret {name}: {error}") from error
+        except BotoCoreError as error:
+            raise AccountError(f"secret {name}: {error}") from error
+        stages = answer.get("VersionIdsToStages", {}).values()
+        return "DeletedDate" not in answer and any("AWSCURRENT" in it for it in stages)
+
+    def concurrency_max(self) -> int:
+        """How many Lambda environments the account may run at once in this region."""
+        try:
+            answer = self._session.client("lambda").get_account_settings()
+        except (BotoCoreError, ClientError) as error:
+            raise AccountError(f"Lambda's quota: {error}") from error
+        return int(answer["AccountLimit"]["ConcurrentExecutions"])
+
+    def settings(self, stack: DeployedStack) -> Settings:
+        """The settings with which the stores reach the stack's tables from here."""
+        credentials = self._session.get_credentials()
+        if credentials is None:
+            raise AccountError("there are no AWS credentials here")
+        frozen = credentials.get_frozen_credentials()
+        return Settings(
+            core_table=stack.core_table,
+            ledger_table=stack.ledger_table,
+            generations_table=stack.generations_table,
+            aws_region=self._session.region_name,
+            aws_access_key_id=frozen.access_key,
+            aws_secret_access_key=frozen.secret_key,
+            aws_session_token=frozen.token,
+        )

@@ -1,0 +1,105 @@
+"""A gateway asked from outside, as a client would: plain HTTP, no SDK and no retry."""
+
+import http.client
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from pydantic_core import from_json, to_json
+
+from tollgate.core.clock import Clock
+
+_TIMEOUT_S: Final = 60.0
+
+
+class Unreachable(Exception):
+    """There was no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole answer; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def field(self, name: str) -> object:
+        """A field of the JSON body; None if it has none."""
+        try:
+            content = from_json(self.body)
+        except ValueError:
+            return None
+        return content.get(name) if isinstance(content, dict) else None
+
+    def said(self) -> str:
+        """Status and error in a line."""
+        error = self.field("error")
+        message = error.get("message") if isinstance(error, dict) else None
+        return f"{self.status} {message}" if message else str(self.status)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSeen:
+    """A streamed answer and when its events came, in seconds after it was asked for."""
+
+    reply: Reply
+    arrived_s: tuple[float, ...]
+
+
+class Probe:
+    """One gateway by its base URL, and a key that may be missing."""
+
+    def __init__(self, base_url: str, key: str | None, clock: Clock) -> None:
+        self._parts = urlsplit(base_url)
+        self._key = key
+        self._clock = clock
+
+    def get(self, path: str) -> Reply:
+        """Unreachable if there is no answer."""
+        with closing(self._connection()) as connection:
+            answer = self._answer(connection, "GET", path, b"")
+            return _reply(answer, answer.read())
+
+    def stream(self, model: str, prompt: str) -> StreamSeen:
+        """A chat completion with `stream: true`, event by event."""
+        asked = {
+            "model": model,
+            "stream": True,
+            "messages": [{"role": "user", "content": prompt}],
+            "max_completion_tokens": 200,
+        }
+        begun_s = self._clock.monotonic_s()
+        with closing(self._connection()) as connection:
+            answer = self._answer(connection, "POST", "/chat/completions", to_json(asked))
+            body = bytearray()
+            arrived_s = []
+            while line := answer.readline():
+                body += line
+                if line.startswith(b"data:"):
+                    arrived_s.append(self._clock.monotonic_s() - begun_s)
+            return StreamSeen(_reply(answer, bytes(body)), tuple(arrived_s))
+
+    def _connection(self) -> http.client.HTTPConnection:
+        secure = self._parts.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        return kind(self._parts.netloc, timeout=_TIMEOUT_S)
+
+    def _answer(
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes
+    ) -> http.client.HTTPResponse:
+        headers = {"content-type": "application/json"}
+        if self._key is not None:
+            headers["authorization"] = f"Bearer {self._key}"
+        try:
+            connection.request(method, self._parts.path + path, body, headers)
+            return connection.getresponse()
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(f"{self._parts.netloc} does not answer: {error}") from error
+
+
+def _reply(answer: http.client.HTTPResponse, body: bytes) -> Reply:
+    headers = {name.lower(): value for name, value in answer.getheaders()}
+    return Reply(answer.status, headers, body)

@@ -1,0 +1,224 @@
+"""`tollgate doctor`: every check seen to pass, and each seen to fail."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from click.testing import CliRunner, Result
+from moto import mock_aws
+
+from tests.clocks import STARTED_S, FixedClock
+from tests.scripted_gateway import EVENTS, KEY, SHA, ScriptedGateway, scripted_gateway
+from tollgate.cli.account import AccountError
+from tollgate.cli.checks import CHECKS, Finding, Patient, examine
+from tollgate.cli.main import main
+from tollgate.cli.probe import Probe
+from tollgate.routing.compile import compile_catalog
+
+ROUTING = Path(__file__).parents[2] / "routing.yaml"
+
+
+class TickingClock(FixedClock):
+    """A second passes whenever it is looked at."""
+
+    ticks = 0
+
+    def monotonic_s(self) -> float:
+        self.ticks += 1
+        return float(self.ticks)
+
+
+class HeldBackClock(FixedClock):
+    """All time passes before the first event."""
+
+    asked = False
+
+    def monotonic_s(self) -> float:
+        before, self.asked = self.asked, True
+        return 10.0 if before else 0.0
+
+
+class Account:
+    def __init__(self, missing: tuple[str, ...] = (), concurrency: int = 1000) -> None:
+        self.missing = missing
+        self.concurrency = concurrency
+
+    def has_secret(self, name: str) -> bool:
+        return name not in self.missing
+
+    def concurrency_max(self) -> int:
+        return self.concurrency
+
+
+class NoAccount:
+    def has_secret(self, name: str) -> bool:
+        raise AccountError(f"secret {name}: AccessDenied")
+
+    def concurrency_max(self) -> int:
+        raise AccountError("Lambda's quota: AccessDenied")
+
+
+@pytest.fixture
+def gateway() -> Iterator[ScriptedGateway]:
+    with scripted_gateway() as script:
+        yield script
+
+
+def findings(
+    gateway: ScriptedGateway,
+    account: Account | NoAccount | None = None,
+    key: str | None = KEY,
+    clock: FixedClock | None = None,
+) -> list[Finding]:
+    ticking = clock or TickingClock()
+    patient = Patient(
+        probe=Probe(gateway.base_url, key, ticking),
+        account=account or Account(),
+        clock=ticking,
+        catalog_sha=SHA,
+        secrets=("tollgate/openai", "tollgate/groq"),
+        model="fast",
+        has_key=key is not None,
+    )
+    return list(examine(patient))
+
+
+def failures(found: list[Finding]) -> list[str]:
+    return [it.what for it in found if it.severity == "FAIL"]
+
+
+def test_a_stack_that_works_has_a_line_for_every_check(gateway: ScriptedGateway) -> None:
+    found = findings(gateway)
+    assert [it.severity for it in found] == ["ok"] * len(CHECKS)
+    assert found[-1].what == "stream: 4 events over 3.0 s"
+
+
+def test_a_store_that_is_away_fails(gateway: ScriptedGateway) -> None:
+    gateway.ready = 503
+    assert failures(findings(gateway)) == ["the gateway is not ready: 503 The store is away."]
+
+
+def test_another_catalog_than_mains_fails(gateway: ScriptedGateway) -> None:
+    gateway.sha = "b" * 64
+    (failure,) = failures(findings(gateway))
+    assert failure == f"the stack serves catalog {'b' * 12}, routing.yaml is {'a' * 12}"
+
+
+@pytest.mark.parametrize("off_s", [-61, 61])
+def test_a_clock_that_is_off_fails(gateway: ScriptedGateway, off_s: int) -> None:
+    gateway.now_s = STARTED_S + off_s
+    assert failures(findings(gateway)) == ["this clock is 61 s off"]
+
+
+def test_a_missing_secret_fails_by_its_name(gateway: ScriptedGateway) -> None:
+    found = findings(gateway, Account(missing=("tollgate/groq",)))
+    assert failures(found) == ["secret tollgate/groq is missing"]
+    (finding,) = (it for it in found if it.severity == "FAIL")
+    assert "create-secret --name tollgate/groq" in finding.remedy
+
+
+def test_the_quota_of_a_new_account_is_a_warning(gateway: ScriptedGateway) -> None:
+    found = findings(gateway, Account(concurrency=10))
+    assert [it.severity for it in found].count("warn") == 1
+    assert failures(found) == []
+
+
+def test_what_aws_does_not_tell_is_a_failure_and_the_rest_is_checked(
+    gateway: ScriptedGateway,
+) -> None:
+    found = findings(gateway, NoAccount())
+    assert len(failures(found)) == 2
+    assert all("AccessDenied" in it for it in failures(found))
+    assert found[-1].what.startswith("stream: ")
+
+
+@pytest.mark.parametrize(
+    ("key", "said"), [(None, "no key to ask with"), ("sk-tg-other", "the key is not accepted")]
+)
+def test_a_key_that_is_missing_or_wrong_fails(
+    gateway: ScriptedGateway, key: str | None, said: str
+) -> None:
+    assert failures(findings(gateway, key=key))[0].startswith(said)
+
+
+def test_c35_a_stream_that_is_held_back_fails(gateway: ScriptedGateway) -> None:
+    (failure,) = failures(findings(gateway, clock=HeldBackClock()))
+    assert failure == "the stream is held back: 4 events came at once"
+
+
+def test_c35_a_stream_whose_length_was_known_was_buffered(gateway: ScriptedGateway) -> None:
+    gateway.content_length = True
+    (failure,) = failures(findings(gateway))
+    assert failure.startswith("the stream is held back")
+
+
+@pytest.mark.parametrize(
+    "events",
+    [EVENTS[:-1], [*EVENTS[:2], b'data: {"error":{"code":"provider_timeout"}}\n\n', EVENTS[-1]]],
+)
+def test_c33_a_stream_that_breaks_off_fails(gateway: ScriptedGateway, events: list[bytes]) -> None:
+    gateway.events = events
+    (failure,) = failures(findings(gateway))
+    assert failure == "fast breaks off in the middle of its answer"
+
+
+def test_a_model_that_does_not_answer_fails_with_what_was_said(gateway: ScriptedGateway) -> None:
+    gateway.chat = 502
+    assert failures(findings(gateway)) == ["fast does not answer: 502 No provider answered."]
+
+
+def test_no_gateway_at_all_fails_every_check_that_asks_it() -> None:
+    found = findings(ScriptedGateway(port=1))
+    assert len(failures(found)) == len(CHECKS) - 2
+    assert all("does not answer" in it for it in failures(found))
+
+
+@pytest.fixture
+def account(gateway: ScriptedGateway, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A stack, its secrets in moto; moto does not know Lambda's account settings."""
+    gateway.sha = compile_catalog(ROUTING).sha
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", gateway.url)
+    monkeypatch.setenv("TOLLGATE_API_KEY", KEY)
+    outputs = {
+        "ApiUrl": gateway.base_url,
+        "CoreTableName": "c",
+        "LedgerTableName": "l",
+        "GenerationsTableName": "g",
+    }
+    template = {
+        "Resources": {"T": {"Type": "AWS::SNS::Topic"}},
+        "Outputs": {name: {"Value": value} for name, value in outputs.items()},
+    }
+    with mock_aws():
+        boto3.client("cloudformation", "us-east-1").create_stack(
+            StackName="tollgate", TemplateBody=json.dumps(template)
+        )
+        secrets = boto3.client("secretsmanager", "us-east-1")
+        for name in ("openai", "groq", "fireworks"):
+            secrets.create_secret(Name=f"tollgate/{name}", SecretString="synthetic")
+        yield
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["doctor", str(ROUTING), "--region", "us-east-1", *arguments])
+
+
+@pytest.mark.usefixtures("account")
+def test_the_command_finds_the_stack_and_exits_with_one_for_a_failure() -> None:
+    result = run()
+    assert result.exit_code == 1
+    assert "FAIL  secret tollgate/mistral is missing  -> aws secretsmanager" in result.output
+    assert "ok    Lambda may run 1000 environments at once" in result.output
+    assert "ok    the stack serves catalog" in result.output
+    assert KEY not in result.output
+
+
+@pytest.mark.usefixtures("account")
+def test_the_command_says_which_stack_it_did_not_find() -> None:
+    result = run("--stack", "elsewhere")
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: stack elsewhere: ")

@@ -1,0 +1,75 @@
+"""infra/deploy, with a stand-in for SAM: what it runs, and what it tells to do next."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.infra.translation import ROOT
+from tollgate.web.shapes import GrantBody, NewKeyBody
+
+SAM = '#!/bin/sh\necho "$@" >"{seen}"\nexit {status}\n'
+
+
+def deploy(
+    folder: Path, stage: str, status: int = 0
+) -> tuple[str, subprocess.CompletedProcess[str]]:
+    """What SAM was called with, and the script's own result; nobody sits at the terminal."""
+    seen = folder / "seen"
+    stand_in = folder / "sam"
+    stand_in.write_text(SAM.format(seen=seen, status=status))
+    stand_in.chmod(0o755)
+    result = subprocess.run(
+        [ROOT / "infra" / "deploy", stage],
+        env={**os.environ, "SAM": str(stand_in)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return seen.read_text().strip(), result
+
+
+@pytest.mark.parametrize(("stage", "stack"), [("default", "tollgate"), ("prod", "tollgate-prod")])
+def test_a_stage_is_deployed_and_nobody_is_asked_without_a_terminal(
+    tmp_path: Path, stage: str, stack: str
+) -> None:
+    called, result = deploy(tmp_path, stage)
+    assert called == f"deploy --config-env {stage}"
+    assert f"first-key --stack {stack}\n" in result.stdout
+    assert f"doctor --stack {stack}\n" in result.stdout
+
+
+def test_a_deploy_that_fails_says_nothing_of_what_is_next(tmp_path: Path) -> None:
+    _, result = deploy(tmp_path, "default", status=1)
+    assert result.returncode == 1
+    assert "Next" not in result.stdout
+
+
+def test_what_is_to_be_pasted_is_what_the_api_takes(tmp_path: Path) -> None:
+    _, result = deploy(tmp_path, "default")
+    bodies = re.findall(r"-d '(\{.*\})'", result.stdout)
+    NewKeyBody.model_validate_json(bodies[0])
+    GrantBody.model_validate_json(bodies[1])
+    assert '"stream": true' in bodies[2]
+
+
+def test_the_command_line_knows_the_commands_that_it_names(tmp_path: Path) -> None:
+    _, result = deploy(tmp_path, "default")
+    for command in re.findall(r"\.venv/bin/tollgate ([\w-]+)", result.stdout):
+        asked = [
+            ROOT / ".venv" / "bin" / "python",
+            "-c",
+            "from tollgate.cli.main import main; main()",
+        ]
+        assert (
+            subprocess.run(
+                [*asked, command, "--help"],
+                env={**os.environ, "PYTHONPATH": str(ROOT / "functions")},
+                capture_output=True,
+                check=False,
+            ).returncode
+            == 0
+        )

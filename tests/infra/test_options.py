@@ -1,0 +1,158 @@
+"""What the template makes only where a parameter asks for it."""
+
+import json
+import re
+from typing import Final
+
+import pytest
+
+from tests.infra.test_roles import statements
+from tests.infra.translation import Stack
+
+KEY: Final = "arn:aws:kms:us-east-1:123456789012:key/abc"
+# What each option adds to the stack of the defaults.
+OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
+    "alarm e-mail": ({"AlarmEmail": "a@example.com"}, {"AlarmSubscription"}),
+    "key": ({"KmsKeyArn": KEY}, set()),
+    "reserved": ({"ChatReservedConcurrency": "50"}, set()),
+    "provisioned": ({"ChatProvisionedConcurrency": "2"}, set()),
+    "budget": ({"MonthlyBudgetUsd": "100"}, {"MonthlyBudget"}),
+    "access logs": ({"AccessLogs": "true"}, {"AccessLogGroup"}),
+    "account role": ({"ApiGatewayLogsRole": "true"}, {"ApiGatewayAccount", "ApiGatewayRole"}),
+    "firewall": ({"WebAclArn": "arn:aws:wafv2:x"}, {"WebAclAssociation"}),
+    "domain": ({"DomainName": "llm.example.com"}, {"Domain", "DomainRoot", "DomainUnderApi"}),
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_an_option_adds_what_it_says_and_is_off_by_default(option: str, any_stack: Stack) -> None:
+    parameters, added = OPTIONS[option]
+    usual = set(any_stack.given().template["Resources"])
+    assert set(any_stack.given(**parameters).template["Resources"]) - usual == added
+
+
+def test_every_parameter_has_a_default(any_stack: Stack) -> None:
+    for name, parameter in any_stack.parameters.items():
+        assert "Default" in parameter, name
+        assert parameter["Description"], name
+        default = str(parameter["Default"])
+        assert re.search(parameter.get("AllowedPattern", ""), default), name
+
+
+def test_every_option_is_tested(any_stack: Stack) -> None:
+    conditional = {
+        json.dumps(it["Fn::Not"][0] if "Fn::Not" in it else it)
+        for it in any_stack.template["Conditions"].values()
+    }
+    asked = {name for parameters, _ in OPTIONS.values() for name in parameters}
+    for condition in conditional:
+        (name,) = re.findall(r'"Ref": "(\w+)"', condition)
+        assert name in asked
+
+
+def test_tables_are_encrypted_with_a_key_of_yours_and_roles_may_use_it_for_them_only(
+    any_stack: Stack,
+) -> None:
+    stack = any_stack.given(KmsKeyArn=KEY)
+    for name, table in stack.properties("AWS::DynamoDB::Table").items():
+        assert table["SSESpecification"] == {
+            "SSEEnabled": True,
+            "SSEType": "KMS",
+            "KMSMasterKeyId": {"Ref": "KmsKeyArn"},
+        }, name
+    for name, role in stack.properties("AWS::IAM::Role").items():
+        (use,) = (it for it in statements(role) if it["Resource"] == {"Ref": "KmsKeyArn"})
+        via = {"kms:ViaService": {"Fn::Sub": "dynamodb.${AWS::Region}.amazonaws.com"}}
+        assert use["Condition"] == {"StringEquals": via}, name
+        assert not any("Grant" in it or it == "kms:*" for it in use["Action"]), name
+
+
+def test_without_a_key_of_yours_dynamodb_uses_its_own(stack: Stack) -> None:
+    for name, table in stack.properties("AWS::DynamoDB::Table").items():
+        assert "SSESpecification" not in table, name
+
+
+def test_concurrency_is_the_accounts_unless_asked(any_stack: Stack) -> None:
+    assert "ReservedConcurrentExecutions" not in any_stack.given().functions["ChatFunction"]
+    reserved = any_stack.given(ChatReservedConcurrency="50").functions["ChatFunction"]
+    assert reserved["ReservedConcurrentExecutions"] == {"Ref": "ChatReservedConcurrency"}
+
+
+def test_warm_environments_belong_to_the_alias_that_is_invoked(any_stack: Stack) -> None:
+    def provisioned(stack: Stack) -> list[object]:
+        aliases = stack.properties("AWS::Lambda::Alias")
+        return [it.get("ProvisionedConcurrencyConfig") for it in aliases.values()]
+
+    assert provisioned(any_stack.given()) == [None, None]
+    asked = {"ProvisionedConcurrentExecutions": {"Ref": "ChatProvisionedConcurrency"}}
+    assert asked in provisioned(any_stack.given(ChatProvisionedConcurrency="2"))
+
+
+def test_access_logs_have_no_bodies_headers_or_query(any_stack: Stack) -> None:
+    (plain,) = any_stack.given().properties("AWS::ApiGateway::Stage").values()
+    assert "AccessLogSetting" not in plain
+    stack = any_stack.given(AccessLogs="true")
+    (stage,) = stack.properties("AWS::ApiGateway::Stage").values()
+    line = json.loads(stage["AccessLogSetting"]["Format"])
+    assert set(re.findall(r"\$context\.[\w.]+", json.dumps(line))) == set(line.values())
+    for word in ("header", "body", "query", "authorizer", "apiKey", "identity.user"):
+        assert word not in stage["AccessLogSetting"]["Format"]
+    group = stack.properties("AWS::Logs::LogGroup")["AccessLogGroup"]
+    assert group == {"RetentionInDays": {"Ref": "LogRetentionDays"}}
+
+
+def test_a_stage_that_logs_waits_for_the_accounts_role(any_stack: Stack) -> None:
+    (api,) = any_stack.resources("AWS::ApiGateway::RestApi").values()
+    assert api["DependsOn"] == "ApiGatewayAccount"
+
+
+def test_the_accounts_role_is_for_logs_and_outlives_the_stack(any_stack: Stack) -> None:
+    stack = any_stack.given(ApiGatewayLogsRole="true")
+    role = stack.template["Resources"]["ApiGatewayRole"]
+    assert role["Properties"]["ManagedPolicyArns"] == [
+        {
+            "Fn::Sub": "arn:${AWS::Partition}:iam::aws:policy/service-role/"
+            "AmazonAPIGatewayPushToCloudWatchLogs"
+        }
+    ]
+    (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    assert statement["Principal"] == {"Service": "apigateway.amazonaws.com"}
+    for name in ("ApiGatewayAccount", "ApiGatewayRole"):
+        assert stack.template["Resources"][name]["DeletionPolicy"] == "Retain"
+
+
+def test_c1_a_domain_has_both_prefixes(any_stack: Stack) -> None:
+    stack = any_stack.given(DomainName="llm.example.com")
+    mappings = stack.properties("AWS::ApiGateway::BasePathMapping").values()
+    assert {it.get("BasePath") for it in mappings} == {None, "api"}
+    domain = stack.properties("AWS::ApiGateway::DomainName")["Domain"]
+    assert domain["EndpointConfiguration"] == {"Types": ["REGIONAL"]}
+    assert domain["SecurityPolicy"] == "TLS_1_2"
+    assert "DomainTarget" in stack.outputs
+
+
+def test_half_an_option_is_refused_before_anything_is_made(any_stack: Stack) -> None:
+    rules = any_stack.template["Rules"]
+    pairs = {
+        rule["RuleCondition"]["Fn::Not"][0]["Fn::Equals"][0]["Ref"]: rule["Assertions"][0][
+            "Assert"
+        ]["Fn::Not"][0]["Fn::Equals"][0]["Ref"]
+        for rule in rules.values()
+    }
+    assert pairs == {"DomainName": "CertificateArn", "MonthlyBudgetUsd": "AlarmEmail"}
+
+
+def test_the_firewall_stands_before_the_stage(any_stack: Stack) -> None:
+    stack = any_stack.given(WebAclArn="arn:aws:wafv2:x")
+    (association,) = stack.properties("AWS::WAFv2::WebACLAssociation").values()
+    assert association["ResourceArn"]["Fn::Sub"].endswith(
+        "::/restapis/${Api}/stages/${ApiapiStage}"
+    )
+
+
+def test_the_budget_tells_at_four_fifths_and_at_the_whole(any_stack: Stack) -> None:
+    stack = any_stack.given(MonthlyBudgetUsd="100", AlarmEmail="a@example.com")
+    (budget,) = stack.properties("AWS::Budgets::Budget").values()
+    told = budget["NotificationsWithSubscribers"]
+    assert [it["Notification"]["Threshold"] for it in told] == [80, 100]
+    assert budget["Budget"]["BudgetLimit"]["Amount"] == {"Ref": "MonthlyBudgetUsd"}

@@ -1,0 +1,1 @@
+"""What costs money: tests of a deployed stack, run by `make smoke` and by nothing else."""
