@@ -15,7 +15,7 @@ uv_compile := uv pip compile --quiet --universal --python-version 3.11 --generat
 	--no-emit-index-url --custom-compile-command "make lock" $(LOCK_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt build deploy smoke lock clean always
+.PHONY: help run test soak check fmt build deploy smoke lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
@@ -29,6 +29,9 @@ run: ## Serve the gateway on this machine (DEV=... for options); the first time,
 test: check ## Run every check and every test
 	@$(in_parallel) .tools/ministack/stamp .tools/sam/stamp
 	.venv/bin/python -m pytest
+
+soak: .venv/dev.stamp .tools/ministack/stamp ## Run the ledger's fault test for longer (SOAK_S=300)
+	TOLLGATE_SOAK_S=$(or $(SOAK_S),300) .venv/bin/python -m pytest -s tests/contract/test_faults.py -k bad_year
 
 check: .venv/dev.stamp ## Run the linter, the type checker and the tidy test
 	.venv/bin/ruff check --quiet

@@ -1,33 +1,64 @@
-"""The scheduled function: expires the holds of generations that never came back."""
+"""The scheduled function: it sweeps and looks after workspaces, and at night it audits.
+
+An event `{"task": "audit"}` asks for the audit.
+"""
 
 import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Final
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 from tollgate.core.clock import SystemClock
+from tollgate.ledger.reports import CareReport, Difference
 from tollgate.ledger.sweep import SweepReport
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
-from tollgate.wiring import wire_stores
+from tollgate.wiring import Stores, wire_stores
+
+# A page of a scan is up to 1 MB, and nobody waits for it.
+_TIMEOUT_S: Final = 10.0
 
 configure_logging()
+_log = logging.getLogger("tollgate.sweeper")
 _settings = Settings()
 _metrics = Metrics(namespace=_settings.metrics_namespace, service="sweeper")
 
 
-def handler(event: object, context: object) -> None:
-    """Sweep once."""
-    report = asyncio.run(_sweep())
-    _metrics.add_metric("HoldsFound", MetricUnit.Count, report.found)
-    _metrics.add_metric("HoldsSettled", MetricUnit.Count, report.settled)
-    _metrics.add_metric("OldestHoldAge", MetricUnit.Seconds, report.oldest_age_s)
+def handler(event: Mapping[str, object], context: object) -> None:
+    """Do one task."""
+    if event.get("task") == "audit":
+        differences = asyncio.run(_audit())
+        _metrics.add_metric("AuditDifference", MetricUnit.Count, len(differences))
+        for difference in differences:
+            _log.error("the books differ", extra={"fields": asdict(difference)})
+    else:
+        swept, care = asyncio.run(_sweep())
+        _metrics.add_metric("HoldsFound", MetricUnit.Count, swept.found)
+        _metrics.add_metric("HoldsSettled", MetricUnit.Count, swept.settled)
+        _metrics.add_metric("OldestHoldAge", MetricUnit.Seconds, swept.oldest_age_s)
+        _metrics.add_metric("WorkspacesFailed", MetricUnit.Count, care.failed)
     _metrics.flush_metrics()
 
 
-async def _sweep() -> SweepReport:
-    stores = wire_stores(_settings, SystemClock())
+async def _sweep() -> tuple[SweepReport, CareReport]:
+    stores = _stores()
     try:
-        return await stores.sweeper.run()
+        return await stores.sweeper.run(), await stores.caretaker.run()
     finally:
         await stores.aclose()
+
+
+async def _audit() -> Sequence[Difference]:
+    stores = _stores()
+    try:
+        return await stores.audit.run()
+    finally:
+        await stores.aclose()
+
+
+def _stores() -> Stores:
+    return wire_stores(_settings, SystemClock(), timeout_s=_TIMEOUT_S)

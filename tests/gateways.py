@@ -64,12 +64,24 @@ class WatchedLedger:
         self._trace = trace
 
     async def hold(
-        self, principal: Principal, amount_nano_usd: int, first_id: str | None = None
+        self,
+        principal: Principal,
+        amount_nano_usd: int,
+        first_id: str | None = None,
+        *,
+        tokens: int = 0,
+        covered: bool = False,
     ) -> Hold:
         await asyncio.sleep(self.hold_takes_s)
-        hold = await self._ledger.hold(principal, amount_nano_usd, first_id)
+        hold = await self._ledger.hold(
+            principal, amount_nano_usd, first_id, tokens=tokens, covered=covered
+        )
         self._trace.append("hold")
         return hold
+
+    async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
+        self._trace.append("top-up")
+        return await self._ledger.top_up(hold, more_nano_usd)
 
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
         self.settled.append(record)

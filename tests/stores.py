@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from tests.dynamodb_grammar import check_request
 from tollgate.core.clock import Clock
@@ -10,6 +11,7 @@ from tollgate.core.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.principal import Principal
 from tollgate.stores.attributes import number
+from tollgate.stores.audit import Audit
 from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, JsonService, Reply
 from tollgate.stores.base import (
     CooldownStore,
@@ -17,6 +19,7 @@ from tollgate.stores.base import (
     GenerationStore,
     Hold,
     KeyStore,
+    KeySummary,
     Ledger,
     NewKey,
 )
@@ -27,16 +30,17 @@ from tollgate.stores.key_states import KeyStates
 from tollgate.stores.keys import DynamoKeyStore
 from tollgate.stores.ledger import DynamoLedger
 from tollgate.stores.memory import (
-    MemoryBooks,
     MemoryCooldownStore,
     MemoryCreditStore,
     MemoryGenerationStore,
-    MemoryKeyStore,
     MemoryLedger,
 )
+from tollgate.stores.memory_books import MemoryBooks
+from tollgate.stores.memory_keys import MemoryKeyStore
 from tollgate.stores.sweeper import Sweeper
 from tollgate.stores.tables import Tables, create_tables, wallet_key
 from tollgate.stores.wallets import Wallets
+from tollgate.stores.workspaces import Workspaces
 from tollgate.wire.sigv4 import Credentials, Signer
 
 # Saturday 2026-11-21, 12:30:01 UTC.
@@ -74,6 +78,12 @@ class GrammarChecked:
         return await self._client.call(operation, payload, attempts_max=attempts_max)
 
 
+class TestClock(Clock, Protocol):
+    """A clock whose present may be set."""
+
+    now: float
+
+
 @dataclass(frozen=True)
 class Stores:
     """One set of stores over the same books."""
@@ -83,7 +93,7 @@ class Stores:
     credits: CreditStore
     generations: GenerationStore
     cooldowns: CooldownStore
-    clock: HandClock
+    clock: TestClock
 
 
 @dataclass(frozen=True)
@@ -92,8 +102,10 @@ class DynamoStores(Stores):
 
     client: AwsCaller
     tables: Tables
-    workspaces: DynamoCreditStore
+    wallets: Wallets
+    workspaces: Workspaces
     sweeper: Sweeper
+    audit: Audit
 
     async def lock(self, workspace_id: str, shard: int = 0) -> None:
         """Lock one shard, as an administrator will."""
@@ -119,7 +131,11 @@ class MemoryStores(Stores):
 
 
 def aws_client(
-    endpoint_url: str, service: JsonService = "dynamodb", *, clock: HandClock | None = None
+    endpoint_url: str,
+    service: JsonService = "dynamodb",
+    *,
+    clock: Clock | None = None,
+    timeout_s: float = 1.0,
 ) -> AwsJson:
     """A client that trusts whoever answers; emulators do not check signatures."""
     clock = clock or HandClock()
@@ -131,6 +147,7 @@ def aws_client(
         clock,
         jitter=IdSource(clock).uniform,
         endpoint_url=endpoint_url,
+        timeout_s=timeout_s,
     )
 
 
@@ -141,7 +158,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
     return MemoryStores(
         ledger=MemoryLedger(books, ids, clock),
         keys=MemoryKeyStore(books, ids, clock, PREFIX),
-        credits=MemoryCreditStore(books),
+        credits=MemoryCreditStore(books, clock),
         generations=MemoryGenerationStore(books),
         cooldowns=MemoryCooldownStore(clock),
         clock=clock,
@@ -149,23 +166,25 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
     )
 
 
-def dynamo_stores(client: AwsCaller, tables: Tables, clock: HandClock) -> DynamoStores:
+def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> DynamoStores:
     """Stores over tables that exist; several sets are several processes."""
     ids = IdSource(clock)
     wallets = Wallets(client, tables.ledger)
     key_states = KeyStates(client, tables.ledger, clock)
     generations = DynamoGenerationStore(client, tables.generations)
-    workspaces = DynamoCreditStore(client, tables, wallets, ids=ids, clock=clock)
+    workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     return DynamoStores(
         ledger=DynamoLedger(wallets, key_states, generations, ids=ids, clock=clock),
-        keys=DynamoKeyStore(client, tables, ids=ids, clock=clock, prefix=PREFIX),
-        credits=workspaces,
+        keys=DynamoKeyStore(client, tables, key_states, ids=ids, clock=clock, prefix=PREFIX),
+        credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
         clock=clock,
         client=client,
         tables=tables,
+        wallets=wallets,
         workspaces=workspaces,
+        audit=Audit(client, tables, wallets=wallets, workspaces=workspaces, clock=clock),
         sweeper=Sweeper(
             client,
             tables.ledger,
@@ -193,6 +212,13 @@ async def funded_key(
     await stores.credits.grant(new.workspace_id, "first", amount_nano_usd, "test")
     created = await stores.keys.create(new)
     return created.secret, await stores.keys.authenticate(created.secret)
+
+
+async def disable(stores: Stores, key_id: str, workspace_id: str = "acme") -> KeySummary | None:
+    """Disable a key."""
+    return await stores.keys.change(
+        workspace_id, key_id, lambda settings: replace(settings, disabled=True)
+    )
 
 
 def record_of(hold: Hold, cost_nano_usd: int, outcome: Outcome = "ok") -> GenerationRecord:

@@ -33,6 +33,13 @@ class Settings(BaseSettings):
     secretsmanager_endpoint_url: str | None = None
     metrics_namespace: str = "Tollgate"
     key_prefix: str = "sk-tg-"
+    # Management keys of this workspace make workspaces, and grant credit to all of them.
+    operator_workspace: str = "default"
+    # Where budget alerts go; both may be set. The secret is named, in Secrets Manager.
+    alert_topic_arn: str | None = None
+    alert_webhook_url: str | None = None
+    alert_webhook_secret: str | None = None
+    sns_endpoint_url: str | None = None
     # Separated by commas.
     allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)] = ("*",)
     # API Gateway and Lambda stop at 6 MB; hosts without that limit get this one.

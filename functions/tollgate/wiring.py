@@ -3,12 +3,14 @@
 What only one kind of function needs (FastAPI, the command line) is joined on by its entry point.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from starlette.applications import Starlette
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
+from tollgate.core.secret import SecretReference
 from tollgate.engine.gateway import Gateway, Journal, Pace
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.providers.base import Provider
@@ -18,7 +20,11 @@ from tollgate.providers.transports.media_guard import MediaGuard
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.planner import Planner
 from tollgate.settings import Settings, environment_variable
-from tollgate.stores.aws_json import AwsJson, JsonService
+from tollgate.stores.alert_channels import SnsTopic, Webhook
+from tollgate.stores.audit import Audit
+from tollgate.stores.aws_json import TIMEOUT_S, AwsJson, JsonService
+from tollgate.stores.budgets import AlertChannel, Budgets
+from tollgate.stores.caretaker import Caretaker
 from tollgate.stores.cooldowns import DynamoCooldownStore
 from tollgate.stores.credits import DynamoCreditStore
 from tollgate.stores.failures import refusing_when_unavailable
@@ -30,6 +36,7 @@ from tollgate.stores.secrets import AwsSecretStore
 from tollgate.stores.sweeper import Sweeper
 from tollgate.stores.tables import Tables, create_tables
 from tollgate.stores.wallets import Wallets
+from tollgate.stores.workspaces import Workspaces
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 from tollgate.web.services import Services
@@ -38,16 +45,23 @@ from tollgate.wire.sigv4 import Credentials, Signer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stores:
-    """Everything that is kept in DynamoDB, behind one client."""
+    """Everything that is kept in DynamoDB, behind one client.
+
+    Management keys of the workspace `operator_workspace` look after all workspaces.
+    """
 
     client: AwsJson
     tables: Tables
+    operator_workspace: str
     keys: DynamoKeyStore
+    workspaces: Workspaces
     credits: DynamoCreditStore
     generations: DynamoGenerationStore
     ledger: DynamoLedger
     cooldowns: DynamoCooldownStore
     sweeper: Sweeper
+    caretaker: Caretaker
+    audit: Audit
 
     async def create_tables(self) -> None:
         """Make the tables that are not there yet; only where there is no template to do it."""
@@ -71,9 +85,11 @@ class Providers:
         return self.registry.provider(self.catalog.providers[slug])
 
 
-def wire_stores(settings: Settings, clock: Clock) -> Stores:
-    """The stores of the tables that the settings name."""
-    client = _aws_json(settings, "dynamodb", settings.dynamodb_endpoint_url, clock)
+def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_S) -> Stores:
+    """The stores of the tables that the settings name; `timeout_s` limits each of their calls."""
+    client = _aws_json(
+        settings, "dynamodb", settings.dynamodb_endpoint_url, clock, timeout_s=timeout_s
+    )
     tables = Tables(
         core=settings.core_table,
         ledger=settings.ledger_table,
@@ -83,11 +99,16 @@ def wire_stores(settings: Settings, clock: Clock) -> Stores:
     wallets = Wallets(client, tables.ledger)
     states = KeyStates(client, tables.ledger, clock)
     generations = DynamoGenerationStore(client, tables.generations)
+    workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     return Stores(
         client=client,
         tables=tables,
-        keys=DynamoKeyStore(client, tables, ids=ids, clock=clock, prefix=settings.key_prefix),
-        credits=DynamoCreditStore(client, tables, wallets, ids=ids, clock=clock),
+        operator_workspace=settings.operator_workspace,
+        keys=DynamoKeyStore(
+            client, tables, states, ids=ids, clock=clock, prefix=settings.key_prefix
+        ),
+        workspaces=workspaces,
+        credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
         ledger=DynamoLedger(wallets, states, generations, ids=ids, clock=clock),
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
@@ -99,7 +120,44 @@ def wire_stores(settings: Settings, clock: Clock) -> Stores:
             generations=generations,
             clock=clock,
         ),
+        caretaker=Caretaker(
+            client,
+            tables,
+            wallets=wallets,
+            workspaces=workspaces,
+            budgets=Budgets(
+                client,
+                tables,
+                workspaces,
+                wire_alert_channels(settings, clock),
+                ids=ids,
+                clock=clock,
+            ),
+            ids=ids,
+        ),
+        audit=Audit(client, tables, wallets=wallets, workspaces=workspaces, clock=clock),
     )
+
+
+def wire_alert_channels(settings: Settings, clock: Clock) -> Sequence[AlertChannel]:
+    """Where the settings want alerts to go."""
+    channels: list[AlertChannel] = []
+    if settings.alert_topic_arn:
+        region = settings.aws_region
+        signer = Signer("sns", region, lambda: _local_credentials(settings), clock)
+        url = settings.sns_endpoint_url or f"https://sns.{region}.amazonaws.com"
+        channels.append(SnsTopic(settings.alert_topic_arn, signer, url))
+    if settings.alert_webhook_url:
+        endpoint_url = settings.secretsmanager_endpoint_url
+        secrets = _aws_json(settings, "secretsmanager", endpoint_url, clock)
+        channels.append(
+            Webhook(
+                settings.alert_webhook_url,
+                SecretReference(secret=settings.alert_webhook_secret),
+                AwsSecretStore(secrets, environment_variable, clock),
+            )
+        )
+    return channels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +213,7 @@ def wire_gateway(
             non_streamed_total_s=defaults.timeouts.non_streamed_total_s,
         ),
         credits_per_usd=catalog.billing.credits_per_usd,
+        admission=catalog.billing.admission,
     )
 
 
@@ -168,12 +227,15 @@ def wire_services(stores: Stores, catalog: Catalog, *, clock: Clock, journal: Jo
     ids = IdSource(clock)
     return Services(
         keys=stores.keys,
+        workspaces=stores.workspaces,
         credits=stores.credits,
         generations=stores.generations,
         catalog=lambda: catalog,
         errors=ChatCompletions(catalog.billing.credits_per_usd, ids=ids),
         ids=ids,
         journal=journal,
+        clock=clock,
+        operator_workspace=stores.operator_workspace,
     )
 
 
@@ -190,15 +252,15 @@ def bundled_catalog(settings: Settings) -> Catalog:
 
 
 def _aws_json(
-    settings: Settings, service: JsonService, endpoint_url: str | None, clock: Clock
+    settings: Settings,
+    service: JsonService,
+    endpoint_url: str | None,
+    clock: Clock,
+    *,
+    timeout_s: float = TIMEOUT_S,
 ) -> AwsJson:
     region = settings.aws_region
-
-    def credentials() -> Credentials:
-        # An emulator checks no credentials, but wants the form of a signature.
-        return _credentials(settings) or Credentials("local", "local")
-
-    signer = Signer(service, region, credentials, clock)
+    signer = Signer(service, region, lambda: _local_credentials(settings), clock)
     return AwsJson(
         service,
         region,
@@ -206,7 +268,13 @@ def _aws_json(
         clock,
         jitter=IdSource(clock).uniform,
         endpoint_url=endpoint_url,
+        timeout_s=timeout_s,
     )
+
+
+def _local_credentials(settings: Settings) -> Credentials:
+    # An emulator checks no credentials, but wants the form of a signature.
+    return _credentials(settings) or Credentials("local", "local")
 
 
 def _credentials(settings: Settings) -> Credentials | None:

@@ -5,6 +5,7 @@ import pytest
 from tests.meddler import meddled
 from tests.stores import (
     DynamoStores,
+    disable,
     funded_key,
     record_of,
 )
@@ -19,7 +20,7 @@ async def test_a_key_is_read_once_in_five_seconds(dynamo: DynamoStores) -> None:
     for _ in range(3):
         assert await stores.keys.authenticate(secret) == principal
     assert len(meddler.sent) == 1
-    await dynamo.keys.disable("acme", principal.key_id)
+    await disable(dynamo, principal.key_id)
     stores.clock.now += 4.9
     assert await stores.keys.authenticate(secret) == principal
     stores.clock.now += 0.1

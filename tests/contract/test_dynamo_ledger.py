@@ -8,6 +8,7 @@ import pytest
 from tests.meddler import first, holds, is_hold, meddled
 from tests.stores import (
     DynamoStores,
+    disable,
     funded_key,
     record_of,
 )
@@ -61,7 +62,7 @@ async def test_a_refusal_beside_a_silent_side_is_told_and_the_silent_side_releas
     dynamo: DynamoStores,
 ) -> None:
     _, principal = await funded_key(dynamo, 1_000)
-    await dynamo.keys.disable("acme", principal.key_id)
+    await disable(dynamo, principal.key_id)
     meddler, stores = meddled(dynamo)
     meddler.meddle = first("lose", is_hold(wallet_key("acme", 0)))
 
@@ -158,7 +159,7 @@ async def test_an_undecided_settlement_is_an_error(dynamo: DynamoStores) -> None
 
 
 async def test_a_hold_looks_on_every_shard_before_it_refuses(dynamo: DynamoStores) -> None:
-    await dynamo.workspaces.ensure_workspace("acme", shards=4)
+    await dynamo.workspaces.ensure("acme", shards=4)
     _, principal = await funded_key(dynamo, 1_000)
     assert principal.shards == 4
 
@@ -174,8 +175,8 @@ async def test_a_hold_looks_on_every_shard_before_it_refuses(dynamo: DynamoStore
 
 
 async def test_a_workspace_keeps_the_shards_it_began_with(dynamo: DynamoStores) -> None:
-    assert await dynamo.workspaces.ensure_workspace("acme", shards=2) == 2
-    assert await dynamo.workspaces.ensure_workspace("acme", shards=5) == 2
+    assert (await dynamo.workspaces.ensure("acme", shards=2)).shards == 2
+    assert (await dynamo.workspaces.ensure("acme", shards=5)).shards == 2
 
 
 # Calls: what a generation costs.

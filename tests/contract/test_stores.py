@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.stores import PREFIX, DynamoStores, MemoryStores, funded_key, record_of
+from tests.stores import PREFIX, DynamoStores, MemoryStores, disable, funded_key, record_of
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
 from tollgate.core.principal import Principal
 from tollgate.stores.base import Balance, CooldownPolicy, NewKey, Period
@@ -74,7 +74,7 @@ async def test_c2_an_expired_key_is_refused_at_its_second(stores: AnyStores) -> 
 async def test_c60_a_disabled_key_holds_nothing_more_and_is_refused(stores: AnyStores) -> None:
     secret, principal = await funded_key(stores, 100)
 
-    summary = await stores.keys.disable("acme", principal.key_id)
+    summary = await disable(stores, principal.key_id)
 
     assert summary is not None
     assert summary.disabled
@@ -82,7 +82,7 @@ async def test_c60_a_disabled_key_holds_nothing_more_and_is_refused(stores: AnyS
     with pytest.raises(AccessError) as raised:
         await stores.keys.authenticate(secret)
     assert raised.value.code is ErrorCode.INVALID_API_KEY
-    assert await stores.keys.disable("acme", principal.key_id) == summary
+    assert await disable(stores, principal.key_id) == summary
 
 
 async def test_c60_keys_are_listed_oldest_first_and_only_in_their_workspace(
@@ -97,7 +97,7 @@ async def test_c60_keys_are_listed_oldest_first_and_only_in_their_workspace(
     assert await stores.keys.get("acme", made[1].id) == made[1]
     assert await stores.keys.list("other") == []
     assert await stores.keys.get("other", made[1].id) is None
-    assert await stores.keys.disable("other", made[1].id) is None
+    assert await disable(stores, made[1].id, "other") is None
     assert await stores.keys.get("acme", "nothing") is None
 
 

@@ -35,6 +35,7 @@ PERMISSIONS: Final = {
         },
         "LedgerTable": {
             "dynamodb:BatchGetItem",
+            "dynamodb:DeleteItem",
             "dynamodb:GetItem",
             "dynamodb:PutItem",
             "dynamodb:Query",
@@ -44,8 +45,20 @@ PERMISSIONS: Final = {
     },
     "SweeperRole": {
         "SweeperLogs": LOGS,
-        "LedgerTable": {"dynamodb:Scan", "dynamodb:UpdateItem"},
-        "GenerationsTable": {"dynamodb:GetItem", "dynamodb:PutItem"},
+        "CoreTable": {
+            "dynamodb:BatchGetItem",
+            "dynamodb:GetItem",
+            "dynamodb:PutItem",
+            "dynamodb:Query",
+            "dynamodb:UpdateItem",
+        },
+        "LedgerTable": {
+            "dynamodb:BatchGetItem",
+            "dynamodb:PutItem",
+            "dynamodb:Scan",
+            "dynamodb:UpdateItem",
+        },
+        "GenerationsTable": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"},
     },
 }
 

@@ -163,13 +163,24 @@ def test_a_changed_parameter_publishes_a_version(stack: Stack) -> None:
 
 
 def test_the_sweeper_runs_alone_every_five_minutes(stack: Stack) -> None:
-    (rule,) = stack.properties("AWS::Events::Rule").values()
+    often, nightly = stack.properties("AWS::Events::Rule").values()
     (retries,) = stack.properties("AWS::Lambda::EventInvokeConfig").values()
-    assert rule["ScheduleExpression"] == "rate(5 minutes)"
-    assert rule["Targets"][0]["Arn"] == {"Fn::GetAtt": ["SweeperFunction", "Arn"]}
+    assert often["ScheduleExpression"] == "rate(5 minutes)"
+    assert "Input" not in often["Targets"][0]
+    assert nightly["ScheduleExpression"].startswith("cron(")
+    assert nightly["Targets"][0]["Input"] == '{"task": "audit"}'
+    for rule in (often, nightly):
+        assert rule["Targets"][0]["Arn"] == {"Fn::GetAtt": ["SweeperFunction", "Arn"]}
     assert retries["FunctionName"] == {"Ref": "SweeperFunction"}
     assert retries["MaximumRetryAttempts"] == 0
     assert stack.functions["SweeperFunction"]["Timeout"] < 300
+
+
+def test_c64_any_difference_that_the_audit_finds_alarms(stack: Stack) -> None:
+    (alarm,) = stack.properties("AWS::CloudWatch::Alarm").values()
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("Tollgate", "AuditDifference")
+    assert alarm["Dimensions"] == [{"Name": "service", "Value": "sweeper"}]
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
 
 
 def test_every_function_logs_json_to_a_group_that_forgets(stack: Stack) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 from tollgate.core.clock import Clock, Deadline
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
-from tollgate.core.principal import Principal
+from tollgate.core.principal import Admission, Principal
 from tollgate.ingress.base import ParsedCall
 from tollgate.providers.base import MediaFetcher, Provider
 from tollgate.routing.planner import Planner
@@ -64,6 +64,7 @@ class Gateway:
     journal: Journal
     pace: Pace
     credits_per_usd: Decimal
+    admission: Admission = "positive"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

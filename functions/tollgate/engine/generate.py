@@ -9,6 +9,7 @@ from tollgate.core.errors import ErrorCode, GatewayError, InternalError, LedgerE
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.attempts import Chain, Committed, committed
 from tollgate.engine.cooldown import FailureReports
+from tollgate.engine.coverage import Coverage
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
@@ -63,7 +64,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             failure = InternalError()
             meter.fail(failure)
         finally:
-            (record, unsettled), cancelled = await _uncancelled(_settle(chain, hold))
+            (record, unsettled), cancelled = await _uncancelled(_settle(chain))
             if cancelled is not None:
                 raise cancelled
     failure = failure or unsettled
@@ -75,15 +76,26 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
 
 async def _stream(chain: Chain, sink: EventSink) -> None:
     meter = chain.meter
+    coverage = Coverage(
+        chain.gateway.ledger,
+        meter,
+        output_limited=chain.plan.trace.output_tokens_max is not None,
+    )
     async with committed(chain) as attempt, aclosing(attempt.rest) as rest:
         await sink.begin(_served(attempt, chain))
         for choice, event in attempt.head:
             meter.observe(event, choice)
             await sink.send(event, choice)
+            await coverage.lasts(event, choice)
         try:
             async for choice, event in rest:
                 meter.observe(event, choice)
                 await sink.send(event, choice)
+                if not await coverage.lasts(event, choice):
+                    for choice_left, last in coverage.ending():
+                        meter.observe(last, choice_left)
+                        await sink.send(last, choice_left)
+                    return
         except UpstreamError as error:
             chain.failures.note(attempt.target.endpoint_id, error)
             raise
@@ -114,7 +126,13 @@ async def _within_deadline(chain: Chain, sink: EventSink, call: Call) -> None:
 
 async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Collection[str]]:
     """The hold, and meanwhile which of the plan's endpoints rest."""
-    holding = gateway.ledger.hold(call.principal, plan.cost_max_nano_usd, call.request_id)
+    holding = gateway.ledger.hold(
+        call.principal,
+        plan.cost_max_nano_usd,
+        call.request_id,
+        tokens=plan.tokens_max,
+        covered=(call.principal.admission or gateway.admission) == "covered",
+    )
     if len(plan.attempts) == 1:
         return await holding, ()
     return await asyncio.gather(
@@ -122,13 +140,13 @@ async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Collect
     )
 
 
-async def _settle(chain: Chain, hold: Hold) -> tuple[GenerationRecord, LedgerError | None]:
+async def _settle(chain: Chain) -> tuple[GenerationRecord, LedgerError | None]:
     """Decide and settle; returns the record that stands.
 
     What cannot be settled now, for whatever reason, is logged whole and left to the sweeper.
     """
     gateway = chain.gateway
-    record = chain.meter.record()
+    hold, record = chain.meter.hold, chain.meter.record()
     try:
         async with asyncio.timeout(SETTLE_BUDGET_S):
             record = await gateway.ledger.settle(hold, record)

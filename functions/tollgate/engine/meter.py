@@ -106,6 +106,22 @@ class Meter:
         self._failure = error
         self._outcome = "cancelled"
 
+    def topped_up(self, hold: Hold) -> None:
+        """More is held for the same generation."""
+        self._hold = hold
+
+    def cost_nano_usd(self) -> int:
+        """What the generation would cost if it ended now, as far as one can know."""
+        usage, _ = self._measured()
+        if self._serving is None:
+            return 0
+        return total_nano_usd(bill(usage, self._price(self._serving, usage)))
+
+    @property
+    def hold(self) -> Hold:
+        """What is set aside for the generation."""
+        return self._hold
+
     @property
     def generation_id(self) -> str:
         """The id of the hold that stands."""

@@ -240,6 +240,10 @@ def admitted_headers(hold: Hold) -> dict[str, str]:
         headers["x-ratelimit-limit-requests"] = str(hold.rate_limit.limit)
         headers["x-ratelimit-remaining-requests"] = str(hold.rate_limit.remaining)
         headers["x-ratelimit-reset-requests"] = f"{hold.rate_limit.reset_s:.3f}s"
+    if hold.token_limit is not None:
+        headers["x-ratelimit-limit-tokens"] = str(hold.token_limit.limit)
+        headers["x-ratelimit-remaining-tokens"] = str(hold.token_limit.remaining)
+        headers["x-ratelimit-reset-tokens"] = f"{hold.token_limit.reset_s:.3f}s"
     return headers
 
 

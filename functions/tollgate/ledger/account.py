@@ -9,16 +9,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
+from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.ids import created_s
 from tollgate.core.money import usd_text
-from tollgate.ledger.periods import PERIODS, bucket_names, period_ends_s
-from tollgate.stores.base import Period, RateLimit
+from tollgate.ledger.periods import (
+    PERIODS,
+    bucket_names,
+    minute_bucket,
+    minute_ends_s,
+    period_ends_s,
+)
+from tollgate.stores.base import CreditEntry, Period, RateLimit
 
 # An item grows by some 22 bytes a hold, and every further KB costs one more write unit.
 HOLDS_MAX: Final = 1000
 # Stands for "no limit": more than anybody spends, less than DynamoDB's 38 digits.
-UNLIMITED_NANO_USD: Final = 10**18
+UNLIMITED: Final = 10**18
 # Expiry of a key that has none: the year 9999.
 NEVER_S: Final = 253_402_300_799
 _US_PER_S: Final = 1_000_000
@@ -64,6 +70,11 @@ class RateState:
         """What the bucket was made with."""
         return _US_PER_MINUTE // self.interval_us
 
+    @property
+    def burst(self) -> int:
+        """How many requests a full bucket lets through at once."""
+        return self.slack_us // self.interval_us + 2
+
     def taken(self, form: RateForm, now_us: int) -> "RateState":
         """After one more request; what the two forms of the key's write do."""
         full_us, ready_us = (
@@ -80,10 +91,9 @@ class RateState:
 
     def shown(self, now_us: int) -> RateLimit:
         """What the caller may know of it."""
-        burst = self.slack_us // self.interval_us + 2
         return RateLimit(
-            limit=burst,
-            remaining=min(burst, max(0, (now_us - self.ready_us) // self.interval_us + 1)),
+            limit=self.burst,
+            remaining=min(self.burst, max(0, (now_us - self.ready_us) // self.interval_us + 1)),
             reset_s=max(0, self.full_us - now_us) / _US_PER_S,
         )
 
@@ -99,6 +109,21 @@ class KeyState:
     limits_nano_usd: Mapping[Period, int]
     buckets: Mapping[str, int]
     rate: RateState
+    tokens_per_minute: int = UNLIMITED
+
+    def remaining_tokens(self, second: int) -> int:
+        """What is left of the tokens of that second's minute."""
+        return self.buckets.get(minute_bucket(second), self.tokens_per_minute)
+
+    def token_limit(self, second: int, now_s: float) -> RateLimit | None:
+        """What the caller may know of it; None where tokens are not limited."""
+        if self.tokens_per_minute == UNLIMITED:
+            return None
+        return RateLimit(
+            limit=self.tokens_per_minute,
+            remaining=max(0, self.remaining_tokens(second)),
+            reset_s=max(0.0, minute_ends_s(second) - now_s),
+        )
 
     def remaining_nano_usd(self, second: int) -> dict[Period, int]:
         """What is left in each period of that second."""
@@ -114,6 +139,7 @@ class KeyTake:
 
     amount_nano_usd: int
     form: RateForm
+    tokens: int = 0
 
 
 def shard_order(hold_id: str, shards: int) -> Sequence[int]:
@@ -132,8 +158,13 @@ def rate_form(full_us: int, now_us: int) -> RateForm:
     return "idle" if full_us <= now_us else "busy"
 
 
-def wallet_step(state: WalletState | None, amount_nano_usd: int) -> WalletStep:
-    """What to try on a shard, by what it says; a shard that does not exist is empty."""
+def wallet_step(
+    state: WalletState | None, amount_nano_usd: int, *, covered: bool = False
+) -> WalletStep:
+    """What to try on a shard, by what it says; a shard that does not exist is empty.
+
+    A `covered` hold takes the whole amount or nothing.
+    """
     if state is None:
         return "empty"
     if state.locked:
@@ -142,13 +173,22 @@ def wallet_step(state: WalletState | None, amount_nano_usd: int) -> WalletStep:
         return "full"
     if state.available_nano_usd >= amount_nano_usd:
         return "hold"
-    return "hold_rest" if state.available_nano_usd >= 1 else "empty"
+    return "hold_rest" if state.available_nano_usd >= 1 and not covered else "empty"
 
 
 def key_step(
-    state: KeyState | None, hold_id: str, amount_nano_usd: int, now_us: int
+    state: KeyState | None,
+    hold_id: str,
+    amount_nano_usd: int,
+    now_us: int,
+    *,
+    tokens: int = 0,
+    covered: bool = False,
 ) -> KeyTake | GatewayError:
-    """What to try on a key's state, or why not; a key that has none does not exist."""
+    """What to try on a key's state, or why not; a key that has none does not exist.
+
+    Of tokens, too, a short key takes what is left: nobody knows yet how many there will be.
+    """
     now_s = now_us // _US_PER_S
     if state is None or not state.enabled or state.expires_s <= now_s:
         return key_refused()
@@ -165,13 +205,21 @@ def key_step(
             retry_after_s=_SLOT_FREE_S,
         )
     second = created_s(hold_id)
+    remaining_tokens = state.remaining_tokens(second)
+    if remaining_tokens < min(1, tokens):
+        return AccessError(
+            ErrorCode.RATE_LIMIT_EXCEEDED,
+            f"This key allows {state.tokens_per_minute} tokens per minute.",
+            retry_after_s=max(_SLOT_FREE_S, minute_ends_s(second) - now_us / _US_PER_S),
+        )
     remaining = state.remaining_nano_usd(second)
     tightest = min(PERIODS, key=lambda period: remaining[period])
-    if remaining[tightest] < min(1, amount_nano_usd):
-        return _limit_reached(tightest, state.limits_nano_usd[tightest], second)
+    if remaining[tightest] < (amount_nano_usd if covered else min(1, amount_nano_usd)):
+        return limit_reached(tightest, state.limits_nano_usd[tightest], second)
     return KeyTake(
         amount_nano_usd=min(amount_nano_usd, remaining[tightest]),
         form=rate_form(state.rate.full_us, now_us),
+        tokens=min(tokens, remaining_tokens),
     )
 
 
@@ -207,7 +255,18 @@ def insufficient_credits(available_nano_usd: int, amount_nano_usd: int) -> Ledge
     )
 
 
-def _limit_reached(period: Period, limit_nano_usd: int, second: int) -> LedgerError:
+def too_little_to_take(entry: CreditEntry, available_nano_usd: int) -> RequestError:
+    """An adjustment would take what is spent or held already."""
+    return RequestError(
+        ErrorCode.INVALID_REQUEST,
+        f"Only ${usd_text(max(0, available_nano_usd))} of this workspace can be taken back, not "
+        f"${usd_text(-entry.amount_nano_usd)}.",
+        param="amount",
+    )
+
+
+def limit_reached(period: Period, limit_nano_usd: int, second: int) -> LedgerError:
+    """What a key may spend in a period is spent or held."""
     ends_s = period_ends_s(period, second)
     window = "in total" if period == "total" else f"per {period}"
     again = "" if ends_s is None else f" It starts anew in {ends_s - second} s."

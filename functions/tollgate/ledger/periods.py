@@ -7,6 +7,7 @@ from tollgate.stores.base import Period
 
 PERIODS: Final[tuple[Period, ...]] = ("day", "week", "month", "total")
 TOTAL_BUCKET: Final = "b_total"
+_MINUTE_S: Final = 60
 # How long after its period a bucket stays: holds taken from it are settled or swept by then. The
 # same before: a clock that runs ahead of ours opens a bucket early.
 _BUCKET_GRACE_S: Final = 3600
@@ -29,14 +30,33 @@ def bucket_names(second: int) -> tuple[str, str, str, str]:
     )
 
 
+def minute_bucket(second: int) -> str:
+    """The bucket that counts the tokens of a Unix second's minute."""
+    return f"t_{second // _MINUTE_S}"
+
+
+def minute_ends_s(second: int) -> int:
+    """The Unix second at which the tokens per minute start anew."""
+    return (second // _MINUTE_S + 1) * _MINUTE_S
+
+
+def live_buckets(period: Period, second: int) -> tuple[str, ...]:
+    """The buckets of a period that somebody may touch now: clocks differ, and holds end later."""
+    place = PERIODS.index(period)
+    moments = (second - _BUCKET_GRACE_S, second, second + _BUCKET_GRACE_S)
+    return tuple(dict.fromkeys(bucket_names(moment)[place] for moment in moments))
+
+
+def live_minutes(second: int) -> tuple[str, ...]:
+    """The same of the minutes that tokens are counted in."""
+    return tuple(minute_bucket(second + step * _MINUTE_S) for step in (-1, 0, 1))
+
+
 def stale_buckets(names: set[str], second: int) -> tuple[str, ...]:
     """Those of an item's attribute names that are buckets nobody will touch again."""
-    live = {
-        name
-        for moment in (second - _BUCKET_GRACE_S, second, second + _BUCKET_GRACE_S)
-        for name in bucket_names(moment)
-    }
-    return tuple(sorted(name for name in names - live if name.startswith("b_")))
+    live = {name for period in PERIODS for name in live_buckets(period, second)}
+    live.update(live_minutes(second))
+    return tuple(sorted(name for name in names - live if name.startswith(("b_", "t_"))))
 
 
 def period_ends_s(period: Period, second: int) -> int | None:

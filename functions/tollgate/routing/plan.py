@@ -57,13 +57,15 @@ class Plan:
     """What the planner decided: never empty.
 
     `next_on` are the error codes that move on to the next attempt; `cost_max_nano_usd` bounds the
-    dearest attempt. `candidates` are all endpoints of the chain, in the order before resting ones
+    dearest attempt, `tokens_max` is what counts against tokens per minute. `candidates` are all
+    endpoints of the chain, in the order before resting ones
     were moved; `skipped` the rules before the one that applied.
     """
 
     attempts: Sequence[Attempt]
     next_on: frozenset[ErrorCode]
     cost_max_nano_usd: int
+    tokens_max: int
     catalog_sha: str
     trace: RoutingTrace
     candidates: Sequence[Candidate] = ()

@@ -124,11 +124,21 @@ class Planner:
             attempts=tuple(candidate.attempt for candidate in kept),
             next_on=asked.chain.next_on,
             cost_max_nano_usd=max(candidate.cost_max_nano_usd for candidate in kept),
+            tokens_max=self._tokens_max(kept, trace),
             catalog_sha=self.catalog.sha,
             trace=trace,
             candidates=tuple(candidates),
             skipped=asked.skipped,
         )
+
+    def _tokens_max(self, kept: Sequence[Candidate], trace: RoutingTrace) -> int:
+        """The prompt as estimated, and the longest output that is asked for, or else held."""
+        wanted = trace.output_tokens_max
+        held = self.catalog.defaults.hold_output_tokens if wanted is None else wanted
+        longest = max(
+            self.catalog.models[candidate.attempt.target.model].max_output for candidate in kept
+        )
+        return trace.estimated_input_tokens + min(held, longest)
 
     def _tier(self, demand: Demand) -> KeyTierSection | None:
         """The limits of the key's tier; a tier that nobody defines allows nothing."""

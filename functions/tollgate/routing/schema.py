@@ -100,8 +100,12 @@ class DefaultsSection(Strict):
 
 
 class BillingSection(Strict):
-    """How dollars are shown to callers."""
+    """How dollars are shown to callers, and who may spend them.
 
+    `positive` admits a request while anything is left; `covered` wants its highest cost covered.
+    """
+
+    admission: Literal["positive", "covered"] = "positive"
     credits_per_usd: Annotated[Dollars, Field(gt=0)] = Decimal(1)
 
 

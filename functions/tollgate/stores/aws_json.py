@@ -31,7 +31,7 @@ _PROTOCOLS: Final[Mapping[JsonService, tuple[str, str]]] = {
     "secretsmanager": ("application/x-amz-json-1.1", "secretsmanager"),
 }
 _CONNECT_TIMEOUT_S: Final = 1.0
-_TIMEOUT_S: Final = 1.0
+TIMEOUT_S: Final = 1.0
 _KEEPALIVE_S: Final = 30.0
 _CONNECTIONS_MAX: Final = 32
 # A page of Scan or BatchGetItem is at most 16 MB; nothing asked for here comes near.
@@ -81,7 +81,7 @@ class AwsJson:
         *,
         jitter: Callable[[], float],
         endpoint_url: str | None = None,
-        timeout_s: float = _TIMEOUT_S,
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
         self._url = (endpoint_url or f"https://{service}.{region}.amazonaws.com").rstrip("/") + "/"
         self._content_type, self._target = _PROTOCOLS[service]

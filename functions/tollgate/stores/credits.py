@@ -1,22 +1,45 @@
-"""Workspaces and their credit in DynamoDB: granted once per name, read consistently."""
+"""Workspaces' credit in DynamoDB: entries that are written once, balances read consistently."""
 
 import zlib
-from typing import Final
+from typing import Final, cast
 
 from tollgate.core.clock import Clock
-from tollgate.core.ids import IdSource
-from tollgate.stores.attributes import Item, number, read_number, text
+from tollgate.core.errors import ErrorCode, GatewayError, RequestError
+from tollgate.core.ids import IdSource, is_id
+from tollgate.ledger.account import too_little_to_take
+from tollgate.stores.attributes import (
+    Item,
+    number,
+    read_number,
+    read_optional_text,
+    read_text,
+    text,
+)
 from tollgate.stores.aws_json import AwsCaller
-from tollgate.stores.base import Balance
-from tollgate.stores.expressions import IF_ABSENT, WALLET_GRANT
+from tollgate.stores.base import (
+    ENTRIES_PAGE_MAX,
+    Balance,
+    CreditEntry,
+    EntriesPage,
+    EntryKind,
+)
+from tollgate.stores.expressions import IF_ABSENT, WALLET_GRANT, WALLET_TAKE
 from tollgate.stores.failures import (
-    ConditionFailed,
     StoreUnavailable,
     TransactionCancelled,
     refusing_when_unavailable,
 )
-from tollgate.stores.tables import Tables, get_item, grant_key, wallet_key, workspace_key
+from tollgate.stores.tables import (
+    Tables,
+    entry_key,
+    get_item,
+    grant_key,
+    query_rows,
+    wallet_key,
+    workspace_key,
+)
 from tollgate.stores.wallets import Wallets
+from tollgate.stores.workspaces import Workspaces
 
 _CONDITION_FAILED: Final = "ConditionalCheckFailed"
 
@@ -25,91 +48,140 @@ class DynamoCreditStore:
     """Implements `stores.base.CreditStore`."""
 
     def __init__(
-        self, client: AwsCaller, tables: Tables, wallets: Wallets, *, ids: IdSource, clock: Clock
+        self,
+        client: AwsCaller,
+        tables: Tables,
+        wallets: Wallets,
+        workspaces: Workspaces,
+        *,
+        ids: IdSource,
+        clock: Clock,
     ) -> None:
         self._client = client
         self._tables = tables
         self._wallets = wallets
+        self._workspaces = workspaces
         self._ids = ids
         self._clock = clock
-
-    async def ensure_workspace(self, workspace_id: str, *, shards: int = 1) -> int:
-        """Create what a workspace lacks; the number of its wallet shards, which it keeps."""
-        with refusing_when_unavailable():
-            workspace = await self._workspace(workspace_id)
-            if workspace is not None:
-                return read_number(workspace, "n")
-            # The shards first: once the workspace is there, all of them are.
-            for shard in range(shards):
-                await self._wallets.create(workspace_id, shard)
-            item: Item = {
-                **workspace_key(workspace_id),
-                "n": number(shards),
-                "at": number(int(self._clock.now_s())),
-            }
-            try:
-                await self._client.call(
-                    "PutItem",
-                    {
-                        "TableName": self._tables.core,
-                        "Item": item,
-                        "ConditionExpression": IF_ABSENT,
-                        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-                    },
-                )
-            except ConditionFailed as failed:
-                return shards if failed.item is None else read_number(failed.item, "n")
-            return shards
 
     async def grant(
         self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str
     ) -> bool:
         """Add credit once for a grant id; False if that id was granted before."""
-        if amount_nano_usd <= 0:
-            raise ValueError("a grant must be positive")
-        shards = await self.ensure_workspace(workspace_id)
-        shard = zlib.crc32(grant_id.encode()) % shards
-        entry: Item = {
-            **grant_key(workspace_id, grant_id),
-            "amt": number(amount_nano_usd),
-            "shard": number(shard),
-            "source": text(source),
-            "at": number(int(self._clock.now_s())),
-        }
-        put = {
-            "TableName": self._tables.core,
-            "Item": entry,
-            "ConditionExpression": IF_ABSENT,
-        }
-        add = {
-            "TableName": self._tables.ledger,
-            "Key": wallet_key(workspace_id, shard),
-            "UpdateExpression": WALLET_GRANT.update,
-            "ConditionExpression": WALLET_GRANT.condition,
-            "ExpressionAttributeValues": {":x": number(amount_nano_usd)},
-        }
+        return await self.enter(
+            CreditEntry(
+                id=grant_id,
+                workspace_id=workspace_id,
+                kind="grant",
+                amount_nano_usd=amount_nano_usd,
+                note=source,
+                created_s=int(self._clock.now_s()),
+            )
+        )
+
+    async def enter(self, entry: CreditEntry) -> bool:
+        """Write an entry once for its id, together with what it does to the balance."""
         with refusing_when_unavailable():
-            try:
-                await self._client.call(
-                    "TransactWriteItems",
-                    {
-                        # Lets the client repeat this very call; the entry makes the grant single.
-                        "ClientRequestToken": self._ids.new_id(),
-                        "TransactItems": [{"Put": put}, {"Update": add}],
-                    },
-                )
-            except TransactionCancelled as cancelled:
-                if cancelled.reasons and cancelled.reasons[0].code == _CONDITION_FAILED:
-                    return False
-                raise StoreUnavailable(str(cancelled), maybe_applied=False) from cancelled
-        return True
+            shards = (await self._workspaces.ensure(entry.workspace_id)).shards
+            first = zlib.crc32(entry.id.encode()) % shards
+            refusal: GatewayError | None = None
+            for step in range(shards):
+                shard = (first + step) % shards
+                try:
+                    await self._write(entry, shard)
+                except TransactionCancelled as cancelled:
+                    codes = [reason.code for reason in cancelled.reasons]
+                    if codes[:1] == [_CONDITION_FAILED]:
+                        return False
+                    if entry.amount_nano_usd > 0 or codes[-1:] != [_CONDITION_FAILED]:
+                        raise StoreUnavailable(str(cancelled), maybe_applied=False) from cancelled
+                else:
+                    return True
+            available = (await self._wallets.balance(entry.workspace_id, shards)).available_nano_usd
+            refusal = too_little_to_take(entry, available)
+        raise refusal
+
+    async def entries(
+        self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
+    ) -> EntriesPage:
+        """Entries of a workspace, latest first."""
+        if after is not None and not is_id(after):
+            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+        with refusing_when_unavailable():
+            rows, end = await query_rows(
+                self._client,
+                self._tables.core,
+                f"W#{workspace_id}",
+                "L#",
+                after=None if after is None else entry_key(workspace_id, after),
+                limit=limit,
+                backwards=True,
+            )
+        place = None if end is None else read_text(end, "sk").removeprefix("L#")
+        return EntriesPage(entries=tuple(map(read_entry, rows)), next=place)
 
     async def balance(self, workspace_id: str) -> Balance:
         """The workspace's money, read consistently; all zero for one that does not exist."""
         with refusing_when_unavailable():
-            workspace = await self._workspace(workspace_id)
+            workspace = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
             shards = 0 if workspace is None else read_number(workspace, "n")
             return await self._wallets.balance(workspace_id, shards)
 
-    async def _workspace(self, workspace_id: str) -> Item | None:
-        return await get_item(self._client, self._tables.core, workspace_key(workspace_id))
+    async def _write(self, entry: CreditEntry, shard: int) -> None:
+        place = self._ids.new_id()
+        once: Item = {**grant_key(entry.workspace_id, entry.id), "place": text(place)}
+        write = WALLET_GRANT if entry.amount_nano_usd > 0 else WALLET_TAKE
+        await self._client.call(
+            "TransactWriteItems",
+            {
+                # Lets the client repeat this very call; the first put makes the entry single.
+                "ClientRequestToken": self._ids.new_id(),
+                "TransactItems": [
+                    _put_if_absent(self._tables.core, once),
+                    _put_if_absent(self._tables.core, entry_item(entry, place)),
+                    {
+                        "Update": {
+                            "TableName": self._tables.ledger,
+                            "Key": wallet_key(entry.workspace_id, shard),
+                            "UpdateExpression": write.update,
+                            "ConditionExpression": write.condition,
+                            "ExpressionAttributeValues": {":x": number(abs(entry.amount_nano_usd))},
+                        }
+                    },
+                ],
+            },
+        )
+
+
+def entry_item(entry: CreditEntry, place: str) -> Item:
+    """An entry at its place in time."""
+    item: Item = {
+        **entry_key(entry.workspace_id, place),
+        "id": text(entry.id),
+        "ws": text(entry.workspace_id),
+        "kind": text(entry.kind),
+        "amt": number(entry.amount_nano_usd),
+        "note": text(entry.note),
+        "at": number(entry.created_s),
+    }
+    if entry.generation_id is not None:
+        item["gen"] = text(entry.generation_id)
+    return item
+
+
+def read_entry(item: Item) -> CreditEntry:
+    """An entry as its item says."""
+    return CreditEntry(
+        id=read_text(item, "id"),
+        workspace_id=read_text(item, "ws"),
+        # Only `entry_item` writes it.
+        kind=cast(EntryKind, read_text(item, "kind")),
+        amount_nano_usd=read_number(item, "amt"),
+        note=read_text(item, "note"),
+        created_s=read_number(item, "at"),
+        generation_id=read_optional_text(item, "gen"),
+    )
+
+
+def _put_if_absent(table: str, item: Item) -> dict[str, object]:
+    return {"Put": {"TableName": table, "Item": item, "ConditionExpression": IF_ABSENT}}

@@ -44,6 +44,11 @@ async def settle_whatever_is_held(
     raise StoreUnavailable(f"the amount of hold {hold_id} keeps changing", maybe_applied=False)
 
 
+def held_by(item: Item | None, hold_id: str) -> int | None:
+    """The amount of a hold in an item, None where there is none."""
+    return None if item is None else read_numbers_by_name(item, "h").get(hold_id)
+
+
 def hold_count(item: Item) -> int:
     """How many holds an item has."""
     return len(item["h"]["M"])

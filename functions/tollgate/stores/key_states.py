@@ -9,37 +9,55 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
 from tollgate.ledger.account import (
-    HOLDS_MAX,
-    NEVER_S,
-    UNLIMITED_NANO_USD,
-    KeyState,
     KeyTake,
-    RateState,
+    key_refused,
     key_step,
+    limit_reached,
     microseconds,
     rate_form,
 )
-from tollgate.ledger.periods import PERIODS, bucket_names, stale_buckets
-from tollgate.stores.attributes import AttributeValue, Item, number, read_number, text
+from tollgate.ledger.periods import PERIODS, bucket_names, minute_bucket, stale_buckets
+from tollgate.stores.attributes import AttributeValue, Item, number
 from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller
-from tollgate.stores.base import NewKey, RateLimit
-from tollgate.stores.expressions import KEY_SETTLE, ConditionalUpdate, key_hold
+from tollgate.stores.base import RateLimit
+from tollgate.stores.expressions import (
+    KEY_SETTLE,
+    KEY_TOP_UP,
+    KEY_USED,
+    ConditionalUpdate,
+    key_hold,
+)
 from tollgate.stores.failures import ConditionFailed, StoreUnavailable
-from tollgate.stores.holds import HoldUnknown, hold_count, settle_whatever_is_held
+from tollgate.stores.holds import HoldUnknown, held_by, settle_whatever_is_held
+from tollgate.stores.key_state_items import read_key_state
 from tollgate.stores.tables import key_state_key
 
 _WRITES_MAX: Final = 8
 _KEYS_REMEMBERED_MAX: Final = 4096
-_LIMIT_NAMES: Final = ("ld", "lw", "lm", "lt")
+# When the key was last used, with its secret and with the one from before it was rotated.
+_USED: Final = {False: "lu", True: "lo"}
+_MINUTE_ALIAS: Final = "#n"
 _BUCKET_ALIASES: Final = ("#d", "#w", "#m", "#t")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyHold:
-    """Money that a key has set aside, and what is left of its rate."""
+class KeyAsk:
+    """What a generation asks of its key; `covered` takes the whole amount or nothing."""
 
     amount_nano_usd: int
+    tokens: int = 0
+    covered: bool = False
+    old_secret: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyHold:
+    """Money and tokens that a key has set aside, and what is left of its rates."""
+
+    amount_nano_usd: int
+    tokens: int
     rate_limit: RateLimit
+    token_limit: RateLimit | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +77,40 @@ class KeyStates:
         self._clock = clock
         self._last_seen: OrderedDict[str, _LastSeen] = OrderedDict()
 
-    async def hold(self, key_id: str, hold_id: str, amount_nano_usd: int) -> KeyHold | GatewayError:
+    async def hold(self, key_id: str, hold_id: str, ask: KeyAsk) -> KeyHold | GatewayError:
         """Set the amount aside, or what is left of it, and count the request.
 
         Raises HoldUnknown where a write may have landed, StoreUnavailable where none has.
         """
         last_seen = self._last_seen.get(key_id, _LastSeen(0, ()))
         now_us = microseconds(self._clock.now_s())
-        take = KeyTake(amount_nano_usd=amount_nano_usd, form=rate_form(last_seen.full_us, now_us))
+        take = KeyTake(
+            amount_nano_usd=ask.amount_nano_usd,
+            form=rate_form(last_seen.full_us, now_us),
+            tokens=ask.tokens,
+        )
         for _ in range(_WRITES_MAX):
             payload = self._hold_payload(
-                key_id, hold_id, take, now_us=now_us, stale=last_seen.stale
+                key_id,
+                hold_id,
+                take,
+                now_us=now_us,
+                stale=last_seen.stale,
+                used=_USED[ask.old_secret],
             )
             try:
                 reply = await self._client.call("UpdateItem", payload, attempts_max=1)
             except ConditionFailed as failed:
                 state = None if failed.item is None else read_key_state(failed.item)
                 now_us = microseconds(self._clock.now_s())
-                step = key_step(state, hold_id, amount_nano_usd, now_us)
+                step = key_step(
+                    state,
+                    hold_id,
+                    ask.amount_nano_usd,
+                    now_us,
+                    tokens=ask.tokens,
+                    covered=ask.covered,
+                )
                 if isinstance(step, GatewayError):
                     return step
                 take = step
@@ -86,10 +120,53 @@ class KeyStates:
                 raise
             else:
                 item: Item = reply["Attributes"]
-                rate = read_key_state(item).rate
-                self._remember(key_id, item, rate.full_us, now_us)
-                return KeyHold(amount_nano_usd=take.amount_nano_usd, rate_limit=rate.shown(now_us))
+                held = read_key_state(item)
+                self._remember(key_id, item, held.rate.full_us, now_us)
+                return KeyHold(
+                    amount_nano_usd=take.amount_nano_usd,
+                    tokens=take.tokens,
+                    rate_limit=held.rate.shown(now_us),
+                    token_limit=held.token_limit(created_s(hold_id), now_us / 1_000_000),
+                )
         raise StoreUnavailable(f"the state of key {key_id} keeps changing", maybe_applied=False)
+
+    async def top_up(
+        self, key_id: str, hold_id: str, *, held_nano_usd: int, more_nano_usd: int
+    ) -> GatewayError | None:
+        """Add to a hold, unless the key's limits or the key itself no longer allow it.
+
+        May be repeated: the amount only grows, so a repeat finds that it has landed.
+        """
+        second = created_s(hold_id)
+        values = {
+            ":a": number(held_nano_usd),
+            ":b": number(held_nano_usd + more_nano_usd),
+            ":x": number(more_nano_usd),
+            ":one": number(1),
+            ":second": number(int(self._clock.now_s())),
+        }
+        names = {**_money_names(hold_id), "#on": "on"}
+        try:
+            await self._client.call("UpdateItem", self._update(KEY_TOP_UP, key_id, names, values))
+        except ConditionFailed as failed:
+            if held_by(failed.item, hold_id) == held_nano_usd + more_nano_usd:
+                return None
+            state = None if failed.item is None else read_key_state(failed.item)
+            if state is None or not state.enabled:
+                return key_refused()
+            remaining = state.remaining_nano_usd(second)
+            tightest = min(PERIODS, key=lambda period: remaining[period])
+            return limit_reached(tightest, state.limits_nano_usd[tightest], second)
+        return None
+
+    async def note_use(self, key_id: str, *, old_secret: bool) -> None:
+        """Remember that a key was used now; nothing happens where it is gone."""
+        names = {"#used": _USED[old_secret]}
+        values = {":second": number(int(self._clock.now_s()))}
+        try:
+            await self._client.call("UpdateItem", self._update(KEY_USED, key_id, names, values))
+        except ConditionFailed:
+            return
 
     async def settle(
         self,
@@ -98,10 +175,12 @@ class KeyStates:
         *,
         held_nano_usd: int,
         cost_nano_usd: int,
+        unused_tokens: int = 0,
         attempts_max: int = ATTEMPTS_MAX,
     ) -> None:
         """Replace a hold by what was spent, in the periods it was taken from.
 
+        `unused_tokens` go back to the minute they were taken from, negative if more were used.
         Nothing happens where the hold is gone already.
         """
 
@@ -110,6 +189,7 @@ class KeyStates:
                 ":a": number(held),
                 ":c": number(cost_nano_usd),
                 ":d": number(held - cost_nano_usd),
+                ":t": number(unused_tokens),
             }
             payload = self._update(KEY_SETTLE, key_id, _names(hold_id), values)
             await self._client.call("UpdateItem", payload, attempts_max=attempts_max)
@@ -124,12 +204,15 @@ class KeyStates:
         *,
         now_us: int,
         stale: Sequence[str],
+        used: str,
     ) -> dict[str, object]:
         names = _names(hold_id)
         names["#on"] = "on"
+        names["#used"] = used
         names.update({f"#s{index}": name for index, name in enumerate(stale)})
         values = {
             ":a": number(take.amount_nano_usd),
+            ":t": number(take.tokens),
             ":now": number(now_us),
             ":second": number(now_us // 1_000_000),
             ":one": number(1),
@@ -165,46 +248,9 @@ class KeyStates:
 
 def _names(hold_id: str) -> dict[str, str]:
     """The hold and its buckets: those of the second in its id, so that a sweeper finds them too."""
+    return {**_money_names(hold_id), _MINUTE_ALIAS: minute_bucket(created_s(hold_id))}
+
+
+def _money_names(hold_id: str) -> dict[str, str]:
     buckets = bucket_names(created_s(hold_id))
     return {"#h": hold_id, **dict(zip(_BUCKET_ALIASES, buckets, strict=True))}
-
-
-def new_key_state(key_id: str, new: NewKey) -> Item:
-    """The state a key starts with."""
-    rate = RateState.fresh(new.requests_per_minute, new.burst)
-    limits = (new.limits_nano_usd.get(period, UNLIMITED_NANO_USD) for period in PERIODS)
-    return {
-        **key_state_key(key_id),
-        "ws": text(new.workspace_id),
-        "on": number(1),
-        "ex": number(NEVER_S if new.expires_s is None else new.expires_s),
-        "cc": number(HOLDS_MAX if new.concurrency is None else new.concurrency),
-        **{name: number(limit) for name, limit in zip(_LIMIT_NAMES, limits, strict=True)},
-        "us": number(0),
-        "tat": number(rate.full_us),
-        "ra": number(rate.ready_us),
-        "gi": number(rate.interval_us),
-        "gs": number(rate.slack_us),
-        "h": {"M": {}},
-    }
-
-
-def read_key_state(item: Item) -> KeyState:
-    """A state as its item says."""
-    return KeyState(
-        enabled=read_number(item, "on") == 1,
-        expires_s=read_number(item, "ex"),
-        concurrency=read_number(item, "cc"),
-        holds=hold_count(item),
-        limits_nano_usd={
-            period: read_number(item, name)
-            for period, name in zip(PERIODS, _LIMIT_NAMES, strict=True)
-        },
-        buckets={name: int(value["N"]) for name, value in item.items() if name.startswith("b_")},
-        rate=RateState(
-            full_us=read_number(item, "tat"),
-            ready_us=read_number(item, "ra"),
-            interval_us=read_number(item, "gi"),
-            slack_us=read_number(item, "gs"),
-        ),
-    )

@@ -7,6 +7,7 @@ sides are released and another id is tried, because a write that was given up ma
 import asyncio
 import logging
 from collections.abc import Awaitable
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from tollgate.core.clock import Clock
@@ -20,7 +21,7 @@ from tollgate.stores.base import Hold
 from tollgate.stores.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.generations import DynamoGenerationStore
 from tollgate.stores.holds import HoldUnknown
-from tollgate.stores.key_states import KeyHold, KeyStates
+from tollgate.stores.key_states import KeyAsk, KeyHold, KeyStates
 from tollgate.stores.wallets import WalletHold, Wallets
 
 _log = logging.getLogger(__name__)
@@ -30,6 +31,14 @@ _IDS_MAX: Final = 3
 _HOLD_BUDGET_S: Final = 2.5
 
 _Outcome = TypeVar("_Outcome")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ask:
+    principal: Principal
+    amount_nano_usd: int
+    tokens: int
+    covered: bool
 
 
 class DynamoLedger:
@@ -51,18 +60,60 @@ class DynamoLedger:
         self._clock = clock
 
     async def hold(
-        self, principal: Principal, amount_nano_usd: int, first_id: str | None = None
+        self,
+        principal: Principal,
+        amount_nano_usd: int,
+        first_id: str | None = None,
+        *,
+        tokens: int = 0,
+        covered: bool = False,
     ) -> Hold:
         """Set money aside on wallet and key, in one round trip where both have enough."""
-        holding = asyncio.ensure_future(self._hold(principal, amount_nano_usd, first_id))
+        ask = _Ask(
+            principal=principal,
+            amount_nano_usd=amount_nano_usd,
+            tokens=tokens,
+            covered=covered,
+        )
+        holding = asyncio.ensure_future(self._hold(ask, first_id))
         try:
             return await asyncio.shield(holding)
         except asyncio.CancelledError:
             # Whoever leaves in the middle must not leave a hold behind.
             await asyncio.wait([holding])
             if holding.exception() is None:
-                await self._settle_sides(holding.result(), cost_nano_usd=0)
+                await self._settle_sides(holding.result(), cost_nano_usd=0, tokens=0)
             raise
+
+    async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
+        """Set more aside on both sides of a hold, all of it or nothing that stays.
+
+        Where only one side took it, settling finds the amount that is really held.
+        """
+        with refusing_when_unavailable():
+            refusals = await asyncio.gather(
+                self._wallets.top_up(
+                    hold.workspace_id,
+                    hold.shard,
+                    hold.id,
+                    held_nano_usd=hold.wallet_nano_usd,
+                    more_nano_usd=more_nano_usd,
+                ),
+                self._keys.top_up(
+                    hold.key_id,
+                    hold.id,
+                    held_nano_usd=hold.key_nano_usd,
+                    more_nano_usd=more_nano_usd,
+                ),
+            )
+        for refusal in refusals:
+            if refusal is not None:
+                raise refusal
+        return replace(
+            hold,
+            wallet_nano_usd=hold.wallet_nano_usd + more_nano_usd,
+            key_nano_usd=hold.key_nano_usd + more_nano_usd,
+        )
 
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
         """Decide by putting the record if there is none, then give back what was not spent.
@@ -73,17 +124,20 @@ class DynamoLedger:
             raise ValueError(f"record {record.id} does not belong to hold {hold.id}")
         with refusing_when_unavailable():
             standing = await self._generations.put_if_absent(record)
-        await self._settle_sides(hold, cost_nano_usd=standing.cost_nano_usd)
+        await self._settle_sides(
+            hold, cost_nano_usd=standing.cost_nano_usd, tokens=standing.usage.total_tokens
+        )
         return standing
 
-    async def _hold(self, principal: Principal, amount_nano_usd: int, first_id: str | None) -> Hold:
+    async def _hold(self, ask: _Ask, first_id: str | None) -> Hold:
         started_s = self._clock.monotonic_s()
         with refusing_when_unavailable():
             for attempt in range(_IDS_MAX):
                 hold_id = first_id if first_id and attempt == 0 else self._ids.new_id()
-                outcome = await self._hold_once(principal, hold_id, amount_nano_usd)
+                outcome = await self._hold_once(ask, hold_id)
                 if isinstance(outcome, Hold):
-                    return outcome
+                    # A shard that could not take it at once is busy, like one with many holds.
+                    return replace(outcome, crowded=outcome.crowded or attempt > 0)
                 if isinstance(outcome, GatewayError):
                     outcome.request_id = hold_id
                     raise outcome
@@ -91,14 +145,32 @@ class DynamoLedger:
                     break
             raise StoreUnavailable("no hold could be confirmed", maybe_applied=False)
 
-    async def _hold_once(
-        self, principal: Principal, hold_id: str, amount_nano_usd: int
-    ) -> Hold | GatewayError | None:
+    async def _hold_once(self, ask: _Ask, hold_id: str) -> Hold | GatewayError | None:
         """One id on both sides: the hold, a refusal, or None where the outcome is unknown."""
+        principal = ask.principal
         workspace_id, key_id = principal.workspace_id, principal.key_id
         wallet, key = await asyncio.gather(
-            _outcome(self._wallets.hold(workspace_id, principal.shards, hold_id, amount_nano_usd)),
-            _outcome(self._keys.hold(key_id, hold_id, amount_nano_usd)),
+            _outcome(
+                self._wallets.hold(
+                    workspace_id,
+                    principal.shards,
+                    hold_id,
+                    ask.amount_nano_usd,
+                    covered=ask.covered,
+                )
+            ),
+            _outcome(
+                self._keys.hold(
+                    key_id,
+                    hold_id,
+                    KeyAsk(
+                        amount_nano_usd=ask.amount_nano_usd,
+                        tokens=ask.tokens,
+                        covered=ask.covered,
+                        old_secret=principal.old_secret,
+                    ),
+                )
+            ),
         )
         if isinstance(wallet, WalletHold) and isinstance(key, KeyHold):
             return Hold(
@@ -109,13 +181,29 @@ class DynamoLedger:
                 wallet_nano_usd=wallet.amount_nano_usd,
                 key_nano_usd=key.amount_nano_usd,
                 key_buckets=bucket_names(created_s(hold_id)),
+                key_tokens=key.tokens,
                 rate_limit=key.rate_limit,
+                token_limit=key.token_limit,
+                covered=ask.covered,
+                crowded=wallet.crowded,
             )
+        await self._release(principal, hold_id, wallet, key)
+        refusals = [side for side in (key, wallet) if isinstance(side, GatewayError)]
+        return refusals[0] if refusals else None
+
+    async def _release(
+        self,
+        principal: Principal,
+        hold_id: str,
+        wallet: WalletHold | GatewayError | HoldUnknown | StoreUnavailable,
+        key: KeyHold | GatewayError | HoldUnknown | StoreUnavailable,
+    ) -> None:
+        """Give back what one side holds, or may hold, where the other does not."""
         releases: list[Awaitable[None]] = []
         if isinstance(wallet, WalletHold | HoldUnknown):
             releases.append(
                 self._wallets.settle(
-                    workspace_id,
+                    principal.workspace_id,
                     wallet.shard,
                     hold_id,
                     held_nano_usd=wallet.amount_nano_usd,
@@ -126,18 +214,17 @@ class DynamoLedger:
         if isinstance(key, KeyHold | HoldUnknown):
             releases.append(
                 self._keys.settle(
-                    key_id,
+                    principal.key_id,
                     hold_id,
                     held_nano_usd=key.amount_nano_usd,
                     cost_nano_usd=0,
+                    unused_tokens=key.tokens if isinstance(key, KeyHold) else 0,
                     attempts_max=_release_attempts(key),
                 )
             )
         await _all_settled(hold_id, releases)
-        refusals = [side for side in (key, wallet) if isinstance(side, GatewayError)]
-        return refusals[0] if refusals else None
 
-    async def _settle_sides(self, hold: Hold, *, cost_nano_usd: int) -> None:
+    async def _settle_sides(self, hold: Hold, *, cost_nano_usd: int, tokens: int) -> None:
         await _all_settled(
             hold.id,
             [
@@ -147,12 +234,14 @@ class DynamoLedger:
                     hold.id,
                     held_nano_usd=hold.wallet_nano_usd,
                     cost_nano_usd=cost_nano_usd,
+                    crowded=hold.crowded,
                 ),
                 self._keys.settle(
                     hold.key_id,
                     hold.id,
                     held_nano_usd=hold.key_nano_usd,
                     cost_nano_usd=cost_nano_usd,
+                    unused_tokens=hold.key_tokens - tokens,
                 ),
             ],
         )

@@ -1,5 +1,6 @@
 """The three tables: their keys, how items in them are named, and how they are created."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -8,8 +9,11 @@ from tollgate.core.ids import created_s
 from tollgate.ledger.periods import day_name
 from tollgate.stores.attributes import Item, read_text, text
 from tollgate.stores.aws_json import AwsCaller
+from tollgate.stores.expressions import ROWS_OF_PARTITION
 from tollgate.stores.failures import StoreRejected, StoreUnavailable
 
+WORKSPACE_NAMES: Final = "WS"
+_WORKSPACE_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
 _COOLDOWN: Final = "C#"
 _BATCH_KEYS_MAX: Final = 100
 _BATCH_ROUNDS_MAX: Final = 5
@@ -29,6 +33,11 @@ def secret_key(secret_hash: str) -> Item:
     return _key(f"H#{secret_hash}", "K")
 
 
+def is_workspace_id(text_: str) -> bool:
+    """Whether this can name a workspace: a slug, which keeps the keys of items apart."""
+    return _WORKSPACE_ID.fullmatch(text_) is not None
+
+
 def workspace_key(workspace_id: str) -> Item:
     """Core: a workspace."""
     return _key(f"W#{workspace_id}", "M")
@@ -39,9 +48,24 @@ def key_pointer_key(workspace_id: str, key_id: str) -> Item:
     return _key(f"W#{workspace_id}", f"K#{key_id}")
 
 
-def grant_key(workspace_id: str, grant_id: str) -> Item:
-    """Core: credit that was granted once."""
-    return _key(f"W#{workspace_id}", f"G#{grant_id}")
+def grant_key(workspace_id: str, entry_id: str) -> Item:
+    """Core: that an entry of the credit ledger was written, by its caller's id."""
+    return _key(f"W#{workspace_id}", f"G#{entry_id}")
+
+
+def entry_key(workspace_id: str, place: str) -> Item:
+    """Core: an entry of the credit ledger, in the order of time."""
+    return _key(f"W#{workspace_id}", f"L#{place}")
+
+
+def workspace_name_key(workspace_id: str) -> Item:
+    """Core: a workspace among all workspaces."""
+    return _key(WORKSPACE_NAMES, f"W#{workspace_id}")
+
+
+def alert_key(workspace_id: str, month: str, budget_nano_usd: int, percent: int) -> Item:
+    """Core: an alert of a workspace's budget, made once."""
+    return _key(f"W#{workspace_id}", f"E#{month}#{budget_nano_usd}#{percent:03d}")
 
 
 def wallet_key(workspace_id: str, shard: int) -> Item:
@@ -102,6 +126,44 @@ async def get_item(client: AwsCaller, table: str, key: Item) -> Item | None:
     reply = await client.call("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
     item: Item | None = reply.get("Item")
     return item
+
+
+async def query_rows(
+    client: AwsCaller,
+    table: str,
+    partition: str,
+    prefix: str,
+    *,
+    after: Item | None = None,
+    limit: int | None = None,
+    backwards: bool = False,
+) -> tuple[list[Item], Item | None]:
+    """One page of a partition's rows whose sort key begins with `prefix`, and where it ended.
+
+    None where there are no further rows.
+    """
+    query: dict[str, object] = {
+        "TableName": table,
+        "ConsistentRead": True,
+        "KeyConditionExpression": ROWS_OF_PARTITION,
+        "ExpressionAttributeValues": {":pk": text(partition), ":prefix": text(prefix)},
+        "ScanIndexForward": not backwards,
+    }
+    if after is not None:
+        query["ExclusiveStartKey"] = after
+    if limit is not None:
+        query["Limit"] = limit
+    reply = await client.call("Query", query)
+    return reply["Items"], reply.get("LastEvaluatedKey")
+
+
+async def all_rows(client: AwsCaller, table: str, partition: str, prefix: str) -> list[Item]:
+    """All rows of a partition whose sort key begins with `prefix`, in order."""
+    rows, after = await query_rows(client, table, partition, prefix)
+    while after is not None:
+        more, after = await query_rows(client, table, partition, prefix, after=after)
+        rows += more
+    return rows
 
 
 async def get_items(client: AwsCaller, table: str, keys: Sequence[Item]) -> list[Item]:

@@ -19,25 +19,34 @@ from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, Reply
 from tollgate.stores.base import Balance
 from tollgate.stores.expressions import (
     IF_ABSENT,
+    WALLET_GRANT,
     WALLET_HOLD,
     WALLET_HOLD_REST,
+    WALLET_LOCK,
     WALLET_SETTLE,
+    WALLET_SETTLE_CROWDED,
+    WALLET_TAKE,
+    WALLET_TOP_UP,
+    WALLET_UNCROWD,
     ConditionalUpdate,
 )
-from tollgate.stores.failures import ConditionFailed, StoreUnavailable
-from tollgate.stores.holds import HoldUnknown, hold_count, settle_whatever_is_held
+from tollgate.stores.failures import ConditionFailed, StoreUnavailable, TransactionCancelled
+from tollgate.stores.holds import HoldUnknown, held_by, hold_count, settle_whatever_is_held
 from tollgate.stores.tables import get_items, wallet_key
 
 # Others may change a shard between a refused write and the next one, but not for ever.
 _WRITES_MAX: Final = 6
+# A shard with more holds than this wants to be several.
+HOLDS_CROWDED: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WalletHold:
-    """Money that one shard has set aside."""
+    """Money that one shard has set aside; `crowded` if it has many holds by now."""
 
     shard: int
     amount_nano_usd: int
+    crowded: bool = False
 
 
 class Wallets:
@@ -47,11 +56,12 @@ class Wallets:
         self._client = client
         self._table = table
 
-    async def create(self, workspace_id: str, shard: int) -> None:
+    async def create(self, workspace_id: str, shard: int, *, locked: bool = False) -> None:
         """An empty shard, unless it exists."""
         item: Item = {
             **wallet_key(workspace_id, shard),
-            **{name: number(0) for name in ("av", "sp", "gr", "lk")},
+            **{name: number(0) for name in ("av", "sp", "gr")},
+            "lk": number(int(locked)),
             "h": {"M": {}},
         }
         try:
@@ -64,11 +74,7 @@ class Wallets:
 
     async def balance(self, workspace_id: str, shards: int) -> Balance:
         """All shards together; the books of each are exact at the instant it is read."""
-        items = await get_items(
-            self._client,
-            self._table,
-            [wallet_key(workspace_id, shard) for shard in range(shards)],
-        )
+        items = await self.items(workspace_id, shards)
         return Balance(
             granted_nano_usd=sum(read_number(item, "gr") for item in items),
             available_nano_usd=sum(read_number(item, "av") for item in items),
@@ -78,17 +84,82 @@ class Wallets:
             spent_nano_usd=sum(read_number(item, "sp") for item in items),
         )
 
+    async def items(self, workspace_id: str, shards: int) -> list[Item]:
+        """The shards as they are, read consistently, in no order."""
+        keys = [wallet_key(workspace_id, shard) for shard in range(shards)]
+        return await get_items(self._client, self._table, keys)
+
+    async def uncrowd(self, workspace_id: str, shard: int) -> None:
+        """Take away the mark that a shard is crowded."""
+        await self._client.call(
+            "UpdateItem",
+            {
+                "TableName": self._table,
+                "Key": wallet_key(workspace_id, shard),
+                "UpdateExpression": WALLET_UNCROWD.update,
+                "ConditionExpression": WALLET_UNCROWD.condition,
+            },
+        )
+
+    async def set_locked(self, workspace_id: str, shard: int, *, locked: bool) -> None:
+        """Let a shard hold nothing more, or let it again; what is held is settled either way."""
+        await self._client.call(
+            "UpdateItem",
+            {
+                "TableName": self._table,
+                "Key": wallet_key(workspace_id, shard),
+                "UpdateExpression": WALLET_LOCK.update,
+                "ConditionExpression": WALLET_LOCK.condition,
+                "ExpressionAttributeValues": {":lk": number(int(locked))},
+            },
+        )
+
+    async def move(
+        self, workspace_id: str, amount_nano_usd: int, *, source: int, target: int, token: str
+    ) -> bool:
+        """Let one shard have credit of another; False where the other has too little."""
+        moves = ((source, WALLET_TAKE), (target, WALLET_GRANT))
+        actions = [
+            {
+                "Update": {
+                    "TableName": self._table,
+                    "Key": wallet_key(workspace_id, shard),
+                    "UpdateExpression": write.update,
+                    "ConditionExpression": write.condition,
+                    "ExpressionAttributeValues": {":x": number(amount_nano_usd)},
+                }
+            }
+            for shard, write in moves
+        ]
+        try:
+            await self._client.call(
+                "TransactWriteItems", {"ClientRequestToken": token, "TransactItems": actions}
+            )
+        except TransactionCancelled:
+            return False
+        return True
+
     async def hold(
-        self, workspace_id: str, shards: int, hold_id: str, amount_nano_usd: int
+        self,
+        workspace_id: str,
+        shards: int,
+        hold_id: str,
+        amount_nano_usd: int,
+        *,
+        covered: bool = False,
     ) -> WalletHold | GatewayError:
         """Set the amount aside, or what is left of it, on the first shard that has any.
+
+        A `covered` hold takes a shard that has the whole amount.
 
         Raises HoldUnknown where a write may have landed, StoreUnavailable where none has.
         """
         available_nano_usd = 0
         any_full = False
         for shard in shard_order(hold_id, shards):
-            outcome = await self._hold_on(workspace_id, shard, hold_id, amount_nano_usd)
+            outcome = await self._hold_on(
+                workspace_id, shard, hold_id, amount_nano_usd, covered=covered
+            )
             match outcome:
                 case WalletHold():
                     return outcome
@@ -113,26 +184,70 @@ class Wallets:
         *,
         held_nano_usd: int,
         cost_nano_usd: int,
+        crowded: bool = False,
         attempts_max: int = ATTEMPTS_MAX,
     ) -> None:
-        """Replace a hold by what was spent; nothing happens where the hold is gone already."""
+        """Replace a hold by what was spent; nothing happens where the hold is gone already.
+
+        `crowded` leaves a mark by which the workspace gets more shards.
+        """
+        write = WALLET_SETTLE_CROWDED if crowded else WALLET_SETTLE
 
         async def settle(held: int) -> None:
             values = {
                 ":a": number(held),
                 ":c": number(cost_nano_usd),
                 ":d": number(held - cost_nano_usd),
+                **({":one": number(1)} if crowded else {}),
             }
             await self._client.call(
                 "UpdateItem",
-                self._update(WALLET_SETTLE, wallet_key(workspace_id, shard), hold_id, values),
+                self._update(write, wallet_key(workspace_id, shard), hold_id, values),
                 attempts_max=attempts_max,
             )
 
         await settle_whatever_is_held(settle, hold_id, held_nano_usd)
 
+    async def top_up(
+        self,
+        workspace_id: str,
+        shard: int,
+        hold_id: str,
+        *,
+        held_nano_usd: int,
+        more_nano_usd: int,
+    ) -> GatewayError | None:
+        """Add to a hold, unless its shard has too little or is locked.
+
+        May be repeated: the amount only grows, so a repeat finds that it has landed.
+        """
+        values = {
+            ":a": number(held_nano_usd),
+            ":b": number(held_nano_usd + more_nano_usd),
+            ":x": number(more_nano_usd),
+            ":zero": number(0),
+        }
+        key = wallet_key(workspace_id, shard)
+        try:
+            await self._client.call("UpdateItem", self._update(WALLET_TOP_UP, key, hold_id, values))
+        except ConditionFailed as failed:
+            if held_by(failed.item, hold_id) == held_nano_usd + more_nano_usd:
+                return None
+            state = _state(failed.item)
+            if state is not None and state.locked:
+                return workspace_locked()
+            available = 0 if state is None else state.available_nano_usd
+            return insufficient_credits(available, more_nano_usd)
+        return None
+
     async def _hold_on(
-        self, workspace_id: str, shard: int, hold_id: str, amount_nano_usd: int
+        self,
+        workspace_id: str,
+        shard: int,
+        hold_id: str,
+        amount_nano_usd: int,
+        *,
+        covered: bool,
     ) -> WalletHold | WalletState | None:
         """The hold, or the state that allows none; each form is sent once and never repeated."""
         step = "hold"
@@ -147,13 +262,12 @@ class Wallets:
                 hold_id,
                 values,
             )
-            if rest:
-                payload["ReturnValues"] = "UPDATED_NEW"
+            payload["ReturnValues"] = "ALL_NEW"
             try:
                 reply = await self._client.call("UpdateItem", payload, attempts_max=1)
             except ConditionFailed as failed:
                 state = _state(failed.item)
-                step = wallet_step(state, amount_nano_usd)
+                step = wallet_step(state, amount_nano_usd, covered=covered)
                 if step not in ("hold", "hold_rest"):
                     return state
             except StoreUnavailable as unavailable:
@@ -161,8 +275,7 @@ class Wallets:
                     raise HoldUnknown(amount_nano_usd, unavailable, shard) from unavailable
                 raise
             else:
-                held = _held_rest(reply, hold_id) if rest else amount_nano_usd
-                return WalletHold(shard=shard, amount_nano_usd=held)
+                return _wallet_hold(reply, shard, hold_id)
         raise StoreUnavailable(f"shard {shard} keeps changing", maybe_applied=False)
 
     def _update(
@@ -183,8 +296,13 @@ class Wallets:
         }
 
 
-def _held_rest(reply: Reply, hold_id: str) -> int:
-    return int(reply["Attributes"]["h"]["M"][hold_id]["N"])
+def _wallet_hold(reply: Reply, shard: int, hold_id: str) -> WalletHold:
+    holds = reply["Attributes"]["h"]["M"]
+    return WalletHold(
+        shard=shard,
+        amount_nano_usd=int(holds[hold_id]["N"]),
+        crowded=len(holds) > HOLDS_CROWDED,
+    )
 
 
 def _state(item: Item | None) -> WalletState | None:

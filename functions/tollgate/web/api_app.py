@@ -18,6 +18,7 @@ from tollgate.web.routes.generations import generation_routes
 from tollgate.web.routes.health import health_routes
 from tollgate.web.routes.keys import key_routes
 from tollgate.web.routes.models import model_routes
+from tollgate.web.routes.workspaces import workspace_routes
 from tollgate.web.services import Services
 
 
@@ -43,7 +44,14 @@ def api_app(services: Services, limits: WebLimits) -> FastAPI:
             ),
         ],
     )
-    for routes in (key_routes, credit_routes, generation_routes, model_routes, health_routes):
+    for routes in (
+        key_routes,
+        workspace_routes,
+        credit_routes,
+        generation_routes,
+        model_routes,
+        health_routes,
+    ):
         app.include_router(routes(services))
     _tell_errors(app, services)
     return app

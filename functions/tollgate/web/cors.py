@@ -17,8 +17,11 @@ _EXPOSED_HEADERS: Final = (
     "x-model-used",
     "x-provider-used",
     "x-ratelimit-limit-requests",
+    "x-ratelimit-limit-tokens",
     "x-ratelimit-remaining-requests",
+    "x-ratelimit-remaining-tokens",
     "x-ratelimit-reset-requests",
+    "x-ratelimit-reset-tokens",
     "x-request-id",
     "x-tollgate-adapted",
 )

@@ -5,34 +5,60 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
+from tollgate.core.clock import Clock
+from tollgate.core.errors import AccessError, ErrorCode
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.base import Ingress
 from tollgate.routing.catalog import Catalog
-from tollgate.stores.base import CreditStore, GenerationStore, KeyStore
+from tollgate.stores.base import CreditStore, GenerationStore, KeyStore, WorkspaceStore
 from tollgate.web.auth import authenticated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """The stores and the catalog behind the api; `errors` writes them in OpenAI's envelope."""
+    """The stores and the catalog behind the api; `errors` writes them in OpenAI's envelope.
+
+    Management keys of the workspace `operator_workspace` look after all workspaces.
+    """
 
     keys: KeyStore
+    workspaces: WorkspaceStore
     credits: CreditStore
     generations: GenerationStore
     catalog: Callable[[], Catalog]
     errors: Ingress
     ids: IdSource
     journal: Journal
+    clock: Clock
+    operator_workspace: str
+
+    def now_s(self) -> int:
+        """The Unix second."""
+        return int(self.clock.now_s())
 
     async def caller(self, request: Request) -> Principal:
         """Whoever holds a key."""
-        return await authenticated(self.keys, request.headers)
+        principal = await authenticated(self.keys, request.headers)
+        await self.keys.note_use(principal)
+        return principal
 
     async def administrator(self, request: Request) -> Principal:
         """Whoever holds a management key."""
-        return await authenticated(self.keys, request.headers, role="management")
+        principal = await authenticated(self.keys, request.headers, role="management")
+        await self.keys.note_use(principal)
+        return principal
+
+    async def operator(self, request: Request) -> Principal:
+        """Whoever holds a management key of the operator's workspace."""
+        principal = await self.administrator(request)
+        if principal.workspace_id != self.operator_workspace:
+            raise AccessError(
+                ErrorCode.PERMISSION_DENIED,
+                f"This needs a management key of the workspace {self.operator_workspace}.",
+            )
+        return principal
 
     async def anybody(self, request: Request) -> Principal | None:
         """Whoever calls, known only if they say so."""

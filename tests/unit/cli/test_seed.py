@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores import memory_stores
+from tests.stores import disable, memory_stores
 from tests.unit.ingress.samples import record
 from tollgate.cli.dev_journal import TerminalJournal
 from tollgate.cli.seed import WORKSPACE_ID, seed
@@ -25,7 +25,7 @@ async def test_a_key_that_no_longer_works_is_replaced(tmp_path: Path) -> None:
     stores = memory_stores()
     first = await seed(stores.keys, stores.credits, tmp_path)
     principal = await stores.keys.authenticate(first.inference)
-    await stores.keys.disable(WORKSPACE_ID, principal.key_id)
+    await disable(stores, principal.key_id, WORKSPACE_ID)
     second = await seed(stores.keys, stores.credits, tmp_path)
     assert second.inference != first.inference
     assert second.management == first.management

@@ -282,8 +282,8 @@ async def test_c66_a_record_that_somebody_else_decided_is_the_one_that_is_told(
     ("funds", "key", "code", "error"),
     [
         (0, {}, "insufficient_credits", LedgerError),
-        (10**9, {"limits_nano_usd": {"day": 0}}, "key_limit_exceeded", LedgerError),
-        (10**9, {"concurrency": 0}, "rate_limit_exceeded", AccessError),
+        (10**9, {"limits_nano_usd": {"total": 1}}, "key_limit_exceeded", LedgerError),
+        (10**9, {"concurrency": 1}, "rate_limit_exceeded", AccessError),
     ],
 )
 async def test_c61_what_is_refused_before_the_hold_propagates_and_holds_nothing(
@@ -292,6 +292,11 @@ async def test_c61_what_is_refused_before_the_hold_propagates_and_holds_nothing(
     new = NewKey(workspace_id="acme", label="test", **key)  # type: ignore[arg-type]
     home = await house(funds_nano_usd=max(funds, 1), key=new)
     home.stores.books.wallets["acme"].available = funds
+    for used_up in home.stores.books.keys.values():
+        if new.concurrency is not None:
+            used_up.holds["0" * 15] = 0
+        if new.limits_nano_usd:
+            used_up.buckets["b_total"] = 0
     reply = home.reply()
     with pytest.raises(error) as refused:
         await home.serve(reply=reply)

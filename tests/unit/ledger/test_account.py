@@ -11,7 +11,7 @@ from tollgate.core.ids import encode
 from tollgate.ledger.account import (
     HOLDS_MAX,
     NEVER_S,
-    UNLIMITED_NANO_USD,
+    UNLIMITED,
     KeyState,
     KeyTake,
     RateState,
@@ -33,7 +33,7 @@ KEY = KeyState(
     expires_s=NEVER_S,
     concurrency=10,
     holds=0,
-    limits_nano_usd=dict.fromkeys(PERIODS, UNLIMITED_NANO_USD),
+    limits_nano_usd=dict.fromkeys(PERIODS, UNLIMITED),
     buckets={},
     rate=RateState.fresh(60, 2),
 )

@@ -4,7 +4,7 @@ import pytest
 
 from tests.dynamodb_grammar import Expression, NotInTheGrammar, check_request
 from tollgate.stores import expressions
-from tollgate.stores.expressions import ConditionalUpdate, key_hold
+from tollgate.stores.expressions import ConditionalUpdate, described_as, key_change, key_hold
 
 UPDATES = {
     "wallet hold": expressions.WALLET_HOLD,
@@ -19,12 +19,31 @@ UPDATES = {
     "a failure": expressions.COOLDOWN_ANOTHER,
     "the first failure": expressions.COOLDOWN_FIRST,
     "key disable": expressions.KEY_DISABLE,
+    "key used": expressions.KEY_USED,
+    "key top-up": expressions.KEY_TOP_UP,
+    "key change": key_change(("on", "ex", "tat"), {"ld": (2, 1), "tl": (0, 3)}),
+    "rows described": described_as(("label", "ex"), ("tier",), expressions.SAME_HASH),
+    "wallet settle, crowded": expressions.WALLET_SETTLE_CROWDED,
+    "wallet top-up": expressions.WALLET_TOP_UP,
+    "wallet take": expressions.WALLET_TAKE,
+    "wallet lock": expressions.WALLET_LOCK,
+    "workspace grow": expressions.WORKSPACE_GROW,
+    "workspace lock": expressions.WORKSPACE_LOCK,
+    "workspace pause": expressions.WORKSPACE_PAUSE,
+    "workspace told": expressions.WORKSPACE_TOLD,
+    "secret tell": expressions.SECRET_TELL_ADMISSION,
+    "secret tell, no admission": expressions.SECRET_TELL_NO_ADMISSION,
+    "alert delivered": expressions.ALERT_DELIVERED,
+    "wallet uncrowd": expressions.WALLET_UNCROWD,
 }
 CONDITIONS = (
     expressions.IF_ABSENT,
     expressions.IF_PRESENT,
-    expressions.POINTERS_OF_WORKSPACE,
+    expressions.ROWS_OF_PARTITION,
     expressions.HAS_HOLDS,
+    expressions.KEY_DELETE,
+    expressions.SAME_HASH,
+    expressions.SAME_SHARDS,
 )
 
 

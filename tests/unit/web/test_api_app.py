@@ -10,9 +10,11 @@ import pytest
 from tests.asgi import Exchange, request
 from tests.gateways import House, house, store_is_away
 from tests.unit.routing.catalogs import endpoint, model
+from tests.unit.web.routes import MANAGEMENT_ROUTES, ROUTES
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import is_id
 from tollgate.stores.base import GenerationStore, NewKey
+from tollgate.stores.memory_workspaces import MemoryWorkspaceStore
 from tollgate.web.api_app import api_app
 from tollgate.web.cors import WebLimits
 from tollgate.web.services import Services
@@ -52,12 +54,15 @@ class Api:
         home = self.home
         services = {
             "keys": home.stores.keys,
+            "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
             "credits": home.stores.credits,
             "generations": home.stores.generations,
             "catalog": lambda: home.catalog,
             "errors": home.ingress,
             "ids": home.gateway.ids,
             "journal": home.journal,
+            "clock": home.stores.clock,
+            "operator_workspace": "acme",
         }
         return api_app(Services(**{**services, **self.changes}), LIMITS)
 
@@ -72,19 +77,6 @@ async def api(**sections: Any) -> Api:
         )
     ]
     return Api(home, *secrets)
-
-
-ROUTES = [
-    ("GET", "/v1/key", None),
-    ("POST", "/v1/keys", {"name": "new"}),
-    ("GET", "/v1/keys", None),
-    ("PATCH", "/v1/keys/Na1b2c3d4e5f6g7", {"disabled": True}),
-    ("GET", "/v1/credits", None),
-    ("POST", "/v1/credits/grants", {"id": "g", "amount": 1}),
-    ("GET", "/v1/generation?id=x", None),
-]
-EVERY_KEYS_ROUTES = ("/v1/key", "/v1/generation?id=x")
-MANAGEMENT_ROUTES = [route for route in ROUTES if route[1] not in EVERY_KEYS_ROUTES]
 
 
 @pytest.mark.parametrize(("method", "path", "content"), ROUTES)
@@ -165,7 +157,9 @@ async def test_c60_a_key_is_made_shown_once_listed_and_disabled() -> None:
     listed = await call("GET", "/v1/keys", key=call.management)
     assert shown in listed.json["data"]
     assert secret.encode() not in listed.body
-    assert (await call("GET", "/v1/key", key=secret)).json["data"] == shown
+    own = (await call("GET", "/v1/key", key=secret)).json["data"]
+    assert own.pop("last_used_at") is not None
+    assert own == {name: it for name, it in shown.items() if name != "last_used_at"}
     path = f"/v1/keys/{shown['id']}"
     disabled = await call("PATCH", path, key=call.management, content={"disabled": True})
     assert disabled.json["data"]["disabled"] is True
@@ -389,7 +383,9 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
     assert document["openapi"].startswith("3.1")
     routes = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
     served = {(method, path.partition("?")[0]) for method, path, _ in ROUTES}
-    served = {(m, p.replace("/Na1b2c3d4e5f6g7", "/{key_id}")) for m, p in served}
+    names = {"/Na1b2c3d4e5f6g7": "/{key_id}", "/nowhere": "/{workspace_id}"}
+    for name, template in names.items():
+        served = {(method, path.replace(name, template)) for method, path in served}
     assert routes == served | {
         ("GET", "/v1/models"),
         ("GET", "/v1/health/live"),

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 from tests.asgi import Exchange, exchange, request
 from tests.gateways import House, house, request_body, store_is_away
 from tests.scripted import FOREVER, Scripted, refuses, says
+from tests.stores import disable
 from tollgate.core.ids import is_id
 from tollgate.core.principal import Principal
 from tollgate.stores.base import NewKey
@@ -66,7 +67,7 @@ async def test_c2_every_bad_authorization_is_401_and_holds_nothing() -> None:
     wrong = home.secret[:-1] + ("A" if home.secret[-1] != "A" else "B")
     expired = await home.stores.keys.create(NewKey(workspace_id="acme", label="x", expires_s=1))
     disabled = await home.stores.keys.create(NewKey(workspace_id="acme", label="x"))
-    await home.stores.keys.disable("acme", disabled.summary.id)
+    await disable(home.stores, disabled.summary.id)
     for authorization in (
         None,
         "",
@@ -326,7 +327,8 @@ async def test_c62_a_store_that_is_away_refuses() -> None:
 
 async def test_c41_a_defect_before_the_hold_is_500_without_details() -> None:
     home = await house()
-    home.stores.books.key_ids[next(iter(home.stores.books.key_ids))] = "the details"
+    for key in home.stores.books.keys.values():
+        key.settings = "the details"  # type: ignore[assignment]  # no store writes this
     reply = await post(home, request_body())
     assert (reply.status, reply.error["code"]) == (500, "internal_error")
     assert b"details" not in reply.body

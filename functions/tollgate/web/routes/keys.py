@@ -1,21 +1,23 @@
-"""Keys: made, listed and stopped with a management key; each key may look at itself."""
+"""Keys: administered with a management key; each key may look at itself."""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query, Response
 
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.ids import is_id
 from tollgate.core.principal import Principal
-from tollgate.web.services import Services
-from tollgate.web.shapes import (
+from tollgate.stores.base import KEYS_PAGE_MAX
+from tollgate.web.key_shapes import (
+    DeletedKeyReply,
     KeyChangeBody,
     KeyObject,
     KeyReply,
     KeysReply,
     NewKeyBody,
     NewKeyReply,
+    RotationBody,
 )
+from tollgate.web.services import Services
 
 
 def key_routes(services: Services) -> APIRouter:
@@ -26,7 +28,7 @@ def key_routes(services: Services) -> APIRouter:
 
     @router.get("/key")
     async def show_own_key(principal: caller) -> KeyReply:
-        """What the key of this request may still spend."""
+        """What the key of this request has spent, and may still spend."""
         return await _shown(principal.workspace_id, principal.key_id)
 
     @router.post("/keys", status_code=201)
@@ -36,20 +38,50 @@ def key_routes(services: Services) -> APIRouter:
         return NewKeyReply(data=KeyObject.of(created.summary), key=created.secret)
 
     @router.get("/keys")
-    async def list_keys(principal: administrator) -> KeysReply:
-        """The keys of the workspace, oldest first."""
-        keys = await services.keys.list(principal.workspace_id)
-        return KeysReply(data=[KeyObject.of(key) for key in keys])
+    async def list_keys(
+        principal: administrator,
+        cursor: str | None = None,
+        limit: Annotated[int, Query(ge=1, le=KEYS_PAGE_MAX)] = KEYS_PAGE_MAX,
+    ) -> KeysReply:
+        """Keys of the workspace, oldest first."""
+        keys = await services.keys.list(principal.workspace_id, after=cursor, limit=limit)
+        return KeysReply(
+            data=[KeyObject.of(key) for key in keys],
+            next_cursor=keys[-1].id if len(keys) == limit else None,
+        )
+
+    @router.get("/keys/{key_id}")
+    async def show_key(principal: administrator, key_id: str) -> KeyReply:
+        """One key of the workspace."""
+        return await _shown(principal.workspace_id, key_id)
 
     @router.patch("/keys/{key_id}")
     async def change_key(principal: administrator, key_id: str, body: KeyChangeBody) -> KeyReply:
-        """Disable a key: it is refused everywhere within five seconds."""
-        key = None
-        if is_id(key_id):
-            key = await services.keys.disable(principal.workspace_id, key_id)
+        """Change a key; one that is disabled is refused everywhere within five seconds."""
+        key = await services.keys.change(principal.workspace_id, key_id, body.edit)
         if key is None:
             raise _no_such_key()
         return KeyReply(data=KeyObject.of(key))
+
+    @router.post("/keys/{key_id}/rotate")
+    async def rotate_key(principal: administrator, key_id: str, body: RotationBody) -> NewKeyReply:
+        """Give a key a new secret; limits, spending and id stay."""
+        created = await services.keys.rotate(principal.workspace_id, key_id, grace_s=body.grace_s)
+        if created is None:
+            raise _no_such_key()
+        return NewKeyReply(data=KeyObject.of(created.summary), key=created.secret)
+
+    @router.delete("/keys/{key_id}", responses={202: {"model": DeletedKeyReply}})
+    async def delete_key(
+        principal: administrator, key_id: str, response: Response
+    ) -> DeletedKeyReply:
+        """Refuse a key for good; 202 while a request of it runs: ask again until it is 200."""
+        deleted = await services.keys.delete(principal.workspace_id, key_id)
+        if deleted is None:
+            raise _no_such_key()
+        if not deleted:
+            response.status_code = 202
+        return DeletedKeyReply(id=key_id, deleted=deleted)
 
     async def _shown(workspace_id: str, key_id: str) -> KeyReply:
         key = await services.keys.get(workspace_id, key_id)

@@ -1,0 +1,159 @@
+"""Budgets of workspaces: what a month has cost so far, alerts that are each made once, pauses.
+
+What is spent is what the keys' states say of their month, so nothing is reset and nothing counted
+twice. An alert is a row made once; it is sent until every channel has taken it, always with the
+same id, so whoever receives it can tell a repeat.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final, Protocol
+
+from pydantic_core import to_json
+
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.core.money import usd_text
+from tollgate.ledger.periods import bucket_names
+from tollgate.stores.attributes import (
+    Item,
+    number,
+    read_number,
+    read_text,
+    text,
+)
+from tollgate.stores.aws_json import AwsCaller
+from tollgate.stores.base import Workspace
+from tollgate.stores.expressions import ALERT_DELIVERED, IF_ABSENT
+from tollgate.stores.failures import ConditionFailed
+from tollgate.stores.key_rows import is_gone, month_used_nano_usd
+from tollgate.stores.tables import Tables, alert_key, all_rows, get_items, key_state_key
+from tollgate.stores.workspaces import Workspaces
+
+_log = logging.getLogger(__name__)
+
+PERCENTS: Final = (50, 75, 90, 100)
+_KEPT_S: Final = 400 * 86_400
+
+
+class DeliveryFailed(Exception):
+    """A channel did not take an alert; it is sent again in the next round."""
+
+
+class AlertChannel(Protocol):
+    """A way to tell somebody outside."""
+
+    async def send(self, event: bytes) -> None:
+        """Hand over one event as JSON; DeliveryFailed otherwise."""
+
+
+class Budgets:
+    """Checks one workspace at a time."""
+
+    def __init__(
+        self,
+        client: AwsCaller,
+        tables: Tables,
+        workspaces: Workspaces,
+        channels: Sequence[AlertChannel],
+        *,
+        ids: IdSource,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._tables = tables
+        self._workspaces = workspaces
+        self._channels = channels
+        self._ids = ids
+        self._clock = clock
+
+    async def check(self, workspace_id: str) -> int:
+        """Make the alerts that are due, pause or resume, send what is unsent; alerts made."""
+        workspace = await self._workspaces.read(workspace_id)
+        if workspace is None:
+            return 0
+        budget = workspace.settings.budget_nano_usd
+        made = 0
+        spent = 0 if budget is None else await self.month_nano_usd(workspace_id)
+        if budget is not None:
+            for percent in PERCENTS:
+                if spent * 100 >= budget * percent:
+                    made += await self._make(workspace, spent, percent)
+        over = budget is not None and spent >= budget and workspace.settings.pause_at_budget
+        if over != workspace.paused:
+            await self._workspaces.set_paused(workspace_id, paused=over)
+        await self._deliver(workspace_id)
+        return made
+
+    async def month_nano_usd(self, workspace_id: str) -> int:
+        """What a workspace has spent in this UTC month."""
+        second = int(self._clock.now_s())
+        pointers = await self._workspaces.key_pointers(workspace_id)
+        gone = [pointer for pointer in pointers if is_gone(pointer)]
+        spent = sum(
+            read_number(pointer, "um")
+            for pointer in gone
+            if read_text(pointer, "month") == bucket_names(second)[2]
+        )
+        keys = [key_state_key(read_text(it, "kid")) for it in pointers if not is_gone(it)]
+        for state in await get_items(self._client, self._tables.ledger, keys):
+            spent += month_used_nano_usd(state, second)
+        return spent
+
+    async def _make(self, workspace: Workspace, spent_nano_usd: int, percent: int) -> bool:
+        """Write an alert down; False where it was before."""
+        budget = workspace.settings.budget_nano_usd or 0
+        now_s = int(self._clock.now_s())
+        month = bucket_names(now_s)[2].removeprefix("b_")
+        event = {
+            "id": f"evt_{self._ids.new_id()}",
+            "type": "workspace.budget_alert",
+            "workspace_id": workspace.id,
+            "created_at": datetime.fromtimestamp(now_s, UTC).isoformat(),
+            "data": {
+                "month": f"{month[:4]}-{month[4:]}",
+                "percent": percent,
+                "budget_usd": usd_text(budget),
+                "spent_usd": usd_text(spent_nano_usd),
+                "pauses": percent == PERCENTS[-1] and workspace.settings.pause_at_budget,
+            },
+        }
+        item: Item = {
+            **alert_key(workspace.id, month, budget, percent),
+            "event": text(to_json(event).decode()),
+            "ttl": number(now_s + _KEPT_S),
+        }
+        try:
+            await self._client.call(
+                "PutItem",
+                {
+                    "TableName": self._tables.core,
+                    "Item": item,
+                    "ConditionExpression": IF_ABSENT,
+                },
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    async def _deliver(self, workspace_id: str) -> None:
+        for row in await all_rows(self._client, self._tables.core, f"W#{workspace_id}", "E#"):
+            if "done" in row:
+                continue
+            try:
+                for channel in self._channels:
+                    await channel.send(read_text(row, "event").encode())
+            except DeliveryFailed as failed:
+                _log.error("an alert of %s is not delivered: %s", workspace_id, failed)
+                continue
+            await self._client.call(
+                "UpdateItem",
+                {
+                    "TableName": self._tables.core,
+                    "Key": {"pk": row["pk"], "sk": row["sk"]},
+                    "UpdateExpression": ALERT_DELIVERED.update,
+                    "ConditionExpression": ALERT_DELIVERED.condition,
+                    "ExpressionAttributeValues": {":at": number(int(self._clock.now_s()))},
+                },
+            )

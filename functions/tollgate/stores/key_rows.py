@@ -1,0 +1,176 @@
+"""A key's rows in the core table: one by each secret's hash, one by its workspace."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Final, cast
+
+from tollgate.core.ids import created_s
+from tollgate.core.principal import Admission, KeyRole, Principal
+from tollgate.ledger.account import HOLDS_MAX, UNLIMITED
+from tollgate.ledger.periods import PERIODS, bucket_names
+from tollgate.stores.attributes import (
+    AttributeValue,
+    Item,
+    number,
+    read_number,
+    read_numbers_by_name,
+    read_optional_number,
+    read_optional_text,
+    read_text,
+    read_texts,
+    text,
+    texts,
+)
+from tollgate.stores.base import KeySettings, KeySummary, OldSecret, Period
+from tollgate.stores.key_state_items import read_key_state
+from tollgate.stores.tables import secret_key
+
+# What both rows say of a key's settings; absent where a key has none.
+DESCRIBED: Final = ("label", "tier", "models", "ex", "labels")
+
+
+def described(settings: KeySettings) -> Item:
+    """The settings that both rows repeat; those a key does not have are missing."""
+    values: dict[str, AttributeValue | None] = {
+        "label": text(settings.label),
+        "tier": None if settings.tier is None else text(settings.tier),
+        "models": None if settings.models is None else texts(settings.models),
+        "ex": None if settings.expires_s is None else number(settings.expires_s),
+        "labels": {"M": {name: text(label) for name, label in settings.labels.items()}}
+        if settings.labels
+        else None,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def secret_row(digest: str, pointer: Item, settings: KeySettings, workspace: Item | None) -> Item:
+    """Who a secret belongs to, with what authentication needs of the key and its workspace."""
+    row: Item = {
+        **secret_key(digest),
+        **described(settings),
+        "kid": pointer["kid"],
+        "ws": pointer["ws"],
+        "role": pointer["role"],
+        "on": number(0 if settings.disabled else 1),
+        "n": number(1) if workspace is None else workspace["n"],
+    }
+    if workspace is not None and "adm" in workspace:
+        row["adm"] = workspace["adm"]
+    return row
+
+
+def principal_of(row: Item) -> Principal:
+    """Who a secret belongs to."""
+    return Principal(
+        key_id=read_text(row, "kid"),
+        workspace_id=read_text(row, "ws"),
+        role=_role(row),
+        label=read_text(row, "label"),
+        tier=read_optional_text(row, "tier"),
+        models=read_texts(row, "models"),
+        shards=read_number(row, "n"),
+        labels=_labels(row),
+        # Only workspaces write it, and they take no other.
+        admission=cast(Admission | None, read_optional_text(row, "adm")),
+        old_secret="gx" in row,
+    )
+
+
+def refused_from_s(row: Item) -> int | None:
+    """The second from which a secret is refused: its key's expiry, or the end of its grace."""
+    ends = [end for name in ("ex", "gx") if (end := read_optional_number(row, name)) is not None]
+    return min(ends, default=None)
+
+
+def is_gone(pointer: Item) -> bool:
+    """Whether only the tombstone of a deleted key is left."""
+    return "gone" in pointer
+
+
+def settings_of(key: KeySettings) -> KeySettings:
+    """The settings alone of something that has them."""
+    return KeySettings(**{field.name: getattr(key, field.name) for field in fields(KeySettings)})
+
+
+def summary_of(pointer: Item, state: Item, now_s: float) -> KeySummary:
+    """A key as it may be shown."""
+    key = read_key_state(state)
+    second = int(now_s)
+    limits = {period: limit for period, limit in key.limits_nano_usd.items() if limit != UNLIMITED}
+    remaining = key.remaining_nano_usd(second)
+    holds = read_numbers_by_name(state, "h")
+    tokens = key.tokens_per_minute
+    return KeySummary(
+        id=read_text(pointer, "kid"),
+        workspace_id=read_text(pointer, "ws"),
+        label=read_text(pointer, "label"),
+        role=_role(pointer),
+        prefix=read_text(pointer, "pre"),
+        last_four=read_text(pointer, "last"),
+        created_s=read_number(pointer, "at"),
+        disabled=not key.enabled,
+        tier=read_optional_text(pointer, "tier"),
+        models=read_texts(pointer, "models"),
+        labels=_labels(pointer),
+        limits_nano_usd=limits,
+        remaining_nano_usd={period: remaining[period] for period in limits},
+        used_nano_usd=used_nano_usd(key.limits_nano_usd, remaining, holds, second),
+        spent_nano_usd=read_number(state, "us"),
+        held_nano_usd=sum(holds.values()),
+        requests_per_minute=key.rate.requests_per_minute,
+        burst=key.rate.burst,
+        tokens_per_minute=None if tokens == UNLIMITED else tokens,
+        concurrency=None if key.concurrency == HOLDS_MAX else key.concurrency,
+        expires_s=read_optional_number(pointer, "ex"),
+        last_used_s=read_optional_number(state, "lu"),
+        old_secret=_old_secret(pointer, state, now_s),
+    )
+
+
+def used_nano_usd(
+    limits: Mapping[Period, int],
+    remaining: Mapping[Period, int],
+    holds: Mapping[str, int],
+    second: int,
+) -> dict[Period, int]:
+    """What was spent in each period of a second: neither left of its limit nor held from it."""
+    names = dict(zip(PERIODS, bucket_names(second), strict=True))
+    used = {}
+    for place, period in enumerate(PERIODS):
+        held = sum(
+            amount
+            for hold_id, amount in holds.items()
+            if bucket_names(created_s(hold_id))[place] == names[period]
+        )
+        used[period] = limits[period] - remaining[period] - held
+    return used
+
+
+def month_used_nano_usd(state: Item, second: int) -> int:
+    """What one key has spent in the month of a second."""
+    key = read_key_state(state)
+    holds = read_numbers_by_name(state, "h")
+    remaining = key.remaining_nano_usd(second)
+    return used_nano_usd(key.limits_nano_usd, remaining, holds, second)["month"]
+
+
+def _old_secret(pointer: Item, state: Item, now_s: float) -> OldSecret | None:
+    expires_s = read_optional_number(pointer, "oldx")
+    if expires_s is None or expires_s <= now_s:
+        return None
+    return OldSecret(
+        last_four=read_text(pointer, "oldl"),
+        expires_s=expires_s,
+        last_used_s=read_optional_number(state, "lo"),
+    )
+
+
+def _labels(row: Item) -> dict[str, str]:
+    return (
+        {name: value["S"] for name, value in row["labels"]["M"].items()} if "labels" in row else {}
+    )
+
+
+def _role(row: Item) -> KeyRole:
+    # Only `create` writes roles, and NewKey allows no other.
+    return cast(KeyRole, read_text(row, "role"))

@@ -1,0 +1,74 @@
+"""The fault test, and the bugs that it must catch.
+
+`make soak` runs it longer: TOLLGATE_SOAK_S says how many seconds each wallet is worked on. With
+DDB_LOCAL_DIR, a folder that holds DynamoDB Local, it runs on that too.
+"""
+
+import asyncio
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from tests.faults.mutants import MUTANTS
+from tests.faults.run import RICH, STARVED, run
+
+SECONDS = float(os.environ.get("TOLLGATE_SOAK_S", "4"))
+_MUTANT_SECONDS = "3"
+_MUTANT_LATE_S = "3"
+_AT_ONCE = 2
+_ROOT = Path(__file__).parent.parent.parent
+
+
+async def test_c64_the_books_survive_a_bad_year(ministack_url: str) -> None:
+    seed = int.from_bytes(os.urandom(3), "big")
+    print(f"seed {seed}")
+
+    found = await asyncio.gather(
+        *(run(ministack_url, wallet, seconds=SECONDS, seed=seed) for wallet in (RICH, STARVED))
+    )
+
+    for findings in found:
+        print(dict(findings.counts))
+        assert findings.violations == []
+        for seen in ("settled", "swept", "grown", "moved", "stopped", "midnights", "looks"):
+            assert findings.counts[seen] > 0, seen
+    assert found[1].counts["insufficient_credits"] > 0
+
+
+async def test_each_seeded_bug_is_caught(ministack_url: str, tmp_path: Path) -> None:
+    """The same run over a copy of the project with one bug in it; a survivor fails."""
+    slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def survives(place: int) -> str | None:
+        async with slots:
+            root = tmp_path / str(place)
+            for folder in ("functions", "tests"):
+                shutil.copytree(_ROOT / folder, root / folder, ignore=_NOT_SOURCE)
+            MUTANTS[place].apply(root)
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "tests.faults.run",
+                ministack_url,
+                _MUTANT_SECONDS,
+                str(place),
+                _MUTANT_LATE_S,
+                cwd=root,
+                env={**os.environ, "PYTHONPATH": f"{root / 'functions'}:{root}"},
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+            )
+            output, _ = await process.communicate()
+            told = output.decode()
+            print(MUTANTS[place].name, process.returncode, told[-300:])
+            if "VIOLATION" in told:
+                return None
+            return f"{MUTANTS[place].name}: {told[-1500:]}"
+
+    survivors = await asyncio.gather(*map(survives, range(len(MUTANTS))))
+
+    assert [survivor for survivor in survivors if survivor] == []
+
+
+_NOT_SOURCE = shutil.ignore_patterns("__pycache__", "conformance", "*.pyc")

@@ -1,0 +1,133 @@
+"""Any order of what can happen to a wallet keeps its books (hypothesis chooses the orders)."""
+
+import asyncio
+import os
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from tests.stores import (
+    DynamoStores,
+    HandClock,
+    aws_client,
+    disable,
+    dynamo_stores,
+    fresh_tables,
+    funded_key,
+    record_of,
+)
+from tollgate.core.errors import GatewayError
+from tollgate.ledger.sweep import HOLD_LIFETIME_S
+from tollgate.stores.attributes import read_number, read_numbers_by_name
+from tollgate.stores.base import Hold, KeySettings, NewKey
+
+AMOUNTS = st.integers(1, 500)
+KEY = NewKey(workspace_id="acme", label="t", requests_per_minute=60_000_000, burst=100_000)
+
+
+class Books(RuleBasedStateMachine):
+    """One workspace over tables of its own."""
+
+    endpoint_url = ""
+    shards = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.holds: list[Hold] = []
+        self.runner.run(self._open())
+
+    async def _open(self) -> None:
+        clock = HandClock()
+        client = aws_client(self.endpoint_url, clock=clock, timeout_s=10.0)
+        self.stores: DynamoStores = dynamo_stores(client, await fresh_tables(client), clock)
+        await self.stores.workspaces.ensure("acme", shards=self.shards)
+        _, self.principal = await funded_key(self.stores, 3_000, KEY)
+
+    def do(self, work: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            return self.runner.run(work)
+        except GatewayError:
+            return None
+
+    @rule(amount=AMOUNTS)
+    def grant(self, amount: int) -> None:
+        self.do(self.stores.credits.grant("acme", os.urandom(6).hex(), amount, "test"))
+
+    @rule(amount=AMOUNTS, covered=st.booleans())
+    def hold(self, amount: int, covered: bool) -> None:
+        hold = self.do(self.stores.ledger.hold(self.principal, amount, covered=covered))
+        if hold is not None:
+            self.holds.append(hold)
+
+    @rule(place=st.integers(0, 99), cost=AMOUNTS, again=st.booleans())
+    def settle(self, place: int, cost: int, again: bool) -> None:
+        if self.holds:
+            hold = self.holds[place % len(self.holds)]
+            self.do(self.stores.ledger.settle(hold, record_of(hold, cost)))
+            if not again:
+                self.holds.remove(hold)
+
+    @rule(place=st.integers(0, 99), more=AMOUNTS)
+    def top_up(self, place: int, more: int) -> None:
+        if self.holds:
+            self.do(self.stores.ledger.top_up(self.holds[place % len(self.holds)], more))
+
+    @rule(later_s=st.sampled_from([1, 3600, HOLD_LIFETIME_S + 2]))
+    def sweep(self, later_s: int) -> None:
+        self.stores.clock.now += later_s
+        self.do(self.stores.sweeper.run())
+
+    @rule(amount=AMOUNTS)
+    def move(self, amount: int) -> None:
+        if self.shards > 1:
+            token = os.urandom(8).hex()
+            self.do(self.stores.wallets.move("acme", amount, source=0, target=1, token=token))
+
+    @rule(stopped=st.booleans(), limit=st.none() | AMOUNTS)
+    def change_key(self, stopped: bool, limit: int | None) -> None:
+        if stopped:
+            self.do(disable(self.stores, self.principal.key_id))
+
+        def edit(old: KeySettings) -> KeySettings:
+            limits = {} if limit is None else {"day": limit}
+            return replace(old, disabled=False, limits_nano_usd=limits)
+
+        self.do(self.stores.keys.change("acme", self.principal.key_id, edit))
+
+    @invariant()
+    def every_shard_adds_up(self) -> None:
+        for item in self.runner.run(self.stores.wallets.items("acme", self.shards)):
+            held = sum(read_numbers_by_name(item, "h").values())
+            total = read_number(item, "av") + held + read_number(item, "sp")
+            assert total == read_number(item, "gr")
+
+    def teardown(self) -> None:
+        self.stores.clock.now += HOLD_LIFETIME_S + 2
+        self.runner.run(self.stores.sweeper.run())
+        differences = self.runner.run(self.stores.audit.run())
+        self.runner.run(self.stores.client.close())  # type: ignore[attr-defined]
+        self.runner.close()
+        assert differences == []
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_c64_the_books_add_up_after_any_step(ministack_url: str, shards: int) -> None:
+    class Here(Books):
+        pass
+
+    Here.endpoint_url, Here.shards = ministack_url, shards
+    run_state_machine_as_test(
+        Here,
+        settings=settings(
+            max_examples=10,
+            stateful_step_count=20,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

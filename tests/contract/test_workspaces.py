@@ -1,0 +1,244 @@
+"""Workspaces: made, locked, grown, balanced, budgeted, audited."""
+
+import asyncio
+import json
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from tests.stores import DynamoStores, disable, dynamo_stores, funded_key, record_of
+from tollgate.core.errors import AccessError, ErrorCode, LedgerError, RequestError
+from tollgate.core.ids import IdSource
+from tollgate.stores.attributes import number, read_number
+from tollgate.stores.base import NewKey, WorkspaceSettings
+from tollgate.stores.budgets import Budgets, DeliveryFailed
+from tollgate.stores.caretaker import Caretaker
+from tollgate.stores.tables import wallet_key
+from tollgate.stores.wallets import HOLDS_CROWDED
+
+KEY = NewKey(workspace_id="acme", label="test", requests_per_minute=60_000, burst=1000)
+
+
+@dataclass
+class Inbox:
+    """A channel that keeps what it is sent, unless it is told to fail."""
+
+    failing: bool = False
+    events: list[dict[str, object]] = field(default_factory=list)
+
+    async def send(self, event: bytes) -> None:
+        if self.failing:
+            raise DeliveryFailed("down")
+        self.events.append(json.loads(event))
+
+
+def caretaker(stores: DynamoStores, inbox: Inbox) -> Caretaker:
+    ids = IdSource(stores.clock)
+    return Caretaker(
+        stores.client,
+        stores.tables,
+        wallets=stores.wallets,
+        workspaces=stores.workspaces,
+        budgets=Budgets(
+            stores.client, stores.tables, stores.workspaces, [inbox], ids=ids, clock=stores.clock
+        ),
+        ids=ids,
+    )
+
+
+async def spend(stores: DynamoStores, principal: object, cost: int) -> None:
+    hold = await stores.ledger.hold(principal, max(1, cost))  # type: ignore[arg-type]
+    await stores.ledger.settle(hold, record_of(hold, cost))
+
+
+async def test_c61_workspaces_are_made_once_and_listed_by_pages(dynamo: DynamoStores) -> None:
+    settings = WorkspaceSettings(admission="covered", budget_nano_usd=5, pause_at_budget=True)
+    for name in ("beta", "alpha", "gamma"):
+        made = await dynamo.workspaces.create(name, settings)
+        assert made is not None
+        assert (made.id, made.shards, made.locked, made.settings) == (name, 1, False, settings)
+    assert await dynamo.workspaces.create("beta", WorkspaceSettings()) is None
+
+    first = await dynamo.workspaces.list(limit=2)
+    rest = await dynamo.workspaces.list(after=first[-1].id, limit=2)
+
+    assert [it.id for it in (*first, *rest)] == ["alpha", "beta", "gamma"]
+    for bad in ("a#b", "", "A", "-a", "x" * 64):
+        with pytest.raises(RequestError):
+            await dynamo.workspaces.create(bad, settings)
+
+
+async def test_c61_a_locked_workspace_holds_nothing_until_it_is_unlocked(
+    dynamo: DynamoStores,
+) -> None:
+    _, principal = await funded_key(dynamo, 1_000, KEY)
+    hold = await dynamo.ledger.hold(principal, 10)
+
+    await dynamo.workspaces.set_locked("acme", locked=True)
+    with pytest.raises(AccessError) as refused:
+        await dynamo.ledger.hold(principal, 10)
+    await dynamo.ledger.settle(hold, record_of(hold, 3))
+    await dynamo.workspaces.set_locked("acme", locked=False)
+
+    assert refused.value.code is ErrorCode.WORKSPACE_LOCKED
+    await dynamo.ledger.hold(principal, 10)
+    assert await dynamo.workspaces.set_locked("ghost", locked=True) is None
+
+
+async def test_a_crowded_workspace_grows_and_its_credit_is_spread(dynamo: DynamoStores) -> None:
+    secret, principal = await funded_key(dynamo, 100_000, KEY)
+    holds = [await dynamo.ledger.hold(principal, 10) for _ in range(HOLDS_CROWDED + 1)]
+    assert [hold.crowded for hold in holds[-2:]] == [False, True]
+    care = caretaker(dynamo, Inbox())
+
+    for hold in holds:
+        await dynamo.ledger.settle(hold, record_of(hold, 1))
+    assert (await care.run()).grown == 1
+    assert (await care.run()).grown == 0
+
+    dynamo.clock.now += 5
+    assert (await dynamo.keys.authenticate(secret)).shards == 4
+    shards = await dynamo.wallets.items("acme", 4)
+    assert all(read_number(shard, "av") >= 20_000 for shard in shards)
+    balance = await dynamo.credits.balance("acme")
+    assert (balance.granted_nano_usd, balance.spent_nano_usd) == (100_000, HOLDS_CROWDED + 1)
+    assert await dynamo.audit.run() == []
+
+
+async def test_a_lock_and_an_admission_reach_new_shards_and_all_keys(dynamo: DynamoStores) -> None:
+    secret, principal = await funded_key(dynamo, 1_000, KEY)
+    rotated = await dynamo.keys.rotate("acme", principal.key_id, grace_s=3600)
+    assert rotated is not None
+    await dynamo.workspaces.set_locked("acme", locked=True)
+    await dynamo.workspaces.grow("acme")
+    await dynamo.workspaces.change("acme", lambda it: replace(it, admission="covered"))
+    dynamo.clock.now += 5
+
+    for shard in await dynamo.wallets.items("acme", 4):
+        assert read_number(shard, "lk") == 1
+    for known in (secret, rotated.secret):
+        told = await dynamo.keys.authenticate(known)
+        assert (told.shards, told.admission) == (4, "covered")
+    created = await dynamo.keys.create(KEY)
+    assert (await dynamo.keys.authenticate(created.secret)).shards == 4
+
+
+async def test_c61_each_alert_is_made_once_and_sent_until_it_is_taken(
+    dynamo: DynamoStores,
+) -> None:
+    _, principal = await funded_key(dynamo, 10_000, KEY)
+    await dynamo.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
+    inbox = Inbox()
+    care = caretaker(dynamo, inbox)
+
+    await spend(dynamo, principal, 499)
+    assert (await care.run()).alerts == 0
+    await spend(dynamo, principal, 1)
+    inbox.failing = True
+    assert (await care.run()).alerts == 1
+    assert inbox.events == []
+    inbox.failing = False
+    for _ in range(2):
+        assert (await care.run()).alerts == 0
+    assert [event["data"]["percent"] for event in inbox.events] == [50]  # type: ignore[index]
+    await spend(dynamo, principal, 450)
+    assert sum(it.alerts for it in await asyncio.gather(care.run(), care.run())) == 2
+    event = inbox.events[0]
+    assert set(event) == {"id", "type", "workspace_id", "created_at", "data"}
+    assert event["type"] == "workspace.budget_alert"
+    assert (await dynamo.workspaces.ensure("acme")).paused is False
+
+
+async def test_c61_a_spent_budget_pauses_until_the_month_ends(dynamo: DynamoStores) -> None:
+    _, principal = await funded_key(dynamo, 10_000, KEY)
+    _, other = await funded_key(dynamo, 10_000, KEY)
+    settings = WorkspaceSettings(budget_nano_usd=1_000, pause_at_budget=True)
+    await dynamo.workspaces.change("acme", lambda _: settings)
+    care = caretaker(dynamo, Inbox())
+
+    await spend(dynamo, principal, 600)
+    await spend(dynamo, other, 400)
+    # What a deleted key has spent this month still counts.
+    assert await dynamo.keys.delete("acme", other.key_id) is True
+    assert (await care.run()).alerts == 4
+
+    assert (await dynamo.workspaces.ensure("acme")).paused
+    with pytest.raises(AccessError) as refused:
+        await dynamo.ledger.hold(principal, 1)
+    assert refused.value.code is ErrorCode.WORKSPACE_LOCKED
+    dynamo.clock.now += 10 * 86_400
+    await care.run()
+    await dynamo.ledger.hold(principal, 1)
+    assert await dynamo.audit.run() == []
+
+
+async def test_the_audit_sees_what_does_not_add_up(dynamo: DynamoStores) -> None:
+    _, principal = await funded_key(dynamo, 10_000, KEY)
+    await spend(dynamo, principal, 600)
+    unsettled = await dynamo.ledger.hold(principal, 10)
+    assert await dynamo.audit.run() == []
+
+    async def tamper(update: str, amount: int) -> None:
+        await dynamo.client.call(
+            "UpdateItem",
+            {
+                "TableName": dynamo.tables.ledger,
+                "Key": wallet_key("acme", 0),
+                "UpdateExpression": update,
+                "ExpressionAttributeValues": {":x": number(amount)},
+            },
+        )
+
+    for update, invariants in (
+        ("SET av = av + :x", {"I1 available + held + spent"}),
+        ("SET av = av - :x, sp = sp + :x", {"I4 spent by the wallet"}),
+        ("SET av = av + :x, gr = gr + :x", {"I3 granted"}),
+    ):
+        await tamper(update, 7)
+        found = await dynamo.audit.run()
+        assert {it.invariant for it in found} == invariants
+        await tamper(update, -7)
+    await dynamo.ledger.settle(unsettled, record_of(unsettled, 4))
+    assert await dynamo.audit.run() == []
+
+
+async def test_the_audit_counts_closed_days_instead_of_their_records(dynamo: DynamoStores) -> None:
+    _, principal = await funded_key(dynamo, 10_000, KEY)
+    await spend(dynamo, principal, 600)
+    day = {"pk": {"S": "W#acme"}, "sk": {"S": "D#20261121"}}
+    dynamo.clock.now += 40 * 86_400
+    assert {it.invariant for it in await dynamo.audit.run()} == {
+        "I4 spent by the wallet",
+        "I10 spent by keys",
+    }
+
+    await dynamo.client.call(
+        "PutItem", {"TableName": dynamo.tables.core, "Item": {**day, "c": number(600)}}
+    )
+
+    assert await dynamo.audit.run() == []
+
+
+async def test_c60_a_disabled_key_is_refused_by_another_process_within_five_seconds(
+    dynamo: DynamoStores,
+) -> None:
+    secret, principal = await funded_key(dynamo, 1_000, KEY)
+    elsewhere = dynamo_stores(dynamo.client, dynamo.tables, dynamo.clock)
+    await elsewhere.keys.authenticate(secret)
+
+    await disable(dynamo, principal.key_id)
+
+    with pytest.raises(AccessError):
+        await elsewhere.ledger.hold(principal, 1)
+    dynamo.clock.now += 5
+    with pytest.raises(AccessError):
+        await elsewhere.keys.authenticate(secret)
+
+
+async def test_a_covered_hold_is_refused_by_a_short_wallet(dynamo: DynamoStores) -> None:
+    _, principal = await funded_key(dynamo, 100, KEY)
+
+    with pytest.raises(LedgerError) as refused:
+        await dynamo.ledger.hold(principal, 101, covered=True)
+
+    assert refused.value.code is ErrorCode.INSUFFICIENT_CREDITS

@@ -1,0 +1,65 @@
+"""Bugs as edits of the source: each is what somebody might write, and each must be caught."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """One edit of one file; the text must be there exactly once."""
+
+    name: str
+    path: str
+    text: str
+    instead: str
+
+    def apply(self, root: Path) -> None:
+        """Edit the copy of the project that lies in `root`."""
+        path = root / "functions" / "tollgate" / self.path
+        source = path.read_text()
+        if source.count(self.text) != 1:
+            raise ValueError(f"{self.name}: the text is there {source.count(self.text)} times")
+        path.write_text(source.replace(self.text, self.instead))
+
+
+_WALLET_HOLD: Final = '"lk = :zero AND av >= :a AND attribute_not_exists(h.#h) AND size(h) < :max"'
+
+MUTANTS: Final = (
+    Mutant(
+        name="settle without condition",
+        path="stores/expressions.py",
+        text='"SET av = av + :d, sp = sp + :c REMOVE h.#h",\n    "h.#h = :a",',
+        instead='"SET av = av + :d, sp = sp + :c REMOVE h.#h",\n    "h.#h = :a OR lk < :a",',
+    ),
+    Mutant(
+        name="hold without attribute_not_exists",
+        path="stores/expressions.py",
+        text=_WALLET_HOLD,
+        instead='"lk = :zero AND av >= :a AND size(h) < :max"',
+    ),
+    Mutant(
+        name="record overwritten",
+        path="stores/generations.py",
+        text='"ConditionExpression": IF_ABSENT,',
+        instead='"ConditionExpression": f"{IF_ABSENT} OR attribute_exists(pk)",',
+    ),
+    Mutant(
+        name="sweeper releases without deciding",
+        path="stores/sweeper.py",
+        text="standing = await self._generations.put_if_absent(lost_record(expired))",
+        instead="standing = lost_record(expired)",
+    ),
+    Mutant(
+        name="hold re-sent under the same id",
+        path="stores/ledger.py",
+        text="hold_id = first_id if first_id and attempt == 0 else self._ids.new_id()",
+        instead="hold_id = first_id = first_id or self._ids.new_id()",
+    ),
+    Mutant(
+        name="hold without balance check",
+        path="stores/expressions.py",
+        text=_WALLET_HOLD,
+        instead='"lk = :zero AND attribute_not_exists(h.#h) AND size(h) < :max"',
+    ),
+)

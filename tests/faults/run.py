@@ -1,0 +1,275 @@
+"""The fault test: what a wallet goes through in a bad year, in seconds, and an audit at the end.
+
+Worker processes spend through a network that kills, loses, delays, repeats and refuses. Meanwhile
+this process watches the books, sweeps, moves credit between shards, lets the workspace grow, locks
+it, disables a key; midnight passes. Then everything comes to rest and must add up exactly.
+`python -m tests.faults.run <endpoint> <seconds> <seed> <late_max_s>` prints what it found.
+"""
+
+import asyncio
+import json
+import os
+import random
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tests.faults.clock import RATE, FastClock
+from tests.faults.worker import Order
+from tests.stores import DynamoStores, aws_client, disable, dynamo_stores, fresh_tables
+from tollgate.core.errors import GatewayError
+from tollgate.ledger.sweep import HOLD_LIFETIME_S
+from tollgate.stores.attributes import Item, read_number, read_numbers_by_name, read_text
+from tollgate.stores.base import KeySettings, NewKey
+from tollgate.stores.failures import StoreError
+
+WORKSPACE = "acme"
+LIMIT = 10**12
+# 2026-11-22, 00:00 UTC: a day and a week's end, so two of the buckets change.
+MIDNIGHT_S = 1795305600.0
+PROCESSES = 2
+WORKERS = 64
+_DAYS = ("b_20261121", "b_20261122")
+_ROOT = Path(__file__).parent.parent.parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wallet:
+    """How rich a run's workspace is; a starved one shows other bugs than a rich one."""
+
+    name: str
+    credit: int
+    amount_max: int
+
+
+RICH = Wallet(name="rich", credit=10**9, amount_max=500)
+STARVED = Wallet(name="starved", credit=40_000, amount_max=1_500)
+
+
+@dataclass
+class Findings:
+    """What went wrong, in words, and how much was looked at."""
+
+    violations: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def check(self, holds: bool, what: str) -> None:
+        if not holds:
+            self.violations.append(what)
+
+
+async def run(
+    endpoint_url: str, wallet: Wallet, *, seconds: float, seed: int, late_max_s: float = 6.0
+) -> Findings:
+    """One run; what it found."""
+    processes = await asyncio.gather(*(_started() for _ in range(PROCESSES)))
+    # Midnight comes while the workers work, late enough for slow machines.
+    started_s = time.time()
+    clock = FastClock(started_s, MIDNIGHT_S - seconds * RATE * 0.7)
+    client = aws_client(endpoint_url, clock=clock, timeout_s=10.0)
+    stores = dynamo_stores(client, await fresh_tables(client), clock)
+    secrets = await _opened(stores, wallet)
+    tables = stores.tables
+    orders = [
+        Order(
+            endpoint_url=endpoint_url,
+            tables={
+                "core": tables.core,
+                "ledger": tables.ledger,
+                "generations": tables.generations,
+            },
+            secrets=secrets,
+            workers=WORKERS // PROCESSES,
+            seconds=seconds,
+            seed=seed + process,
+            amount_max=wallet.amount_max,
+            late_max_s=late_max_s,
+            started_s=started_s,
+            began_s=clock.began_s,
+        )
+        for process in range(PROCESSES)
+    ]
+    findings = Findings()
+    done = asyncio.Event()
+    around = [
+        asyncio.create_task(_watch(stores, findings, done)),
+        asyncio.create_task(_sweep(stores, findings, done)),
+        asyncio.create_task(_meddle(stores, random.Random(seed), findings, done)),
+    ]
+    for counts in await asyncio.gather(*map(_worked, processes, orders)):
+        findings.counts.update(counts)
+    done.set()
+    await asyncio.gather(*around)
+    clock.now += HOLD_LIFETIME_S + 2
+    await stores.sweeper.run()
+    again = await stores.sweeper.run()
+    findings.check(again.found == 0, f"I7: {again.found} holds outlive two sweeps")
+    await _audit(stores, wallet, findings)
+    await client.close()
+    return findings
+
+
+async def _opened(stores: DynamoStores, wallet: Wallet) -> list[str]:
+    """A workspace with its credit and three keys; their secrets."""
+    await stores.credits.grant(WORKSPACE, "first", wallet.credit, "test")
+    new = NewKey(
+        workspace_id=WORKSPACE,
+        label="test",
+        requests_per_minute=60_000_000,
+        burst=1_000_000,
+        tokens_per_minute=10**9,
+        limits_nano_usd={"day": LIMIT, "week": LIMIT, "month": LIMIT, "total": LIMIT},
+    )
+    return [(await stores.keys.create(new)).secret for _ in range(3)]
+
+
+async def _started() -> asyncio.subprocess.Process:
+    """A worker process that waits for its order."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tests.faults.worker",
+        cwd=_ROOT,
+        env={**os.environ, "PYTHONPATH": f"{_ROOT / 'functions'}:{_ROOT}"},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    if process.stdout is None or await process.stdout.readline() != b"ready\n":
+        raise RuntimeError("a worker process did not start")
+    return process
+
+
+async def _worked(process: asyncio.subprocess.Process, order: Order) -> dict[str, int]:
+    """What a worker process counted, once it is done."""
+    try:
+        output, errors = await process.communicate(order.to_json().encode() + b"\n")
+    finally:
+        if process.returncode is None:
+            process.kill()
+    if process.returncode:
+        raise RuntimeError(errors.decode()[-2000:])
+    counts: dict[str, int] = json.loads(output)
+    return counts
+
+
+async def _watch(stores: DynamoStores, findings: Findings, done: asyncio.Event) -> None:
+    """I1 and I2 at any moment; costs never exceed their holds here, so nothing may be negative."""
+    while not done.is_set():
+        for item in await stores.wallets.items(WORKSPACE, 16):
+            _check_shard(item, findings)
+        findings.counts["looks"] += 1
+        await asyncio.sleep(0.05)
+
+
+async def _sweep(stores: DynamoStores, findings: Findings, done: asyncio.Event) -> None:
+    while not done.is_set():
+        await asyncio.sleep(0.5)
+        findings.counts["swept"] += (await stores.sweeper.run()).settled
+
+
+async def _meddle(
+    stores: DynamoStores, draw: random.Random, findings: Findings, done: asyncio.Event
+) -> None:
+    """What administrators do meanwhile."""
+    keys = await stores.keys.list(WORKSPACE)
+    while not done.is_set():
+        await asyncio.sleep(0.3)
+        workspace = await stores.workspaces.ensure(WORKSPACE)
+        if findings.counts["looks"] > 10 and workspace.shards == 1:
+            await stores.workspaces.grow(WORKSPACE)
+            findings.counts["grown"] += 1
+            continue
+        with suppress(GatewayError, StoreError):
+            for target in range(1, workspace.shards):
+                findings.counts["moved"] += await stores.wallets.move(
+                    WORKSPACE,
+                    draw.randint(1, 2_000),
+                    source=draw.choice((0, target - 1)),
+                    target=target,
+                    token=os.urandom(8).hex(),
+                )
+            key = draw.choice(keys)
+            await disable(stores, key.id, WORKSPACE)
+            await stores.workspaces.set_locked(WORKSPACE, locked=True)
+            await asyncio.sleep(0.05)
+            await stores.workspaces.set_locked(WORKSPACE, locked=False)
+            await stores.keys.change(WORKSPACE, key.id, _enabled)
+            findings.counts["stopped"] += 1
+
+
+async def _audit(stores: DynamoStores, wallet: Wallet, findings: Findings) -> None:
+    """Everything at rest: I1 to I7 and I10."""
+    shards = await stores.wallets.items(WORKSPACE, 16)
+    ledger = await _scan(stores, stores.tables.ledger)
+    keys = [item for item in ledger if read_text(item, "pk").startswith("K#")]
+    records = await _scan(stores, stores.tables.generations)
+    for item in shards:
+        _check_shard(item, findings)
+    granted = sum(read_number(item, "gr") for item in shards)
+    findings.check(granted == wallet.credit, f"I3: granted {granted} of {wallet.credit}")
+    spent = sum(read_number(item, "sp") for item in shards)
+    recorded = sum(read_number(item, "c") for item in records)
+    findings.check(spent == recorded, f"I4: spent {spent}, recorded {recorded}")
+    by_keys = sum(read_number(item, "us") for item in keys)
+    findings.check(spent == by_keys, f"I10: spent {spent}, by keys {by_keys}")
+    held = [item for item in ledger if item["h"]["M"]]
+    findings.check(not held, f"I7: {len(held)} items hold something at rest")
+    for item in keys:
+        for period in ("b_total", "b_202611"):
+            left = int(item[period]["N"]) if period in item else LIMIT
+            used = read_number(item, "us")
+            findings.check(left + used == LIMIT, f"I6: {period} has {left} left of {used}")
+        days = [LIMIT - int(item[day]["N"]) for day in _DAYS if day in item]
+        findings.counts["midnights"] += len(days) > 1
+        findings.check(sum(days) == read_number(item, "us"), f"I6: days say {days}")
+    findings.counts["records"] = len(records)
+
+
+def _check_shard(item: Item, findings: Findings) -> None:
+    held = sum(read_numbers_by_name(item, "h").values())
+    available, spent = read_number(item, "av"), read_number(item, "sp")
+    total = available + held + spent
+    findings.check(total == read_number(item, "gr"), f"I1: {read_text(item, 'pk')} {total}")
+    findings.check(available >= 0, f"I2: {read_text(item, 'pk')} has {available}")
+
+
+def _enabled(settings: KeySettings) -> KeySettings:
+    return replace(settings, disabled=False)
+
+
+async def _scan(stores: DynamoStores, table: str) -> list[Item]:
+    items: list[Item] = []
+    scan: dict[str, object] = {"TableName": table, "ConsistentRead": True}
+    while True:
+        reply = await stores.client.call("Scan", scan)
+        items += reply["Items"]
+        if "LastEvaluatedKey" not in reply:
+            return items
+        scan["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
+
+
+async def main(endpoint_url: str, seconds: float, seed: int, late_max_s: float) -> int:
+    """Both wallets at once; the exit status."""
+    wallets = (RICH, STARVED)
+    found = await asyncio.gather(
+        *(
+            run(endpoint_url, wallet, seconds=seconds, seed=seed, late_max_s=late_max_s)
+            for wallet in wallets
+        )
+    )
+    for wallet, findings in zip(wallets, found, strict=True):
+        print(wallet.name, json.dumps(findings.counts, sort_keys=True))
+        for violation in findings.violations[:5]:
+            print("VIOLATION", violation)
+    return int(any(findings.violations for findings in found))
+
+
+if __name__ == "__main__":
+    arguments = sys.argv[2:]
+    sys.exit(
+        asyncio.run(main(sys.argv[1], float(arguments[0]), int(arguments[1]), float(arguments[2])))
+    )

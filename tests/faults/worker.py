@@ -1,0 +1,113 @@
+"""One process of generations behind a faulty network; it takes one order on its stdin."""
+
+import asyncio
+import json
+import logging
+import random
+import sys
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass
+
+from tests.faults.clock import FastClock
+from tests.faulty_client import FaultyClient, Killed
+from tests.stores import DynamoStores, aws_client, dynamo_stores, record_of
+from tollgate.core.errors import GatewayError
+from tollgate.stores.tables import Tables
+
+# How long an answer takes, and a refused caller waits: an engine on two cores keeps up with this.
+_PAUSE_MAX_S = 0.8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What a worker process is to do; the same start makes the same time in all of them."""
+
+    endpoint_url: str
+    tables: dict[str, str]
+    secrets: list[str]
+    workers: int
+    seconds: float
+    seed: int
+    amount_max: int
+    late_max_s: float
+    started_s: float
+    began_s: float
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+async def main(order: Order) -> dict[str, int]:
+    """Work until the time is over and everything late has arrived; what happened, counted."""
+    clock = FastClock(order.started_s, order.began_s)
+    client = aws_client(order.endpoint_url, clock=clock, timeout_s=5.0)
+    network = FaultyClient(
+        client,
+        random.Random(order.seed),
+        killed=0.015,
+        lost=0.04,
+        late=0.12,
+        conflict=0.03,
+        twice=0.06,
+        late_max_s=order.late_max_s,
+    )
+    stores = dynamo_stores(network, Tables(**order.tables), clock)
+    counts: Counter[str] = Counter()
+    ends_s = time.monotonic() + order.seconds
+    await asyncio.gather(
+        *(
+            _worker(stores, order, random.Random(order.seed * 1000 + n), ends_s, counts)
+            for n in range(order.workers)
+        )
+    )
+    await network.all_delivered()
+    await client.close()
+    return {**counts, **network.hits}
+
+
+async def _worker(
+    stores: DynamoStores,
+    order: Order,
+    draw: random.Random,
+    ends_s: float,
+    counts: Counter[str],
+) -> None:
+    await asyncio.sleep(draw.random() * _PAUSE_MAX_S)
+    while time.monotonic() < ends_s:
+        try:
+            counts[await _generation(stores, order, draw)] += 1
+        except GatewayError as error:
+            counts[error.code.value] += 1
+            await asyncio.sleep(draw.random() * _PAUSE_MAX_S)
+        except Killed:
+            counts["killed"] += 1
+
+
+async def _generation(stores: DynamoStores, order: Order, draw: random.Random) -> str:
+    """One generation, ended in one of the ways that there are."""
+    principal = await stores.keys.authenticate(draw.choice(order.secrets))
+    covered = draw.random() < 0.3
+    amount = draw.randint(1, order.amount_max)
+    hold = await stores.ledger.hold(principal, amount, tokens=amount, covered=covered)
+    await asyncio.sleep(draw.random() * _PAUSE_MAX_S)
+    if covered and draw.random() < 0.5:
+        try:
+            hold = await stores.ledger.top_up(hold, draw.randint(1, order.amount_max))
+        except GatewayError:
+            await asyncio.sleep(0)
+    cost = draw.randint(0, min(hold.wallet_nano_usd, hold.key_nano_usd))
+    if draw.random() < 0.03:
+        return "vanished"
+    await stores.ledger.settle(hold, record_of(hold, cost))
+    if draw.random() < 0.1:
+        await stores.ledger.settle(hold, record_of(hold, max(0, cost - 7), "cancelled"))
+        return "settled twice"
+    return "settled"
+
+
+if __name__ == "__main__":
+    logging.disable(logging.CRITICAL)
+    # Importing takes its time; the clock starts when the order comes.
+    print("ready", flush=True)
+    print(json.dumps(asyncio.run(main(Order(**json.loads(sys.stdin.readline()))))))
