@@ -145,6 +145,10 @@ class Deployment:
             management=await self._key(workspace_id, "management"),
         )
 
+    async def operator(self) -> Key:
+        """A management key of the workspace that looks after all others."""
+        return await self._key(Settings().operator_workspace, "management")
+
     def client(self, key: Key) -> AsyncOpenAI:
         """The official SDK, as a customer sets it up; to be closed by the caller."""
         return AsyncOpenAI(

@@ -100,11 +100,10 @@ async def test_c64_a_grant_is_added_once_and_the_books_add_up(
     deployment: Deployment, workspace: Workspace, client: AsyncOpenAI
 ) -> None:
     await client.chat.completions.create(**ECHO)
-    grant = {"id": "invoice-1", "amount": 2.5, "note": "paid"}
+    grant = {"id": "invoice-1", "workspace_id": workspace.id, "amount": 2.5, "note": "paid"}
+    operator = await deployment.operator()
     for granted in (True, False):
-        answer = await deployment.ask(
-            "POST", "/v1/credits/grants", workspace.management, body=grant
-        )
+        answer = await deployment.ask("POST", "/v1/credits/grants", operator, body=grant)
         assert answer.json["granted"] is granted
     shown = await deployment.ask("GET", "/v1/credits", workspace.management)
     money = exact(shown.body)["data"]
@@ -185,9 +184,9 @@ BAD_BODIES: dict[str, tuple[str, object]] = {
 
 @pytest.mark.parametrize(("path", "body"), BAD_BODIES.values(), ids=BAD_BODIES)
 async def test_c40_a_bad_body_is_a_400_in_the_envelope(
-    deployment: Deployment, workspace: Workspace, path: str, body: object
+    deployment: Deployment, path: str, body: object
 ) -> None:
-    answer = await deployment.ask("POST", path, workspace.management, body=body)
+    answer = await deployment.ask("POST", path, await deployment.operator(), body=body)
     assert answer.status == 400
     error = answer.json["error"]
     assert set(error) == {"message", "type", "code", "param", "request_id"}

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.infra.translation import ROOT
-from tollgate.web.shapes import GrantBody, NewKeyBody
+from tollgate.web.credit_shapes import GrantBody
+from tollgate.web.key_shapes import NewKeyBody
 
 SAM = '#!/bin/sh\necho "$@" >"{seen}"\nexit {status}\n'
 

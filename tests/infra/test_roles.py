@@ -20,7 +20,8 @@ PERMISSIONS: Final = {
         **{secret: {"secretsmanager:GetSecretValue"} for secret in NEEDED.secrets},
         **{guardrail: {"bedrock:ApplyGuardrail"} for guardrail in NEEDED.guardrails},
         **{model: {"bedrock:InvokeModelWithResponseStream"} for model in NEEDED.models},
-        **{it: {"sagemaker:InvokeEndpointWithResponseStream"} for it in NEEDED.endpoints},
+        **{it: {"sagemaker:InvokeEndpoint"} for it in NEEDED.sagemaker_endpoints},
+        **{it: {"bedrock:ApplyGuardrail"} for it in NEEDED.guardrails},
     },
     "ApiRole": {
         "ApiLogs": LOGS,

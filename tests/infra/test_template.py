@@ -177,8 +177,8 @@ def test_the_sweeper_runs_alone_every_five_minutes(stack: Stack) -> None:
 
 
 def test_c64_any_difference_that_the_audit_finds_alarms(stack: Stack) -> None:
-    (alarm,) = stack.properties("AWS::CloudWatch::Alarm").values()
-    assert (alarm["Namespace"], alarm["MetricName"]) == ("Tollgate", "AuditDifference")
+    alarm = stack.properties("AWS::CloudWatch::Alarm")["AuditAlarm"]
+    assert alarm["MetricName"] == "AuditDifference"
     assert alarm["Dimensions"] == [{"Name": "service", "Value": "sweeper"}]
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
 

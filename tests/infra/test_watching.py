@@ -48,7 +48,12 @@ def filters(stack: Stack) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def metrics_of_ours(stack: Stack) -> set[str]:
-    return set(filters(stack)) | {"HoldsFound", "HoldsSettled", "OldestHoldAge"}
+    return set(filters(stack)) | {
+        "AuditDifference",
+        "HoldsFound",
+        "HoldsSettled",
+        "OldestHoldAge",
+    }
 
 
 def test_the_stage_is_throttled(stack: Stack) -> None:
@@ -78,6 +83,7 @@ def test_each_alarm_watches_what_it_names(stack: Stack) -> None:
         "UnsettledAlarm": (NAMESPACE, "Unsettled", None, 1),
         "SweeperErrorsAlarm": ("AWS/Lambda", "Errors", SWEEPER, 1),
         "OldHoldsAlarm": (NAMESPACE, "OldestHoldAge", OF_THE_SWEEPER, 3600),
+        "AuditAlarm": (NAMESPACE, "AuditDifference", OF_THE_SWEEPER, 0),
         "LostGenerationsAlarm": (NAMESPACE, "HoldsSettled", OF_THE_SWEEPER, 10),
     }
 
