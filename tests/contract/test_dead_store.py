@@ -1,4 +1,7 @@
-"""A store that is not there, or falls silent: everything refuses, in bounded time (C62)."""
+"""A store that is not there, or falls silent: everything refuses, in bounded time (C62).
+
+Keeps C51, C62.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,7 @@
-"""Keys on DynamoDB: what is cached, what is stored, what is tidied away."""
+"""Keys on DynamoDB: what is cached, what is stored, what is tidied away.
+
+Keeps C60.
+"""
 
 import pytest
 

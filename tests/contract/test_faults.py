@@ -2,6 +2,8 @@
 
 `make soak` runs it longer: TOLLGATE_SOAK_S says how many seconds each wallet is worked on. With
 DDB_LOCAL_DIR, a folder that holds DynamoDB Local, it runs on that too.
+
+Keeps C64.
 """
 
 import asyncio

@@ -1,4 +1,7 @@
-"""Keys under administration: changed, rotated, deleted, on everything the stores run on."""
+"""Keys under administration: changed, rotated, deleted, on everything the stores run on.
+
+Keeps C60, C61, C64.
+"""
 
 from dataclasses import replace
 

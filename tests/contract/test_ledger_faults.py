@@ -3,6 +3,8 @@
 I1 any consistent read of a shard: available + held + spent = granted. I4 spent = what the records
 say, at rest. I6 a key's buckets, holds and spending add up to its limit. I8 a refused request
 leaves nothing held. I10 keys spent what the workspace spent.
+
+Keeps C61, C62.
 """
 
 import asyncio

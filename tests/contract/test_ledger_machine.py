@@ -1,4 +1,7 @@
-"""Any order of what can happen to a wallet keeps its books (hypothesis chooses the orders)."""
+"""Any order of what can happen to a wallet keeps its books (hypothesis chooses the orders).
+
+Keeps C64.
+"""
 
 import asyncio
 import os

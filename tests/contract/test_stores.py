@@ -1,4 +1,7 @@
-"""What every implementation of the stores keeps: memory, ministack and moto alike."""
+"""What every implementation of the stores keeps: memory, ministack and moto alike.
+
+Keeps C2, C51, C60, C61, C64, C66.
+"""
 
 from dataclasses import replace
 

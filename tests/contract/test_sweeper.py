@@ -1,4 +1,7 @@
-"""The sweeper on DynamoDB: a real record wins, everything else is lost at no cost."""
+"""The sweeper on DynamoDB: a real record wins, everything else is lost at no cost.
+
+Keeps C67.
+"""
 
 from tests.meddler import first, holds, meddled
 from tests.stores import (

@@ -1,4 +1,7 @@
-"""Workspaces: made, locked, grown, balanced, budgeted, audited."""
+"""Workspaces: made, locked, grown, balanced, budgeted, audited.
+
+Keeps C60, C61.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,7 @@
-"""`tollgate doctor`: every check seen to pass, and each seen to fail."""
+"""`tollgate doctor`: every check seen to pass, and each seen to fail.
+
+Keeps C33, C35.
+"""
 
 import json
 from collections.abc import Iterator

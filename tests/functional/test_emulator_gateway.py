@@ -1,4 +1,7 @@
-"""The emulator's gateway: events, routes, limits, timeouts, and how it ends a test."""
+"""The emulator's gateway: events, routes, limits, timeouts, and how it ends a test.
+
+Keeps C36.
+"""
 
 from __future__ import annotations
 

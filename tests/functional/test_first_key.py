@@ -1,4 +1,7 @@
-"""`tollgate first-key`: shown once, made once, by whoever may write the tables."""
+"""`tollgate first-key`: shown once, made once, by whoever may write the tables.
+
+Keeps C60.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,7 @@
-"""What goes wrong upstream, as a client of the deployed path sees it before and after the start."""
+"""What goes wrong upstream, as a client of the deployed path sees it before and after the start.
+
+Keeps C33, C40, C43, C44.
+"""
 
 from __future__ import annotations
 

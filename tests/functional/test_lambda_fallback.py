@@ -1,4 +1,7 @@
-"""Chains through the deployed path: who serves when the first does not, and at what price."""
+"""Chains through the deployed path: who serves when the first does not, and at what price.
+
+Keeps C27, C50, C52.
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""DynamoDB stops, or a process is killed, in the middle of a request on the deployed path."""
+"""DynamoDB stops, or a process is killed, in the middle of a request on the deployed path.
+
+Keeps C62.
+"""
 
 from __future__ import annotations
 

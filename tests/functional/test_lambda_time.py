@@ -1,4 +1,7 @@
-"""Time running out on the deployed path: silent providers, and the end of the invocation."""
+"""Time running out on the deployed path: silent providers, and the end of the invocation.
+
+Keeps C34.
+"""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

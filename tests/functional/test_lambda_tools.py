@@ -1,4 +1,7 @@
-"""Tools through the deployed path: offered, called in a stream, answered in a second turn."""
+"""Tools through the deployed path: offered, called in a stream, answered in a second turn.
+
+Keeps C10, C15, C31.
+"""
 
 import json
 from typing import Any

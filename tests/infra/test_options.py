@@ -1,4 +1,7 @@
-"""What the template makes only where a parameter asks for it."""
+"""What the template makes only where a parameter asks for it.
+
+Keeps C1.
+"""
 
 import json
 import re

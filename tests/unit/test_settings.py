@@ -1,4 +1,7 @@
-"""What the environment says, read once."""
+"""What the environment says, read once.
+
+Keeps C45.
+"""
 
 import pytest
 

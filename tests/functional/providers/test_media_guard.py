@@ -2,6 +2,8 @@
 
 Names are resolved by a table of the test; loopback, where its server is, is let through only where
 a test says so.
+
+Keeps C71.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""Ids sort as time does."""
+"""Ids sort as time does.
+
+Keeps C66.
+"""
 
 import uuid
 

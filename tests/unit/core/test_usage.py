@@ -1,4 +1,7 @@
-"""Usage keeps what was not said apart from zero."""
+"""Usage keeps what was not said apart from zero.
+
+Keeps C26.
+"""
 
 from dataclasses import fields
 

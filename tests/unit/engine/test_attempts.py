@@ -1,4 +1,7 @@
-"""Which attempt serves: the chain, its order, its commit point and its limits."""
+"""Which attempt serves: the chain, its order, its commit point and its limits.
+
+Keeps C16, C34, C50, C52.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,7 @@
-"""A client that leaves, at every point where it can."""
+"""A client that leaves, at every point where it can.
+
+Keeps C36.
+"""
 
 import asyncio
 

@@ -1,4 +1,7 @@
-"""C14: several answers to one request, from a provider that has them or from one that has not."""
+"""C14: several answers to one request, from a provider that has them or from one that has not.
+
+Keeps C14, C30, C34, C36, C37.
+"""
 
 import asyncio
 import json

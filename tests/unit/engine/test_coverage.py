@@ -1,4 +1,7 @@
-"""A covered hold is topped up while its answer streams; refused, the answer ends with `length`."""
+"""A covered hold is topped up while its answer streams; refused, the answer ends with `length`.
+
+Keeps C61.
+"""
 
 from dataclasses import replace
 

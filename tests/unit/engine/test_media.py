@@ -1,4 +1,7 @@
-"""C71: URLs become bytes before a provider that does not fetch them is asked."""
+"""C71: URLs become bytes before a provider that does not fetch them is asked.
+
+Keeps C71.
+"""
 
 from typing import Any
 

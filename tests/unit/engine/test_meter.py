@@ -1,4 +1,7 @@
-"""What a generation is measured and billed by."""
+"""What a generation is measured and billed by.
+
+Keeps C26, C36, C52, C65, C66.
+"""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

@@ -1,4 +1,7 @@
-"""A caller who requires every parameter gets them or an error, whatever the codec can do."""
+"""A caller who requires every parameter gets them or an error, whatever the codec can do.
+
+Keeps C13.
+"""
 
 from dataclasses import replace
 

@@ -1,6 +1,8 @@
 """C7: requests that real clients sent are understood, every one of them.
 
 Ten clients' traffic, where it lies beside the recordings.
+
+Keeps C7.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""Errors as callers meet them."""
+"""Errors as callers meet them.
+
+Keeps C40, C41, C42, C43.
+"""
 
 import json
 import math

@@ -1,4 +1,7 @@
-"""What is no JSON, or too deep, is refused before it is understood."""
+"""What is no JSON, or too deep, is refused before it is understood.
+
+Keeps C8.
+"""
 
 import pytest
 

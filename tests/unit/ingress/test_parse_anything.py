@@ -1,4 +1,7 @@
-"""C6: whatever the body, a request is understood or refused with invalid_request."""
+"""C6: whatever the body, a request is understood or refused with invalid_request.
+
+Keeps C6.
+"""
 
 import json
 from typing import Any

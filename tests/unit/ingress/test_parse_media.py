@@ -1,4 +1,7 @@
-"""C11: pictures, sounds and files in every spelling, and what is refused of them."""
+"""C11: pictures, sounds and files in every spelling, and what is refused of them.
+
+Keeps C11.
+"""
 
 from typing import Any
 

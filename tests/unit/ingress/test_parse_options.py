@@ -1,4 +1,7 @@
-"""C14, C16-C18: how many answers, in what form, after how much thinking."""
+"""C14, C16-C18: how many answers, in what form, after how much thinking.
+
+Keeps C10, C13, C14, C16, C17, C18.
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""What a request says about who should serve it."""
+"""What a request says about who should serve it.
+
+Keeps C19, C20.
+"""
 
 from decimal import Decimal
 from typing import Any

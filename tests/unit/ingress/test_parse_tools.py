@@ -1,4 +1,7 @@
-"""Tools of a chat completion request."""
+"""Tools of a chat completion request.
+
+Keeps C15.
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""A stream frame by frame, and a whole reply."""
+"""A stream frame by frame, and a whole reply.
+
+Keeps C5, C10, C25, C26, C27, C30, C31, C33.
+"""
 
 import json
 from decimal import Decimal

@@ -1,4 +1,7 @@
-"""C25, C31: log probabilities, citations, choices, and thoughts that are left out."""
+"""C25, C31: log probabilities, citations, choices, and thoughts that are left out.
+
+Keeps C14, C17, C25, C73.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,7 @@
-"""REST events become ASGI scopes, ASGI responses become what API Gateway streams on."""
+"""REST events become ASGI scopes, ASGI responses become what API Gateway streams on.
+
+Keeps C1.
+"""
 
 import asyncio
 import base64

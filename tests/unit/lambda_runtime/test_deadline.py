@@ -1,4 +1,7 @@
-"""An application that still runs when its invocation ends."""
+"""An application that still runs when its invocation ends.
+
+Keeps C34.
+"""
 
 import asyncio
 

@@ -1,4 +1,7 @@
-"""What a caller asks of a model's thinking, in the words that the model knows."""
+"""What a caller asks of a model's thinking, in the words that the model knows.
+
+Keeps C17.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""Whose fault a refusal is, and what of its words may be shown."""
+"""Whose fault a refusal is, and what of its words may be shown.
+
+Keeps C41, C43, C44.
+"""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,7 @@
-"""Draws are fair, the same everywhere, and move only what a change names."""
+"""Draws are fair, the same everywhere, and move only what a change names.
+
+Keeps C53.
+"""
 
 from collections import Counter
 

@@ -1,4 +1,7 @@
-"""What a caller, a key's tier and a route's own settings do to a plan."""
+"""What a caller, a key's tier and a route's own settings do to a plan.
+
+Keeps C11, C13, C19, C50, C51, C53, C55, C61, C62.
+"""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""Usage times price, to the nano-dollar."""
+"""Usage times price, to the nano-dollar.
+
+Keeps C65.
+"""
 
 from decimal import Decimal
 

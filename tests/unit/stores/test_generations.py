@@ -1,4 +1,7 @@
-"""Records survive the store exactly, and a usual one fits into one write unit."""
+"""Records survive the store exactly, and a usual one fits into one write unit.
+
+Keeps C66.
+"""
 
 import string
 from dataclasses import fields, replace

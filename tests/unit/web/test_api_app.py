@@ -1,4 +1,7 @@
-"""The api routes: what they answer, to whom, and in which envelope."""
+"""The api routes: what they answer, to whom, and in which envelope.
+
+Keeps C1, C2, C3, C4, C6, C8, C41, C45, C60, C64, C66.
+"""
 
 import json
 from collections.abc import Callable

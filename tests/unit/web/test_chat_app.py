@@ -1,4 +1,7 @@
-"""The metered route as clients meet it."""
+"""The metered route as clients meet it.
+
+Keeps C1, C2, C4, C5, C8, C34, C36, C41, C43, C44, C45, C52, C61, C62.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,7 @@
-"""Money at the edge, and paths."""
+"""Money at the edge, and paths.
+
+Keeps C1, C26, C64.
+"""
 
 import json
 from decimal import Decimal

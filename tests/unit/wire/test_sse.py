@@ -1,4 +1,7 @@
-"""Server-sent events, cut anywhere."""
+"""Server-sent events, cut anywhere.
+
+Keeps C37.
+"""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,7 @@
-"""Streamed messages on synthetic frames: every shared case, and what the format allows beside."""
+"""Streamed messages on synthetic frames: every shared case, and what the format allows beside.
+
+Keeps C25, C26, C31, C37.
+"""
 
 import json
 from typing import Any

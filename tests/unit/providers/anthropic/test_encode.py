@@ -1,4 +1,7 @@
-"""Requests for Claude: carriers, limits, sampling, tools and the form of the answer."""
+"""Requests for Claude: carriers, limits, sampling, tools and the form of the answer.
+
+Keeps C13, C16, C18, C55.
+"""
 
 from typing import Any
 

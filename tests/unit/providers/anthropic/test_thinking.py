@@ -1,4 +1,7 @@
-"""How much Claude is told to think, and what else in a request excludes it."""
+"""How much Claude is told to think, and what else in a request excludes it.
+
+Keeps C17.
+"""
 
 from typing import Any
 

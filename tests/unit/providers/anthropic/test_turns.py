@@ -1,4 +1,7 @@
-"""Conversations, with the rules of turns that Anthropic enforces."""
+"""Conversations, with the rules of turns that Anthropic enforces.
+
+Keeps C11.
+"""
 
 import base64
 from itertools import pairwise

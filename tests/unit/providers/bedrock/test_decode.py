@@ -1,4 +1,7 @@
-"""ConverseStream becomes events; every frame here is synthetic."""
+"""ConverseStream becomes events; every frame here is synthetic.
+
+Keeps C37.
+"""
 
 import base64
 from collections.abc import Iterable

@@ -1,4 +1,7 @@
-"""Requests for ConverseStream, with the rules of turns that Converse enforces."""
+"""Requests for ConverseStream, with the rules of turns that Converse enforces.
+
+Keeps C12, C13, C55.
+"""
 
 from dataclasses import replace
 from itertools import pairwise

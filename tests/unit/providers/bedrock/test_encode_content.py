@@ -1,4 +1,7 @@
-"""Media, cache points, formats, thinking and guardrails in requests for ConverseStream."""
+"""Media, cache points, formats, thinking and guardrails in requests for ConverseStream.
+
+Keeps C11, C13, C17, C55.
+"""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""Requests for streamGenerateContent: tools, answers in a form, thinking, parameters."""
+"""Requests for streamGenerateContent: tools, answers in a form, thinking, parameters.
+
+Keeps C12, C13, C15, C16, C17, C18.
+"""
 
 from typing import Any
 

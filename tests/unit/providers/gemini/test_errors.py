@@ -1,4 +1,7 @@
-"""Error replies of Gemini, by status, reason and detail; the bodies are synthetic."""
+"""Error replies of Gemini, by status, reason and detail; the bodies are synthetic.
+
+Keeps C41, C44.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,7 @@
-"""What comes beside text: probabilities, sources, signatures, other choices. All synthetic."""
+"""What comes beside text: probabilities, sources, signatures, other choices. All synthetic.
+
+Keeps C13, C14.
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,7 @@
-"""Media, cache marks and earlier thoughts in chat completions, in every dialect."""
+"""Media, cache marks and earlier thoughts in chat completions, in every dialect.
+
+Keeps C11, C71.
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""Responses streams become events; every frame here is synthetic."""
+"""Responses streams become events; every frame here is synthetic.
+
+Keeps C37.
+"""
 
 from contextlib import suppress
 from typing import Any

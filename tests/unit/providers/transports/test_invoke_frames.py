@@ -1,4 +1,7 @@
-"""Chunks of Bedrock's InvokeModelWithResponseStream; synthetic messages."""
+"""Chunks of Bedrock's InvokeModelWithResponseStream; synthetic messages.
+
+Keeps C37.
+"""
 
 import json
 

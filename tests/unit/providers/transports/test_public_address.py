@@ -1,4 +1,7 @@
-"""C71: which addresses are public, in whatever spelling."""
+"""C71: which addresses are public, in whatever spelling.
+
+Keeps C71.
+"""
 
 import pytest
 
