@@ -9,9 +9,18 @@ from tollgate.core.clock import Clock
 from tollgate.core.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.principal import Principal
-from tollgate.stores.attributes import number
+from tollgate.stores.activity import DynamoActivityStore
+from tollgate.stores.attributes import number, text
 from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, JsonService, Reply
-from tollgate.stores.base import CreditStore, GenerationStore, Hold, KeyStore, Ledger, NewKey
+from tollgate.stores.base import (
+    ActivityStore,
+    CreditStore,
+    GenerationStore,
+    Hold,
+    KeyStore,
+    Ledger,
+    NewKey,
+)
 from tollgate.stores.credits import DynamoCreditStore
 from tollgate.stores.generations import DynamoGenerationStore
 from tollgate.stores.key_states import KeyStates
@@ -24,6 +33,7 @@ from tollgate.stores.memory import (
     MemoryKeyStore,
     MemoryLedger,
 )
+from tollgate.stores.memory_activity import MemoryActivityStore
 from tollgate.stores.sweeper import Sweeper
 from tollgate.stores.tables import Tables, create_tables, wallet_key
 from tollgate.stores.wallets import Wallets
@@ -72,6 +82,7 @@ class Stores:
     keys: KeyStore
     credits: CreditStore
     generations: GenerationStore
+    activity: ActivityStore
     clock: HandClock
 
 
@@ -83,6 +94,17 @@ class DynamoStores(Stores):
     tables: Tables
     workspaces: DynamoCreditStore
     sweeper: Sweeper
+    activity: DynamoActivityStore
+
+    async def forget(self, table: str, partition: str, sort: str) -> None:
+        """Delete one item, as its time to live would."""
+        await self.client.call(
+            "DeleteItem",
+            {
+                "TableName": getattr(self.tables, table),
+                "Key": {"pk": text(partition), "sk": text(sort)},
+            },
+        )
 
     async def lock(self, workspace_id: str, shard: int = 0) -> None:
         """Lock one shard, as an administrator will."""
@@ -132,6 +154,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         keys=MemoryKeyStore(books, ids, clock, PREFIX),
         credits=MemoryCreditStore(books),
         generations=MemoryGenerationStore(books),
+        activity=MemoryActivityStore(books),
         clock=clock,
         books=books,
     )
@@ -149,6 +172,7 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: HandClock) -> Dynamo
         keys=DynamoKeyStore(client, tables, ids=ids, clock=clock, prefix=PREFIX),
         credits=workspaces,
         generations=generations,
+        activity=DynamoActivityStore(client, tables, generations, clock=clock),
         clock=clock,
         client=client,
         tables=tables,

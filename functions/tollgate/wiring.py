@@ -17,6 +17,7 @@ from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.plan import Planner
 from tollgate.settings import Settings, environment_variable
+from tollgate.stores.activity import DynamoActivityStore
 from tollgate.stores.aws_json import AwsJson, JsonService
 from tollgate.stores.credits import DynamoCreditStore
 from tollgate.stores.failures import refusing_when_unavailable
@@ -43,6 +44,7 @@ class Stores:
     keys: DynamoKeyStore
     credits: DynamoCreditStore
     generations: DynamoGenerationStore
+    activity: DynamoActivityStore
     ledger: DynamoLedger
     sweeper: Sweeper
 
@@ -86,6 +88,7 @@ def wire_stores(settings: Settings, clock: Clock) -> Stores:
         keys=DynamoKeyStore(client, tables, ids=ids, clock=clock, prefix=settings.key_prefix),
         credits=DynamoCreditStore(client, tables, wallets, ids=ids, clock=clock),
         generations=generations,
+        activity=DynamoActivityStore(client, tables, generations, clock=clock),
         ledger=DynamoLedger(wallets, states, generations, ids=ids, clock=clock),
         sweeper=Sweeper(
             client,
@@ -163,10 +166,12 @@ def wire_services(stores: Stores, catalog: Catalog, *, clock: Clock, journal: Jo
         keys=stores.keys,
         credits=stores.credits,
         generations=stores.generations,
+        activity=stores.activity,
         catalog=lambda: catalog,
         errors=ChatCompletions(catalog.billing.credits_per_usd, ids=ids),
         ids=ids,
         journal=journal,
+        clock=clock,
     )
 
 

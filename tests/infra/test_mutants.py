@@ -119,7 +119,7 @@ FAULTS: Final = [
     Fault(
         at="Resources SweeperFunction Properties Timeout",
         value=300,
-        seen_by=template.test_the_sweeper_runs_alone_every_five_minutes,
+        seen_by=template.test_scheduled_functions_run_on_their_schedule_and_alone,
     ),
     Fault(
         at="Resources SweeperFunction Properties LoggingConfig LogGroup",

@@ -45,6 +45,11 @@ PERMISSIONS: Final = {
         "LedgerTable": {"dynamodb:Scan", "dynamodb:UpdateItem"},
         "GenerationsTable": {"dynamodb:GetItem", "dynamodb:PutItem"},
     },
+    "RollupRole": {
+        "RollupLogs": LOGS,
+        "CoreTable": {"dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan"},
+        "GenerationsTable": {"dynamodb:Query"},
+    },
 }
 
 
@@ -78,6 +83,7 @@ def test_every_function_has_a_role_of_its_own(stack: Stack) -> None:
         "ChatFunction": {"Fn::GetAtt": ["ChatRole", "Arn"]},
         "ApiFunction": {"Fn::GetAtt": ["ApiRole", "Arn"]},
         "SweeperFunction": {"Fn::GetAtt": ["SweeperRole", "Arn"]},
+        "RollupFunction": {"Fn::GetAtt": ["RollupRole", "Arn"]},
     }
     assert set(stack.properties("AWS::IAM::Role")) == set(PERMISSIONS)
 

@@ -127,7 +127,12 @@ def test_c44_no_gateway_error_repeats_what_the_caller_sent(stack: Stack) -> None
 
 
 def test_every_function_is_python_3_13_on_arm64(stack: Stack) -> None:
-    assert set(stack.functions) == {"ChatFunction", "ApiFunction", "SweeperFunction"}
+    assert set(stack.functions) == {
+        "ChatFunction",
+        "ApiFunction",
+        "SweeperFunction",
+        "RollupFunction",
+    }
     for name, function in stack.functions.items():
         assert function["Runtime"] == "python3.13", name
         assert function["Architectures"] == ["arm64"], name
@@ -136,8 +141,8 @@ def test_every_function_is_python_3_13_on_arm64(stack: Stack) -> None:
 def test_only_chat_runs_under_our_runtime(stack: Stack) -> None:
     wrapper = "AWS_LAMBDA_EXEC_WRAPPER"
     assert stack.environment("ChatFunction")[wrapper] == "/var/task/stream_bootstrap"
-    assert wrapper not in stack.environment("ApiFunction")
-    assert wrapper not in stack.environment("SweeperFunction")
+    for name in stack.functions.keys() - {"ChatFunction"}:
+        assert wrapper not in stack.environment(name)
 
 
 def test_chat_has_one_vcpu(stack: Stack) -> None:
@@ -162,14 +167,22 @@ def test_a_changed_parameter_publishes_a_version(stack: Stack) -> None:
     assert longest <= 256, "what Lambda takes as a description"
 
 
-def test_the_sweeper_runs_alone_every_five_minutes(stack: Stack) -> None:
-    (rule,) = stack.properties("AWS::Events::Rule").values()
-    (retries,) = stack.properties("AWS::Lambda::EventInvokeConfig").values()
-    assert rule["ScheduleExpression"] == "rate(5 minutes)"
-    assert rule["Targets"][0]["Arn"] == {"Fn::GetAtt": ["SweeperFunction", "Arn"]}
-    assert retries["FunctionName"] == {"Ref": "SweeperFunction"}
-    assert retries["MaximumRetryAttempts"] == 0
+SCHEDULES = {"SweeperFunction": "rate(5 minutes)", "RollupFunction": "rate(1 hour)"}
+
+
+def test_scheduled_functions_run_on_their_schedule_and_alone(stack: Stack) -> None:
+    rules = {
+        rule["Targets"][0]["Arn"]["Fn::GetAtt"][0]: rule["ScheduleExpression"]
+        for rule in stack.properties("AWS::Events::Rule").values()
+    }
+    retries = {
+        config["FunctionName"]["Ref"]: config["MaximumRetryAttempts"]
+        for config in stack.properties("AWS::Lambda::EventInvokeConfig").values()
+    }
+    assert rules == SCHEDULES
+    assert retries == dict.fromkeys(SCHEDULES, 0)
     assert stack.functions["SweeperFunction"]["Timeout"] < 300
+    assert stack.functions["RollupFunction"]["Timeout"] < 3600
 
 
 def test_every_function_logs_json_to_a_group_that_forgets(stack: Stack) -> None:

@@ -1,9 +1,12 @@
 """Who is calling."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 KeyRole = Literal["inference", "management"]
+# `positive` admits whoever has anything left, `covered` only what the balance covers whole.
+Admission = Literal["positive", "covered"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,7 +14,9 @@ class Principal:
     """A key that was found, enabled and not expired.
 
     `models` are globs of model slugs the key may use; None allows all.
-    `shards` is how many wallet items the workspace's money is spread over.
+    `shards` is how many wallet items the workspace's money is spread over. `admission` is None
+    where the workspace leaves it to the catalog. `old_secret` says that the key was rotated and
+    is still used with the secret from before.
     """
 
     key_id: str
@@ -21,3 +26,6 @@ class Principal:
     tier: str | None = None
     models: tuple[str, ...] | None = None
     shards: int = 1
+    labels: Mapping[str, str] = field(default_factory=dict)
+    admission: Admission | None = None
+    old_secret: bool = False

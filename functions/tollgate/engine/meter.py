@@ -157,6 +157,8 @@ class Meter:
             first_token_ms=self._first_token_ms,
             client_request_id=self._call.client_request_id,
             user=self._call.parsed.request.user,
+            key_label=self._call.principal.label,
+            labels=self._call.principal.labels,
         )
 
     def _measured(self) -> tuple[Usage, UsageSource]:

@@ -79,5 +79,8 @@ KEY_SETTLE: Final = ConditionalUpdate(
 KEY_DISABLE: Final = ConditionalUpdate("SET #on = :zero", IF_PRESENT)
 
 POINTERS_OF_WORKSPACE: Final = "pk = :pk AND begins_with(sk, :prefix)"
+ROWS_BETWEEN: Final = "pk = :pk AND sk BETWEEN :low AND :high"
+IS_WORKSPACE: Final = "sk = :m"
 HAS_HOLDS: Final = "size(h) > :zero"
 HOLDS_PROJECTION: Final = "pk, ws, h"
+PARTITION_PROJECTION: Final = "pk"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from tollgate.core.activity import GenerationFilter, GenerationPage
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.generation import GenerationRecord
@@ -305,3 +306,24 @@ class MemoryGenerationStore:
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
         """A record of this workspace."""
         return self._books.records.get((workspace_id, generation_id))
+
+    async def page(
+        self,
+        workspace_id: str,
+        wanted: GenerationFilter,
+        *,
+        limit: int,
+        before: str | None = None,
+    ) -> GenerationPage:
+        """Records of this workspace, newest first, made before the id `before`."""
+        found = [
+            record
+            for (owner, id_), record in sorted(self._books.records.items(), reverse=True)
+            if owner == workspace_id
+            and wanted.since_s <= created_s(id_) < wanted.until_s
+            and (before is None or id_ < before)
+            and wanted.accepts(record)
+        ]
+        more = len(found) > limit
+        page = tuple(found[:limit])
+        return GenerationPage(records=page, before=page[-1].id if more else None)

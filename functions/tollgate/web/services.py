@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
+from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.base import Ingress
 from tollgate.routing.catalog import Catalog
-from tollgate.stores.base import CreditStore, GenerationStore, KeyStore
+from tollgate.stores.base import ActivityStore, CreditStore, GenerationStore, KeyStore
 from tollgate.web.auth import authenticated
 
 
@@ -21,10 +22,16 @@ class Services:
     keys: KeyStore
     credits: CreditStore
     generations: GenerationStore
+    activity: ActivityStore
     catalog: Callable[[], Catalog]
     errors: Ingress
     ids: IdSource
     journal: Journal
+    clock: Clock
+
+    def now_s(self) -> int:
+        """The Unix second it is."""
+        return int(self.clock.now_s())
 
     async def caller(self, request: Request) -> Principal:
         """Whoever holds a key."""

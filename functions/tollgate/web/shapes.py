@@ -4,9 +4,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer
 
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import KeyRole
 from tollgate.stores.base import Balance, KeySummary, NewKey, Period
@@ -110,8 +109,8 @@ class KeyObject(BaseModel):
             label=f"{key.prefix}…{key.last_four}",
             role=key.role,
             disabled=key.disabled,
-            created_at=_moment(key.created_s),
-            expires_at=None if key.expires_s is None else _moment(key.expires_s),
+            created_at=moment(key.created_s),
+            expires_at=None if key.expires_s is None else moment(key.expires_s),
             tier=key.tier,
             models=None if key.models is None else list(key.models),
             limits={period: usd(limit) for period, limit in key.limits_nano_usd.items()},
@@ -181,121 +180,6 @@ class GrantReply(CreditsReply):
     granted: bool
 
 
-class BillLineObject(BaseModel):
-    """One line of a bill."""
-
-    item: str
-    quantity: int
-    usd_per_million: Usd
-    cost: Usd
-
-
-class AttemptObject(BaseModel):
-    """One try at one endpoint; `error` is null for the one that served."""
-
-    model: str
-    provider_name: str
-    error: str | None
-    status: int | None
-    latency: int = Field(description="milliseconds")
-
-
-class GenerationObject(BaseModel):
-    """The record of a generation."""
-
-    id: str
-    request_id: str
-    upstream_id: str | None
-    created_at: datetime
-    model: str | None
-    requested_model: str
-    route: str | None
-    provider_name: str | None
-    ingress_format: str
-    source: Literal["api"] = "api"
-    streamed: bool
-    cancelled: bool
-    status: Literal["ok", "error", "cancelled", "lost"]
-    error_code: str | None
-    finish_reason: str | None
-    native_finish_reason: str | None
-    tokens_prompt: int
-    tokens_completion: int
-    tokens_reasoning: int | None
-    tokens_cached_prompt: int | None
-    usage_source: Literal["provider", "estimated", "none"]
-    native_usage: JsonValue
-    total_cost: Usd
-    cost_micro_usd: str
-    tool_costs_micro_usd: dict[str, str]
-    cost_lines: list[BillLineObject]
-    latency_ms: int
-    first_token_ms: int | None
-    provider_responses: list[AttemptObject]
-    catalog_sha: str
-    client_request_id: str | None
-    external_user: str | None
-
-    @classmethod
-    def of(cls, record: GenerationRecord) -> "GenerationObject":
-        """The record as it is shown."""
-        return cls(
-            id=f"gen-{record.id}",
-            request_id=record.id,
-            upstream_id=record.upstream_id,
-            created_at=_moment(record.created_s),
-            model=record.model,
-            requested_model=record.trace.requested_model,
-            route=record.trace.route,
-            provider_name=record.provider,
-            ingress_format=record.ingress_format,
-            streamed=record.streamed,
-            cancelled=record.outcome == "cancelled",
-            status=record.outcome,
-            error_code=record.error,
-            finish_reason=record.finish,
-            native_finish_reason=record.raw_finish,
-            tokens_prompt=record.usage.input_tokens,
-            tokens_completion=record.usage.output_tokens or 0,
-            tokens_reasoning=record.usage.reasoning_tokens,
-            tokens_cached_prompt=record.usage.cache_read_input_tokens,
-            usage_source=record.usage_source,
-            native_usage=record.raw_usage,
-            total_cost=usd(record.cost_nano_usd),
-            cost_micro_usd=f"{Decimal(record.cost_nano_usd).scaleb(-3):f}",
-            tool_costs_micro_usd={},
-            cost_lines=[
-                BillLineObject(
-                    item=line.item,
-                    quantity=line.quantity,
-                    usd_per_million=line.usd_per_million,
-                    cost=usd(line.cost_nano_usd),
-                )
-                for line in record.lines
-            ],
-            latency_ms=record.duration_ms,
-            first_token_ms=record.first_token_ms,
-            provider_responses=[
-                AttemptObject(
-                    model=attempt.model,
-                    provider_name=attempt.provider,
-                    error=attempt.error,
-                    status=attempt.status,
-                    latency=attempt.duration_ms,
-                )
-                for attempt in record.attempts
-            ],
-            catalog_sha=record.catalog_sha,
-            client_request_id=record.client_request_id,
-            external_user=record.user,
-        )
-
-
-class GenerationReply(BaseModel):
-    """One generation."""
-
-    data: GenerationObject
-
-
-def _moment(unix_s: int) -> datetime:
+def moment(unix_s: int) -> datetime:
+    """A Unix second as it is shown."""
     return datetime.fromtimestamp(unix_s, tz=UTC)

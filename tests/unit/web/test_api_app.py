@@ -51,9 +51,10 @@ class Api:
     def app(self) -> Any:
         home = self.home
         services = {
-            "keys": home.stores.keys,
-            "credits": home.stores.credits,
-            "generations": home.stores.generations,
+            **{
+                name: getattr(home.stores, name)
+                for name in ("keys", "credits", "generations", "activity", "clock")
+            },
             "catalog": lambda: home.catalog,
             "errors": home.ingress,
             "ids": home.gateway.ids,
@@ -82,6 +83,8 @@ ROUTES = [
     ("GET", "/v1/credits", None),
     ("POST", "/v1/credits/grants", {"id": "g", "amount": 1}),
     ("GET", "/v1/generation?id=x", None),
+    ("GET", "/v1/generations", None),
+    ("GET", "/v1/activity", None),
 ]
 EVERY_KEYS_ROUTES = ("/v1/key", "/v1/generation?id=x")
 MANAGEMENT_ROUTES = [route for route in ROUTES if route[1] not in EVERY_KEYS_ROUTES]
