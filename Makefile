@@ -1,7 +1,10 @@
 # Needs Python >= 3.11 and make. A python3.13 that runs is preferred; `make PYTHON=... run` chooses another.
 # Environments are made from the hashed locks in infra/environments and remade when these change.
+# Bytecode for Lambda is written by a python3.13; `make PYTHON313=... build` names one that is not on PATH.
 PYTHON ?=
-export PYTHON
+PYTHON313 ?=
+TARGET ?= lambda
+export PYTHON PYTHON313 TARGET SAM_CLI_TELEMETRY=0
 
 environments := infra/environments
 # Wheels only: an sdist would run code of its own while it is installed.
@@ -12,7 +15,7 @@ uv_compile := uv pip compile --quiet --universal --python-version 3.11 --generat
 	--no-emit-index-url --custom-compile-command "make lock" $(LOCK_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt lock clean always
+.PHONY: help run test check fmt build lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
@@ -36,6 +39,12 @@ check: .venv/dev.stamp ## Run the linter, the type checker and the tidy test
 fmt: .venv/dev.stamp ## Format the code and mend what the linter can
 	.venv/bin/ruff format
 	.venv/bin/ruff check --fix
+
+build: ## Build the functions for Lambda into .aws-sam/build (TARGET=host: for this machine, to test)
+	@$(in_parallel) .venv/run.stamp .tools/sam/stamp
+	@.venv/bin/tollgate permissions --check
+	@.venv/bin/python -m infra.artefact.interpreters --python "$(PYTHON313)"
+	@.tools/sam/bin/sam build $(if $(BUILD_FOLDER),--build-dir $(BUILD_FOLDER))
 
 # The development lock is made first and holds the others, so that all agree. Pins that are there stay:
 # `make lock LOCK_ARGS=--upgrade` moves them.

@@ -48,6 +48,27 @@ PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
+class Code:
+    """What is deployed: a folder for each function, what runs it, and where Lambda's client is."""
+
+    chat: Path = FUNCTIONS
+    api: Path = FUNCTIONS
+    python: str = sys.executable
+    runtime: Path | None = None
+
+    @property
+    def command(self) -> list[str]:
+        return [self.python, "-m", "awslambdaric"]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"PYTHONPATH": str(self.runtime)} if self.runtime else {}
+
+
+SOURCE = Code()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Limits:
     """The timeouts that the routing file states, in seconds."""
 
@@ -185,7 +206,7 @@ class Deployment:
 
 @asynccontextmanager
 async def deployed(
-    dynamodb_url: str, directory: Path, limits: Limits | None = None
+    dynamodb_url: str, directory: Path, limits: Limits | None = None, *, code: Code = SOURCE
 ) -> AsyncIterator[Deployment]:
     """Deploy to this machine; `directory` is for the routing file and what is made of it."""
     upstreams = Upstreams()
@@ -198,8 +219,8 @@ async def deployed(
         await stores.create_tables()
         _compile(settings.catalog_file, upstreams, limits or Limits())
         emulator = await stack.enter_async_context(Emulator())
-        chat = await _start_chat(emulator, settings)
-        api = await _start_api(emulator, settings)
+        chat = await _start_chat(emulator, settings, code)
+        api = await _start_api(emulator, settings, code)
         http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PATIENCE_S))
         await stack.enter_async_context(http)
         yield Deployment(
@@ -242,32 +263,32 @@ def environment(settings: Settings) -> dict[str, str]:
     }
 
 
-async def _start_chat(emulator: Emulator, settings: Settings) -> Function:
+async def _start_chat(emulator: Emulator, settings: Settings, code: Code) -> Function:
     return await emulator.start_function(
         name="chat",
         # The wrapper keeps the interpreter and leaves Lambda's own runtime client out.
-        command=[sys.executable, "-m", "awslambdaric", "chat.app"],
+        command=[*code.command, "chat.main"],
         env={
             **environment(settings),
-            EXEC_WRAPPER: str(FUNCTIONS / "stream_bootstrap"),
+            EXEC_WRAPPER: str(code.chat / "stream_bootstrap"),
             "ALPHA_API_KEY": ALPHA_KEY,
         },
         mode="STREAM",
         timeout_s=CHAT_TIMEOUT_S,
         routes=CHAT_ROUTES,
-        task_root=FUNCTIONS,
+        task_root=code.chat,
     )
 
 
-async def _start_api(emulator: Emulator, settings: Settings) -> Function:
+async def _start_api(emulator: Emulator, settings: Settings, code: Code) -> Function:
     return await emulator.start_function(
         name="api",
-        command=[sys.executable, "-m", "awslambdaric", "api.handler"],
-        env=environment(settings),
+        command=[*code.command, "api.handler"],
+        env={**environment(settings), **code.environment},
         mode="BUFFERED",
         timeout_s=API_TIMEOUT_S,
         routes=API_ROUTES,
-        task_root=FUNCTIONS,
+        task_root=code.api,
     )
 
 

@@ -162,7 +162,7 @@ async def test_c3_models_and_health_need_no_key(
     for path in ("/v1/health/live", "/v1/health/ready"):
         health = await deployment.ask("GET", path)
         assert (health.status, health.json["status"]) == (200, "ok")
-    schema = await deployment.ask("GET", "/openapi.json")
+    schema = await deployment.ask("GET", "/v1/openapi.json")
     assert schema.status == 200
 
 

@@ -176,14 +176,9 @@ FAULTS: Final = [
         seen_by=roles.test_only_lambda_assumes_the_roles,
     ),
     Fault(
-        at="Parameters BedrockModelArns Default",
-        value="*",
-        seen_by=roles.test_bedrock_is_limited_to_models_and_inference_profiles,
-    ),
-    Fault(
-        at="Parameters SecretPrefix AllowedPattern",
-        value=".*",
-        seen_by=roles.test_the_secrets_are_a_folder_and_never_all,
+        at=f"{CHAT_STATEMENTS} 4 Resource",
+        value={"Fn::Sub": "arn:${AWS::Partition}:secretsmanager:*:*:secret:*"},
+        seen_by=roles.test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile,
     ),
 ]
 

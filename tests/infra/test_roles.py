@@ -1,15 +1,14 @@
 """Each function's role: exactly these actions on exactly these resources."""
 
-import re
 from typing import Final
 
-from tests.infra.translation import JsonObject, Stack
+from tests.infra.translation import ROOT, JsonObject, Stack
+from tollgate.routing.compile import compile_catalog
+from tollgate.routing.permissions import permissions as permissions_of
 
 LOGS: Final = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
-SECRETS: Final = (
-    "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${SecretPrefix}*"
-)
+NEEDED: Final = permissions_of(compile_catalog(ROOT / "routing.yaml").routing)
 
 PERMISSIONS: Final = {
     "ChatRole": {
@@ -17,8 +16,8 @@ PERMISSIONS: Final = {
         "CoreTable": {"dynamodb:BatchGetItem", "dynamodb:GetItem"},
         "LedgerTable": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "GenerationsTable": {"dynamodb:GetItem", "dynamodb:PutItem"},
-        SECRETS: {"secretsmanager:GetSecretValue"},
-        "BedrockModelArns": {"bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream"},
+        **{secret: {"secretsmanager:GetSecretValue"} for secret in NEEDED.secrets},
+        **{model: {"bedrock:InvokeModelWithResponseStream"} for model in NEEDED.models},
     },
     "ApiRole": {
         "ApiLogs": LOGS,
@@ -72,9 +71,11 @@ def permissions(role: JsonObject) -> dict[str, set[str]]:
         assert statement["Effect"] == "Allow"
         assert set(statement) == {"Effect", "Action", "Resource"}
         actions = statement["Action"]
-        name = resource_name(statement["Resource"])
-        assert name not in found, f"two statements for {name}"
-        found[name] = {actions} if isinstance(actions, str) else set(actions)
+        resources = statement["Resource"]
+        for resource in resources if isinstance(resources, list) else [resources]:
+            name = resource_name(resource)
+            assert name not in found, f"two statements for {name}"
+            found[name] = {actions} if isinstance(actions, str) else set(actions)
     return found
 
 
@@ -106,18 +107,8 @@ def test_only_lambda_assumes_the_roles(stack: Stack) -> None:
         assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}, name
 
 
-def test_bedrock_is_limited_to_models_and_inference_profiles(stack: Stack) -> None:
-    arns = stack.parameters["BedrockModelArns"]["Default"].split(",")
-    assert arns == [
-        "arn:aws:bedrock:*::foundation-model/*",
-        "arn:aws:bedrock:*:*:inference-profile/*",
-    ]
-
-
-def test_the_secrets_are_a_folder_and_never_all(stack: Stack) -> None:
-    prefix = stack.parameters["SecretPrefix"]
-    assert prefix["Default"] == "tollgate/"
-    for accepted in ("tollgate/", "team/tollgate/"):
-        assert re.search(prefix["AllowedPattern"], accepted), accepted
-    for refused in ("", "/", "*", "*/", "tollgate", "tollgate*/"):
-        assert not re.search(prefix["AllowedPattern"], refused), refused
+def test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile(stack: Stack) -> None:
+    for name, role in stack.properties("AWS::IAM::Role").items():
+        for resource in permissions(role):
+            exact = resource.replace(":bedrock:*::foundation-model/", "")
+            assert "*" not in exact, name

@@ -19,6 +19,9 @@ _ENTRIES: Final = {
     "check": _Entry("tollgate.cli.check", "check", "Say what is wrong with a routing file."),
     "compile": _Entry("tollgate.cli.compile", "compile_file", "Write what the functions read."),
     "dev": _Entry("tollgate.cli.dev", "dev", "Serve the gateway on this machine."),
+    "permissions": _Entry(
+        "tollgate.cli.permissions", "permissions", "Allow the functions what a file names, no more."
+    ),
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tollgate.cli.main import main
+from tollgate.cli.permissions import BEGIN, END
 from tollgate.routing.catalog import Catalog
 
 ROOT = Path(__file__).parents[3]
@@ -120,3 +121,45 @@ def imported(script: str) -> str:
     )
     assert finished.returncode == 0, finished.stderr
     return finished.stdout
+
+
+TEMPLATE = "    Policies:\n      # {begin}\n      - Effect: Deny\n      # {end}\n    After: kept\n"
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    file = tmp_path / "template.yaml"
+    marks = {"begin": BEGIN.removeprefix("# "), "end": END.removeprefix("# ")}
+    file.write_text(TEMPLATE.format(**marks))
+    return file
+
+
+def test_permissions_are_written_between_the_marks_and_then_are_right(template: Path) -> None:
+    assert run("permissions", FILE, "--template", template).exit_code == 0
+    written = template.read_text()
+    assert "Deny" not in written
+    assert written.startswith("    Policies:\n      # routing.yaml begins")
+    assert written.endswith("      # routing.yaml ends\n    After: kept\n")
+    assert ":secret:tollgate/openai-??????\n" in written
+    assert run("permissions", FILE, "--template", template, "--check").exit_code == 0
+
+
+def test_permissions_that_are_not_right_are_refused_and_left_alone(template: Path) -> None:
+    before = template.read_text()
+    result = run("permissions", FILE, "--template", template, "--check")
+    assert result.exit_code == 1
+    assert "does not allow exactly what" in result.output
+    assert template.read_text() == before
+
+
+def test_permissions_need_the_marks_and_a_good_file(template: Path) -> None:
+    assert run("permissions", BAD / "several.yaml", "--template", template).exit_code == 1
+    template.write_text("Resources: {}\n")
+    result = run("permissions", FILE, "--template", template)
+    assert result.exit_code == 1
+    assert "has no lines" in result.output
+
+
+def test_the_projects_own_template_allows_what_its_routing_file_names() -> None:
+    template = ROOT / "infra" / "template.yaml"
+    assert run("permissions", FILE, "--template", template, "--check").exit_code == 0

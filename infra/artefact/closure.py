@@ -1,0 +1,76 @@
+"""Which modules an entry file can reach, read from its source: nothing is imported.
+
+Imports inside functions count. Whatever is not reached, the command line and the checks of
+routing.yaml among it, is thereby left out without a list to keep.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """Files of one folder, and the names of modules that lie elsewhere."""
+
+    files: frozenset[Path]
+    elsewhere: frozenset[str]
+
+
+def closure(folder: Path, modules: Iterable[str]) -> Closure:
+    """What the modules and everything they import in `folder` consist of."""
+    files: set[Path] = set()
+    elsewhere: set[str] = set()
+    seen: set[str] = set()
+    waiting = list(modules)
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        file = _file(folder, name)
+        if file is None:
+            if _file(folder, name.partition(".")[0]) is None:
+                elsewhere.add(name)
+            continue
+        files.add(file)
+        waiting += _imported(file, name)
+        waiting += _parents(name)
+    return Closure(frozenset(files), frozenset(elsewhere))
+
+
+def _file(folder: Path, module: str) -> Path | None:
+    place = folder.joinpath(*module.split("."))
+    for file in (place / "__init__.py", place.with_suffix(".py")):
+        if file.is_file():
+            return file
+    return None
+
+
+def _parents(module: str) -> Iterator[str]:
+    while "." in module:
+        module = module.rpartition(".")[0]
+        yield module
+
+
+def _imported(file: Path, module: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_bytes(), str(file))):
+        match node:
+            case ast.Import(names=names):
+                yield from (it.name for it in names)
+            case ast.ImportFrom(module=source, names=names, level=level):
+                base = _absolute(file, module, level, source)
+                yield base
+                # A name taken from a package may be a module of it.
+                yield from (f"{base}.{it.name}" for it in names)
+            case _:
+                pass
+
+
+def _absolute(file: Path, module: str, level: int, source: str | None) -> str:
+    if level == 0:
+        return source or ""
+    steps = module.split(".") if file.name == "__init__.py" else module.split(".")[:-1]
+    kept = steps[: len(steps) - (level - 1)]
+    return ".".join([*kept, *([source] if source else [])])

@@ -1,0 +1,63 @@
+"""The interpreter that Lambda runs, where this machine has it: only it writes its bytecode."""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+VERSION: Final = "3.13"
+
+_PROBE: Final = "import sys; print('%d.%d' % sys.version_info[:2])"
+
+
+class NoInterpreter(Exception):
+    """The interpreter that was asked for does not run, or is another version."""
+
+
+def lambda_python(named: str | None) -> str | None:
+    """The command of a Python 3.13 that runs; None if there is none.
+
+    Raises NoInterpreter if one was named and is not that.
+    """
+    if named:
+        if _version(named) != VERSION:
+            raise NoInterpreter(f"{named} does not run as Python {VERSION}")
+        return named
+    # A name on PATH proves nothing, since pyenv puts shims there for versions not selected; and the
+    # version may well be there without being selected.
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    pyenv = sorted(map(str, versions.glob(f"{VERSION}.*/bin/python{VERSION}")))
+    return next((it for it in (f"python{VERSION}", *pyenv) if _version(it) == VERSION), None)
+
+
+def _version(command: str) -> str | None:
+    try:
+        answer = subprocess.run(
+            [command, "-c", _PROBE], capture_output=True, text=True, check=True, timeout=30
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip()
+
+
+def main() -> None:
+    """Say in a line if artefacts will have no bytecode; SAM hides what is said within its build."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--python", help=f"a Python {VERSION} that runs here")
+    try:
+        found = lambda_python(parser.parse_args().python)
+    except NoInterpreter as error:
+        sys.exit(f"tollgate: {error}")
+    if found is None:
+        print(
+            f"tollgate: no Python {VERSION} runs here, so the functions are built without bytecode "
+            "and a cold start takes about twice as long. Name one: "
+            f"make PYTHON313=/path/to/python{VERSION} build",
+            file=sys.stderr,
+        )
+
+
+if __name__ == "__main__":
+    main()

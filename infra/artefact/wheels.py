@@ -1,0 +1,58 @@
+"""The locked dependencies of the functions, installed once and kept between builds."""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from infra.artefact.bytecode import compile_all
+from infra.artefact.interpreters import VERSION, NoInterpreter
+from infra.artefact.site import Site
+
+# Lambda's Amazon Linux 2023 has glibc 2.34; every older one will do.
+_MANYLINUX: Final = ("manylinux_2_34", "manylinux_2_28", "manylinux_2_17", "manylinux2014")
+_PIP: Final = ("-m", "pip", "--disable-pip-version-check")
+# Hashes and wheels only: nothing that the lock does not name runs or is installed here.
+_INSTALL: Final = (
+    *("install", "-qq", "--no-compile", "--no-deps", "--require-hashes"),
+    *("--only-binary", ":all:"),
+)
+
+
+class Target(StrEnum):
+    """Where the artefact is to run; `HOST` is for tests."""
+
+    LAMBDA = "lambda"
+    HOST = "host"
+
+
+def installed(lock: Path, kept: Path, target: Target, python: str | None) -> Site:
+    """The wheels of the lock under `kept`, with bytecode if there is a python 3.13 to write it.
+
+    Raises NoInterpreter for the host without one, subprocess.CalledProcessError if pip fails.
+    """
+    made_from = f"{hashlib.sha256(lock.read_bytes()).hexdigest()} {target} {python}\n"
+    folder = kept / target
+    note = kept / f"{target}.made-from"
+    if note.is_file() and note.read_text() == made_from:
+        return Site(folder)
+    note.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run(_pip(target, python, ("--target", str(folder), "-r", str(lock))), check=True)
+    if python is not None:
+        compile_all(python, folder, [folder])
+    note.write_text(made_from)
+    return Site(folder)
+
+
+def _pip(target: Target, python: str | None, arguments: tuple[str, ...]) -> list[str]:
+    if target is Target.LAMBDA:
+        platforms = [it for name in _MANYLINUX for it in ("--platform", f"{name}_aarch64")]
+        like = ("--implementation", "cp", "--python-version", VERSION, *platforms)
+        return [sys.executable, *_PIP, *_INSTALL, *like, *arguments]
+    if python is None:
+        raise NoInterpreter(f"only a Python {VERSION} can install for this machine")
+    return [sys.executable, *_PIP, "--python", python, *_INSTALL, *arguments]

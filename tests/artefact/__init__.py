@@ -1,0 +1,1 @@
+"""What `make build` makes, held to its budgets and run."""

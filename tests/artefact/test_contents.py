@@ -1,0 +1,168 @@
+"""What an artefact weighs, holds and leaves out."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from importlib.util import MAGIC_NUMBER
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from infra.artefact.build import FUNCTIONS
+from infra.artefact.closure import closure
+from infra.artefact.interpreters import NoInterpreter
+from infra.artefact.wheels import Target, installed
+from tests.artefact.building import ROOT, python_3_13
+from tollgate.routing.catalog import Catalog
+
+ZIPPED_BYTES_MAX: Final = 12_000_000
+# What checks routing.yaml, serves people at a terminal, or stands in for AWS.
+LEFT_OUT: Final = (
+    "tollgate/cli",
+    "tollgate/routing/compile.py",
+    "tollgate/routing/crosscheck.py",
+    "tollgate/routing/document.py",
+    "tollgate/routing/json_schema.py",
+    "tollgate/routing/load.py",
+    "tollgate/routing/validate.py",
+    "tollgate/stores/memory.py",
+    "tollgate/providers/transports/replay.py",
+    "tollgate/web/local_app.py",
+)
+NEVER_PACKED: Final = ("aioboto3", "boto3", "click", "openai", "rich", "uvicorn", "yaml")
+# The magic number of every 3.13 (CPython, Include/internal/pycore_magic_number.h, 2026-11-21).
+MAGIC_3_13: Final = (3571).to_bytes(2, "little") + b"\r\n"
+UNCHECKED_HASH: Final = (1).to_bytes(4, "little")
+
+
+@pytest.fixture(params=FUNCTIONS)
+def artefact(request: pytest.FixtureRequest, for_lambda: Path) -> Path:
+    return for_lambda / request.param
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        it.relative_to(folder).as_posix(): it.read_bytes()
+        for it in sorted(folder.rglob("*"))
+        if it.is_file()
+    }
+
+
+def zipped_bytes(folder: Path) -> int:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files(folder).items():
+            archive.writestr(name, content)
+    return packed.tell()
+
+
+def test_an_artefact_stays_small(artefact: Path) -> None:
+    assert zipped_bytes(artefact) <= ZIPPED_BYTES_MAX
+
+
+def test_an_artefact_has_no_code_of_the_command_line_or_of_development(artefact: Path) -> None:
+    assert (artefact / "tollgate" / "wiring.py").is_file()
+    for name in (*LEFT_OUT, *NEVER_PACKED, "Makefile", "requirements.txt"):
+        assert not (artefact / name).exists(), name
+
+
+def test_what_is_left_out_is_still_what_the_source_calls_it() -> None:
+    for name in LEFT_OUT:
+        assert (ROOT / "functions" / name).exists(), name
+
+
+def test_of_botocore_only_the_event_stream_is_shipped(artefact: Path) -> None:
+    modules = {it for it in files(artefact / "botocore") if it.endswith(".py")}
+    assert {it for it in modules if not it.startswith("vendored/")} == {
+        "__init__.py",
+        "eventstream.py",
+        "exceptions.py",
+    }
+
+
+def test_every_extension_module_is_for_python_3_13_on_arm64(artefact: Path) -> None:
+    extensions = list(artefact.rglob("*.so"))
+    assert extensions
+    for extension in extensions:
+        # ELF's e_machine: 183 is AArch64 (ELF for the Arm 64-bit Architecture).
+        assert int.from_bytes(extension.read_bytes()[18:20], "little") == 183, extension
+        assert ".cpython-313-" in extension.name or ".abi3." in extension.name, extension
+
+
+def test_the_compiled_routing_file_is_the_one_of_production(artefact: Path) -> None:
+    content = (artefact / "routing.json").read_bytes()
+    catalog = Catalog.from_json(content)
+    assert "openai/gpt-5.2" in json.loads(content)["models"]
+    assert not any(slug.startswith("test/") for slug in json.loads(content)["models"])
+    assert catalog.providers
+
+
+def test_the_wrapper_is_executable(for_lambda: Path) -> None:
+    assert os.access(for_lambda / "ChatFunction" / "stream_bootstrap", os.X_OK)
+    assert not (for_lambda / "ApiFunction" / "stream_bootstrap").exists()
+
+
+def test_every_source_has_bytecode_that_the_times_of_a_zip_cannot_invalidate(
+    interpreter: str, artefact: Path
+) -> None:
+    for source in artefact.rglob("*.py"):
+        compiled = source.parent / "__pycache__" / f"{source.stem}.cpython-313.pyc"
+        assert compiled.read_bytes()[:8] == MAGIC_3_13 + UNCHECKED_HASH, source
+    if sys.version_info[:2] == (3, 13):
+        assert MAGIC_NUMBER == MAGIC_3_13
+
+
+def test_bytecode_names_the_place_where_lambda_puts_it(interpreter: str, for_lambda: Path) -> None:
+    compiled = for_lambda / "ChatFunction" / "__pycache__" / "chat.cpython-313.pyc"
+    assert b"/var/task/chat.py" in compiled.read_bytes()
+    assert str(for_lambda).encode() not in compiled.read_bytes()
+
+
+def test_the_same_source_gives_the_same_artefact(for_lambda: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "infra.artefact", "ChatFunction", str(again)),
+            *("--python", python_3_13() or ""),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "functions")},
+        check=True,
+    )
+    assert files(again) == files(for_lambda / "ChatFunction")
+
+
+def test_every_function_of_the_template_is_built(for_lambda: Path) -> None:
+    built = {it.name for it in for_lambda.iterdir() if it.is_dir()}
+    assert built == set(FUNCTIONS)
+    for name in FUNCTIONS:
+        assert f"CodeUri: {name}" in (for_lambda / "template.yaml").read_text()
+
+
+def test_an_import_within_a_function_is_reached(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    (tmp_path / "package" / "late.py").write_text("from . import later")
+    (tmp_path / "package" / "later.py").write_text("import os.path, elsewhere.part")
+    (tmp_path / "package" / "unreached.py").write_text("")
+    (tmp_path / "entry.py").write_text("def f():\n    from package import late")
+    found = closure(tmp_path, ["entry"])
+    names = {it.relative_to(tmp_path).as_posix() for it in found.files}
+    assert names == {"entry.py", "package/__init__.py", "package/late.py", "package/later.py"}
+    assert found.elsewhere == {"os.path", "elsewhere.part"}
+
+
+def test_a_lock_that_needs_markers_is_not_built_from_unseen() -> None:
+    # pip reads markers for the interpreter that runs it, not for the one that it installs for.
+    lock = (ROOT / "functions" / "requirements.txt").read_text()
+    assert not re.search(r"^[^#\n]*;", lock, re.MULTILINE)
+
+
+def test_a_host_artefact_without_an_interpreter_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NoInterpreter, match=r"Python 3\.13"):
+        installed(ROOT / "functions" / "requirements.txt", tmp_path, Target.HOST, None)

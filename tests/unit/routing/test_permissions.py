@@ -1,0 +1,68 @@
+"""The catalog's permissions: exact ids and secrets, and nothing that would widen a policy."""
+
+import pytest
+
+from tests.unit.routing.catalogs import endpoint, model, provider, routing
+from tollgate.routing.permissions import NotPermissible, Permissions, permissions
+
+BEDROCK = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "eu-west-1"}
+PROFILES = "arn:${AWS::Partition}:bedrock:eu-west-1:${AWS::AccountId}:inference-profile/"
+SECRETS = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
+
+
+def needed_for(upstream: str) -> Permissions:
+    return permissions(
+        routing(
+            providers={"aws": BEDROCK},
+            models={"a/b": model(endpoint("aws", upstream))},
+            aliases={},
+            routes={},
+        )
+    )
+
+
+def test_a_model_is_allowed_where_its_provider_is() -> None:
+    assert needed_for("deepseek.v3.2").models == (
+        "arn:${AWS::Partition}:bedrock:eu-west-1::foundation-model/deepseek.v3.2",
+    )
+
+
+@pytest.mark.parametrize("geography", ["eu", "global", "us-gov"])
+def test_a_profile_is_allowed_with_its_model_in_every_region(geography: str) -> None:
+    assert needed_for(f"{geography}.amazon.nova-2-lite-v1:0").models == (
+        "arn:${AWS::Partition}:bedrock:*::foundation-model/amazon.nova-2-lite-v1:0",
+        f"{PROFILES}{geography}.amazon.nova-2-lite-v1:0",
+    )
+
+
+def test_an_arn_is_allowed_as_it_stands() -> None:
+    arn = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/abc"
+    assert needed_for(arn).models == (arn,)
+
+
+@pytest.mark.parametrize(
+    "upstream", ["*", "amazon.*", "a\n- Effect: Allow", "${AWS::Region}", "a b"]
+)
+def test_an_id_that_would_widen_the_policy_is_refused(upstream: str) -> None:
+    with pytest.raises(NotPermissible):
+        needed_for(upstream)
+
+
+def test_each_secret_is_allowed_once_by_its_whole_name() -> None:
+    key = {"secret": "team/openai", "env": "OPENAI_API_KEY"}
+    found = permissions(
+        routing(
+            providers={
+                "one": provider(key=key),
+                "two": provider(key=key),
+                "three": provider(key={"env": "ONLY"}),
+            },
+            models={"a/b": model(endpoint("one", "m"))},
+            aliases={},
+            routes={},
+        )
+    )
+    assert found == Permissions(
+        models=(),
+        secrets=(f"{SECRETS}team/openai-??????",),
+    )
