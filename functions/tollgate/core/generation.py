@@ -25,6 +25,15 @@ class BillLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fee:
+    """What is charged by the piece: runs of a server tool, pages of a document."""
+
+    item: str
+    quantity: int
+    usd_each: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRecord:
     """One try at one endpoint; `error` is None for the attempt that served.
 

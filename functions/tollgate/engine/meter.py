@@ -19,6 +19,7 @@ from tollgate.core.events import (
 from tollgate.core.generation import (
     AttemptRecord,
     BillLine,
+    Fee,
     GenerationRecord,
     Outcome,
     UsageSource,
@@ -51,6 +52,7 @@ class Meter:
         self._first_token_ms: int | None = None
         self._delivered_bytes = 0
         self._usage = Usage()
+        self._fees: list[Fee] = []
         self._raw_usage: JsonValue = None
         self._ended: Ended | None = None
         self._failure: GatewayError | None = None
@@ -98,6 +100,10 @@ class Meter:
             case _:
                 assert_never(event)
 
+    def charge(self, fee: Fee) -> None:
+        """Something was done for the caller that has a price of its own."""
+        self._fees.append(fee)
+
     def fail(self, error: GatewayError) -> None:
         """The generation broke: the caller pays nothing."""
         self._failure = error
@@ -128,7 +134,7 @@ class Meter:
         usage, usage_source = self._measured()
         lines: tuple[BillLine, ...] = ()
         if self._serving is not None and self._outcome != "error":
-            lines = bill(usage, self._serving.price)
+            lines = bill(usage, self._serving.price, self._fees)
         target = self._serving.target if self._serving else None
         return GenerationRecord(
             id=self._hold.id,
