@@ -31,6 +31,10 @@ class Settings(BaseSettings):
     catalog_file: Path = Path("/var/task/routing.json")
     dynamodb_endpoint_url: str | None = None
     secretsmanager_endpoint_url: str | None = None
+    # Where answers are kept: a bucket, or a folder on a machine without one.
+    objects_bucket: str | None = None
+    objects_folder: Path | None = None
+    s3_endpoint_url: str | None = None
     key_prefix: str = "sk-tg-"
     # Separated by commas.
     allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)] = ("*",)

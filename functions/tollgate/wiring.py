@@ -18,6 +18,7 @@ from tollgate.routing.catalog import Catalog
 from tollgate.routing.plan import Planner
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.activity import DynamoActivityStore
+from tollgate.stores.answers import DynamoAnswerStore
 from tollgate.stores.aws_json import AwsJson, JsonService
 from tollgate.stores.credits import DynamoCreditStore
 from tollgate.stores.failures import refusing_when_unavailable
@@ -25,6 +26,7 @@ from tollgate.stores.generations import DynamoGenerationStore
 from tollgate.stores.key_states import KeyStates
 from tollgate.stores.keys import DynamoKeyStore
 from tollgate.stores.ledger import DynamoLedger
+from tollgate.stores.objects import FolderObjects, ObjectStore, S3Objects
 from tollgate.stores.secrets import AwsSecretStore
 from tollgate.stores.sweeper import Sweeper
 from tollgate.stores.tables import Tables, create_tables
@@ -47,6 +49,8 @@ class Stores:
     activity: DynamoActivityStore
     ledger: DynamoLedger
     sweeper: Sweeper
+    objects: ObjectStore | None
+    answers: DynamoAnswerStore | None
 
     async def create_tables(self) -> None:
         """Make the tables that are not there yet; only where there is no template to do it."""
@@ -56,6 +60,8 @@ class Stores:
     async def aclose(self) -> None:
         """Close the connections."""
         await self.client.close()
+        if self.objects is not None:
+            await self.objects.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,10 @@ def wire_stores(settings: Settings, clock: Clock) -> Stores:
     wallets = Wallets(client, tables.ledger)
     states = KeyStates(client, tables.ledger, clock)
     generations = DynamoGenerationStore(client, tables.generations)
+    objects = _objects(settings, clock)
+    answers = None
+    if objects is not None:
+        answers = DynamoAnswerStore(client, tables.core, objects, clock=clock)
     return Stores(
         client=client,
         tables=tables,
@@ -98,6 +108,8 @@ def wire_stores(settings: Settings, clock: Clock) -> Stores:
             generations=generations,
             clock=clock,
         ),
+        objects=objects,
+        answers=answers,
     )
 
 
@@ -154,9 +166,10 @@ def wire_gateway(
     )
 
 
-def wire_chat_app(gateway: Gateway, limits: WebLimits) -> Starlette:
+def wire_chat_app(gateway: Gateway, stores: Stores, limits: WebLimits) -> Starlette:
     """The app of the metered routes."""
-    return chat_app(gateway, ChatCompletions(gateway.credits_per_usd, ids=gateway.ids), limits)
+    ingress = ChatCompletions(gateway.credits_per_usd, ids=gateway.ids)
+    return chat_app(gateway, ingress, limits, stores.answers)
 
 
 def wire_services(stores: Stores, catalog: Catalog, *, clock: Clock, journal: Journal) -> Services:
@@ -204,6 +217,24 @@ def _aws_json(
         clock,
         jitter=IdSource(clock).uniform,
         endpoint_url=endpoint_url,
+    )
+
+
+def _objects(settings: Settings, clock: Clock) -> ObjectStore | None:
+    if settings.objects_folder is not None:
+        return FolderObjects(settings.objects_folder)
+    if settings.objects_bucket is None:
+        return None
+    region = settings.aws_region
+
+    def credentials() -> Credentials:
+        return _credentials(settings) or Credentials("local", "local")
+
+    return S3Objects(
+        settings.objects_bucket,
+        region,
+        Signer("s3", region, credentials, clock),
+        endpoint_url=settings.s3_endpoint_url,
     )
 
 

@@ -78,6 +78,13 @@ KEY_SETTLE: Final = ConditionalUpdate(
 )
 KEY_DISABLE: Final = ConditionalUpdate("SET #on = :zero", IF_PRESENT)
 
+# A write of ours whose reply was lost finds itself, and is ours all the same.
+CLAIM_FREE: Final = (
+    "attribute_not_exists(pk) OR gid = :gid OR #ttl < :now OR (#st = :running AND #at < :dead)"
+)
+CLAIM_MINE: Final = "gid = :gid"
+CLAIM_DONE: Final = ConditionalUpdate("SET #st = :done", CLAIM_MINE)
+
 POINTERS_OF_WORKSPACE: Final = "pk = :pk AND begins_with(sk, :prefix)"
 ROWS_BETWEEN: Final = "pk = :pk AND sk BETWEEN :low AND :high"
 IS_WORKSPACE: Final = "sk = :m"

@@ -55,6 +55,11 @@ def closed_day_key(workspace_id: str, day: str) -> Item:
     return _key(f"W#{workspace_id}", f"D#{day.replace('-', '')}")
 
 
+def claim_key(workspace_id: str, key_hash: str) -> Item:
+    """Core: who makes, or made, the answer to an Idempotency-Key."""
+    return _key(f"I#{workspace_id}", key_hash)
+
+
 def wallet_key(workspace_id: str, shard: int) -> Item:
     """Ledger: one shard of a workspace's money."""
     return _key(f"W#{workspace_id}#{shard}", "B")

@@ -27,6 +27,8 @@ CONTRACT = {
     "rate_limit_exceeded": (429, "rate_limit_error"),
     "invalid_request": (400, "invalid_request_error"),
     "payload_too_large": (413, "invalid_request_error"),
+    "idempotency_conflict": (409, "invalid_request_error"),
+    "idempotency_mismatch": (422, "invalid_request_error"),
     "internal_error": (500, "server_error"),
     "model_not_found": (404, "not_found_error"),
     "not_found": (404, "not_found_error"),

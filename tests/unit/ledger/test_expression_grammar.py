@@ -17,11 +17,14 @@ UPDATES = {
     "key hold, busy, three stale buckets": key_hold("busy", 3),
     "key settle": expressions.KEY_SETTLE,
     "key disable": expressions.KEY_DISABLE,
+    "claim done": expressions.CLAIM_DONE,
 }
 CONDITIONS = (
     expressions.IF_ABSENT,
     expressions.IF_PRESENT,
     expressions.POINTERS_OF_WORKSPACE,
+    expressions.CLAIM_FREE,
+    expressions.CLAIM_MINE,
     expressions.ROWS_BETWEEN,
     expressions.IS_WORKSPACE,
     expressions.HAS_HOLDS,
