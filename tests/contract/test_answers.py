@@ -56,7 +56,7 @@ async def post(
     *,
     key: str = "once",
     stream: bool = False,
-    **body: object,
+    other: bool = False,
 ) -> Exchange:
     app = chat_app(home.gateway, home.ingress, WebLimits(), kept)
     headers = {"authorization": f"Bearer {home.secret}", "idempotency-key": key}

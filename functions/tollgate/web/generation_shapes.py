@@ -229,13 +229,13 @@ class GenerationReply(BaseModel):
 
 
 class GenerationsReply(BaseModel):
-    """Generations, newest first; `next` is the cursor of what follows, null at the end.
+    """Generations, newest first; `next_cursor` asks for what follows, null at the end.
 
     A page may be shorter than asked, or empty, and still have a next one: reading is bounded too.
     """
 
     data: list[GenerationObject]
-    next: str | None
+    next_cursor: str | None
 
 
 class ActivityObject(BaseModel):

@@ -21,11 +21,11 @@ async def test_c67_generations_are_listed_newest_first_page_by_page() -> None:
     call = await api()
     made = [await generation(call) for _ in range(3)]
     first = (await call("GET", "/v1/generations?limit=2", key=call.management)).json
-    rest = await call("GET", f"/v1/generations?before={first['next']}", key=call.management)
+    rest = await call("GET", f"/v1/generations?cursor={first['next_cursor']}", key=call.management)
 
     listed = [it["request_id"] for it in (*first["data"], *rest.json["data"])]
     assert listed == sorted((record.id for record in made), reverse=True)
-    assert rest.json["next"] is None
+    assert rest.json["next_cursor"] is None
     assert first["data"][0]["key_name"] == "test"
 
 
@@ -63,14 +63,14 @@ async def test_c67_a_list_is_narrowed_by_what_is_asked(query: str, count: int) -
 
 @pytest.mark.parametrize(
     "query",
-    ["limit=0", "limit=1001", "outcome=fine", "before=x", "label=team", "since=now", "format=xml"],
+    ["limit=0", "limit=1001", "outcome=fine", "cursor=x", "label=team", "since=now", "format=xml"],
 )
 @pytest.mark.parametrize("path", ["/v1/generations", "/v1/activity"])
 async def test_c67_what_a_list_cannot_be_narrowed_by_is_400(path: str, query: str) -> None:
     call = await api()
     name = query.partition("=")[0]
     reply = await call("GET", f"{path}?{query}", key=call.management)
-    if path == "/v1/activity" and name in ("limit", "outcome", "before"):
+    if path == "/v1/activity" and name in ("limit", "outcome", "cursor"):
         assert reply.status == 200
     else:
         assert (reply.status, reply.error["param"]) == (400, name)

@@ -68,7 +68,7 @@ class GenerationsQuery(Selection):
     outcome: Outcome | None = None
     cost_min: PositiveUsd | None = Field(None, description="USD")
     limit: Annotated[int, Field(ge=1, le=_LIMIT_MAX)] = 50
-    before: _Word | None = Field(None, description="the cursor `next` of the page before")
+    cursor: _Word | None = Field(None, description="the `next_cursor` of the page before")
 
 
 def generation_routes(services: Services) -> APIRouter:
@@ -104,13 +104,13 @@ def generation_routes(services: Services) -> APIRouter:
             principal.workspace_id,
             query.filter(services.now_s(), outcome=query.outcome, cost_min=query.cost_min),
             limit=query.limit,
-            before=_cursor(query.before),
+            before=_cursor(query.cursor),
         )
         next_ = None if page.before is None else f"gen-{page.before}"
         if format_ == "csv":
             return csv_reply(RECORD_COLUMNS, map(record_cells, page.records), next_)
         return GenerationsReply(
-            data=[GenerationObject.of(record) for record in page.records], next=next_
+            data=[GenerationObject.of(record) for record in page.records], next_cursor=next_
         )
 
     return router
@@ -122,7 +122,7 @@ def _cursor(text: str | None) -> str | None:
     bare = without_prefix(text)
     if not is_id(bare):
         raise RequestError(
-            ErrorCode.INVALID_REQUEST, "before: not a cursor of this list.", param="before"
+            ErrorCode.INVALID_REQUEST, "cursor: not one of this list.", param="cursor"
         )
     return bare
 
