@@ -13,7 +13,7 @@ from tests.stores import MemoryStores, funded_key, memory_stores
 from tests.unit.routing.catalogs import catalog as small_catalog
 from tests.virtual_time import LoopClock
 from tollgate.core.clock import Deadline
-from tollgate.core.errors import ErrorCode, LedgerError
+from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
@@ -21,10 +21,10 @@ from tollgate.engine.gateway import Call, Gateway, Pace
 from tollgate.engine.generate import generate
 from tollgate.engine.sink import ClientGone, CollectSink, EventSink, SseSink
 from tollgate.ingress.chat_completions import ChatCompletions
-from tollgate.providers.base import Codec, Provider
+from tollgate.providers.base import Codec, FetchedMedia, MediaFetcher, Provider
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 from tollgate.routing.catalog import Catalog
-from tollgate.routing.plan import Planner
+from tollgate.routing.planner import Planner
 from tollgate.stores.base import Hold, Ledger, NewKey
 
 FUNDS_NANO_USD = 10**12
@@ -170,6 +170,20 @@ class Directory:
 
 
 @dataclass
+class ShelvedMedia:
+    """Media by URL, each with the type that its server claims; `asked` are the URLs in order."""
+
+    shelf: Mapping[str, FetchedMedia]
+    asked: list[str] = field(default_factory=list)
+
+    async def fetch(self, url: str) -> FetchedMedia:
+        self.asked.append(url)
+        if url not in self.shelf:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "It is not there.", param="messages")
+        return self.shelf[url]
+
+
+@dataclass
 class House:
     """A gateway with a funded key, and everything around it."""
 
@@ -252,6 +266,7 @@ async def house(
     far: Scripted | None = None,
     codec: Codec | None = None,
     pace: Pace | None = None,
+    media: MediaFetcher | None = None,
     funds_nano_usd: int = FUNDS_NANO_USD,
     key: NewKey | None = None,
     **sections: Any,
@@ -268,8 +283,11 @@ async def house(
     gateway = Gateway(
         keys=stores.keys,
         ledger=ledger,
+        cooldowns=stores.cooldowns,
+        cooldown=catalog.defaults.cooldown.policy,
         planner=Planner(catalog),
         providers=Directory({"near": near, "far": far}, codec or OpenAiChatCodec()),
+        media=media or ShelvedMedia({}),
         clock=clock,
         ids=ids,
         journal=journal,

@@ -43,3 +43,33 @@ def client_requests(path_suffix: str) -> list[tuple[str, Any]]:
         for request in _json(path)["requests"]
         if request["path"].endswith(path_suffix)
     ]
+
+
+def google_schema(name: str) -> dict[str, Any]:
+    """A type of Google's aiplatform v1 as JSON Schema, from its discovery document.
+
+    Google's servers refuse fields that they do not know, which a discovery document leaves unsaid.
+    """
+    path = beside_recordings("schemas") / "google.aiplatform.v1.generateContent.discovery.json"
+    types = _json(path)["schemas"]
+    prefix = "GoogleCloudAiplatformV1"
+    return {
+        "$defs": {name: _from_discovery(type_) for name, type_ in types.items()},
+        "$ref": f"#/$defs/{prefix}{name}",
+    }
+
+
+def _from_discovery(type_: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in type_:
+        return {"$ref": f"#/$defs/{type_['$ref']}"}
+    if type_.get("type") == "any":
+        return {}
+    schema = {key: type_[key] for key in ("type", "enum") if key in type_}
+    if "items" in type_:
+        schema["items"] = _from_discovery(type_["items"])
+    if isinstance(type_.get("additionalProperties"), dict):
+        schema["additionalProperties"] = _from_discovery(type_["additionalProperties"])
+    elif "properties" in type_:
+        properties = {name: _from_discovery(each) for name, each in type_["properties"].items()}
+        schema |= {"properties": properties, "additionalProperties": False}
+    return schema

@@ -14,6 +14,7 @@ from tollgate.stores.attributes import number, text
 from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, JsonService, Reply
 from tollgate.stores.base import (
     ActivityStore,
+    CooldownStore,
     CreditStore,
     GenerationStore,
     Hold,
@@ -21,6 +22,7 @@ from tollgate.stores.base import (
     Ledger,
     NewKey,
 )
+from tollgate.stores.cooldowns import DynamoCooldownStore
 from tollgate.stores.credits import DynamoCreditStore
 from tollgate.stores.generations import DynamoGenerationStore
 from tollgate.stores.key_states import KeyStates
@@ -28,6 +30,7 @@ from tollgate.stores.keys import DynamoKeyStore
 from tollgate.stores.ledger import DynamoLedger
 from tollgate.stores.memory import (
     MemoryBooks,
+    MemoryCooldownStore,
     MemoryCreditStore,
     MemoryGenerationStore,
     MemoryKeyStore,
@@ -83,6 +86,7 @@ class Stores:
     credits: CreditStore
     generations: GenerationStore
     activity: ActivityStore
+    cooldowns: CooldownStore
     clock: HandClock
 
 
@@ -155,6 +159,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         credits=MemoryCreditStore(books),
         generations=MemoryGenerationStore(books),
         activity=MemoryActivityStore(books),
+        cooldowns=MemoryCooldownStore(clock),
         clock=clock,
         books=books,
     )
@@ -173,6 +178,7 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: HandClock) -> Dynamo
         credits=workspaces,
         generations=generations,
         activity=DynamoActivityStore(client, tables, generations, clock=clock),
+        cooldowns=DynamoCooldownStore(client, tables.core, clock),
         clock=clock,
         client=client,
         tables=tables,

@@ -14,12 +14,14 @@ from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.providers.base import Provider
 from tollgate.providers.registry import ProviderServices, Registry
 from tollgate.providers.transports.http_pool import HttpPool
+from tollgate.providers.transports.media_guard import MediaGuard
 from tollgate.routing.catalog import Catalog
-from tollgate.routing.plan import Planner
+from tollgate.routing.planner import Planner
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.activity import DynamoActivityStore
 from tollgate.stores.answers import DynamoAnswerStore
 from tollgate.stores.aws_json import AwsJson, JsonService
+from tollgate.stores.cooldowns import DynamoCooldownStore
 from tollgate.stores.credits import DynamoCreditStore
 from tollgate.stores.failures import refusing_when_unavailable
 from tollgate.stores.generations import DynamoGenerationStore
@@ -48,6 +50,7 @@ class Stores:
     generations: DynamoGenerationStore
     activity: DynamoActivityStore
     ledger: DynamoLedger
+    cooldowns: DynamoCooldownStore
     sweeper: Sweeper
     objects: ObjectStore | None
     answers: DynamoAnswerStore | None
@@ -100,6 +103,7 @@ def wire_stores(settings: Settings, clock: Clock) -> Stores:
         generations=generations,
         activity=DynamoActivityStore(client, tables, generations, clock=clock),
         ledger=DynamoLedger(wallets, states, generations, ids=ids, clock=clock),
+        cooldowns=DynamoCooldownStore(client, tables.core, clock),
         sweeper=Sweeper(
             client,
             tables.ledger,
@@ -152,8 +156,11 @@ def wire_gateway(
     return Gateway(
         keys=stores.keys,
         ledger=stores.ledger,
+        cooldowns=stores.cooldowns,
+        cooldown=defaults.cooldown.policy,
         planner=Planner(catalog),
         providers=Providers(catalog, upstream.registry),
+        media=MediaGuard(),
         clock=clock,
         ids=IdSource(clock),
         journal=journal,

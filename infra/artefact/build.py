@@ -27,6 +27,7 @@ FUNCTIONS: Final = {
     "ChatFunction": Function("chat", ("stream_bootstrap",)),
     "ApiFunction": Function("api"),
     "SweeperFunction": Function("sweeper"),
+    "RollupFunction": Function("rollup"),
 }
 
 

@@ -1,5 +1,6 @@
 """What we would send to Bedrock validates against its published service model."""
 
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -7,12 +8,16 @@ import pytest
 from botocore.model import ServiceModel  # type: ignore[import-untyped]  # botocore ships no types
 from botocore.validate import ParamValidator  # type: ignore[import-untyped]
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.references import aws_service_model
 from tests.unit.providers.bedrock.test_encode import HISTORY, TARGET, WEATHER, user
+from tests.unit.providers.requests import requests
+from tollgate.core.errors import RequestError
 from tollgate.core.request import GenerationRequest, Message, Sampling, Tool, ToolChoice
-from tollgate.providers.base import WireRequest
+from tollgate.providers.base import Guardrail, WireRequest
 from tollgate.providers.bedrock.codec import BedrockCodec
+from tollgate.providers.dialect import Dialect
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +60,21 @@ def test_tools_and_every_parameter_validate(choice: ToolChoice | None, shape: An
         sampling=Sampling(temperature=2.0, top_p=1.0, stop=("", "END")),
     )
     check(BedrockCodec().encode(request, TARGET), shape)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(requests(), st.sampled_from(["claude_budget", "claude_adaptive", "nova", "effort", None]))
+def test_every_request_validates(shape: Any, request: GenerationRequest, reasoning: Any) -> None:
+    target = replace(
+        TARGET,
+        supports=frozenset({"tools", "structured_output", "reasoning", "prompt_cache"}),
+        dialect=Dialect(reasoning=reasoning, refuses=()),
+        guardrail=Guardrail(id="abc123", version="DRAFT"),
+    )
+    try:
+        wire = BedrockCodec().encode(request, target)
+    except RequestError:
+        # A picture behind a URL, which Bedrock does not fetch.
+        assert "MediaUrl" in repr(request)
+        return
+    check(wire, shape)

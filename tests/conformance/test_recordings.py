@@ -12,6 +12,7 @@ from tollgate.core.events import StreamEvent, UsageReported
 from tollgate.providers.base import Codec, Frame, Target, UpstreamRefused
 from tollgate.providers.bedrock.codec import BedrockCodec
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.openai_responses.codec import OpenAiResponsesCodec
 from tollgate.wire.eventstream import EventStreamDecoder
 
 CHAT = (
@@ -36,6 +37,7 @@ CHAT = (
     "xai_chat",
     "zai_chat",
 )
+RESPONSES = ("openai_responses",)
 CONVERSE = ("bedrock_converse_stream", "bedrock_converse")
 CUTS = 40
 
@@ -47,8 +49,15 @@ def streams(*folders: str) -> list[Recording]:
         for recording in recordings(*folders)
         if recording.status == 200
         and recording.path.parent.name != "bedrock_converse"
-        and recording.sent.get("n", 1) == 1
+        and (recording.sent.get("n") or 1) == 1
+        and not uses_server_tools(recording)
     ]
+
+
+def uses_server_tools(recording: Recording) -> bool:
+    """Whether the provider was asked to run tools of its own, which we never ask for."""
+    kinds = {tool.get("type") for tool in recording.sent.get("tools") or ()}
+    return recording.path.parent.name in RESPONSES and not kinds <= {"function"}
 
 
 def target(recording: Recording) -> Target:
@@ -78,6 +87,8 @@ def outcome(recording: Recording, chunks: list[bytes]) -> list[StreamEvent] | Er
         if recording.path.parent.name in CONVERSE:
             return decoded(BedrockCodec().decoder(target(recording)), converse_frames(chunks))
         frames = chat_frames(recording, chunks)
+        if recording.path.parent.name in RESPONSES:
+            return decoded(OpenAiResponsesCodec().decoder(target(recording)), frames)
         return decoded(OpenAiChatCodec().decoder(target(recording)), frames)
     except UpstreamError as error:
         return error.code
@@ -88,7 +99,7 @@ def sent_an_error(recording: Recording) -> bool:
     return any(mark in recording.body for mark in (b'"error":{', b'"error": {', b":exception-type"))
 
 
-@pytest.mark.parametrize("recording", cases(iter(streams(*CHAT, *CONVERSE))))
+@pytest.mark.parametrize("recording", cases(iter(streams(*CHAT, *RESPONSES, *CONVERSE))))
 def test_a_recorded_answer_decodes_into_a_valid_stream(recording: Recording) -> None:
     events = outcome(recording, [recording.body])
     if sent_an_error(recording):
@@ -102,7 +113,7 @@ def test_a_recorded_answer_decodes_into_a_valid_stream(recording: Recording) -> 
     assert not calls or response.finish in {"tool_calls", "length"}
 
 
-@pytest.mark.parametrize("recording", cases(iter(streams(*CHAT, *CONVERSE))))
+@pytest.mark.parametrize("recording", cases(iter(streams(*CHAT, *RESPONSES, *CONVERSE))))
 def test_c37_a_recorded_answer_is_the_same_wherever_it_is_cut(recording: Recording) -> None:
     whole = outcome(recording, [recording.body])
     chance = random.Random(recording.name)
@@ -110,7 +121,27 @@ def test_c37_a_recorded_answer_is_the_same_wherever_it_is_cut(recording: Recordi
     assert outcome(recording, pieces(recording.body, cuts)) == whole
 
 
-@pytest.mark.parametrize("recording", cases(iter(streams(*CHAT, *CONVERSE))))
+@pytest.mark.parametrize(
+    "recording",
+    cases(r for r in recordings(*CHAT) if r.status == 200 and (r.sent.get("n") or 1) > 1),
+)
+def test_c14_recorded_choices_are_told_apart_and_usage_is_counted_once(
+    recording: Recording,
+) -> None:
+    codec, wanted = OpenAiChatCodec(), recording.sent["n"]
+    choices = codec.demultiplexer(target(recording), wanted)
+    frames: list[list[Frame]] = [[] for _ in range(wanted)]
+    for frame in chat_frames(recording, [recording.body]):
+        for index, own in choices.feed(frame):
+            frames[index].append(own)
+    answers = [folded(decoded(codec.decoder(target(recording)), own)) for own in frames]
+    assert all(each.parts for each in answers)
+    assert [each.usage.output_tokens is not None for each in answers] == [
+        index == 0 for index in range(wanted)
+    ]
+
+
+@pytest.mark.parametrize("recording", cases(iter(streams(*CHAT, *RESPONSES, *CONVERSE))))
 def test_c26_a_recorded_total_is_prompt_and_completion(recording: Recording) -> None:
     events = outcome(recording, [recording.body])
     reports = (
@@ -122,19 +153,21 @@ def test_c26_a_recorded_total_is_prompt_and_completion(recording: Recording) -> 
         assert stated is None or report.usage.total_tokens == stated
 
 
-@pytest.mark.parametrize("recording", cases(iter(streams(*CHAT, *CONVERSE))))
+@pytest.mark.parametrize("recording", cases(iter(streams(*CHAT, *RESPONSES, *CONVERSE))))
 def test_a_recorded_stream_that_is_cut_short_is_an_error(recording: Recording) -> None:
     body = recording.body
     assert isinstance(outcome(recording, [body[: len(body) // 2]]), ErrorCode)
 
 
 @pytest.mark.parametrize(
-    "recording", cases(r for r in recordings(*CHAT, *CONVERSE) if r.status != 200)
+    "recording", cases(r for r in recordings(*CHAT, *RESPONSES, *CONVERSE) if r.status != 200)
 )
 def test_c44_a_recorded_refusal_is_never_a_401_and_blames_who_is_at_fault(
     recording: Recording,
 ) -> None:
     codec: Codec = BedrockCodec() if recording.path.parent.name in CONVERSE else OpenAiChatCodec()
+    if recording.path.parent.name in RESPONSES:
+        codec = OpenAiResponsesCodec()
     refused = UpstreamRefused(recording.status, recording.headers, recording.body)
     error = codec.error(refused, target(recording))
     expected = {

@@ -7,7 +7,7 @@ import pytest
 from tests.stores import PREFIX, DynamoStores, MemoryStores, funded_key, record_of
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
 from tollgate.core.principal import Principal
-from tollgate.stores.base import Balance, NewKey, Period
+from tollgate.stores.base import Balance, CooldownPolicy, NewKey, Period
 
 AnyStores = MemoryStores | DynamoStores
 
@@ -355,3 +355,38 @@ async def test_c61_concurrency_is_how_many_holds_a_key_may_have(stores: AnyStore
     assert error.code is ErrorCode.RATE_LIMIT_EXCEEDED
     assert error.retry_after_s == 1.0
     await stores.ledger.hold(principal, 1)
+
+
+# Cooldowns.
+
+POLICY = CooldownPolicy(after_failures=3, within_s=60, rest_s=30)
+
+
+async def test_c51_an_endpoint_rests_after_repeated_failures_and_only_for_a_while(
+    stores: AnyStores,
+) -> None:
+    for _ in range(2):
+        await stores.cooldowns.failed("near/large-1", POLICY)
+    assert await stores.cooldowns.resting(["near/large-1", "far/L"], POLICY) == {}
+    await stores.cooldowns.failed("near/large-1", POLICY)
+    resting = await stores.cooldowns.resting(["near/large-1", "far/L"], POLICY)
+    assert resting == {"near/large-1": int(stores.clock.now) + 30}
+    stores.clock.now += 31
+    assert await stores.cooldowns.resting(["near/large-1"], POLICY) == {}
+
+
+async def test_c51_a_rested_endpoint_that_fails_again_within_the_window_rests_again(
+    stores: AnyStores,
+) -> None:
+    for _ in range(3):
+        await stores.cooldowns.failed("near/large-1", POLICY)
+    stores.clock.now += 31
+    await stores.cooldowns.failed("near/large-1", POLICY)
+    assert "near/large-1" in await stores.cooldowns.resting(["near/large-1"], POLICY)
+
+
+async def test_c51_failures_far_apart_do_not_add_up(stores: AnyStores) -> None:
+    for _ in range(5):
+        await stores.cooldowns.failed("near/large-1", POLICY)
+        stores.clock.now += 45
+    assert await stores.cooldowns.resting(["near/large-1"], POLICY) == {}

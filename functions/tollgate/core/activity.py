@@ -1,7 +1,7 @@
 """Which generations are asked for, and what they add up to by day."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
@@ -116,17 +116,6 @@ def activity(day: str, records: Iterable[GenerationRecord]) -> tuple[ActivityRow
             requests=row.requests + 1,
             failed=row.failed + (record.outcome != "ok"),
             cost_nano_usd=row.cost_nano_usd + record.cost_nano_usd,
-            usage=_sum(row.usage, record.usage),
+            usage=row.usage.plus(record.usage),
         )
     return tuple(rows[place] for place in sorted(rows))
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    """Both usages together; a class that neither reports stays unreported."""
-    total: dict[str, int | None] = {}
-    for each in fields(Usage):
-        counts = [
-            count for usage in (one, other) if (count := getattr(usage, each.name)) is not None
-        ]
-        total[each.name] = sum(counts) if counts else None
-    return Usage(**total)

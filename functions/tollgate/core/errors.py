@@ -16,6 +16,10 @@ class ErrorCode(StrEnum):
     """The public names of errors; statuses and types hang on them in `ingress.errors`."""
 
     INVALID_REQUEST = "invalid_request"
+    AUDIO_NOT_SUPPORTED = "audio_not_supported_by_model"
+    IMAGE_NOT_SUPPORTED = "image_not_supported_by_model"
+    FILE_NOT_SUPPORTED = "file_not_supported_by_model"
+    FILE_NOT_FOUND = "file_not_found"
     PAYLOAD_TOO_LARGE = "payload_too_large"
     MODEL_NOT_FOUND = "model_not_found"
     NOT_FOUND = "not_found"

@@ -8,6 +8,7 @@ each could not tell in which order its pieces belong.
 A stream describes one choice; whoever merges several tags them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
@@ -54,6 +55,31 @@ class PartEnd:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """Where a stretch of a part's text comes from; `start` and `end` count its characters."""
+
+    url: str | None = None
+    title: str | None = None
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogProbs:
+    """Log probabilities of tokens, as OpenAI writes an entry of `logprobs.content`."""
+
+    entries: tuple[Mapping[str, JsonValue], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartNote:
+    """Something about an open part that is not its text."""
+
+    index: int
+    note: Citation | LogProbs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UsageReported:
     """Cumulative usage, of each class the last report wins; `raw` is the provider's own object."""
 
@@ -69,7 +95,7 @@ class Ended:
     raw_finish: str | None = None
 
 
-StreamEvent = Started | PartStart | PartDelta | PartEnd | UsageReported | Ended
+StreamEvent = Started | PartStart | PartDelta | PartNote | PartEnd | UsageReported | Ended
 
 
 class GrammarError(Exception):
@@ -104,6 +130,9 @@ class StreamGrammar:
             case PartDelta(index=index):
                 if index not in self._open:
                     raise GrammarError(f"delta of part {index}, which is not open")
+            case PartNote(index=index):
+                if index not in self._open:
+                    raise GrammarError(f"note on part {index}, which is not open")
             case PartEnd(index=index):
                 if index not in self._open:
                     raise GrammarError(f"end of part {index}, which is not open")

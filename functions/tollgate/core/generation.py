@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from tollgate.core.events import Finish
+from tollgate.core.request import Capability, Modality, RoutingPreferences
 from tollgate.core.usage import Usage
 
 Outcome = Literal["ok", "error", "cancelled", "lost"]
@@ -50,17 +51,29 @@ class AttemptRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingTrace:
-    """What the planner saw, kept so that a plan can be replayed against another catalog."""
+    """What the planner saw, kept so that a plan can be replayed against another catalog.
+
+    `rule` counts from 1 within the route. `metadata` are those that rules of the route may read;
+    `preferences` is None where the caller had none.
+    """
 
     requested_model: str
     route: str | None
     rule: int | None
     draw_key_hash: str
     tier: str | None
-    capabilities: tuple[str, ...]
+    capabilities: tuple[Capability, ...]
     estimated_input_tokens: int
     output_tokens_max: int | None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    modalities: tuple[Modality, ...] = ("text",)
+    input_tokens_min: int = 0
+    input_tokens_max: int = 0
+    choices: int = 1
+    parameters: tuple[str, ...] = ()
+    preferences: RoutingPreferences | None = None
+    key_models: tuple[str, ...] | None = None
+    fallbacks: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Literal
 
 from pydantic import JsonValue
 
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import (
+    Audio,
+    CacheMark,
+    Document,
+    Image,
+    Reasoning,
+    Refusal,
+    ResultContent,
+    Text,
+    ToolCall,
+    UserContent,
+)
 
 JsonObject = Mapping[str, JsonValue]
 
@@ -22,9 +34,9 @@ class SystemMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserMessage:
-    """What the user said."""
+    """What the user said and showed."""
 
-    content: tuple[Text, ...]
+    content: tuple[UserContent, ...]
     name: str | None = None
 
 
@@ -41,7 +53,7 @@ class ToolMessage:
     """The result of one call."""
 
     call_id: str
-    content: tuple[Text, ...]
+    content: tuple[ResultContent, ...]
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
@@ -55,6 +67,7 @@ class Tool:
     description: str | None = None
     parameters: JsonObject = field(default_factory=dict)
     strict: bool | None = None
+    cache: CacheMark | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,16 +92,84 @@ class Sampling:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     logit_bias: Mapping[str, float] = field(default_factory=dict)
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonOutput:
+    """The answer is a JSON object of any shape."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaOutput:
+    """The answer is JSON that a schema describes; `strict` asks the provider to enforce it."""
+
+    name: str
+    schema: JsonObject
+    description: str | None = None
+    strict: bool | None = None
+
+
+OutputFormat = JsonOutput | SchemaOutput
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningOptions:
+    """How much a model may think, by effort or by tokens, and whether its thoughts are shown.
+
+    `enabled` alone asks for the model's own default.
+    """
+
+    effort: Effort | None = None
+    tokens_max: int | None = None
+    enabled: bool | None = None
+    exclude: bool = False
+
+
+Modality = Literal["text", "image", "audio", "video", "pdf"]
 Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceCeiling:
+    """The most a caller will pay: dollars per million tokens, and per request."""
+
+    input: Decimal | None = None
+    output: Decimal | None = None
+    request: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingPreferences:
+    """What a caller says about who should serve.
+
+    `models` are names to try after the request's own. `order`, `only` and `ignore` are slugs of
+    providers; `fallbacks` is False where the first endpoint is to be the only one.
+    `require_parameters` leaves out who cannot take every parameter. Requests of one `session_id`
+    are drawn alike.
+    """
+
+    models: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fallbacks: bool = True
+    require_parameters: bool = False
+    sort: Literal["price"] | None = None
+    price_max: PriceCeiling | None = None
+    session_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationRequest:
     """One generation: the model asked for by name, the conversation, and its limits.
 
-    `output_tokens_max` is the caller's own limit; None when there is none.
+    `output_tokens_max` is the caller's own limit; None when there is none. `choices` is how many
+    answers are wanted. `guided` are the fields that only vLLM-type servers understand (guided
+    decoding, chat templates), by their own names and untouched.
     `size_bytes` is the length of the request as received, from which tokens are estimated.
     """
 
@@ -99,11 +180,40 @@ class GenerationRequest:
     parallel_tool_calls: bool | None = None
     output_tokens_max: int | None = None
     sampling: Sampling = field(default_factory=Sampling)
+    output_format: OutputFormat | None = None
+    reasoning: ReasoningOptions | None = None
+    choices: int = 1
+    guided: JsonObject = field(default_factory=dict)
+    prompt_cache_key: str | None = None
+    service_tier: str | None = None
     user: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     size_bytes: int = 0
 
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What a model must be able to do to serve this."""
-        return frozenset({"tools"}) if self.tools else frozenset()
+        wanted: set[Capability] = set()
+        if self.tools:
+            wanted.add("tools")
+        if isinstance(self.output_format, SchemaOutput):
+            wanted.add("structured_output")
+        return frozenset(wanted)
+
+    @property
+    def modalities(self) -> frozenset[Modality]:
+        """What a model must be able to take in."""
+        wanted: set[Modality] = {"text"}
+        for message in self.messages:
+            for part in message.content:
+                match part:
+                    case Image():
+                        wanted.add("image")
+                    case Audio():
+                        wanted.add("audio")
+                    case Document():
+                        wanted.add("pdf")
+                    case _:
+                        pass
+        return frozenset(wanted)

@@ -1,14 +1,18 @@
 """A whole answer, as the fold of its events: there is no second mapping for it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
 from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import (
+    Citation,
     Ended,
     Finish,
+    LogProbs,
     PartDelta,
     PartEnd,
+    PartNote,
     PartStart,
     Started,
     StreamEvent,
@@ -19,10 +23,11 @@ from tollgate.core.usage import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationResponse:
-    """A complete answer of one choice."""
+    """A complete answer of one choice; `notes` are by the index of their part."""
 
     started: Started
     parts: tuple[Part, ...]
+    notes: Mapping[int, tuple[Citation | LogProbs, ...]]
     usage: Usage
     finish: Finish
     raw_finish: str | None
@@ -35,6 +40,7 @@ class Fold:
         self._started = Started()
         self._parts: list[Part] = []
         self._texts: list[list[str]] = []
+        self._notes: dict[int, tuple[Citation | LogProbs, ...]] = {}
         self._usage = Usage()
         self._ended: Ended | None = None
 
@@ -48,6 +54,8 @@ class Fold:
                 self._texts.append([])
             case PartDelta(index=index, text=text):
                 self._texts[index].append(text)
+            case PartNote(index=index, note=note):
+                self._notes[index] = (*self._notes.get(index, ()), note)
             case PartEnd(index=index, opaque=opaque):
                 part = _with_text(self._parts[index], "".join(self._texts[index]))
                 if opaque and isinstance(part, Reasoning | ToolCall):
@@ -67,6 +75,7 @@ class Fold:
         return GenerationResponse(
             started=self._started,
             parts=tuple(self._parts),
+            notes=self._notes,
             usage=self._usage,
             finish=self._ended.finish,
             raw_finish=self._ended.raw_finish,

@@ -40,6 +40,19 @@ class Usage:
         """Prompt and output together."""
         return self.input_tokens + (self.output_tokens or 0)
 
+    def plus(self, other: "Usage") -> "Usage":
+        """Both together; a class that only one of them reports is what that one says."""
+        both = {
+            field.name: (getattr(self, field.name), getattr(other, field.name))
+            for field in fields(Usage)
+        }
+        return Usage(
+            **{
+                name: None if counts == (None, None) else sum(count or 0 for count in counts)
+                for name, counts in both.items()
+            }
+        )
+
     def updated(self, later: "Usage") -> "Usage":
         """This usage with every class that `later` reports replaced by it.
 

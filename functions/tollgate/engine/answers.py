@@ -42,10 +42,10 @@ class AnswerStore(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptAnswer:
-    """A whole answer: who served it, its events and its record."""
+    """A whole answer: who served it, its events, each with its choice, and its record."""
 
     served: Served
-    events: tuple[StreamEvent, ...]
+    events: tuple[tuple[int, StreamEvent], ...]
     record: GenerationRecord
     episode_id: str | None
 
@@ -82,7 +82,7 @@ class KeepingSink:
         self._claim = claim
         self._episode_id = episode_id
         self._served: Served | None = None
-        self._events: list[StreamEvent] = []
+        self._events: list[tuple[int, StreamEvent]] = []
         self._decided = False
 
     @asynccontextmanager
@@ -94,17 +94,9 @@ class KeepingSink:
         self._served = served
         await self._sink.begin(served)
 
-    async def send(self, event: StreamEvent) -> None:
-        last = self._events[-1] if self._events else None
-        if (
-            isinstance(event, PartDelta)
-            and isinstance(last, PartDelta)
-            and last.index == event.index
-        ):
-            self._events[-1] = PartDelta(index=event.index, text=last.text + event.text)
-        else:
-            self._events.append(event)
-        await self._sink.send(event)
+    async def send(self, event: StreamEvent, choice: int = 0) -> None:
+        self._take(event, choice)
+        await self._sink.send(event, choice)
 
     async def finish(self, record: GenerationRecord) -> None:
         if self._served is None:
@@ -127,6 +119,16 @@ class KeepingSink:
     async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
         await self.release()
         await self._sink.fail(error, record)
+
+    def _take(self, event: StreamEvent, choice: int) -> None:
+        """Keep an event; the text of a part grows in one place."""
+        match (self._events[-1:], event):
+            case ([(at, PartDelta(index=index, text=text))], PartDelta() as more) if (
+                at == choice and index == more.index
+            ):
+                self._events[-1] = (choice, PartDelta(index=index, text=text + more.text))
+            case _:
+                self._events.append((choice, event))
 
     async def release(self) -> None:
         """Give the claim up unless the answer is kept; repeating it does nothing."""
@@ -152,15 +154,15 @@ async def replay(
     }
     if parsed.stream:
         await reply.start(200, {**STREAM_HEADERS, **headers})
-        for event in kept.events:
-            if frames := renderer.feed(event):
+        for choice, event in kept.events:
+            if frames := renderer.feed(event, choice):
                 await reply.write(frames)
         await reply.end(renderer.close(kept.record))
         return
-    fold = Fold()
-    for event in kept.events:
-        fold.accept(event)
-    body = renderer.whole(fold.response(), kept.record)
+    folds = [Fold() for _ in range(parsed.request.choices)]
+    for choice, event in kept.events:
+        folds[choice].accept(event)
+    body = renderer.whole([fold.response() for fold in folds], kept.record)
     whole = {
         "content-type": "application/json",
         "content-length": str(len(body)),

@@ -5,29 +5,32 @@ serve; from then on its failure is the generation's.
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import reduce
 from typing import assert_never
 
 from tollgate.core.clock import Deadline
 from tollgate.core.content import ToolCall
-from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.core.events import (
     Ended,
     PartDelta,
     PartEnd,
     PartStart,
     StreamEvent,
-    StreamGrammar,
     UsageReported,
 )
-from tollgate.core.request import GenerationRequest
 from tollgate.core.usage import Usage
 from tollgate.engine import retry
+from tollgate.engine.choices import Chosen, answering, asking
+from tollgate.engine.cooldown import FailureReports
 from tollgate.engine.gateway import Gateway
+from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
-from tollgate.providers.base import Decoder, Frame, Target, UpstreamRefused
+from tollgate.providers.base import Target
 from tollgate.routing.plan import Attempt, Plan
 
 
@@ -41,8 +44,8 @@ class Committed:
     target: Target
     depth: int
     adapted: tuple[str, ...]
-    head: tuple[StreamEvent, ...]
-    rest: AsyncGenerator[StreamEvent, None]
+    head: tuple[Chosen, ...]
+    rest: AsyncGenerator[Chosen, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +54,10 @@ class Chain:
 
     gateway: Gateway
     plan: Plan
-    request: GenerationRequest
+    media: RequestMedia
     meter: Meter
     deadline: Deadline
+    failures: FailureReports
 
 
 @asynccontextmanager
@@ -75,6 +79,7 @@ async def _first_to_commit(chain: Chain, connections: AsyncExitStack) -> Committ
         try:
             return await _commit(chain, depth, connections)
         except UpstreamError as error:
+            chain.failures.note(attempt.target.endpoint_id, error)
             situation = retry.Situation(
                 tries=tries,
                 another_left=depth + 1 < len(attempts),
@@ -97,21 +102,21 @@ async def _commit(chain: Chain, depth: int, connections: AsyncExitStack) -> Comm
     """Ask one endpoint and read up to its first content event."""
     attempt = chain.plan.attempts[depth]
     provider = chain.gateway.providers.provider(attempt.target.provider)
-    wire = provider.codec.encode(chain.request, attempt.target)
+    request = await chain.media.inlined(attempt.target)
+    asked = asking(provider, attempt, request)
+    if asked.adapted and request.preferences.require_parameters:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"{attempt.target.provider} does not take {', '.join(asked.adapted)}.",
+            param="provider.require_parameters",
+        )
     chain.meter.attempt_opened(attempt)
     peeked = _Peek()
     async with AsyncExitStack() as connection:
         try:
             async with asyncio.timeout(_first_token_limit_s(chain, depth)):
-                frames = await connection.enter_async_context(
-                    provider.transport.open(wire, attempt.timeouts)
-                )
-                events = _events(frames, provider.codec.decoder(attempt.target), attempt)
+                events = await connection.enter_async_context(answering(asked))
                 await peeked.read(events)
-        except UpstreamRefused as refused:
-            failure = provider.codec.error(refused, attempt.target)
-            chain.meter.attempt_failed(attempt, failure, peeked.usage)
-            raise failure from refused
         except TimeoutError as late:
             failure = _timed_out(attempt, "did not begin to answer in time")
             chain.meter.attempt_failed(attempt, failure, peeked.usage)
@@ -120,28 +125,33 @@ async def _commit(chain: Chain, depth: int, connections: AsyncExitStack) -> Comm
             chain.meter.attempt_failed(attempt, failure, peeked.usage)
             raise
         connections.push_async_exit(connection.pop_all())
-    chain.meter.attempt_committed(attempt)
+    chain.meter.attempt_committed(attempt, streams=len(asked.wires))
     return Committed(
         target=attempt.target,
         depth=depth,
-        adapted=wire.adapted,
+        adapted=asked.adapted,
         head=tuple(peeked.events),
         rest=events,
     )
 
 
 class _Peek:
-    """The events of an attempt up to the one that commits it."""
+    """The events of an attempt up to the one that commits it, whichever choice that belongs to."""
 
     def __init__(self) -> None:
-        self.events: list[StreamEvent] = []
-        self.usage = Usage()
+        self.events: list[Chosen] = []
+        self._usages: defaultdict[int, Usage] = defaultdict(Usage)
 
-    async def read(self, events: AsyncIterator[StreamEvent]) -> None:
-        async for event in events:
-            self.events.append(event)
+    @property
+    def usage(self) -> Usage:
+        """What was reported of all choices."""
+        return reduce(Usage.plus, self._usages.values(), Usage())
+
+    async def read(self, events: AsyncIterator[Chosen]) -> None:
+        async for choice, event in events:
+            self.events.append((choice, event))
             if isinstance(event, UsageReported):
-                self.usage = self.usage.updated(event.usage)
+                self._usages[choice] = self._usages[choice].updated(event.usage)
             if _commits(event):
                 return
 
@@ -155,28 +165,6 @@ def _commits(event: StreamEvent) -> bool:
             return isinstance(part, ToolCall)
         case _:
             return False
-
-
-async def _events(
-    frames: AsyncIterator[Frame], decoder: Decoder, attempt: Attempt
-) -> AsyncGenerator[StreamEvent, None]:
-    """Decode frames as they come, holding the stream to its grammar and its idle limit."""
-    grammar = StreamGrammar()
-    idle_s = attempt.timeouts.idle_s
-    while True:
-        try:
-            async with asyncio.timeout(idle_s):
-                frame = await anext(frames)
-        except StopAsyncIteration:
-            break
-        except TimeoutError as late:
-            raise _timed_out(attempt, f"was silent for {idle_s:g} s") from late
-        for event in decoder.feed(frame):
-            grammar.accept(event)
-            yield event
-    for event in decoder.end():
-        grammar.accept(event)
-        yield event
 
 
 def _first_token_limit_s(chain: Chain, depth: int) -> float:

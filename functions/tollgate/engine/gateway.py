@@ -9,9 +9,9 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.ingress.base import ParsedCall
-from tollgate.providers.base import Provider
-from tollgate.routing.plan import Planner
-from tollgate.stores.base import KeyStore, Ledger
+from tollgate.providers.base import MediaFetcher, Provider
+from tollgate.routing.planner import Planner
+from tollgate.stores.base import CooldownPolicy, CooldownStore, KeyStore, Ledger
 
 
 class ProviderDirectory(Protocol):
@@ -54,8 +54,11 @@ class Gateway:
 
     keys: KeyStore
     ledger: Ledger
+    cooldowns: CooldownStore
+    cooldown: CooldownPolicy
     planner: Planner
     providers: ProviderDirectory
+    media: MediaFetcher
     clock: Clock
     ids: IdSource
     journal: Journal

@@ -1,17 +1,21 @@
 """The happy path, and the promise that every exit from it settles."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from contextlib import aclosing
 from typing import Any, Final, TypeVar
 
 from tollgate.core.errors import ErrorCode, GatewayError, InternalError, LedgerError, UpstreamError
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.attempts import Chain, Committed, committed
+from tollgate.engine.cooldown import FailureReports
 from tollgate.engine.gateway import Call, Gateway
+from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import ClientGone, EventSink
 from tollgate.ingress.base import Served
+from tollgate.routing.demand import Demand
+from tollgate.routing.plan import Plan
 from tollgate.stores.base import Hold
 
 # Deciding and settling are a few DynamoDB calls that time out at 1 s each.
@@ -26,21 +30,23 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     Raises what is refused before the hold; after it, errors go to the sink. Settling comes before
     the last byte: the platform may freeze the process as soon as that has left.
     """
-    plan = gateway.planner.plan(
+    demand = Demand.of(
         call.parsed.request,
         principal=call.principal,
         request_id=call.request_id,
         fallbacks=call.fallbacks,
     )
-    holding = gateway.ledger.hold(call.principal, plan.cost_max_nano_usd, call.request_id)
-    hold, cancelled = await _uncancelled(holding)
+    plan = gateway.planner.plan(demand, now_s=gateway.clock.now_s())
+    (hold, resting), cancelled = await _uncancelled(_hold(gateway, call, plan))
+    plan = plan.resting_last(resting)
     meter = Meter(gateway.clock, call, plan, hold)
     chain = Chain(
         gateway=gateway,
         plan=plan,
-        request=call.parsed.request,
+        media=RequestMedia(gateway.media, call.parsed.request),
         meter=meter,
         deadline=call.deadline,
+        failures=FailureReports(gateway.cooldowns, gateway.cooldown),
     )
     failure: GatewayError | None = None
     async with sink.opened(hold):
@@ -57,7 +63,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             failure = InternalError()
             meter.fail(failure)
         finally:
-            (record, unsettled), cancelled = await _uncancelled(_settle(gateway, hold, meter))
+            (record, unsettled), cancelled = await _uncancelled(_settle(chain, hold))
             if cancelled is not None:
                 raise cancelled
     failure = failure or unsettled
@@ -71,12 +77,16 @@ async def _stream(chain: Chain, sink: EventSink) -> None:
     meter = chain.meter
     async with committed(chain) as attempt, aclosing(attempt.rest) as rest:
         await sink.begin(_served(attempt, chain))
-        for event in attempt.head:
-            meter.observe(event)
-            await sink.send(event)
-        async for event in rest:
-            meter.observe(event)
-            await sink.send(event)
+        for choice, event in attempt.head:
+            meter.observe(event, choice)
+            await sink.send(event, choice)
+        try:
+            async for choice, event in rest:
+                meter.observe(event, choice)
+                await sink.send(event, choice)
+        except UpstreamError as error:
+            chain.failures.note(attempt.target.endpoint_id, error)
+            raise
 
 
 async def _within_deadline(chain: Chain, sink: EventSink, call: Call) -> None:
@@ -102,14 +112,23 @@ async def _within_deadline(chain: Chain, sink: EventSink, call: Call) -> None:
         raise cut_off from late
 
 
-async def _settle(
-    gateway: Gateway, hold: Hold, meter: Meter
-) -> tuple[GenerationRecord, LedgerError | None]:
+async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Collection[str]]:
+    """The hold, and meanwhile which of the plan's endpoints rest."""
+    holding = gateway.ledger.hold(call.principal, plan.cost_max_nano_usd, call.request_id)
+    if len(plan.attempts) == 1:
+        return await holding, ()
+    return await asyncio.gather(
+        holding, gateway.cooldowns.resting(plan.endpoint_ids, gateway.cooldown)
+    )
+
+
+async def _settle(chain: Chain, hold: Hold) -> tuple[GenerationRecord, LedgerError | None]:
     """Decide and settle; returns the record that stands.
 
     What cannot be settled now, for whatever reason, is logged whole and left to the sweeper.
     """
-    record = meter.record()
+    gateway = chain.gateway
+    record = chain.meter.record()
     try:
         async with asyncio.timeout(SETTLE_BUDGET_S):
             record = await gateway.ledger.settle(hold, record)
@@ -120,6 +139,7 @@ async def _settle(
         message = "The answer could not be recorded; try again."
         return record, LedgerError(ErrorCode.SERVICE_UNAVAILABLE, message)
     gateway.journal.settled(record)
+    await chain.failures.delivered(gateway.journal, hold.id)
     return record, None
 
 

@@ -1,7 +1,7 @@
 """Watches a generation go by and writes its record: usage, timing, outcome, bill."""
 
-from dataclasses import replace
-from typing import Final, assert_never
+from functools import reduce
+from typing import assert_never
 
 from pydantic import JsonValue
 
@@ -11,6 +11,7 @@ from tollgate.core.events import (
     Ended,
     PartDelta,
     PartEnd,
+    PartNote,
     PartStart,
     Started,
     StreamEvent,
@@ -25,13 +26,11 @@ from tollgate.core.generation import (
     UsageSource,
 )
 from tollgate.core.usage import Usage
+from tollgate.engine.account import StreamAccount
 from tollgate.engine.gateway import Call
 from tollgate.routing.plan import Attempt, Plan
-from tollgate.routing.price import bill, total_nano_usd
+from tollgate.routing.price import Price, bill, total_nano_usd
 from tollgate.stores.base import Hold
-
-# Of English text and code; only for what a provider left unsaid, and marked as an estimate.
-_BYTES_PER_TOKEN: Final = 4
 
 
 class Meter:
@@ -50,11 +49,10 @@ class Meter:
         self._serving: Attempt | None = None
         self._started = Started()
         self._first_token_ms: int | None = None
-        self._delivered_bytes = 0
-        self._usage = Usage()
+        self._choices = call.parsed.request.choices
+        self._accounts = [StreamAccount(self._choices)]
+        self._ended: dict[int, Ended] = {}
         self._fees: list[Fee] = []
-        self._raw_usage: JsonValue = None
-        self._ended: Ended | None = None
         self._failure: GatewayError | None = None
         self._outcome: Outcome = "cancelled"
 
@@ -71,31 +69,31 @@ class Meter:
                 attempt,
                 error.code.value,
                 status=error.status,
-                operator_cost_nano_usd=_reported_cost_nano_usd(usage, attempt),
+                operator_cost_nano_usd=self._reported_cost_nano_usd(usage, attempt),
             )
         )
 
-    def attempt_committed(self, attempt: Attempt) -> None:
-        """From here on this attempt, and no other, serves the generation."""
-        self._serving = attempt
+    def attempt_committed(self, attempt: Attempt, *, streams: int = 1) -> None:
+        """From here on this attempt, and no other, serves the generation.
 
-    def observe(self, event: StreamEvent) -> None:
+        `streams` is 1, or one for each choice.
+        """
+        self._serving = attempt
+        self._accounts = [StreamAccount(self._choices // streams) for _ in range(streams)]
+
+    def observe(self, event: StreamEvent, choice: int = 0) -> None:
         """Take note of an event of the attempt that serves."""
+        self._accounts[choice if len(self._accounts) > 1 else 0].observe(event)
         match event:
-            case PartDelta(text=text):
-                self._delivered_bytes += len(text) if text.isascii() else len(text.encode())
-                self._mark_first_token()
-            case PartStart():
+            case PartDelta() | PartStart():
                 self._mark_first_token()
             case Started():
                 self._started = event
-            case UsageReported(usage=usage, raw=raw):
-                self._usage = self._usage.updated(usage)
-                self._raw_usage = raw
             case Ended():
-                self._ended = event
-                self._outcome = "ok"
-            case PartEnd():
+                self._ended[choice] = event
+                if len(self._ended) == self._choices:
+                    self._outcome = "ok"
+            case UsageReported() | PartNote() | PartEnd():
                 pass
             case _:
                 assert_never(event)
@@ -134,8 +132,9 @@ class Meter:
         usage, usage_source = self._measured()
         lines: tuple[BillLine, ...] = ()
         if self._serving is not None and self._outcome != "error":
-            lines = bill(usage, self._serving.price, self._fees)
+            lines = bill(usage, self._price(self._serving, usage), self._fees)
         target = self._serving.target if self._serving else None
+        ended = self._ended.get(min(self._ended, default=0))
         return GenerationRecord(
             id=self._hold.id,
             created_s=self._created_s,
@@ -149,8 +148,8 @@ class Meter:
             provider=target.provider if target else None,
             upstream_model=target.upstream_model if target else None,
             upstream_id=self._started.upstream_id,
-            finish=self._ended.finish if self._ended else None,
-            raw_finish=self._ended.raw_finish if self._ended else None,
+            finish=ended.finish if ended else None,
+            raw_finish=ended.raw_finish if ended else None,
             error=self._failure.code.value if self._failure else None,
             usage=usage,
             usage_source=usage_source,
@@ -158,7 +157,7 @@ class Meter:
             held_nano_usd=self._hold.wallet_nano_usd,
             lines=lines,
             attempts=(*self._attempts, *self._last_attempt(usage)),
-            raw_usage=self._raw_usage,
+            raw_usage=self._raw_usage(),
             duration_ms=self._since_ms(self._start_s),
             first_token_ms=self._first_token_ms,
             client_request_id=self._call.client_request_id,
@@ -168,23 +167,19 @@ class Meter:
         )
 
     def _measured(self) -> tuple[Usage, UsageSource]:
-        """What the provider reported, its gaps estimated once something was delivered."""
-        complete = (
-            self._usage.uncached_input_tokens is not None and self._usage.output_tokens is not None
-        )
-        if complete and self._ended is not None:
-            return self._usage, "provider"
-        if self._serving is None or (self._ended is None and not self._delivered_bytes):
-            return self._usage, "provider" if complete else "none"
-        delivered_tokens = -(-self._delivered_bytes // _BYTES_PER_TOKEN)
-        estimate = Usage(
-            uncached_input_tokens=self._plan.trace.estimated_input_tokens,
-            output_tokens=delivered_tokens,
-        ).updated(self._usage)
-        if self._ended is None and (estimate.output_tokens or 0) < delivered_tokens:
-            # Early reports count what was generated so far, not what has been delivered since.
-            estimate = replace(estimate, output_tokens=delivered_tokens)
-        return estimate, "estimated"
+        """What all streams have used; one that is estimated makes the sum an estimate."""
+        if self._serving is None:
+            return Usage(), "none"
+        input_tokens = self._plan.trace.estimated_input_tokens
+        measured = [account.measured(input_tokens) for account in self._accounts]
+        sources = {source for _, source in measured}
+        weakest: tuple[UsageSource, ...] = ("estimated", "provider", "none")
+        usage = reduce(Usage.plus, (usage for usage, _ in measured))
+        return usage, next(source for source in weakest if source in sources)
+
+    def _raw_usage(self) -> JsonValue:
+        reports = [account.raw_usage for account in self._accounts]
+        return reports[0] if len(reports) == 1 else reports
 
     def _last_attempt(self, usage: Usage) -> tuple[AttemptRecord, ...]:
         """The attempt that serves, or that was being made when the generation ended."""
@@ -200,7 +195,7 @@ class Meter:
                 attempt,
                 error,
                 status=self._failure.status if isinstance(self._failure, UpstreamError) else None,
-                operator_cost_nano_usd=_reported_cost_nano_usd(usage, attempt) if ours else 0,
+                operator_cost_nano_usd=self._reported_cost_nano_usd(usage, attempt) if ours else 0,
             ),
         )
 
@@ -221,14 +216,19 @@ class Meter:
             operator_cost_nano_usd=operator_cost_nano_usd,
         )
 
+    def _price(self, attempt: Attempt, usage: Usage) -> Price:
+        """The rates at the record's own time, so that anybody can work the bill out again."""
+        return attempt.prices.at(self._created_s, usage.input_tokens)
+
+    def _reported_cost_nano_usd(self, usage: Usage, attempt: Attempt) -> int:
+        """What usage costs at an attempt's price; one that reports none is not charged for."""
+        if usage == Usage():
+            return 0
+        return total_nano_usd(bill(usage, self._price(attempt, usage)))
+
     def _mark_first_token(self) -> None:
         if self._first_token_ms is None:
             self._first_token_ms = self._since_ms(self._start_s)
 
     def _since_ms(self, start_s: float) -> int:
         return round((self._clock.monotonic_s() - start_s) * 1000)
-
-
-def _reported_cost_nano_usd(usage: Usage, attempt: Attempt) -> int:
-    """What usage costs at an attempt's price; an attempt that reports none is not charged for."""
-    return total_nano_usd(bill(usage, attempt.price)) if usage != Usage() else 0

@@ -50,7 +50,7 @@ def decide(error: UpstreamError, situation: Situation, retry: Retry, jitter: flo
     may_move = situation.another_left and error.code in situation.next_on
     if error.code in _BUSY and may_move:
         return Next()
-    if error.code in _PASSING and situation.tries <= retry.retries_max:
+    if error.code in _PASSING and situation.tries <= retry.retries_max_on(error.code):
         asked_s = error.retry_after_s or 0.0
         delay_s = max(_delay_s(situation.tries, retry, jitter), asked_s)
         if asked_s <= retry.backoff_max_s and delay_s < situation.remaining_s:

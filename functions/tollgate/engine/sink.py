@@ -48,8 +48,8 @@ class EventSink(Protocol):
     async def begin(self, served: Served) -> None:
         """An attempt has committed."""
 
-    async def send(self, event: StreamEvent) -> None:
-        """The next event of the attempt that committed."""
+    async def send(self, event: StreamEvent, choice: int = 0) -> None:
+        """The next event of a choice of the attempt that committed."""
 
     async def finish(self, record: GenerationRecord) -> None:
         """The stream has ended and is settled."""
@@ -90,8 +90,8 @@ class SseSink:
         self._renderer = self._ingress.renderer(self._parsed, served)
         self._headers |= served_headers(served, self._parsed)
 
-    async def send(self, event: StreamEvent) -> None:
-        if frames := self._rendering().feed(event):
+    async def send(self, event: StreamEvent, choice: int = 0) -> None:
+        if frames := self._rendering().feed(event, choice):
             await self._write(frames)
 
     async def finish(self, record: GenerationRecord) -> None:
@@ -166,7 +166,7 @@ class CollectSink:
         self._ingress = ingress
         self._parsed = parsed
         self._credits_per_usd = credits_per_usd
-        self._fold = Fold()
+        self._folds = [Fold() for _ in range(parsed.request.choices)]
         self._served: Served | None = None
         self._headers: dict[str, str] = {}
 
@@ -179,14 +179,14 @@ class CollectSink:
         self._served = served
         self._headers |= served_headers(served, self._parsed)
 
-    async def send(self, event: StreamEvent) -> None:
-        self._fold.accept(event)
+    async def send(self, event: StreamEvent, choice: int = 0) -> None:
+        self._folds[choice].accept(event)
 
     async def finish(self, record: GenerationRecord) -> None:
         if self._served is None:
             raise RuntimeError("finish() before begin()")
         renderer = self._ingress.renderer(self._parsed, self._served)
-        body = renderer.whole(self._fold.response(), record)
+        body = renderer.whole([fold.response() for fold in self._folds], record)
         headers = {
             "content-type": "application/json",
             "content-length": str(len(body)),

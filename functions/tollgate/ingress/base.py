@@ -1,6 +1,6 @@
 """What every client format can do; the mirror image of `providers.base`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -45,8 +45,8 @@ class Served:
 class Renderer(Protocol):
     """Writes one reply in the client's format."""
 
-    def feed(self, event: StreamEvent) -> bytes:
-        """The frames of one event, empty if it has none."""
+    def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
+        """The frames of one event of a choice, empty if it has none."""
 
     def close(self, record: GenerationRecord) -> bytes:
         """The last frames of a finished stream: usage, then the end mark."""
@@ -54,8 +54,8 @@ class Renderer(Protocol):
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """The frames that end a stream which broke after the commit point."""
 
-    def whole(self, response: GenerationResponse, record: GenerationRecord) -> bytes:
-        """The body of a reply that is not streamed."""
+    def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
+        """The body of a reply that is not streamed; a response for each choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,10 @@ from tollgate.ingress.base import ErrorReply
 
 STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.INVALID_REQUEST: 400,
+    ErrorCode.AUDIO_NOT_SUPPORTED: 400,
+    ErrorCode.IMAGE_NOT_SUPPORTED: 400,
+    ErrorCode.FILE_NOT_SUPPORTED: 400,
+    ErrorCode.FILE_NOT_FOUND: 400,
     ErrorCode.CONTEXT_LENGTH_EXCEEDED: 400,
     ErrorCode.CONTENT_FILTER: 400,
     ErrorCode.INVALID_API_KEY: 401,

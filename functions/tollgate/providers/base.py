@@ -1,17 +1,27 @@
 """The two halves of a provider: a pure codec, and a transport that does the I/O."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
+from tollgate.core.emulation import NOT_WRAPPED, Wrapping
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import StreamEvent
-from tollgate.core.request import GenerationRequest
+from tollgate.core.request import Capability, GenerationRequest, Modality
 from tollgate.core.secret import SecretReference
+from tollgate.core.unwrapping import Unwrapping
 from tollgate.providers.dialect import Dialect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guardrail:
+    """A guardrail that the provider applies; a call that cannot reach it is refused."""
+
+    id: str
+    version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +29,9 @@ class Target:
     """One endpoint of one model at one provider.
 
     `provider` and `model` are slugs of the catalog, `upstream_model` the provider's own name.
-    `output_tokens_max` is the model's limit, to which a caller's is capped.
+    `output_tokens_max` is the model's limit, to which a caller's is capped; `supports` and `input`
+    are what the model can do and take in; a codec that cannot have a `guardrail` applied refuses.
+    `project` and `location` are where Google Cloud has it, None elsewhere.
     """
 
     provider: str
@@ -27,6 +39,11 @@ class Target:
     upstream_model: str
     dialect: Dialect = field(default_factory=Dialect)
     output_tokens_max: int | None = None
+    supports: frozenset[Capability] = frozenset()
+    input: frozenset[Modality] = frozenset({"text"})
+    guardrail: Guardrail | None = None
+    project: str | None = None
+    location: str | None = None
 
     @property
     def endpoint_id(self) -> str:
@@ -48,12 +65,14 @@ class WireRequest:
     """What goes to the provider: a path under its base URL, a JSON body, headers of the format.
 
     `adapted` names the caller's parameters that this provider cannot take and that were left out.
+    `wrapping` is what the answer will have around it, where something is emulated.
     """
 
     path: str
     body: Mapping[str, JsonValue]
     headers: Mapping[str, str] = field(default_factory=dict)
     adapted: tuple[str, ...] = ()
+    wrapping: Wrapping = NOT_WRAPPED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +108,22 @@ class Decoder(Protocol):
         """The events due when the stream closes; UpstreamError if it closed too early."""
 
 
+class Unwrapped:
+    """A decoder of answers that have something around them; see `core.emulation`."""
+
+    def __init__(self, decoder: Decoder, wrapping: Wrapping) -> None:
+        self._decoder = decoder
+        self._unwrapping = Unwrapping(wrapping)
+
+    def feed(self, frame: Frame) -> Iterator[StreamEvent]:
+        for event in self._decoder.feed(frame):
+            yield from self._unwrapping.feed(event)
+
+    def end(self) -> Iterator[StreamEvent]:
+        for event in self._decoder.end():
+            yield from self._unwrapping.feed(event)
+
+
 class Codec(Protocol):
     """Translates between the middle and one provider format; does no I/O and keeps no state."""
 
@@ -100,6 +135,24 @@ class Codec(Protocol):
 
     def error(self, refused: UpstreamRefused, target: Target) -> UpstreamError:
         """The public error that an error reply means."""
+
+
+class Demultiplexer(Protocol):
+    """Gives each choice of one stream the frames that its decoder is to see; owns their state."""
+
+    def feed(self, frame: Frame) -> Iterable[tuple[int, Frame]]:
+        """The frames of each choice in a frame; UpstreamError for a choice nobody asked for."""
+
+
+@runtime_checkable
+class NativeChoices(Protocol):
+    """What a codec has besides, if its format can hold several choices in one stream.
+
+    It is used where the dialect has `native_choices`; usage is to reach one decoder only.
+    """
+
+    def demultiplexer(self, target: Target, choices: int) -> Demultiplexer:
+        """A fresh sorter for one stream."""
 
 
 class Transport(Protocol):
@@ -116,11 +169,32 @@ class Transport(Protocol):
         """
 
 
+# How a key is sent: as a bearer token, in a header of that name, or not at all, because it is the
+# account for which Google gives access tokens.
+Auth = Literal["bearer", "api-key", "x-api-key", "x-goog-api-key", "google"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedMedia:
+    """What lay behind a URL, and the type that its server claimed."""
+
+    content: bytes
+    claimed_type: str | None = None
+
+
+class MediaFetcher(Protocol):
+    """Fetches what a caller points to, from public addresses only."""
+
+    async def fetch(self, url: str) -> FetchedMedia:
+        """The whole body; RequestError for what may not be, or cannot be fetched."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderRow:
     """A provider as routing.yaml states it: a codec, a transport, and where to reach it.
 
     `base_url` has no trailing slash; on AWS transports it replaces the regional endpoint.
+    `project` and `location` belong to Google Cloud.
     """
 
     slug: str
@@ -129,6 +203,9 @@ class ProviderRow:
     base_url: str | None = None
     region: str | None = None
     key: SecretReference | None = None
+    auth: Auth = "bearer"
+    project: str | None = None
+    location: str | None = None
     dialect: Dialect = field(default_factory=Dialect)
 
 

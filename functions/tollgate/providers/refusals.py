@@ -37,15 +37,18 @@ _FILTER_CODES: Final = frozenset(
 _RATE_CODES: Final = frozenset({"rate_limit_exceeded"})
 _AUTH_CODES: Final = frozenset({"authentication_error", "invalid_api_key"})
 
-# The one place where a provider's wording decides: several providers answer an oversized prompt
-# with a plain 400 whose code says no more than "invalid". Each phrase is from a recorded reply:
-# Anthropic; Bedrock Nova; Vertex; DeepSeek, OpenRouter and OpenAI; Ollama.
+# The only places where a provider's wording decides, after all else. Several providers answer an
+# oversized prompt with a plain 400 whose code says no more than "invalid". Each phrase is from a
+# recorded reply: Anthropic; Bedrock Nova; Vertex; DeepSeek, OpenRouter and OpenAI; Ollama.
 _CONTEXT_WORDING: Final = re.compile(
     r"prompt is too long|input is too long|input tokens exceeded"
     r"|input token count .{0,40}exceeds the maximum"
     r"|maximum context length|max(?:imum)? context length",
     re.IGNORECASE,
 )
+
+# Anthropic has no code for it: https://github.com/anthropics/claude-code/issues/58367.
+_FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +84,7 @@ def _meaning(refusal: Refusal) -> tuple[ErrorCode, str]:
         return _BY_STATUS[429]
     if refusal.code in _AUTH_CODES:
         return _BY_STATUS[401]
-    if refusal.code in _FILTER_CODES:
+    if refusal.code in _FILTER_CODES or _FILTER_WORDING.search(refusal.message):
         return ErrorCode.CONTENT_FILTER, "filtered the request"
     if refusal.code in _CONTEXT_CODES or _CONTEXT_WORDING.search(refusal.message):
         return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "cannot take a prompt of this length"

@@ -1,4 +1,4 @@
-"""Rows of routing.yaml made real: two tables of names, no branches.
+"""Rows of routing.yaml made real: tables of names, no branches.
 
 Loaders import what they load, so that a deployment without an AWS provider never imports botocore.
 """
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from tollgate.core.clock import Clock
-from tollgate.providers.base import Codec, Provider, ProviderRow, Transport
+from tollgate.providers.base import Auth, Codec, Provider, ProviderRow, Transport
+from tollgate.providers.transports.authorization import Authorization, KeyHeader
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.stores.base import SecretStore
 from tollgate.wire.sigv4 import Credentials
@@ -37,17 +38,45 @@ def _openai_chat() -> Codec:
     return OpenAiChatCodec()
 
 
+def _openai_responses() -> Codec:
+    from tollgate.providers.openai_responses.codec import OpenAiResponsesCodec
+
+    return OpenAiResponsesCodec()
+
+
+def _anthropic() -> Codec:
+    from tollgate.providers.anthropic.codec import AnthropicCodec
+
+    return AnthropicCodec()
+
+
 def _bedrock() -> Codec:
     from tollgate.providers.bedrock.codec import BedrockCodec
 
     return BedrockCodec()
 
 
+def _gemini() -> Codec:
+    from tollgate.providers.gemini.codec import GeminiCodec
+
+    return GeminiCodec()
+
+
+def _key_header(row: ProviderRow, services: ProviderServices) -> Authorization:
+    return KeyHeader(row, services.secrets)
+
+
+def _google_token(row: ProviderRow, services: ProviderServices) -> Authorization:
+    from tollgate.providers.transports.google_token import GoogleToken
+
+    return GoogleToken(row, services.secrets, services.clock)
+
+
 def _http_sse(row: ProviderRow, services: ProviderServices) -> Transport:
     from tollgate.providers.transports.http_sse import HttpSse
 
     _need(row, "base_url", row.base_url)
-    return HttpSse(row, services.pool, services.secrets)
+    return HttpSse(row, services.pool, AUTHORIZATIONS[row.auth](row, services))
 
 
 def _bedrock_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
@@ -55,6 +84,23 @@ def _bedrock_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
 
     _need(row, "region", row.region)
     return BedrockRuntime(row, services.pool, services.credentials, services.clock)
+
+
+def _sagemaker_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
+    from tollgate.providers.transports.sagemaker_runtime import SageMakerRuntime
+
+    _need(row, "region", row.region)
+    return SageMakerRuntime(row, services.pool, services.credentials, services.clock)
+
+
+def _bedrock_invoke(row: ProviderRow, services: ProviderServices) -> Transport:
+    from tollgate.providers.transports.bedrock_runtime import BedrockRuntime
+    from tollgate.providers.transports.invoke_frames import InvokeFrames
+
+    _need(row, "region", row.region)
+    return BedrockRuntime(
+        row, services.pool, services.credentials, services.clock, frames=InvokeFrames
+    )
 
 
 def _simulator(row: ProviderRow, services: ProviderServices) -> Transport:
@@ -65,11 +111,23 @@ def _simulator(row: ProviderRow, services: ProviderServices) -> Transport:
 
 CODECS: Final[Mapping[str, Callable[[], Codec]]] = {
     "openai_chat": _openai_chat,
+    "openai_responses": _openai_responses,
+    "anthropic": _anthropic,
     "bedrock": _bedrock,
+    "gemini": _gemini,
+}
+AUTHORIZATIONS: Final[Mapping[Auth, Callable[[ProviderRow, ProviderServices], Authorization]]] = {
+    "bearer": _key_header,
+    "api-key": _key_header,
+    "x-api-key": _key_header,
+    "x-goog-api-key": _key_header,
+    "google": _google_token,
 }
 TRANSPORTS: Final[Mapping[str, Callable[[ProviderRow, ProviderServices], Transport]]] = {
     "http_sse": _http_sse,
     "bedrock_runtime": _bedrock_runtime,
+    "sagemaker_runtime": _sagemaker_runtime,
+    "bedrock_invoke": _bedrock_invoke,
     "simulator": _simulator,
 }
 

@@ -6,29 +6,23 @@ from difflib import get_close_matches
 from hashlib import sha256
 from typing import Final, Self
 
-from tollgate.core.errors import ErrorCode
 from tollgate.providers.base import ProviderRow
+from tollgate.routing.chains import RouteSection
 from tollgate.routing.schema import (
-    NEXT_ON_DEFAULT,
     AliasSection,
     BillingSection,
     DefaultsSection,
+    KeyTierSection,
     ModelSection,
-    RouteSection,
+    PluginName,
+    PluginSection,
     Routing,
+    ServerToolName,
+    ServerToolSection,
 )
 
 # A longer name is nobody's typing mistake, and indexing it takes time that a caller chooses.
 _COMPARED_CHARACTERS_MAX: Final = 128
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
-    """The models behind a name, in order; `route` is None where the name leads to one model."""
-
-    models: tuple[str, ...]
-    next_on: frozenset[ErrorCode]
-    route: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +36,9 @@ class Catalog:
     models: Mapping[str, ModelSection]
     aliases: Mapping[str, AliasSection]
     routes: Mapping[str, RouteSection]
+    key_tiers: Mapping[str, KeyTierSection]
+    plugins: Mapping[PluginName, PluginSection]
+    server_tools: Mapping[ServerToolName, ServerToolSection]
 
     @classmethod
     def from_json(cls, compiled: bytes) -> Self:
@@ -55,25 +52,22 @@ class Catalog:
             models=content.models,
             aliases=content.aliases,
             routes=content.routes,
+            key_tiers=content.key_tiers,
+            plugins=content.plugins,
+            server_tools=content.server_tools,
         )
 
-    def chain(self, name: str) -> Chain | None:
-        """What a model's slug, an alias or a route stands for; None for any other name."""
-        alias = self.aliases.get(name)
-        target = alias.to if alias else name
-        route = self.routes.get(target)
-        if route:
-            return Chain(models=route.models, next_on=_codes(route.next_on), route=target)
-        if target in self.models:
-            return Chain(models=(target,), next_on=_codes(NEXT_ON_DEFAULT))
-        return None
+    def target(self, name: str) -> str:
+        """The model or the route that a name leads to through aliases; others are themselves."""
+        for _ in self.aliases:
+            alias = self.aliases.get(name)
+            if alias is None:
+                break
+            name = alias.to
+        return name
 
     def nearest(self, name: str) -> tuple[str, ...]:
         """Up to three names that look like this one, the likeliest first."""
         names = (*self.models, *self.aliases, *self.routes)
         compared = name[:_COMPARED_CHARACTERS_MAX].lower()
         return tuple(get_close_matches(compared, names, n=3, cutoff=0.6))
-
-
-def _codes(names: tuple[str, ...]) -> frozenset[ErrorCode]:
-    return frozenset(ErrorCode(name) for name in names)

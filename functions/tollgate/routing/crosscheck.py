@@ -2,29 +2,46 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
-from decimal import Decimal
+from datetime import date
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Final
 
+from tollgate.routing.chains import RouteSection
 from tollgate.routing.document import Document, Where
+from tollgate.routing.price_checks import check_prices
 from tollgate.routing.problems import Problem, looks_like_secret
+from tollgate.routing.promise_checks import PlacedModel, check_promise, steps_of
 from tollgate.routing.schema import (
+    EndpointSection,
     IncludedFile,
     KeySection,
     ModelSection,
-    PriceSection,
     ProviderSection,
+    Routing,
 )
 
 NAMED_SECTIONS: Final = ("models", "aliases", "routes")
 
-_CHECKED_DAYS_MAX: Final = 90
-# The cheapest tokens on sale cost about 0.01 dollars per million; per token they cost a millionth.
-_PER_TOKEN_BELOW: Final = Decimal("0.0005")
+_WHOLE: Final = 100
+_SPACES: Final[Mapping[str, str]] = {
+    "providers": "provider",
+    "models": "model, alias or route",
+    "aliases": "model, alias or route",
+    "routes": "model, alias or route",
+    "key_tiers": "key tier",
+}
+_KINDS: Final[Mapping[tuple[str, ...], str]] = {
+    NAMED_SECTIONS: "a model, alias or route",
+    ("key_tiers",): "a key tier",
+}
+_GUARDED_CODECS: Final = frozenset({"bedrock"})
 _TRANSPORTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "openai_chat": ("http_sse", "simulator"),
+    "openai_chat": ("http_sse", "sagemaker_runtime", "simulator"),
+    "openai_responses": ("http_sse",),
+    "anthropic": ("http_sse", "bedrock_invoke"),
     "bedrock": ("bedrock_runtime",),
+    "gemini": ("http_sse",),
 }
 
 
@@ -41,25 +58,35 @@ class Part:
         return frozenset(entries) if isinstance(entries, dict) else frozenset()
 
 
-def crosscheck(parts: Sequence[Part], today: date | None) -> Iterator[Problem]:
-    """Check all files against each other; the first is the main one, which stands alone.
+def crosscheck(
+    parts: Sequence[Part], development: Sequence[Part], today: date | None
+) -> Iterator[Problem]:
+    """Check all files against each other.
 
-    What the main file names must be in it, since production leaves the included files out.
+    What the first ones name must be in them, since production leaves those of development out.
     """
-    yield from _names_taken_twice(parts)
-    main, *included = parts
-    for part in parts:
-        checker = _Checker(part, (main,) if part is main else parts, included)
+    every = (*parts, *development)
+    yield from _names_taken_twice(every)
+    models = {
+        slug: PlacedModel(part.document, model)
+        for part in every
+        for slug, model in part.content.models.items()
+    }
+    for part in every:
+        visible = parts if any(part is each for each in parts) else every
+        checker = _Checker(part, visible, development)
         yield from checker.providers()
         yield from checker.models(today)
-        yield from checker.names(today)
+        yield from checker.aliases(today)
+        yield from checker.routes(models, today)
+        yield from checker.key_tiers(every)
+        yield from checker.tools()
 
 
 def _names_taken_twice(parts: Sequence[Part]) -> Iterator[Problem]:
     first: dict[tuple[str, str], str] = {}
     for part in parts:
-        for section in ("providers", *NAMED_SECTIONS):
-            space = "provider" if section == "providers" else "model, alias or route"
+        for section, space in _SPACES.items():
             for name in sorted(part.names(section)):
                 where = (section, name)
                 earlier = first.setdefault((space, name), part.document.place_text(where))
@@ -91,22 +118,115 @@ class _Checker:
                 yield self._document.at_value((*where, "max_output"), "R011", message)
             yield from self._endpoints(where, model, today)
 
-    def names(self, today: date | None) -> Iterator[Problem]:
-        """Where aliases and routes lead."""
+    def aliases(self, today: date | None) -> Iterator[Problem]:
+        """Where aliases lead."""
         for name, alias in self._content.aliases.items():
             where: Where = ("aliases", name)
-            yield from self._reference((*where, "to"), alias.to, ("models", "routes"))
+            yield from self._reference((*where, "to"), alias.to, NAMED_SECTIONS)
+            ring = self._ring(name)
+            if ring:
+                message = f"alias leads in a circle: {' -> '.join(ring)}"
+                yield self._document.at_value((*where, "to"), "R051", message)
             if today and alias.sunset and alias.sunset < today:
                 message = f'alias "{name}" was to go on {alias.sunset}'
                 yield self._document.at_value(
                     (*where, "sunset"), "R070", message, severity="warning"
                 )
+
+    def routes(self, models: Mapping[str, PlacedModel], today: date | None) -> Iterator[Problem]:
+        """The rules of routes, where they lead, and what they promise."""
         for name, route in self._content.routes.items():
-            for index, model in enumerate(route.models):
-                step: Where = ("routes", name, "try", index)
-                yield from self._reference(step, model, ("models",))
-                if model in route.models[:index]:
-                    yield self._document.at_value(step, "R024", f"{model} is tried twice")
+            where: Where = ("routes", name)
+            yield from self._rules(where, route)
+            for step, weights in steps_of(route, where):
+                yield from self._step(step, weights)
+            if route.guardrail is not None:
+                yield from self._guarded(where, route, models)
+            yield from check_promise(self._document, name, route, models=models, today=today)
+
+    def key_tiers(self, every: Sequence[Part]) -> Iterator[Problem]:
+        """Whether the globs of a tier match anything."""
+        names = self._known(NAMED_SECTIONS, every)
+        for tier, section in self._content.key_tiers.items():
+            for index, glob in enumerate(section.models):
+                if not any(fnmatchcase(name, glob) for name in names):
+                    nearest = get_close_matches(glob, sorted(names), n=1)
+                    hint = f': did you mean "{nearest[0]}"?' if nearest else ""
+                    message = f'"{glob}" matches no model, alias or route{hint}'
+                    where: Where = ("key_tiers", tier, "models", index)
+                    yield self._document.at_value(where, "R021", message)
+
+    def tools(self) -> Iterator[Problem]:
+        """Keys of plugins and server tools, and the models that tools use."""
+        if not isinstance(self._content, Routing):
+            return
+        for plugin, section in self._content.plugins.items():
+            yield from self._key(("plugins", plugin, "key"), section.key)
+        for tool, tool_section in self._content.server_tools.items():
+            where: Where = ("server_tools", tool)
+            yield from self._key((*where, "key"), tool_section.key)
+            if tool_section.model is not None:
+                yield from self._reference((*where, "model"), tool_section.model, NAMED_SECTIONS)
+
+    def _rules(self, where: Where, route: RouteSection) -> Iterator[Problem]:
+        always: int | None = None
+        for number, rule in enumerate(route.rules or ()):
+            place: Where = (*where, "rules", number)
+            if always is not None:
+                message = f"rule {number + 1} is never reached: rule {always + 1} has no if"
+                yield self._document.at_value(place, "R050", message)
+            elif rule.condition is None:
+                always = number
+            tier = rule.condition.key_tier if rule.condition else None
+            if tier is not None:
+                yield from self._reference((*place, "if", "key_tier"), tier, ("key_tiers",))
+        for place, steps in _chains(where, route):
+            tried: set[str] = set()
+            for index, step in enumerate(steps):
+                for model in sorted(tried & step.keys()):
+                    message = f"{model} is tried twice"
+                    yield self._document.at_value((*place, index), "R024", message)
+                tried |= step.keys()
+
+    def _step(self, where: Where, step: Mapping[str, int]) -> Iterator[Problem]:
+        for model in step:
+            place = (*where, model) if len(step) > 1 else where
+            if model not in self._names(("models",)):
+                message = f'"{model}" is not a model'
+                yield self._undefined(place, model, ("models",), code="R021", message=message)
+        if sum(step.values()) != _WHOLE:
+            message = f"weights sum to {sum(step.values())}, not to 100"
+            yield self._document.at_value(where, "R052", message)
+
+    def _guarded(
+        self, where: Where, route: RouteSection, models: Mapping[str, PlacedModel]
+    ) -> Iterator[Problem]:
+        slugs = {slug for _, step in steps_of(route, where) for slug in step if slug in models}
+        for slug in sorted(slugs):
+            for endpoint in models[slug].section.endpoints:
+                if not self._may_guard(endpoint.provider):
+                    message = f"{slug} at {endpoint.provider} cannot apply a guardrail"
+                    yield self._document.at_value((*where, "guardrail"), "R053", message)
+
+    def _may_guard(self, provider: str) -> bool:
+        rows = [part.content.providers.get(provider) for part in (*self._visible, *self._included)]
+        return all(row is None or row.codec in _GUARDED_CODECS for row in rows)
+
+    def _ring(self, name: str) -> list[str]:
+        """The aliases from this one back to itself, empty if it leads elsewhere."""
+        aliases = {
+            alias: section.to
+            for part in self._visible
+            for alias, section in part.content.aliases.items()
+        }
+        path = [name]
+        while (following := aliases.get(path[-1])) is not None:
+            path.append(following)
+            if following == name:
+                return path
+            if following in path[:-1]:
+                return []
+        return []
 
     def _provider(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
         transports = _TRANSPORTS[provider.codec]
@@ -117,9 +237,14 @@ class _Checker:
         for transport, need, stated in (
             ("http_sse", "base_url", provider.base_url),
             ("bedrock_runtime", "region", provider.region),
+            ("bedrock_invoke", "region", provider.region),
         ):
             if provider.transport == transport and stated is None:
                 message = f"provider {where[-1]} has no {need}, which {transport} needs"
+                yield self._document.at_key(where, "R042", message)
+        for need, stated in (("project", provider.project), ("location", provider.location)):
+            if provider.auth == "google" and stated is None:
+                message = f"provider {where[-1]} has no {need}, which auth google needs"
                 yield self._document.at_key(where, "R042", message)
         yield from self._key((*where, "key"), provider.key)
 
@@ -145,43 +270,36 @@ class _Checker:
                 yield self._document.at_value(inside, "R024", message)
             seen.add(offer)
             yield from self._provider_of(inside, endpoint.provider)
-            yield from self._price((*inside, "price"), endpoint.price, today)
+            yield from check_prices(self._document, inside, endpoint, today)
+            if endpoint.guardrail is not None and not self._may_guard(endpoint.provider):
+                message = f"{endpoint.provider} cannot apply a guardrail"
+                yield self._document.at_value((*inside, "guardrail"), "R053", message)
+        yield from self._weights((*where, "endpoints"), model.endpoints)
 
-    def _price(self, where: Where, price: PriceSection, today: date | None) -> Iterator[Problem]:
-        rates = {
-            "input": price.input,
-            "output": price.output,
-            "cache_read": price.cache_read,
-            "cache_write": price.cache_write,
-            "cache_write_1h": price.cache_write_1h,
-        }
-        for name, rate in rates.items():
-            if rate is not None and 0 < rate < _PER_TOKEN_BELOW:
-                message = (
-                    f"{name} price {rate:f} looks like dollars per token; per million tokens "
-                    f"it is {(rate * 1_000_000).normalize():f}"
-                )
-                yield self._document.at_value((*where, name), "R031", message)
-        if price.cache_read is not None and price.cache_read > price.input:
-            message = f"cache_read {price.cache_read} is dearer than input {price.input}"
-            yield self._document.at_value((*where, "cache_read"), "R032", message)
-        if today and not timedelta(0) <= today - price.checked <= timedelta(days=_CHECKED_DAYS_MAX):
-            message = f"price checked on {price.checked}, not within the last 90 days"
-            yield self._document.at_value((*where, "checked"), "R071", message, severity="warning")
+    def _weights(self, where: Where, endpoints: Sequence[EndpointSection]) -> Iterator[Problem]:
+        weights = [each.weight for each in endpoints if each.weight is not None]
+        if weights and len(weights) < len(endpoints):
+            message = "either all endpoints of a model have a weight, or none"
+            yield self._document.at_value(where, "R052", message)
+        elif weights and sum(weights) != _WHOLE:
+            message = f"weights sum to {sum(weights)}, not to 100"
+            yield self._document.at_value(where, "R052", message)
 
     def _provider_of(self, where: Where, provider: str) -> Iterator[Problem]:
         known = self._names(("providers",))
         if provider not in known:
             message = f'provider "{provider}" is not defined'
-            yield self._undefined((*where, "provider"), "R020", message, ("providers",))
+            place: Where = (*where, "provider")
+            yield self._undefined(place, provider, ("providers",), code="R020", message=message)
 
     def _reference(self, where: Where, name: str, sections: Sequence[str]) -> Iterator[Problem]:
         if name not in self._names(sections):
-            kinds = " or ".join(section.removesuffix("s") for section in sections)
-            yield self._undefined(where, "R021", f'"{name}" is not a {kinds}', sections)
+            message = f'"{name}" is not {_KINDS[tuple(sections)]}'
+            yield self._undefined(where, name, sections, code="R021", message=message)
 
-    def _undefined(self, where: Where, code: str, message: str, sections: Sequence[str]) -> Problem:
-        name = str(self._document.value(where))
+    def _undefined(
+        self, where: Where, name: str, sections: Sequence[str], *, code: str, message: str
+    ) -> Problem:
         if name in self._known(sections, self._included):
             hint = "it is defined for development only, and production leaves that out"
             return self._document.at_value(where, code, message, hint=hint)
@@ -200,3 +318,13 @@ class _Checker:
         return frozenset(
             name for part in parts for section in sections for name in part.names(section)
         )
+
+
+def _chains(
+    where: Where, route: RouteSection
+) -> Iterator[tuple[Where, Sequence[Mapping[str, int]]]]:
+    """The chain of each rule, with its place."""
+    if route.steps is not None:
+        yield (*where, "try"), route.steps
+    for number, rule in enumerate(route.rules or ()):
+        yield (*where, "rules", number, "try"), rule.steps

@@ -5,10 +5,11 @@ For the command line: functions read the compiled form through `catalog`.
 
 from dataclasses import dataclass
 from datetime import date
+from glob import iglob
 from pathlib import Path
 
 from tollgate.routing.crosscheck import Part, crosscheck
-from tollgate.routing.document import Document, read_document
+from tollgate.routing.document import Document, Where, read_document
 from tollgate.routing.problems import InvalidRouting, Problem
 from tollgate.routing.schema import IncludedFile, Routing, RoutingFile
 from tollgate.routing.validate import validate
@@ -47,24 +48,49 @@ def inspect(path: Path, *, dev: bool, today: date | None = None) -> Inspection:
     if main is None:
         return Inspection(problems=_in_order(problems), routing=None)
     parts = [Part(document, main)]
-    for index, name in enumerate(main.dev.include if dev else ()):
-        included, found = _included(document, index, path.parent / name)
+    development: list[Part] = []
+    globs: list[tuple[Where, str, list[Part]]] = [
+        (("include", index), glob, parts) for index, glob in enumerate(main.include)
+    ]
+    if dev:
+        globs += [
+            (("dev", "include", index), glob, development)
+            for index, glob in enumerate(main.dev.include)
+        ]
+    for where, glob, group in globs:
+        found_parts, found = _included(document, where, path.parent, glob)
         problems += found
-        if included:
-            parts.append(included)
-    problems += crosscheck(parts, today)
+        group += found_parts
+    problems += crosscheck(parts, development, today)
     clean = all(problem.severity != "error" for problem in problems)
-    return Inspection(problems=_in_order(problems), routing=_merged(main, parts) if clean else None)
+    routing = _merged(main, [*parts, *development]) if clean else None
+    return Inspection(problems=_in_order(problems), routing=routing)
 
 
-def _included(main: Document, index: int, path: Path) -> tuple[Part | None, list[Problem]]:
-    if not path.is_file():
-        message = f"{path.as_posix()} is not a file"
-        return None, [main.at_value(("dev", "include", index), "R007", message)]
-    document = read_document(path, path.as_posix())
-    content, problems = validate(document, IncludedFile)
-    part = None if content is None else Part(document, content)
-    return part, [*document.problems, *problems]
+def _included(
+    main: Document, where: Where, folder: Path, glob: str
+) -> tuple[list[Part], list[Problem]]:
+    """The files that a glob matches, in the order of their names."""
+    paths = sorted(path for path in _matches(folder, glob) if path.is_file())
+    if not paths:
+        message = f"{(folder / glob).as_posix()} is not a file"
+        return [], [main.at_value(where, "R007", message)]
+    parts: list[Part] = []
+    problems: list[Problem] = []
+    for path in paths:
+        document = read_document(path, path.as_posix())
+        content, found = validate(document, IncludedFile)
+        problems += [*document.problems, *found]
+        if content is not None:
+            parts.append(Part(document, content))
+    return parts, problems
+
+
+def _matches(folder: Path, glob: str) -> list[Path]:
+    named = folder / glob
+    if named.is_file():
+        return [named]
+    return [folder / name for name in iglob(glob, root_dir=folder, recursive=True)]
 
 
 def _merged(main: RoutingFile, parts: list[Part]) -> Routing:
@@ -73,10 +99,13 @@ def _merged(main: RoutingFile, parts: list[Part]) -> Routing:
         version=1,
         defaults=main.defaults,
         billing=main.billing,
+        plugins=main.plugins,
+        server_tools=main.server_tools,
         providers={slug: row for each in contents for slug, row in each.providers.items()},
         models={slug: model for each in contents for slug, model in each.models.items()},
         aliases={name: alias for each in contents for name, alias in each.aliases.items()},
         routes={name: route for each in contents for name, route in each.routes.items()},
+        key_tiers={name: tier for each in contents for name, tier in each.key_tiers.items()},
     )
 
 

@@ -1,36 +1,27 @@
-"""From a request to the endpoints that will be tried, in order, and what it can cost at most."""
+"""What the planner decides: the endpoints to try, in order, and how it came to them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from hashlib import sha256
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.errors import ErrorCode
 from tollgate.core.generation import RoutingTrace
-from tollgate.core.principal import Principal
-from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import Target, Timeouts
-from tollgate.routing.catalog import Catalog, Chain
-from tollgate.routing.price import Price, cost_max_nano_usd
-
-# Nothing here counts tokens, so one figure for each use: the bound must hold for dense text too,
-# the estimate is for English, and the filter must not refuse what might fit.
-_BYTES_PER_TOKEN_MIN: Final = 2
-_BYTES_PER_TOKEN_TYPICAL: Final = 4
-_BYTES_PER_TOKEN_MAX: Final = 6
-
-_FORMS_OF_TENSORZERO: Final = ("tensorzero::model_name::", "tensorzero::function_name::")
-_SHOWN_CHARACTERS_MAX: Final = 128
+from tollgate.routing.price import PriceSchedule
+from tollgate.routing.rules import SkippedRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """How often one endpoint is tried again, and how long to wait in between."""
+    """How often one endpoint is tried again, by error, and how long to wait in between."""
 
     retries_max: int = 2
     backoff_min_s: float = 0.25
     backoff_max_s: float = 4.0
+    retries_max_by_error: Mapping[ErrorCode, int] = field(default_factory=dict)
+
+    def retries_max_on(self, code: ErrorCode) -> int:
+        """How often an endpoint is tried again after this error."""
+        return self.retries_max_by_error.get(code, self.retries_max)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +29,27 @@ class Attempt:
     """One endpoint to try, with its price and its limits."""
 
     target: Target
-    price: Price
+    prices: PriceSchedule
     timeouts: Timeouts
     retry: Retry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """An endpoint that was considered: what it costs at most, how it was drawn, why it is out.
+
+    `model_draw` and `draw` are the scores of its model within a step and of itself within its
+    model, with their weights in percent; None where nothing was drawn. `removed` is None for
+    those that will be tried.
+    """
+
+    attempt: Attempt
+    cost_max_nano_usd: int
+    model_weight: int | None = None
+    model_draw: float | None = None
+    weight: int | None = None
+    draw: float | None = None
+    removed: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +57,8 @@ class Plan:
     """What the planner decided: never empty.
 
     `next_on` are the error codes that move on to the next attempt; `cost_max_nano_usd` bounds the
-    dearest attempt.
+    dearest attempt. `candidates` are all endpoints of the chain, in the order before resting ones
+    were moved; `skipped` the rules before the one that applied.
     """
 
     attempts: Sequence[Attempt]
@@ -56,167 +66,17 @@ class Plan:
     cost_max_nano_usd: int
     catalog_sha: str
     trace: RoutingTrace
+    candidates: Sequence[Candidate] = ()
+    skipped: Sequence[SkippedRule] = ()
 
+    @property
+    def endpoint_ids(self) -> frozenset[str]:
+        """The endpoints that may be asked."""
+        return frozenset(attempt.target.endpoint_id for attempt in self.attempts)
 
-class Planner:
-    """Plans requests against one catalog; pure, and good for any number of them."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self.catalog = catalog
-        self._attempts = _attempts_of_models(catalog)
-
-    def plan(
-        self,
-        request: GenerationRequest,
-        *,
-        principal: Principal,
-        request_id: str,
-        fallbacks: bool = True,
-    ) -> Plan:
-        """The attempts for a request, best first.
-
-        Without `fallbacks` only the first model of a chain is kept, with all its endpoints.
-        Raises RequestError (model_not_found, invalid_request for what no model of the chain can
-        do, context_length_exceeded) or AccessError (model_not_allowed).
-        """
-        name = _without_form(request.model)
-        chain = self._chain(name)
-        models = chain.models if fallbacks else chain.models[:1]
-        models = _allowed(models, name, principal)
-        models = self._capable(models, request)
-        models = self._roomy(models, request)
-        attempts = tuple(attempt for model in models for attempt in self._attempts[model])
-        return Plan(
-            attempts=attempts,
-            next_on=chain.next_on,
-            cost_max_nano_usd=max(
-                self._cost_max_nano_usd(attempt, request) for attempt in attempts
-            ),
-            catalog_sha=self.catalog.sha,
-            trace=RoutingTrace(
-                requested_model=request.model,
-                route=chain.route,
-                rule=None,
-                draw_key_hash=sha256(request_id.encode()).hexdigest()[:16],
-                tier=principal.tier,
-                capabilities=tuple(sorted(request.capabilities)),
-                estimated_input_tokens=request.size_bytes // _BYTES_PER_TOKEN_TYPICAL,
-                output_tokens_max=request.output_tokens_max,
-            ),
-        )
-
-    def _chain(self, name: str) -> Chain:
-        chain = self.catalog.chain(name)
-        if chain is None:
-            nearest = self.catalog.nearest(name)
-            hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
-            raise RequestError(
-                ErrorCode.MODEL_NOT_FOUND,
-                f"There is no model, alias or route named {_shown(name)}.{hint}",
-                param="model",
-            )
-        return chain
-
-    def _capable(self, models: tuple[str, ...], request: GenerationRequest) -> tuple[str, ...]:
-        capable = tuple(
-            model
-            for model in models
-            if request.capabilities <= set(self.catalog.models[model].supports)
-        )
-        if not capable:
-            missing = request.capabilities - set(self.catalog.models[models[0]].supports)
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                f"{_shown(request.model)} does not support {', '.join(sorted(missing))}.",
-                param="model",
-            )
-        return capable
-
-    def _roomy(self, models: tuple[str, ...], request: GenerationRequest) -> tuple[str, ...]:
-        """The models whose context may hold the prompt; in doubt the provider decides."""
-        input_tokens_min = request.size_bytes // _BYTES_PER_TOKEN_MAX
-        roomy = tuple(
-            model for model in models if input_tokens_min <= self.catalog.models[model].context
-        )
-        if not roomy:
-            context_max = max(self.catalog.models[model].context for model in models)
-            raise RequestError(
-                ErrorCode.CONTEXT_LENGTH_EXCEEDED,
-                f"The request has at least {input_tokens_min} tokens by its size, and "
-                f"{_shown(request.model)} takes {context_max}.",
-                param="messages",
-            )
-        return roomy
-
-    def _cost_max_nano_usd(self, attempt: Attempt, request: GenerationRequest) -> int:
-        model = self.catalog.models[attempt.target.model]
-        wanted = request.output_tokens_max
-        return cost_max_nano_usd(
-            min(-(-request.size_bytes // _BYTES_PER_TOKEN_MIN), model.context),
-            min(
-                self.catalog.defaults.hold_output_tokens if wanted is None else wanted,
-                model.max_output,
-            ),
-            attempt.price,
-        )
-
-
-def _attempts_of_models(catalog: Catalog) -> Mapping[str, tuple[Attempt, ...]]:
-    """Every endpoint of every model, made once: they are the same for each request."""
-    retry = Retry(
-        retries_max=catalog.defaults.retry.retries_max,
-        backoff_min_s=catalog.defaults.retry.backoff_min_s,
-        backoff_max_s=catalog.defaults.retry.backoff_max_s,
-    )
-    timeouts = catalog.defaults.timeouts.attempt
-    return {
-        slug: tuple(
-            Attempt(
-                target=Target(
-                    provider=endpoint.provider,
-                    model=slug,
-                    upstream_model=endpoint.upstream,
-                    dialect=catalog.providers[endpoint.provider].dialect,
-                    output_tokens_max=model.max_output,
-                ),
-                price=endpoint.price.price,
-                timeouts=timeouts,
-                retry=retry,
-            )
-            for endpoint in model.endpoints
-        )
-        for slug, model in catalog.models.items()
-    }
-
-
-def _allowed(models: tuple[str, ...], requested: str, principal: Principal) -> tuple[str, ...]:
-    """The models a key may use: those it names, or all of an alias or a route that it names."""
-    globs = principal.models
-    if globs is None or _matches(requested, globs):
-        return models
-    allowed = tuple(model for model in models if _matches(model, globs))
-    if not allowed:
-        raise AccessError(
-            ErrorCode.MODEL_NOT_ALLOWED,
-            f"This key may not use {_shown(requested)}.",
-            param="model",
-        )
-    return allowed
-
-
-def _without_form(name: str) -> str:
-    for form in _FORMS_OF_TENSORZERO:
-        if name.startswith(form):
-            return name.removeprefix(form)
-    return name
-
-
-def _matches(name: str, globs: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, glob) for glob in globs)
-
-
-def _shown(name: str) -> str:
-    """A caller's word, short enough to repeat."""
-    if len(name) > _SHOWN_CHARACTERS_MAX:
-        return f"{name[:_SHOWN_CHARACTERS_MAX]}..."
-    return name
+    def resting_last(self, resting: Collection[str]) -> "Plan":
+        """The plan with resting endpoints moved to its end: they may still be better than none."""
+        if not resting:
+            return self
+        attempts = sorted(self.attempts, key=lambda attempt: attempt.target.endpoint_id in resting)
+        return replace(self, attempts=tuple(attempts))

@@ -1,7 +1,7 @@
 """Usage times price: one line per class of tokens, each rounded once, the total their sum."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
 
@@ -9,6 +9,7 @@ from tollgate.core.generation import BillLine, Fee
 from tollgate.core.money import cost_nano_usd
 from tollgate.core.usage import Usage
 
+_DAY_S: Final = 86_400
 _PIECES_PER_RATE: Final = Decimal(1_000_000)
 _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
 # Four classes of input are rounded apart, each by half a nano-dollar at most; audio makes it six.
@@ -46,6 +47,67 @@ class Price:
             self.audio_input,
         )
         return max(rate for rate in rates if rate is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceOverride:
+    """Rates that replace others while all its conditions hold; None is no condition.
+
+    Days are half open in Unix seconds, `utc_minutes` half open in minutes of the day, over midnight
+    where the end comes first. `rates` are by the names of `Price`.
+    """
+
+    rates: Mapping[str, Decimal]
+    since_s: int | None = None
+    until_s: int | None = None
+    prompt_tokens_over: int | None = None
+    utc_minutes: tuple[int, int] | None = None
+
+    def holds_at(self, when_s: float) -> bool:
+        """Whether its time is now, whatever the prompt."""
+        if self.since_s is not None and when_s < self.since_s:
+            return False
+        if self.until_s is not None and when_s >= self.until_s:
+            return False
+        return self.utc_minutes is None or _within(self.utc_minutes, when_s)
+
+    def holds_over(self, prompt_tokens: int) -> bool:
+        """Whether it is for a prompt of this size, at whatever time."""
+        return self.prompt_tokens_over is None or prompt_tokens > self.prompt_tokens_over
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceSchedule:
+    """A price that may depend on the time and on the size of the prompt."""
+
+    base: Price
+    overrides: tuple[PriceOverride, ...] = ()
+
+    def at(self, when_s: float, prompt_tokens: int) -> Price:
+        """The rates of a request: where several overrides hold, the later wins, rate by rate."""
+        rates: dict[str, Decimal] = {}
+        for override in self.overrides:
+            if override.holds_at(when_s) and override.holds_over(prompt_tokens):
+                rates |= override.rates
+        return replace(self.base, **rates) if rates else self.base
+
+    def possible(self, when_s: float, prompt_tokens_max: int) -> tuple[Price, ...]:
+        """Every price that a prompt of up to so many tokens may turn out to have."""
+        if not self.overrides:
+            return (self.base,)
+        sizes = {0} | {
+            override.prompt_tokens_over + 1
+            for override in self.overrides
+            if override.prompt_tokens_over is not None
+            and override.prompt_tokens_over < prompt_tokens_max
+        }
+        return tuple(self.at(when_s, size) for size in sorted(sizes))
+
+
+def _within(minutes: tuple[int, int], when_s: float) -> bool:
+    start, end = minutes
+    minute = int(when_s % _DAY_S) // 60
+    return start <= minute < end if start < end else minute >= start or minute < end
 
 
 def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine, ...]:

@@ -1,129 +1,59 @@
 """What routing.yaml may say, and what its compiled form says: one set of strict models.
 
-Dollars are per million tokens and exact. Units are part of a key's name. Nothing here reads a
-file: `load` does that on a laptop or in CI, `catalog` reads the compiled form in a function.
+Nothing here reads a file: `load` does that on a laptop or in CI, `catalog` reads the compiled form
+in a function.
 """
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    StringConstraints,
-    WithJsonSchema,
-)
+from pydantic import Field, StringConstraints, model_validator
 
-from tollgate.core.request import Capability
+from tollgate.core.request import Capability, Modality
 from tollgate.core.secret import SecretReference
-from tollgate.providers.base import ProviderRow, Timeouts
+from tollgate.providers.base import Auth, ProviderRow, Timeouts
 from tollgate.providers.dialect import Dialect
-from tollgate.routing.price import Price
-
-_DOLLARS_MAX: Final = Decimal(1_000_000)
-_FRACTION_DIGITS_MAX: Final = 12
-_SLUG: Final = r"^[a-z0-9][a-z0-9._-]*$"
-_MODEL_SLUG: Final = r"^[a-z0-9][a-z0-9._-]*/[a-z0-9][a-z0-9._:-]*$"
-_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
-
-
-def _decimal(value: object) -> object:
-    """Exact decimals from whole numbers of the YAML file and from strings of the compiled form."""
-    if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
-        raise ValueError("must be a decimal number")
-    try:
-        number = Decimal(value)
-    except ArithmeticError as unreadable:
-        raise ValueError("must be a decimal number") from unreadable
-    if not number.is_finite() or not 0 <= number <= _DOLLARS_MAX:
-        raise ValueError("must be between 0 and 1000000")
-    exponent = number.as_tuple().exponent
-    if isinstance(exponent, int) and -exponent > _FRACTION_DIGITS_MAX:
-        raise ValueError(f"must have at most {_FRACTION_DIGITS_MAX} digits after the point")
-    return number
-
-
-def _decimal_text(number: Decimal) -> str:
-    """Plain notation without trailing zeros: how a number is spelled does not change the sha."""
-    text = f"{number:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _float(value: object) -> object:
-    return float(value) if isinstance(value, Decimal) else value
-
-
-def _date(value: object) -> object:
-    try:
-        return date.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError as unreadable:
-        raise ValueError("must be a date such as 2026-11-21") from unreadable
-
-
-Dollars = Annotated[
-    Decimal,
-    BeforeValidator(_decimal),
-    PlainSerializer(_decimal_text, return_type=str),
-    WithJsonSchema({"type": "number", "minimum": 0, "maximum": int(_DOLLARS_MAX)}),
-]
-# The platform ends every invocation after 900 s.
-Seconds = Annotated[float, Field(ge=0, le=900), BeforeValidator(_float)]
-Interval = Annotated[float, Field(ge=1, le=900), BeforeValidator(_float)]
-Tokens = Annotated[int, Field(ge=1, le=100_000_000)]
-Day = Annotated[date, BeforeValidator(_date)]
-Sentence = Annotated[str, StringConstraints(min_length=1, max_length=500)]
-Slug = Annotated[str, StringConstraints(pattern=_SLUG, max_length=64)]
-ModelSlug = Annotated[str, StringConstraints(pattern=_MODEL_SLUG, max_length=128)]
-Name = Annotated[str, StringConstraints(pattern=_NAME, max_length=128)]
-SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9/_+=.@-]+$", max_length=256)]
-VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=128)]
-Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", max_length=32)]
-# No credentials, no query, no trailing slash: paths are appended to it.
-BaseUrl = Annotated[
-    str, StringConstraints(pattern=r"^https?://[^\s/?#@]+(/[^\s/?#@]+)*$", max_length=256)
-]
-
-Modality = Literal["text", "image", "audio", "video", "pdf"]
-CodecName = Literal["openai_chat", "bedrock"]
-TransportName = Literal["http_sse", "bedrock_runtime", "simulator"]
-NextOn = Literal[
-    "provider_rate_limit",
-    "provider_overloaded",
-    "provider_unavailable",
-    "provider_timeout",
-    "provider_auth",
-    "context_length_exceeded",
-    "content_filter",
-]
-NEXT_ON_DEFAULT: Final[tuple[NextOn, ...]] = (
-    "provider_rate_limit",
-    "provider_overloaded",
-    "provider_unavailable",
-    "provider_timeout",
-    "provider_auth",
-    "context_length_exceeded",
-    "content_filter",
+from tollgate.routing.chains import GuardrailSection, RetrySection, RouteSection
+from tollgate.routing.price import Price, PriceOverride, PriceSchedule
+from tollgate.routing.scalars import (
+    BaseUrl,
+    Count,
+    Day,
+    Dollars,
+    FileGlob,
+    Glob,
+    GoogleName,
+    Interval,
+    ModelSlug,
+    Name,
+    Percent,
+    Region,
+    Seconds,
+    SecretName,
+    Sentence,
+    Slug,
+    Stated,
+    Strict,
+    Tokens,
+    UtcWindow,
+    VariableName,
 )
+from tollgate.stores.base import CooldownPolicy
+
+CodecName = Literal["openai_chat", "openai_responses", "anthropic", "bedrock", "gemini"]
+TransportName = Literal[
+    "http_sse", "bedrock_runtime", "bedrock_invoke", "sagemaker_runtime", "simulator"
+]
 
 
-class Strict(BaseModel):
-    """A section in which every key is known and no value is converted."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class TimeoutsSection(Strict):
-    """Limits of one attempt, and of a whole answer that is not streamed."""
+class AttemptTimeoutsSection(Strict):
+    """Limits of one attempt."""
 
     connect_s: Seconds = 10.0
     first_token_s: Seconds = 120.0
     idle_s: Seconds = 120.0
-    non_streamed_total_s: Seconds = 285.0
 
     @property
     def attempt(self) -> Timeouts:
@@ -133,12 +63,25 @@ class TimeoutsSection(Strict):
         )
 
 
-class RetrySection(Strict):
-    """How often one endpoint is tried again before the next one is."""
+class TimeoutsSection(AttemptTimeoutsSection):
+    """Limits of one attempt, and of a whole answer that is not streamed."""
 
-    retries_max: Annotated[int, Field(ge=0, le=2)] = 2
-    backoff_min_s: Seconds = 0.25
-    backoff_max_s: Seconds = 4.0
+    non_streamed_total_s: Seconds = 285.0
+
+
+class CooldownSection(Strict):
+    """When an endpoint rests: after so many failures within that time, for so long."""
+
+    after_failures: Annotated[int, Field(ge=1, le=100)] = 3
+    within_s: Interval = 60.0
+    rest_s: Seconds = 30.0
+
+    @property
+    def policy(self) -> CooldownPolicy:
+        """The policy as the stores take it."""
+        return CooldownPolicy(
+            after_failures=self.after_failures, within_s=self.within_s, rest_s=self.rest_s
+        )
 
 
 class DefaultsSection(Strict):
@@ -150,6 +93,7 @@ class DefaultsSection(Strict):
 
     timeouts: TimeoutsSection = TimeoutsSection()
     retry: RetrySection = RetrySection()
+    cooldown: CooldownSection = CooldownSection()
     hold_output_tokens: Tokens = 4096
     early_commit_after_s: Seconds = 10.0
     keep_alive_s: Interval = 15.0
@@ -174,13 +118,19 @@ class KeySection(Strict):
 
 
 class ProviderSection(Strict):
-    """A provider is a row: a codec, a transport, and where to reach it."""
+    """A provider is a row: a codec, a transport, and where to reach it.
+
+    `project` and `location` say where in Google Cloud its models are, for `auth: google`.
+    """
 
     codec: CodecName
     transport: TransportName
     base_url: BaseUrl | None = None
     region: Region | None = None
     key: KeySection | None = None
+    auth: Auth = "bearer"
+    project: GoogleName | None = None
+    location: GoogleName | None = None
     dialect: Dialect = Dialect()
 
     def row(self, slug: str) -> ProviderRow:
@@ -192,6 +142,9 @@ class ProviderSection(Strict):
             base_url=self.base_url,
             region=self.region,
             key=self.key.reference if self.key else None,
+            auth=self.auth,
+            project=self.project,
+            location=self.location,
             dialect=self.dialect,
         )
 
@@ -227,12 +180,98 @@ class PriceSection(Strict):
         )
 
 
+class WhenSection(Strict, json_schema_extra={"minProperties": 1}):
+    """When an override holds: from a UTC day on, before a day, over a prompt, in hours of the day.
+
+    All that is said must hold.
+    """
+
+    since: Day | None = Field(default=None, alias="from")
+    until: Day | None = None
+    prompt_tokens_over: Tokens | None = None
+    utc_window: UtcWindow | None = None
+
+    @model_validator(mode="after")
+    def _can_happen(self) -> Self:
+        if self == WhenSection.model_construct():
+            raise ValueError("must say when")
+        if self.since and self.until and self.until <= self.since:
+            raise ValueError(f"must begin before it ends on {self.until}")
+        if self.utc_window and self.utc_window[:5] == self.utc_window[6:]:
+            raise ValueError("must have a utc_window that ends at another minute than it begins")
+        return self
+
+
+class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
+    """The rates that an override replaces."""
+
+    input: Dollars | None = None
+    output: Dollars | None = None
+    cache_read: Dollars | None = None
+    cache_write: Dollars | None = None
+    cache_write_1h: Dollars | None = None
+    audio_input: Dollars | None = None
+    audio_output: Dollars | None = None
+    request: Dollars | None = None
+    image: Dollars | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self == RatesSection.model_construct():
+            raise ValueError("must name a rate")
+        return self
+
+
+class OverrideSection(Strict):
+    """Other rates for a time; of several that hold, the later one wins, rate by rate."""
+
+    when: WhenSection
+    price: RatesSection
+
+    @property
+    def override(self) -> PriceOverride:
+        """The override as the bill takes it."""
+        window = self.when.utc_window
+        return PriceOverride(
+            since_s=_midnight_s(self.when.since),
+            until_s=_midnight_s(self.when.until),
+            prompt_tokens_over=self.when.prompt_tokens_over,
+            utc_minutes=(_minute(window[:5]), _minute(window[6:])) if window else None,
+            rates=self.price.model_dump(exclude_none=True),
+        )
+
+
+def _midnight_s(day: date | None) -> int | None:
+    return None if day is None else int(datetime.combine(day, time(), UTC).timestamp())
+
+
+def _minute(clock: str) -> int:
+    return int(clock[:2]) * 60 + int(clock[3:])
+
+
 class EndpointSection(Strict):
-    """One provider's offer of a model, under the provider's own name for it."""
+    """One provider's offer of a model, under the provider's own name for it.
+
+    With a `weight` the endpoints of a model are drawn, else they are tried in order. `timeouts` and
+    `dialect` replace single keys of the defaults and of the provider's row.
+    """
 
     provider: Slug
     upstream: Annotated[str, StringConstraints(min_length=1, max_length=256)]
     price: PriceSection
+    overrides: Annotated[tuple[OverrideSection, ...], Field(max_length=32)] = ()
+    weight: Percent | None = None
+    timeouts: Annotated[AttemptTimeoutsSection, Stated] | None = None
+    dialect: Annotated[Dialect, Stated] | None = None
+    guardrail: GuardrailSection | None = None
+
+    @property
+    def schedule(self) -> PriceSchedule:
+        """The price at any time and for any prompt."""
+        return PriceSchedule(
+            base=self.price.price,
+            overrides=tuple(section.override for section in self.overrides),
+        )
 
 
 class ModelSection(Strict):
@@ -247,34 +286,73 @@ class ModelSection(Strict):
 
 
 class AliasSection(Strict):
-    """Another name for a model or a route, until `sunset` if that is said."""
+    """Another name for a model, a route or an alias, until `sunset` if that is said."""
 
     to: Name
     sunset: Day | None = None
 
 
-class RouteSection(Strict):
-    """A chain of models: the next one is tried on the errors of `next_on`."""
+PluginName = Literal["web_search", "web_fetch", "pdf", "datetime", "image"]
+ServerToolName = Literal["web_search", "web_fetch", "datetime", "image"]
 
-    description: Sentence
-    models: Annotated[tuple[ModelSlug, ...], Field(alias="try", min_length=1, max_length=16)]
-    next_on: tuple[NextOn, ...] = NEXT_ON_DEFAULT
+
+class PluginSection(Strict):
+    """What the gateway may do for a request that names the plugin; pages are those of PDF files."""
+
+    enabled: bool = True
+    engine: Slug | None = None
+    key: KeySection | None = None
+    results_max: Count | None = None
+    pages_max: Count | None = None
+    price_usd_per_thousand_pages: Dollars | None = None
+
+
+class ServerToolSection(Strict):
+    """A tool that the gateway runs itself: what a call costs, and its limits."""
+
+    engine: Slug | None = None
+    key: KeySection | None = None
+    model: Name | None = None
+    price_usd_per_thousand_calls: Dollars
+    calls_max: Count = 5
+    bytes_max: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
+    timeout_s: Seconds = 10.0
+
+
+class BudgetSection(Strict):
+    """What keys of a tier may spend, each."""
+
+    usd: Dollars
+    per: Literal["day", "week", "month", "total"]
+
+
+class KeyTierSection(Strict):
+    """What holds for every key of a tier, beside the key's own limits.
+
+    `models` are globs; `rpm` is requests per minute.
+    """
+
+    models: Annotated[tuple[Glob, ...], Field(min_length=1, max_length=256)] = ("*",)
+    rpm: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    max_cost_usd_per_request: Dollars | None = None
+    budget: BudgetSection | None = None
 
 
 class DevSection(Strict):
     """What only `tollgate dev` and `tollgate check` load."""
 
-    include: tuple[Annotated[str, StringConstraints(min_length=1, max_length=256)], ...] = ()
+    include: tuple[FileGlob, ...] = ()
 
 
 class IncludedFile(Strict):
-    """A file that adds providers, models and names to the main one."""
+    """A file that adds providers, models, names and tiers to the main one."""
 
     version: Literal[1]
     providers: Mapping[Slug, ProviderSection] = {}
     models: Mapping[ModelSlug, ModelSection] = {}
     aliases: Mapping[Name, AliasSection] = {}
     routes: Mapping[Name, RouteSection] = {}
+    key_tiers: Mapping[Slug, KeyTierSection] = {}
 
 
 class Routing(IncludedFile):
@@ -282,9 +360,12 @@ class Routing(IncludedFile):
 
     defaults: DefaultsSection = DefaultsSection()
     billing: BillingSection = BillingSection()
+    plugins: Mapping[PluginName, PluginSection] = {}
+    server_tools: Mapping[ServerToolName, ServerToolSection] = {}
 
 
 class RoutingFile(Routing):
-    """routing.yaml as people write it."""
+    """routing.yaml as people write it; `include` are globs of files beside it."""
 
+    include: tuple[FileGlob, ...] = ()
     dev: DevSection = DevSection()

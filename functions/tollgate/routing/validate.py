@@ -35,15 +35,18 @@ _PATTERN_WORDS: Final[Mapping[str, str]] = {
     "base_url": "must be http:// or https://, a host and a path: no credentials, no query, "
     "no slash at the end",
     "region": "must be an AWS region such as us-east-1",
-    "try": "must be a model's slug, author/model",
+    "utc_window": "must be minutes of the day in UTC such as 16:30-00:30",
+    "version": "must be a number or DRAFT, in quotes",
     "env": "must be the name of an environment variable such as OPENAI_API_KEY",
     "secret": "must be the name of a secret such as tollgate/openai",
 }
+_STEP_WORDS: Final = "must be a model's slug, author/model, or such slugs with their weights"
 _NAME_WORDS: Final[Mapping[str, str]] = {
     "providers": "a provider is named by a slug of a-z, 0-9, dot, dash and underscore",
     "models": "a model is named author/model, in lower case",
     "aliases": "an alias is one word of letters, digits and . _ : / -",
     "routes": "a route is one word of letters, digits and . _ : / -",
+    "key_tiers": "a key tier is named by a slug of a-z, 0-9, dot, dash and underscore",
 }
 
 
@@ -98,6 +101,10 @@ def _problem(document: Document, schema: type[BaseModel], detail: ErrorDetails) 
             return _unknown_key(document, schema, where)
         case "missing":
             return _missing(document, where)
+        case "literal_error" if last == "[key]":
+            return _unknown_name(document, where, detail)
+        case "string_pattern_mismatch" | "mapping_type" | "dict_type" if "try" in where:
+            return _bad_step(document, where)
         case "string_pattern_mismatch" if last == "[key]":
             return document.at_key(where[:-1], "R010", _NAME_WORDS[str(where[0])])
         case "model_type" if last == "key":
@@ -124,6 +131,22 @@ def _unknown_key(document: Document, schema: type[BaseModel], where: Where) -> P
     place = f"in {_path(where[:-1])}" if len(where) > 1 else "at the top level"
     hint = f': did you mean "{nearest[0]}"?' if nearest else ""
     return document.at_key(where, "R003", f'unknown key "{name}" {place}{hint}')
+
+
+def _unknown_name(document: Document, where: Where, detail: ErrorDetails) -> Problem:
+    """A key of a mapping that has only certain ones."""
+    *inside, name, _ = where
+    known = re.findall(r"'([^']*)'", str(detail["ctx"]["expected"]))
+    nearest = get_close_matches(str(name), known, n=1)
+    hint = f': did you mean "{nearest[0]}"?' if nearest else f": there are {', '.join(known)}"
+    message = f'unknown key "{name}" in {_path(tuple(inside))}{hint}'
+    return document.at_key(where[:-1], "R003", message)
+
+
+def _bad_step(document: Document, where: Where) -> Problem:
+    place = where[:-1] if where[-1] == "[key]" else where
+    number = next(step for step in reversed(place) if isinstance(step, int)) + 1
+    return document.at_value(place, "R004", f"item {number} {_STEP_WORDS}")
 
 
 def _missing(document: Document, where: Where) -> Problem:

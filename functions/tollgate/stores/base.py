@@ -1,10 +1,10 @@
 """What the rest of Tollgate asks of its stores.
 
 Every method raises LedgerError(service_unavailable) when the store cannot be reached: a check
-that cannot be made refuses.
+that cannot be made refuses. Only cooldowns fail open.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -176,6 +176,31 @@ class ActivityStore(Protocol):
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
         """All of every UTC day that lies at least partly in [since_s, until_s)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CooldownPolicy:
+    """When an endpoint rests: after so many failures within that time, for so long."""
+
+    after_failures: int = 3
+    within_s: float = 60.0
+    rest_s: float = 30.0
+
+
+class CooldownStore(Protocol):
+    """Which endpoints rest, shared by all instances.
+
+    Best effort, unlike the other stores: it never raises that it cannot be reached. What it does
+    not know does not rest, and what it cannot count is not counted.
+    """
+
+    async def resting(
+        self, endpoint_ids: Collection[str], policy: CooldownPolicy
+    ) -> Mapping[str, float]:
+        """Those of the endpoints that rest, with the Unix second until which they do."""
+
+    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> None:
+        """Count a failure of an endpoint."""
 
 
 class SecretStore(Protocol):

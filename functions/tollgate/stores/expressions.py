@@ -8,7 +8,8 @@ Attributes of a wallet shard: `av` available, `sp` spent, `gr` granted, `lk` loc
 id. Of a key's state: `on`, `ex` expires (s), `ws` workspace, `cc` concurrency, `ld lw lm lt` limits
 per day, week, month, total, `b_<period>` what is left of them, `us` spent, `h` holds by id; and as
 GCRA, in microseconds: `tat` when the bucket is full again, `ra` when the next request may come,
-`gi` interval of one request, `gs` how much longer than the interval a burst may borrow.
+`gi` interval of one request, `gs` how much longer than the interval a burst may borrow. Of an
+endpoint's failures: `n` how many, `w` since when, `l` when the last was, in seconds.
 """
 
 from dataclasses import dataclass
@@ -84,6 +85,10 @@ CLAIM_FREE: Final = (
 )
 CLAIM_MINE: Final = "gid = :gid"
 CLAIM_DONE: Final = ConditionalUpdate("SET #st = :done", CLAIM_MINE)
+COOLDOWN_ANOTHER: Final = ConditionalUpdate("SET n = n + :one, l = :now", "w > :since")
+COOLDOWN_FIRST: Final = ConditionalUpdate(
+    "SET n = :one, l = :now, w = :now", "attribute_not_exists(w) OR w <= :since"
+)
 
 POINTERS_OF_WORKSPACE: Final = "pk = :pk AND begins_with(sk, :prefix)"
 ROWS_BETWEEN: Final = "pk = :pk AND sk BETWEEN :low AND :high"

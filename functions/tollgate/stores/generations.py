@@ -9,6 +9,7 @@ from pydantic_core import from_json, to_json
 from tollgate.core.activity import DAY_S, GenerationFilter, GenerationPage, day_of
 from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord, RoutingTrace
 from tollgate.core.ids import created_s, first_id_of, is_id
+from tollgate.core.request import PriceCeiling, RoutingPreferences
 from tollgate.core.usage import Usage
 from tollgate.stores.attributes import Item, binary, number, read_binary, text
 from tollgate.stores.aws_json import AwsCaller
@@ -150,7 +151,7 @@ def read_record(item: Item) -> GenerationRecord:
     fields: dict[str, Any] = from_json(zlib.decompress(read_binary(item, "z")))
     trace = fields.pop("trace")
     return GenerationRecord(
-        trace=RoutingTrace(**trace | {"capabilities": tuple(trace["capabilities"])}),
+        trace=_read_trace(trace),
         usage=Usage(**fields.pop("usage")),
         lines=tuple(
             BillLine(**line | {"usd_per_million": Decimal(line["usd_per_million"])})
@@ -159,3 +160,27 @@ def read_record(item: Item) -> GenerationRecord:
         attempts=tuple(AttemptRecord(**attempt) for attempt in fields.pop("attempts")),
         **fields,
     )
+
+
+def _read_trace(fields: dict[str, Any]) -> RoutingTrace:
+    preferences = fields.pop("preferences", None)
+    return RoutingTrace(
+        **_with_tuples(fields),
+        preferences=None if preferences is None else _read_preferences(preferences),
+    )
+
+
+def _read_preferences(fields: dict[str, Any]) -> RoutingPreferences:
+    ceiling = fields.pop("price_max")
+    return RoutingPreferences(
+        **_with_tuples(fields),
+        price_max=None if ceiling is None else PriceCeiling(**_with_decimals(ceiling)),
+    )
+
+
+def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
+
+
+def _with_decimals(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: v if v is None else Decimal(v) for name, v in fields.items()}

@@ -4,7 +4,7 @@ Same decisions and same contract tests as the stores on DynamoDB; no I/O, so not
 unavailable and no write can be lost. One wallet shard a workspace.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -30,7 +30,16 @@ from tollgate.ledger.account import (
     workspace_locked,
 )
 from tollgate.ledger.periods import PERIODS, bucket_names
-from tollgate.stores.base import Balance, CreatedKey, Hold, KeySummary, NewKey, RateLimit
+from tollgate.stores.base import (
+    Balance,
+    CooldownPolicy,
+    CreatedKey,
+    Hold,
+    KeySummary,
+    NewKey,
+    RateLimit,
+)
+from tollgate.stores.cooldowns import Failures, resting_of
 from tollgate.stores.key_secret import LAST_LENGTH, is_well_formed, new_secret, secret_hash
 
 
@@ -327,3 +336,24 @@ class MemoryGenerationStore:
         more = len(found) > limit
         page = tuple(found[:limit])
         return GenerationPage(records=page, before=page[-1].id if more else None)
+
+
+class MemoryCooldownStore:
+    """Implements `stores.base.CooldownStore`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failures: dict[str, Failures] = {}
+
+    async def resting(
+        self, endpoint_ids: Collection[str], policy: CooldownPolicy
+    ) -> Mapping[str, float]:
+        """Those that rest now."""
+        failures = {each: self._failures.get(each) for each in endpoint_ids}
+        return resting_of(failures, policy, now_s=self._clock.now_s())
+
+    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> None:
+        """Count a failure."""
+        now_s = self._clock.now_s()
+        before = self._failures.get(endpoint_id, Failures(0, 0, 0))
+        self._failures[endpoint_id] = before.counted(now_s, policy)

@@ -7,10 +7,11 @@ from typing import Final
 from tollgate.core.activity import ActivityRow
 from tollgate.core.ids import created_s
 from tollgate.ledger.periods import day_name
-from tollgate.stores.attributes import Item, text
+from tollgate.stores.attributes import Item, read_text, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.failures import StoreRejected, StoreUnavailable
 
+_COOLDOWN: Final = "C#"
 _BATCH_KEYS_MAX: Final = 100
 _BATCH_ROUNDS_MAX: Final = 5
 
@@ -84,6 +85,16 @@ def generation_day(workspace_id: str, day: str) -> str:
 def generation_sort(generation_id: str) -> str:
     """Generations: where in its day a record lies."""
     return f"G#{generation_id}"
+
+
+def cooldown_key(endpoint_id: str) -> Item:
+    """Core: the failures of an endpoint."""
+    return _key(f"{_COOLDOWN}{endpoint_id}", "S")
+
+
+def endpoint_of_cooldown(item: Item) -> str:
+    """The endpoint whose failures an item counts."""
+    return read_text(item, "pk").removeprefix(_COOLDOWN)
 
 
 def _key(partition: str, sort: str) -> Item:

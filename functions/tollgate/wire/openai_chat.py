@@ -14,13 +14,18 @@ from uuid import UUID
 from pydantic import AfterValidator, AliasChoices, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
+from tollgate.core.request import Effort
 from tollgate.wire.openai_chat_messages import Message
+from tollgate.wire.openai_chat_options import GuidedDecoding, Reasoning, ResponseFormat
+from tollgate.wire.openai_chat_parts import CacheControl
+from tollgate.wire.provider_preferences import Names, ProviderPreferences
 from tollgate.wire.request_model import Json, Name, String, Wire, shape
 
 # OpenAI refuses more than 2,048 messages and documents 128 tools; other providers take more.
 MESSAGES_MAX: Final = 4_096
 TOOLS_MAX: Final = 512
 STOPS_MAX: Final = 4
+CHOICES_MAX: Final = 8
 METADATA_PAIRS_MAX: Final = 16
 _TOKENS_MAX: Final = 2**31 - 1
 _LOGIT_BIAS_MAX: Final = 1_024
@@ -40,6 +45,7 @@ class ToolDefinition(Wire):
 
     type: Literal["function"]
     function: FunctionDefinition
+    cache_control: CacheControl | None = None
 
 
 class NamedFunction(Wire):
@@ -80,12 +86,6 @@ class StreamOptions(Wire):
     include_usage: bool | None = None
 
 
-class TextFormat(Wire):
-    """An answer in plain text."""
-
-    type: Literal["text"]
-
-
 _NOTHING: Final = Field(default=None, description="Not supported.")
 _Nothing = Annotated[list[Any], Field(max_length=0)]
 
@@ -93,10 +93,6 @@ _Nothing = Annotated[list[Any], Field(max_length=0)]
 class Unserved(Wire):
     """Fields that would change the answer and are not served: anything else than nothing is 400."""
 
-    n: Annotated[int, Field(ge=1, le=1)] | None = None
-    response_format: TextFormat | None = None
-    logprobs: Literal[False] | None = None
-    top_logprobs: Annotated[int, Field(ge=0, le=0)] | None = None
     modalities: list[Literal["text"]] | None = None
     audio: None = _NOTHING
     functions: None = Field(default=None, description="Not supported: use `tools`.")
@@ -104,16 +100,6 @@ class Unserved(Wire):
     web_search_options: None = _NOTHING
     moderation: None = _NOTHING
     plugins: _Nothing | None = None
-    models: _Nothing | None = None
-    provider: Annotated[Json, Field(max_length=0)] | None = None
-    chat_template: None = _NOTHING
-    chat_template_kwargs: None = _NOTHING
-    mm_processor_kwargs: None = _NOTHING
-    guided_json: None = _NOTHING
-    guided_regex: None = _NOTHING
-    guided_choice: None = _NOTHING
-    guided_grammar: None = _NOTHING
-    structural_tag: None = _NOTHING
 
 
 def _uuid7(value: str) -> str:
@@ -126,7 +112,7 @@ def _uuid7(value: str) -> str:
     return value
 
 
-class ChatRequest(Unserved):
+class ChatRequest(GuidedDecoding, Unserved):
     """The body of POST /v1/chat/completions. Null means the same as leaving a field out."""
 
     model: Name
@@ -159,6 +145,18 @@ class ChatRequest(Unserved):
         ]
         | None
     ) = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = Field(
+        default=None, description="Needs `logprobs`."
+    )
+    n: Annotated[int, Field(ge=1, le=CHOICES_MAX)] | None = Field(
+        default=None, description="How many answers; each is billed."
+    )
+    response_format: ResponseFormat | None = None
+    reasoning_effort: Effort | None = None
+    reasoning: Reasoning | None = None
+    prompt_cache_key: Annotated[str, Field(min_length=1, max_length=512)] | None = None
+    service_tier: Annotated[str, Field(min_length=1, max_length=64)] | None = None
     user: Annotated[str, Field(max_length=512)] | None = None
     metadata: (
         Annotated[
@@ -167,6 +165,13 @@ class ChatRequest(Unserved):
         ]
         | None
     ) = None
+    models: Names | None = Field(
+        default=None, description="Names to try, in order, when `model` cannot serve."
+    )
+    provider: ProviderPreferences | None = None
+    session_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        default=None, description="Requests of one session go to the same endpoint."
+    )
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     usage_on: Literal["finish"] | None = Field(

@@ -41,6 +41,32 @@ class ToolCallDelta(_Shape):
     index: int | None = None
     id: str | None = None
     function: FunctionDelta = FunctionDelta()
+    extra_content: dict[str, JsonValue] | None = None
+
+
+class UrlCitation(_Shape):
+    """Where a stretch of the text comes from."""
+
+    url: str | None = None
+    title: str | None = None
+    start_index: int | None = None
+    end_index: int | None = None
+
+
+class Annotation(_Shape):
+    """A mark on the text."""
+
+    type: str | None = None
+    url_citation: UrlCitation | None = None
+
+
+class TokenLogProbs(_Shape):
+    """Log probabilities as OpenAI writes them, and as two lists in Together's older form."""
+
+    content: list[dict[str, JsonValue]] | None = None
+    refusal: list[dict[str, JsonValue]] | None = None
+    tokens: list[str] | None = None
+    token_logprobs: list[float | None] | None = None
 
 
 class Delta(_Shape):
@@ -50,6 +76,8 @@ class Delta(_Shape):
     refusal: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
+    reasoning_details: list[dict[str, JsonValue]] | None = None
+    annotations: list[Annotation] | None = None
     tool_calls: list[ToolCallDelta] | None = None
 
 
@@ -59,7 +87,15 @@ class Choice(_Shape):
     index: int = 0
     delta: Delta | None = None
     message: Delta | None = None
+    logprobs: TokenLogProbs | None = None
     finish_reason: str | None = None
+
+
+class SearchResult(_Shape):
+    """A page that Perplexity has read."""
+
+    url: str | None = None
+    title: str | None = None
 
 
 class Chunk(_Shape):
@@ -71,6 +107,8 @@ class Chunk(_Shape):
     service_tier: str | None = None
     choices: list[Choice] | None = None
     usage: dict[str, JsonValue] | None = None
+    citations: list[str] | None = None
+    search_results: list[SearchResult] | None = None
     error: JsonValue = None
 
 

@@ -1,6 +1,5 @@
-"""The messages of an OpenAI chat completion request, and the parts they are made of.
+"""The messages of an OpenAI chat completion request.
 
-Another kind of part joins `TextPart` in a union, as `RefusalPart` does.
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21)
 """
 
@@ -8,6 +7,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from tollgate.wire.openai_chat_parts import AssistantPart, TextPart, ToolPart, UserPart
 from tollgate.wire.request_model import Json, Name, String, Wire, shape, tag_of
 
 PARTS_MAX: Final = 4_096
@@ -18,44 +18,22 @@ def _role(value: object) -> str | None:
     return tag_of(value, "role", "<user>")
 
 
-def _part_type(value: object) -> str | None:
-    return tag_of(value, "type", "<text>")
-
-
-class TextPart(Wire):
-    """A piece of text."""
-
-    type: Literal["text"]
-    text: str
-
-
-class RefusalPart(Wire):
-    """A refusal of an earlier answer."""
-
-    type: Literal["refusal"]
-    refusal: str
-
-
 _ContentShape = Discriminator(
     shape,
     custom_error_type="content_shape",
     custom_error_message="must be a string or an array of parts",
 )
-AssistantPart = Annotated[
-    Annotated[TextPart, Tag("<text>")] | Annotated[RefusalPart, Tag("<refusal>")],
-    Discriminator(
-        _part_type,
-        custom_error_type="unknown_type",
-        custom_error_message="must be 'text' or 'refusal'",
-    ),
-]
 # What a person or an operator says is never empty; a tool or a model may have said nothing.
-SpokenContent = Annotated[
+SystemContent = Annotated[
     String | Annotated[list[TextPart], Field(min_length=1, max_length=PARTS_MAX), Tag("<array>")],
     _ContentShape,
 ]
+UserContent = Annotated[
+    String | Annotated[list[UserPart], Field(min_length=1, max_length=PARTS_MAX), Tag("<array>")],
+    _ContentShape,
+]
 ToolContent = Annotated[
-    String | Annotated[list[TextPart], Field(max_length=PARTS_MAX), Tag("<array>")],
+    String | Annotated[list[ToolPart], Field(max_length=PARTS_MAX), Tag("<array>")],
     _ContentShape,
 ]
 AssistantContent = Annotated[
@@ -83,12 +61,20 @@ class ToolCall(Wire):
 
 
 class ReasoningDetail(Wire):
-    """A part of what a model thought, as it was answered; send it back untouched."""
+    """A part of what a model thought, as it was answered; send it back untouched.
+
+    Signatures come back as `opaque`, or in OpenRouter's own fields.
+    https://openrouter.ai/docs/use-cases/reasoning-tokens (2026-11-21)
+    """
 
     type: str = "reasoning.text"
     index: int | None = None
+    id: str | None = None
+    format: str | None = None
     text: str | None = None
     summary: str | None = None
+    signature: str | None = None
+    data: str | None = None
     opaque: Json | None = Field(default=None, description="Signatures, by provider.")
 
 
@@ -96,7 +82,7 @@ class SystemMessage(Wire):
     """Instructions of the operator."""
 
     role: Literal["system"]
-    content: SpokenContent
+    content: SystemContent
     name: Name | None = None
 
 
@@ -104,15 +90,15 @@ class DeveloperMessage(Wire):
     """Instructions of the operator, under OpenAI's newer name."""
 
     role: Literal["developer"]
-    content: SpokenContent
+    content: SystemContent
     name: Name | None = None
 
 
 class UserMessage(Wire):
-    """What the user said."""
+    """What the user said and showed."""
 
     role: Literal["user"]
-    content: SpokenContent
+    content: UserContent
     name: Name | None = None
 
 

@@ -45,6 +45,46 @@ class ReasoningDetail(Answer):
     opaque: dict[str, Any] | None = Field(default=None, description="Signatures, by provider.")
 
 
+class UrlCitation(Answer):
+    """A source, and the characters of `content` that rest on it."""
+
+    url: str = Field(description="Empty where the source has no address.")
+    title: str
+    start_index: int
+    end_index: int
+
+
+class Annotation(Answer):
+    """Something about the content."""
+
+    type: Literal["url_citation"]
+    url_citation: UrlCitation
+
+
+class TopLogProb(BaseModel):
+    """A token that might have come instead; providers add fields of their own."""
+
+    token: str
+    logprob: float | None
+    bytes: list[int] | None
+
+
+class TokenLogProb(Answer):
+    """How likely a token was."""
+
+    token: str
+    logprob: float | None
+    bytes: list[int] | None
+    top_logprobs: list[TopLogProb]
+
+
+class LogProbs(Answer):
+    """How likely the tokens of the content, or of the refusal, were."""
+
+    content: list[TokenLogProb] | None
+    refusal: list[TokenLogProb] | None
+
+
 class ChoiceMessage(Answer):
     """What the model answered."""
 
@@ -54,6 +94,7 @@ class ChoiceMessage(Answer):
     reasoning: str | None = None
     reasoning_content: str | None = Field(default=None, description="The same as `reasoning`.")
     reasoning_details: list[ReasoningDetail] | None = None
+    annotations: list[Annotation] | None = None
     tool_calls: list[CalledTool] | None = None
 
 
@@ -62,7 +103,7 @@ class Choice(Answer):
 
     index: int
     message: ChoiceMessage
-    logprobs: None
+    logprobs: LogProbs | None = Field(description="Null where they are not known.")
     finish_reason: FinishReason
     native_finish_reason: str | None = Field(description="The provider's own word.")
 
@@ -144,6 +185,7 @@ class Delta(Answer):
     reasoning: str | None = None
     reasoning_content: str | None = None
     reasoning_details: list[ReasoningDetail] | None = None
+    annotations: list[Annotation] | None = None
     tool_calls: list[CalledToolDelta] | None = None
 
 
@@ -152,6 +194,7 @@ class ChunkChoice(Answer):
 
     index: int
     delta: Delta
+    logprobs: LogProbs | None = None
     finish_reason: FinishReason | Literal["error"] | None
     native_finish_reason: str | None = None
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from tests.clocks import FixedClock
 from tests.strategies import usages
 from tests.unit.ingress.samples import chat_completions
-from tests.unit.routing.catalogs import catalog, principal
+from tests.unit.routing.catalogs import catalog, plan_of, principal
 from tollgate.core.clock import Deadline
 from tollgate.core.content import Text
 from tollgate.core.errors import ErrorCode, InternalError, UpstreamError
@@ -16,7 +16,6 @@ from tollgate.core.events import Ended, PartDelta, PartStart, Started, UsageRepo
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
 from tollgate.engine.meter import Meter
-from tollgate.routing.plan import Planner
 from tollgate.routing.price import bill
 from tollgate.stores.base import Hold
 
@@ -32,9 +31,7 @@ def meter(*, serving: bool = True) -> Meter:
         request_id="Na1b2c3d4e5f6g7",
         deadline=Deadline.within(clock, 60),
     )
-    plan = Planner(catalog()).plan(
-        call.parsed.request, principal=call.principal, request_id=call.request_id
-    )
+    plan = plan_of(catalog(), call.parsed.request, principal=call.principal)
     hold = Hold(
         id=call.request_id,
         workspace_id="team",

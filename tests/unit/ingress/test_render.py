@@ -56,7 +56,7 @@ def whole(*events: StreamEvent, started: Started | None = None) -> dict[str, Any
     fold = Fold()
     for event in (started or Started(), *events, STOP):
         fold.accept(event)
-    return exact(renderer().whole(fold.response(), record()))
+    return exact(renderer().whole([fold.response()], record()))
 
 
 def test_c30_a_stream_is_role_deltas_finish_usage_and_the_mark() -> None:

@@ -27,7 +27,7 @@ def both(
         stream += writer.feed(event)
         fold.accept(event)
     written = record(usage=usage)
-    return stream + writer.close(written), renderer().whole(fold.response(), written)
+    return stream + writer.close(written), renderer().whole([fold.response()], written)
 
 
 @settings(deadline=None)

@@ -16,6 +16,8 @@ UPDATES = {
     "key hold, idle, three stale buckets": key_hold("idle", 3),
     "key hold, busy, three stale buckets": key_hold("busy", 3),
     "key settle": expressions.KEY_SETTLE,
+    "a failure": expressions.COOLDOWN_ANOTHER,
+    "the first failure": expressions.COOLDOWN_FIRST,
     "key disable": expressions.KEY_DISABLE,
     "claim done": expressions.CLAIM_DONE,
 }

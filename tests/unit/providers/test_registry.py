@@ -9,8 +9,10 @@ import pytest
 
 from tests.clocks import FixedClock
 from tollgate.core.secret import SecretReference
+from tollgate.providers.anthropic.codec import AnthropicCodec
 from tollgate.providers.base import ProviderRow
 from tollgate.providers.bedrock.codec import BedrockCodec
+from tollgate.providers.gemini.codec import GeminiCodec
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 from tollgate.providers.registry import ProviderServices, Registry, RowError
 from tollgate.providers.transports.bedrock_runtime import BedrockRuntime
@@ -45,6 +47,9 @@ def row(codec: str, transport: str, **fields: Any) -> ProviderRow:
         (row("openai_chat", "http_sse", base_url="https://x"), OpenAiChatCodec, HttpSse),
         (row("openai_chat", "simulator"), OpenAiChatCodec, Simulator),
         (row("bedrock", "bedrock_runtime", region="eu-west-1"), BedrockCodec, BedrockRuntime),
+        (row("gemini", "http_sse", base_url="https://x", auth="google"), GeminiCodec, HttpSse),
+        (row("anthropic", "http_sse", base_url="https://x"), AnthropicCodec, HttpSse),
+        (row("anthropic", "bedrock_invoke", region="eu-west-1"), AnthropicCodec, BedrockRuntime),
     ],
 )
 def test_d3_a_row_names_its_codec_and_transport_and_is_made_once(
@@ -58,10 +63,11 @@ def test_d3_a_row_names_its_codec_and_transport_and_is_made_once(
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (row("telepathy", "http_sse", base_url="https://x"), "'telepathy' is none of bedrock"),
-        (row("openai_chat", "pigeon"), "'pigeon' is none of bedrock_runtime"),
+        (row("telepathy", "http_sse", base_url="https://x"), "'telepathy' is none of anthropic"),
+        (row("openai_chat", "pigeon"), "'pigeon' is none of bedrock_invoke"),
         (row("openai_chat", "http_sse"), "needs base_url"),
         (row("bedrock", "bedrock_runtime"), "needs region"),
+        (row("anthropic", "bedrock_invoke"), "needs region"),
     ],
 )
 def test_a_row_that_cannot_be_made_says_why(
@@ -76,6 +82,17 @@ def test_without_an_aws_provider_botocore_is_not_imported() -> None:
         "import sys, tollgate.providers.registry as r\n"
         "import tollgate.providers.transports.http_sse, tollgate.providers.openai_chat.codec\n"
         "assert not [name for name in sys.modules if name.startswith('botocore')]"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program], check=True, env={"PYTHONPATH": os.pathsep.join(sys.path)}
+    )
+
+
+def test_until_a_token_is_asked_for_google_auth_is_not_imported() -> None:
+    program = (
+        "import sys, tollgate.providers.gemini.codec\n"
+        "import tollgate.providers.transports.google_token\n"
+        "assert not [name for name in sys.modules if name.startswith(('google', 'cryptography'))]"
     )
     subprocess.run(
         [sys.executable, "-c", program], check=True, env={"PYTHONPATH": os.pathsep.join(sys.path)}

@@ -1,13 +1,20 @@
 """Small catalogs for tests, built the way a file would state them."""
 
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 from tollgate.core.principal import Principal
-from tollgate.core.request import GenerationRequest, Tool
+from tollgate.core.request import GenerationRequest, RoutingPreferences, Tool
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.compile import canonical
+from tollgate.routing.demand import Demand
+from tollgate.routing.plan import Plan
+from tollgate.routing.planner import Planner
 from tollgate.routing.schema import Routing
 
+# Saturday 2026-11-21, 12:30:01 UTC.
+NOW_S = 1795264201.0
 RECENTLY = "2026-11-21"
 
 
@@ -89,7 +96,13 @@ def principal(*, models: tuple[str, ...] | None = None, tier: str | None = None)
 
 
 def request(
-    name: str, *, tools: bool = False, size_bytes: int = 300, output_tokens_max: int | None = None
+    name: str,
+    *,
+    tools: bool = False,
+    size_bytes: int = 300,
+    output_tokens_max: int | None = None,
+    metadata: Mapping[str, str] | None = None,
+    **preferences: Any,
 ) -> GenerationRequest:
     """A request of a size; what it says does not matter to a plan."""
     return GenerationRequest(
@@ -98,4 +111,20 @@ def request(
         tools=(Tool(name="look_up"),) if tools else (),
         size_bytes=size_bytes,
         output_tokens_max=output_tokens_max,
+        metadata=metadata or {},
+        preferences=RoutingPreferences(**preferences),
     )
+
+
+def plan_of(
+    catalog: Catalog,
+    request: GenerationRequest,
+    *,
+    principal: Principal,
+    request_id: str = "r-1",
+    fallbacks: bool = True,
+    now_s: float = NOW_S,
+) -> Plan:
+    """The plan of a request against a catalog."""
+    demand = Demand.of(request, principal=principal, request_id=request_id, fallbacks=fallbacks)
+    return Planner(catalog).plan(demand, now_s=now_s)

@@ -5,16 +5,23 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from tollgate.providers.dialect import Dialect
-from tollgate.routing import schema
+from tollgate.providers.dialect import ClaudeDialect, Dialect, GeminiDialect
+from tollgate.routing import chains, schema
+from tollgate.routing.scalars import Strict
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "routing.md").read_text(encoding="utf-8")
 
 
 def sections() -> list[type[BaseModel]]:
-    named = [each for each in vars(schema).values() if isinstance(each, type)]
-    return [Dialect, *(each for each in named if issubclass(each, schema.Strict))]
+    named = {
+        each
+        for module in (schema, chains)
+        for each in vars(module).values()
+        if isinstance(each, type)
+    }
+    own = [Dialect, ClaudeDialect, GeminiDialect]
+    return [*own, *(each for each in named if issubclass(each, Strict))]
 
 
 def test_every_key_is_documented() -> None:

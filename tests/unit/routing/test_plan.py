@@ -6,6 +6,7 @@ from tests.unit.routing.catalogs import (
     catalog,
     endpoint,
     model,
+    plan_of,
     principal,
     provider,
     request,
@@ -13,7 +14,7 @@ from tests.unit.routing.catalogs import (
 )
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.usage import Usage
-from tollgate.routing.plan import Plan, Planner, Retry
+from tollgate.routing.plan import Plan, Retry
 from tollgate.routing.price import bill, total_nano_usd
 
 LARGE = ["near/large-1", "far/L"]
@@ -23,7 +24,8 @@ TOOLS = ["far/T"]
 
 def planned(name: str, **changes: object) -> Plan:
     tools = bool(changes.pop("tools", False))
-    return Planner(catalog()).plan(
+    return plan_of(
+        catalog(),
         request(name, tools=tools),
         principal=principal(models=changes.pop("models", None)),  # type: ignore[arg-type]
         request_id="r-1",
@@ -108,9 +110,7 @@ def test_c50_a_route_may_name_the_errors_it_moves_on_for() -> None:
             "next_on": ("provider_timeout",),
         }
     }
-    plan = Planner(catalog(routes=routes)).plan(
-        request("smart"), principal=principal(), request_id="r-1"
-    )
+    plan = plan_of(catalog(routes=routes), request("smart"), principal=principal())
     assert plan.next_on == {ErrorCode.PROVIDER_TIMEOUT}
 
 
@@ -119,9 +119,7 @@ def test_c50_an_attempt_carries_the_limits_of_the_file() -> None:
         "timeouts": {"connect_s": 3, "first_token_s": 30, "idle_s": 40},
         "retry": {"retries_max": 1, "backoff_min_s": 1, "backoff_max_s": 2},
     }
-    plan = Planner(catalog(defaults=defaults)).plan(
-        request("acme/large"), principal=principal(), request_id="r-1"
-    )
+    plan = plan_of(catalog(defaults=defaults), request("acme/large"), principal=principal())
     attempt = plan.attempts[0]
     assert (attempt.timeouts.connect_s, attempt.timeouts.first_token_s) == (3.0, 30.0)
     assert attempt.timeouts.idle_s == 40.0
@@ -146,23 +144,22 @@ def test_c51_a_chain_that_cannot_call_tools_is_refused_by_what_it_lacks() -> Non
 
 
 def test_c51_models_whose_context_is_too_small_for_sure_are_left_out() -> None:
-    plan = Planner(catalog()).plan(
-        request("smart", size_bytes=6_006), principal=principal(), request_id="r-1"
-    )
+    plan = plan_of(catalog(), request("smart", size_bytes=6_006), principal=principal())
     assert endpoints(plan) == LARGE + TOOLS
 
 
 def test_c51_in_doubt_the_provider_decides_whether_a_prompt_fits() -> None:
-    plan = Planner(catalog()).plan(
-        request("acme/small", size_bytes=6_005), principal=principal(), request_id="r-1"
-    )
+    plan = plan_of(catalog(), request("acme/small", size_bytes=6_005), principal=principal())
     assert endpoints(plan) == SMALL
 
 
 def test_c51_a_prompt_that_fits_no_model_is_context_length_exceeded() -> None:
     with pytest.raises(RequestError) as refused:
-        Planner(catalog()).plan(
-            request("smart", size_bytes=1_000_000), principal=principal(), request_id="r-1"
+        plan_of(
+            catalog(),
+            request("smart", size_bytes=1_000_000),
+            principal=principal(),
+            request_id="r-1",
         )
     assert refused.value.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED
     assert "100000" in refused.value.message
@@ -170,8 +167,12 @@ def test_c51_a_prompt_that_fits_no_model_is_context_length_exceeded() -> None:
 
 def test_c52_without_fallbacks_the_first_model_is_kept_with_all_its_endpoints() -> None:
     routes = {"smart": {"description": "Large first", "try": ("acme/large", "acme/small")}}
-    plan = Planner(catalog(routes=routes)).plan(
-        request("smart"), principal=principal(), request_id="r-1", fallbacks=False
+    plan = plan_of(
+        catalog(routes=routes),
+        request("smart"),
+        principal=principal(),
+        request_id="r-1",
+        fallbacks=False,
     )
     assert endpoints(plan) == LARGE
 
@@ -221,7 +222,7 @@ def cost_max(name: str, **sizes: int) -> int:
         size_bytes=sizes["size_bytes"],
         output_tokens_max=sizes.get("output_tokens_max"),
     )
-    plan = Planner(catalog()).plan(asked, principal=principal(), request_id="r-1")
+    plan = plan_of(catalog(), asked, principal=principal())
     return plan.cost_max_nano_usd
 
 
@@ -248,18 +249,20 @@ def test_the_bound_covers_a_prompt_of_two_bytes_a_token_but_no_more_than_the_con
 
 
 def test_the_bound_is_never_below_the_bill_of_any_attempt() -> None:
-    plan = Planner(catalog()).plan(
+    plan = plan_of(
+        catalog(),
         request("smart", size_bytes=600, output_tokens_max=50),
         principal=principal(),
         request_id="r-1",
     )
     usage = Usage(uncached_input_tokens=100, cache_read_input_tokens=200, output_tokens=50)
     for attempt in plan.attempts:
-        assert total_nano_usd(bill(usage, attempt.price)) <= plan.cost_max_nano_usd
+        assert total_nano_usd(bill(usage, attempt.prices.base)) <= plan.cost_max_nano_usd
 
 
 def test_the_trace_keeps_what_a_replay_needs_and_no_request_id() -> None:
-    plan = Planner(catalog()).plan(
+    plan = plan_of(
+        catalog(),
         request("smart", tools=True, size_bytes=4_000, output_tokens_max=7),
         principal=principal(tier="team"),
         request_id="r-1",
@@ -275,10 +278,7 @@ def test_the_trace_keeps_what_a_replay_needs_and_no_request_id() -> None:
 
 def test_a_plan_names_the_catalog_it_was_made_with() -> None:
     one = catalog()
-    assert (
-        Planner(one).plan(request("smart"), principal=principal(), request_id="r-1").catalog_sha
-        == one.sha
-    )
+    assert plan_of(one, request("smart"), principal=principal()).catalog_sha == one.sha
 
 
 def test_a_plan_is_the_same_every_time() -> None:
@@ -301,6 +301,6 @@ def test_a_sections_order_does_not_reach_a_plan() -> None:
     }
     routes = {"smart": {"description": "Two first", "try": ("b/two", "a/one")}}
     changed = catalog(models=models, routes=routes, aliases={}, providers={"near": provider()})
-    plan = Planner(changed).plan(request("smart"), principal=principal(), request_id="r-1")
+    plan = plan_of(changed, request("smart"), principal=principal())
     assert endpoints(plan) == ["near/2", "near/1"]
     assert routing().models.keys() == catalog().models.keys()

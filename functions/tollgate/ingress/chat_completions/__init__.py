@@ -28,6 +28,8 @@ class ChatCompletions:
             episode_id=call.episode_id or self._ids.new_uuid7(),
             usage_on_finish=call.usage_on_finish,
             credits_per_usd=self._credits_per_usd,
+            choices=call.request.choices,
+            excludes_reasoning=bool(call.request.reasoning and call.request.reasoning.exclude),
         )
 
     def error(self, error: GatewayError, request_id: str) -> ErrorReply:

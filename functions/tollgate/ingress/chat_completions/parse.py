@@ -6,24 +6,25 @@ from typing import Final, assert_never
 
 from pydantic import ValidationError
 
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.request import (
-    AssistantMessage,
-    GenerationRequest,
-    Message,
-    Sampling,
-    SystemMessage,
-    Tool,
-    ToolChoice,
-    ToolMessage,
-    UserMessage,
-)
+from tollgate.core.request import GenerationRequest, Sampling, Tool, ToolChoice
 from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.chat_completions.media import cache_mark
+from tollgate.ingress.chat_completions.messages import messages
+from tollgate.ingress.chat_completions.options import (
+    guided,
+    is_bare,
+    log_probs,
+    output_format,
+    reasoning,
+)
+from tollgate.ingress.chat_completions.preferences import routing_preferences, unknown_preferences
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.validation import request_error
 from tollgate.wire import openai_chat as wire
 from tollgate.wire import openai_chat_messages as said
+from tollgate.wire import openai_chat_options as asked
+from tollgate.wire import openai_chat_parts as parts
 from tollgate.wire.request_model import Wire
 
 _HINTS: Final = {
@@ -43,18 +44,25 @@ def parse(body: bytes) -> ParsedCall:
         chat = wire.ChatRequest.model_validate(decode_object(body))
     except ValidationError as error:
         raise request_error(error, _HINTS) from error
-    tools = tuple(_tool(tool.function) for tool in chat.tools or ())
+    tools = tuple(_tool(tool) for tool in chat.tools or ())
     request = GenerationRequest(
         model=chat.model,
-        messages=tuple(_message(message, n) for n, message in enumerate(chat.messages)),
+        messages=messages(chat.messages),
         tools=tools,
         tool_choice=_tool_choice(chat.tool_choice, tools),
         # Without tools it says nothing, and some providers refuse it.
         parallel_tool_calls=chat.parallel_tool_calls if tools else None,
         output_tokens_max=_smaller(chat.max_tokens, chat.max_completion_tokens),
         sampling=_sampling(chat),
+        output_format=output_format(chat.response_format),
+        reasoning=reasoning(chat.reasoning_effort, chat.reasoning),
+        choices=chat.n or 1,
+        guided=guided(chat),
+        prompt_cache_key=chat.prompt_cache_key,
+        service_tier=chat.service_tier,
         user=chat.user,
         metadata=chat.metadata or {},
+        preferences=routing_preferences(chat),
         size_bytes=len(body),
     )
     return ParsedCall(
@@ -73,6 +81,7 @@ def _smaller(one: int | None, other: int | None) -> int | None:
 
 def _sampling(chat: wire.ChatRequest) -> Sampling:
     stop = chat.stop or ()
+    logprobs, top_logprobs = log_probs(chat)
     return Sampling(
         temperature=chat.temperature,
         top_p=chat.top_p,
@@ -84,15 +93,19 @@ def _sampling(chat: wire.ChatRequest) -> Sampling:
         seed=chat.seed,
         stop=(stop,) if isinstance(stop, str) else tuple(stop),
         logit_bias=chat.logit_bias or {},
+        logprobs=logprobs,
+        top_logprobs=top_logprobs,
     )
 
 
-def _tool(function: wire.FunctionDefinition) -> Tool:
+def _tool(tool: wire.ToolDefinition) -> Tool:
+    function = tool.function
     return Tool(
         name=function.name,
         description=function.description,
         parameters=function.parameters or {},
         strict=function.strict,
+        cache=cache_mark(tool.cache_control),
     )
 
 
@@ -123,84 +136,18 @@ def _tool_choice(choice: wire.ToolChoice | None, tools: tuple[Tool, ...]) -> Too
             assert_never(choice)
 
 
-def _message(message: said.Message, position: int) -> Message:
-    match message:
-        case said.SystemMessage() | said.DeveloperMessage():
-            return SystemMessage(
-                content=_texts(message.content), role=message.role, name=message.name
-            )
-        case said.UserMessage():
-            return UserMessage(content=_texts(message.content), name=message.name)
-        case said.AssistantMessage():
-            content = (*_reasoning(message), *_said(message), *_calls(message))
-            if not content:
-                param = f"messages[{position}].content"
-                raise RequestError(
-                    ErrorCode.INVALID_REQUEST,
-                    f"{param} is required of an assistant message without tool_calls.",
-                    param=param,
-                )
-            return AssistantMessage(content=content, name=message.name)
-        case said.ToolMessage():
-            return ToolMessage(call_id=message.tool_call_id, content=_texts(message.content or ""))
-        case _:
-            assert_never(message)
-
-
-def _texts(content: str | list[said.TextPart]) -> tuple[Text, ...]:
-    if isinstance(content, str):
-        return (Text(text=content),)
-    return tuple(Text(text=part.text) for part in content)
-
-
-def _reasoning(message: said.AssistantMessage) -> Iterator[Reasoning]:
-    if message.reasoning_details:
-        for detail in message.reasoning_details:
-            yield Reasoning(text=detail.text or detail.summary or "", opaque=detail.opaque or {})
-        return
-    text = message.reasoning or message.reasoning_content
-    if text:
-        yield Reasoning(text=text)
-
-
-def _said(message: said.AssistantMessage) -> Iterator[Text | Refusal]:
-    content = message.content
-    if isinstance(content, str):
-        # Beside calls an empty string stands for null, and providers refuse empty text.
-        if content or not message.tool_calls:
-            yield Text(text=content)
-    else:
-        for part in content or ():
-            match part:
-                case said.TextPart():
-                    yield Text(text=part.text)
-                case said.RefusalPart():
-                    yield Refusal(text=part.refusal)
-                case _:
-                    assert_never(part)
-    if message.refusal:
-        yield Refusal(text=message.refusal)
-
-
-def _calls(message: said.AssistantMessage) -> Iterator[ToolCall]:
-    for call in message.tool_calls or ():
-        yield ToolCall(
-            id=call.id,
-            name=call.function.name,
-            arguments=call.function.arguments,
-            opaque=call.extra_content or {},
-        )
-
-
 def _unknown(chat: wire.ChatRequest) -> Iterator[str]:
     yield from _extra(chat, "")
     if chat.stream_options:
         yield from _extra(chat.stream_options, "stream_options.")
+    yield from unknown_preferences(chat)
+    yield from _unknown_options(chat)
     for message in chat.messages:
         yield from _extra(message, "messages[].")
         if isinstance(message.content, list):
             for part in message.content:
                 yield from _extra(part, "messages[].content[].")
+                yield from _unknown_source(part)
         if isinstance(message, said.AssistantMessage):
             for call in message.tool_calls or ():
                 yield from _extra(call, "messages[].tool_calls[].")
@@ -209,6 +156,32 @@ def _unknown(chat: wire.ChatRequest) -> Iterator[str]:
     for tool in chat.tools or ():
         yield from _extra(tool, "tools[].")
         yield from _extra(tool.function, "tools[].function.")
+
+
+def _unknown_options(chat: wire.ChatRequest) -> Iterator[str]:
+    if chat.reasoning:
+        yield from _extra(chat.reasoning, "reasoning.")
+    if chat.response_format:
+        yield from _extra(chat.response_format, "response_format.")
+    match chat.response_format:
+        case asked.JsonSchemaFormat(json_schema=asked.JsonSchema() as schema) if not is_bare(
+            schema
+        ):
+            yield from _extra(schema, "response_format.json_schema.")
+        case _:
+            pass
+
+
+def _unknown_source(part: parts.Part) -> Iterator[str]:
+    match part:
+        case parts.ImagePart():
+            yield from _extra(part.image_url, "messages[].content[].image_url.")
+        case parts.AudioPart():
+            yield from _extra(part.input_audio, "messages[].content[].input_audio.")
+        case parts.NestedFilePart():
+            yield from _extra(part.file, "messages[].content[].file.")
+        case _:
+            pass
 
 
 def _extra(model: Wire, path: str) -> Iterator[str]:

@@ -4,52 +4,115 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
+import pydantic_core
 from pydantic import JsonValue
 
-from tollgate.core.request import GenerationRequest, Tool, ToolChoice
+from tollgate.core.emulation import Wrapping, unguided, with_output_tool
+from tollgate.core.request import (
+    GenerationRequest,
+    OutputFormat,
+    SchemaOutput,
+    Tool,
+    ToolChoice,
+)
 from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.bedrock.content import Blocks
+from tollgate.providers.bedrock.thinking import Thinking, thinking
 from tollgate.providers.bedrock.turns import conversation
+from tollgate.providers.strict_schema import closed
 
 # Converse allows 0 to 1 where OpenAI allows 0 to 2.
 _TEMPERATURE_MAX: Final = 1.0
+_SERVICE_TIERS: Final = frozenset({"priority", "default", "flex", "reserved"})
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
-    """The request for `POST /model/{id}/converse-stream`; RequestError for a broken history."""
-    said = conversation(request.messages)
-    body: dict[str, JsonValue] = {"messages": said.turns}
-    if said.system:
-        body["system"] = said.system
-    inference = _inference(request, target)
-    if inference:
-        body["inferenceConfig"] = inference
-    tools = _tool_config(request, said.called)
-    if tools:
-        body["toolConfig"] = tools
+    """The request for `POST /model/{id}/converse-stream`.
+
+    RequestError for a broken history, and for what no model behind Converse can take.
+    """
+    request, wrapping = unguided(request)
+    native = _native_output(request.output_format, target)
+    if request.output_format is not None and not native:
+        request = with_output_tool(request)
+        wrapping = Wrapping(tool=True, choice=wrapping.choice)
+    blocks = Blocks(caches="prompt_cache" in target.supports)
+    said = conversation(request.messages, blocks)
+    thoughts = thinking(request, target)
+    tools = _tool_config(request, said.called, target, blocks)
+    stated: dict[str, JsonValue] = {
+        "system": said.system,
+        "inferenceConfig": _inference(request, target, thoughts),
+        "toolConfig": tools,
+        "outputConfig": native,
+        "additionalModelRequestFields": thoughts.fields,
+        "guardrailConfig": _guardrail(target),
+        "serviceTier": _service_tier(request, target),
+    }
     return WireRequest(
         path=f"/model/{quote(target.upstream_model, safe='')}/converse-stream",
-        body=body,
-        adapted=_adapted(request, tools),
+        body={"messages": said.turns} | {name: value for name, value in stated.items() if value},
+        adapted=_adapted(request, target, tools, thoughts),
+        wrapping=wrapping,
     )
 
 
-def _inference(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
+def _native_output(output: OutputFormat | None, target: Target) -> dict[str, JsonValue]:
+    """The form that the model enforces, empty if it cannot.
+
+    Models take closed schemas only; to close one that is not strict would change what it means.
+    """
+    if not isinstance(output, SchemaOutput) or "structured_output" not in target.supports:
+        return {}
+    schema = closed(output.schema)
+    may_close = output.strict or schema == output.schema
+    if not may_close or target.dialect.output_format != "json_schema":
+        return {}
+    described: dict[str, JsonValue] = (
+        {"description": output.description} if output.description else {}
+    )
+    definition: JsonValue = {
+        "name": output.name,
+        "schema": pydantic_core.to_json(schema).decode(),
+        **described,
+    }
+    return {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": definition}}}
+
+
+def _inference(
+    request: GenerationRequest, target: Target, thoughts: Thinking
+) -> dict[str, JsonValue]:
     sampling = request.sampling
     config: dict[str, JsonValue] = {}
     if request.output_tokens_max is not None:
         limits = (request.output_tokens_max, target.output_tokens_max)
         config["maxTokens"] = min(limit for limit in limits if limit is not None)
-    if sampling.temperature is not None:
+    elif thoughts.output_tokens_max is not None:
+        config["maxTokens"] = thoughts.output_tokens_max
+    if sampling.temperature is not None and _takes_temperature(target, thoughts):
         config["temperature"] = min(sampling.temperature, _TEMPERATURE_MAX)
-    if sampling.top_p is not None:
+    if sampling.top_p is not None and _takes_top_p(request, target, thoughts):
         config["topP"] = sampling.top_p
     stop: list[JsonValue] = [sequence for sequence in sampling.stop if sequence]
-    if stop:
+    if stop and "stop" not in target.dialect.refuses:
         config["stopSequences"] = stop
     return config
 
 
-def _tool_config(request: GenerationRequest, called: Sequence[str]) -> dict[str, JsonValue]:
+def _takes_temperature(target: Target, thoughts: Thinking) -> bool:
+    return "temperature" not in target.dialect.refuses and not thoughts.is_claude
+
+
+def _takes_top_p(request: GenerationRequest, target: Target, thoughts: Thinking) -> bool:
+    """Claude from 4.5 on refuses it beside a temperature."""
+    is_claude = target.dialect.reasoning in ("claude_budget", "claude_adaptive")
+    crowded = is_claude and request.sampling.temperature is not None
+    return "top_p" not in target.dialect.refuses and not crowded and not thoughts.is_claude
+
+
+def _tool_config(
+    request: GenerationRequest, called: Sequence[str], target: Target, blocks: Blocks
+) -> dict[str, JsonValue]:
     """The tools offered; a history of calls needs some, so else those that were called."""
     choice = request.tool_choice
     offered = () if choice is not None and choice.mode == "none" else request.tools
@@ -57,7 +120,10 @@ def _tool_config(request: GenerationRequest, called: Sequence[str]) -> dict[str,
     tools = offered or tuple(_known(name, request.tools) for name in called)
     if not tools:
         return {}
-    config: dict[str, JsonValue] = {"tools": [_tool(tool) for tool in tools]}
+    specs: list[JsonValue] = []
+    for tool in tools:
+        specs += [_tool(tool, target), *blocks.cache_point(tool.cache)]
+    config: dict[str, JsonValue] = {"tools": specs}
     if offered and choice is not None:
         config["toolChoice"] = _tool_choice(choice)
     return config
@@ -67,14 +133,22 @@ def _known(name: str, tools: Sequence[Tool]) -> Tool:
     return next((tool for tool in tools if tool.name == name), Tool(name=name))
 
 
-def _tool(tool: Tool) -> JsonValue:
+def _tool(tool: Tool, target: Target) -> JsonValue:
+    parameters = tool.parameters or {"type": "object", "properties": {}}
+    strict = _is_strict(tool, target)
     spec: dict[str, JsonValue] = {
         "name": tool.name,
-        "inputSchema": {"json": dict(tool.parameters or {"type": "object", "properties": {}})},
+        "inputSchema": {"json": closed(parameters) if strict else dict(parameters)},
     }
     if tool.description:
         spec["description"] = tool.description
+    if strict:
+        spec["strict"] = True
     return {"toolSpec": spec}
+
+
+def _is_strict(tool: Tool, target: Target) -> bool:
+    return bool(tool.strict) and "structured_output" in target.supports
 
 
 def _tool_choice(choice: ToolChoice) -> JsonValue:
@@ -83,22 +157,54 @@ def _tool_choice(choice: ToolChoice) -> JsonValue:
     return {"any": {}} if choice.mode == "required" else {"auto": {}}
 
 
-def _adapted(request: GenerationRequest, tools: dict[str, JsonValue]) -> tuple[str, ...]:
+def _guardrail(target: Target) -> dict[str, JsonValue]:
+    """The operator's guardrail; nothing of an answer is shown before it has been looked at."""
+    if target.guardrail is None:
+        return {}
+    return {
+        "guardrailIdentifier": target.guardrail.id,
+        "guardrailVersion": target.guardrail.version,
+        "streamProcessingMode": "sync",
+    }
+
+
+def _service_tier(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
+    tier = request.service_tier
+    if tier not in _SERVICE_TIERS or "service_tier" in target.dialect.refuses:
+        return {}
+    return {"type": tier}
+
+
+def _adapted(
+    request: GenerationRequest,
+    target: Target,
+    tools: dict[str, JsonValue],
+    thoughts: Thinking,
+) -> tuple[str, ...]:
     """The caller's parameters that Converse has no field for, or no room."""
     sampling = request.sampling
     choice = request.tool_choice
+    hot = (sampling.temperature or 0.0) > _TEMPERATURE_MAX
     changed = {
-        "temperature": (sampling.temperature or 0.0) > _TEMPERATURE_MAX,
+        "temperature": hot
+        or (sampling.temperature is not None and not _takes_temperature(target, thoughts)),
+        "top_p": sampling.top_p is not None and not _takes_top_p(request, target, thoughts),
         "top_k": sampling.top_k is not None,
         "min_p": sampling.min_p is not None,
         "presence_penalty": sampling.presence_penalty is not None,
         "frequency_penalty": sampling.frequency_penalty is not None,
         "repetition_penalty": sampling.repetition_penalty is not None,
         "seed": sampling.seed is not None,
+        "stop": bool(sampling.stop) and "stop" in target.dialect.refuses,
         "logit_bias": bool(sampling.logit_bias),
+        "logprobs": bool(sampling.logprobs),
         "tool_choice": bool(tools) and choice is not None and choice.mode == "none",
         "parallel_tool_calls": request.parallel_tool_calls is False and bool(request.tools),
-        "tools.strict": any(tool.strict for tool in request.tools),
+        "tools.strict": any(tool.strict and not _is_strict(tool, target) for tool in request.tools),
+        "reasoning": thoughts.adapted,
+        "prompt_cache_key": request.prompt_cache_key is not None,
+        "service_tier": request.service_tier not in (None, "auto")
+        and not _service_tier(request, target),
         "user": request.user is not None,
     }
     return tuple(name for name, is_changed in changed.items() if is_changed)

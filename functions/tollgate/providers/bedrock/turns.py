@@ -22,6 +22,7 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
+from tollgate.providers.bedrock.content import Blocks
 
 _EMPTY_RESULT: Final = "(no output)"
 _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
@@ -36,16 +37,17 @@ class Conversation:
     called: list[str] = field(default_factory=list)
 
 
-def conversation(messages: Sequence[Message]) -> Conversation:
+def conversation(messages: Sequence[Message], blocks: Blocks) -> Conversation:
     """The messages as turns; RequestError for what Converse can never take."""
-    building = _Building()
+    building = _Building(blocks)
     for message in messages:
         building.add(message)
     return building.finished()
 
 
 class _Building:
-    def __init__(self) -> None:
+    def __init__(self, content: Blocks) -> None:
+        self._content = content
         self._made = Conversation()
         self._role: Literal["user", "assistant"] | None = None
         self._blocks: list[JsonValue] = []
@@ -58,13 +60,13 @@ class _Building:
         self._need_all_answered()
         match message:
             case SystemMessage() if self._role is None:
-                self._made.system += _texts(message.content)
+                self._made.system += self._content.texts(message.content)
             case SystemMessage():
                 # Moving it to the front would change what it is about.
                 marked = (f"<system>\n{text.text}\n</system>" for text in _spoken(message.content))
                 self._add("user", [{"text": text} for text in marked])
             case UserMessage():
-                self._add("user", _texts(message.content))
+                self._add("user", self._content.spoken(message.content))
             case AssistantMessage():
                 self._add("assistant", [*self._assistant(message)])
             case _:
@@ -95,11 +97,12 @@ class _Building:
         if message.call_id not in self._unanswered:
             raise _refused(f"messages: tool result {message.call_id!r} answers no open call")
         del self._unanswered[message.call_id]
+        content, cache_points = self._content.returned(message.content)
         result: JsonValue = {
             "toolUseId": _tool_use_id(message.call_id),
-            "content": _texts(message.content) or [{"text": _EMPTY_RESULT}],
+            "content": content or [{"text": _EMPTY_RESULT}],
         }
-        self._add("user", [{"toolResult": result}])
+        self._add("user", [{"toolResult": result}, *cache_points])
 
     def _need_all_answered(self) -> None:
         if self._unanswered:
@@ -112,6 +115,8 @@ class _Building:
                 case Text() | Refusal():
                     if part.text.strip():
                         yield {"text": part.text}
+                        if isinstance(part, Text):
+                            yield from self._content.cache_point(part.cache)
                 case Reasoning():
                     block = _reasoning(part)
                     if block is not None:
@@ -168,10 +173,6 @@ def _tool_use_id(id_: str) -> str:
 
 def _spoken(texts: Iterable[Text]) -> list[Text]:
     return [text for text in texts if text.text.strip()]
-
-
-def _texts(texts: Iterable[Text]) -> list[JsonValue]:
-    return [{"text": text.text} for text in _spoken(texts)]
 
 
 def _refused(message: str) -> RequestError:

@@ -4,8 +4,9 @@ from tollgate.core.errors import UpstreamError
 from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import Target, UpstreamRefused, WireRequest
 from tollgate.providers.openai_chat import encode
+from tollgate.providers.openai_chat.choices import ChoiceFrames
 from tollgate.providers.openai_chat.decode import ChatDecoder
-from tollgate.providers.openai_chat.errors import error_of_reply
+from tollgate.providers.openai_errors import error_of_reply
 
 
 class OpenAiChatCodec:
@@ -16,6 +17,10 @@ class OpenAiChatCodec:
 
     def decoder(self, target: Target) -> ChatDecoder:
         return ChatDecoder(target.provider)
+
+    def demultiplexer(self, target: Target, choices: int) -> ChoiceFrames:
+        """Tells the choices apart where the dialect has `native_choices`; each has a decoder."""
+        return ChoiceFrames(target.provider, choices)
 
     def error(self, refused: UpstreamRefused, target: Target) -> UpstreamError:
         return error_of_reply(refused, target.provider)

@@ -5,21 +5,26 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from tollgate.core.content import Reasoning, Refusal, Text
+from tollgate.core.content import Opaque, Reasoning, Refusal, Text
 from tollgate.core.events import (
+    Citation,
     Ended,
     Finish,
+    LogProbs,
     PartDelta,
     PartEnd,
+    PartNote,
     PartStart,
     Started,
     StreamEvent,
     UsageReported,
 )
 from tollgate.providers.base import Frame
-from tollgate.providers.openai_chat.errors import error_in_stream
+from tollgate.providers.openai_chat.notes import Citations, log_probs
+from tollgate.providers.openai_chat.thoughts import ReasoningDetails, thought
 from tollgate.providers.openai_chat.tool_calls import OrphanPiece, ToolCalls
 from tollgate.providers.openai_chat.usage import usage_of
+from tollgate.providers.openai_errors import error_in_stream
 from tollgate.providers.refusals import closed_early, malformed
 from tollgate.wire.openai_chat_chunk import (
     Choice,
@@ -61,7 +66,10 @@ class ChatDecoder:
         self._started = False
         self._parts = 0
         self._open: tuple[_TextKind, int] | None = None
-        self._calls = ToolCalls()
+        self._calls = ToolCalls(provider)
+        self._details = ReasoningDetails()
+        self._citations = Citations()
+        self._notes: list[Citation | LogProbs] = []
         self._finish: str | None = None
         self._done = False
 
@@ -110,6 +118,7 @@ class ChatDecoder:
                 system_fingerprint=chunk.system_fingerprint,
                 service_tier=chunk.service_tier,
             )
+        self._notes += self._citations.of_chunk(chunk)
         for choice in chunk.choices or ():
             yield from self._choice(choice, data)
         if chunk.usage is not None:
@@ -122,21 +131,30 @@ class ChatDecoder:
         if delta is None and choice.message is not None:
             delta = choice.message
             self._done = True
+        if (probabilities := log_probs(choice.logprobs)) is not None:
+            self._notes.append(probabilities)
         if delta is not None:
+            self._notes += self._citations.of_text(delta.annotations)
             yield from self._delta(delta, data)
         if choice.finish_reason is not None:
             # OpenRouter repeats the chunk that finishes; an empty word never undoes a real one.
             self._finish = choice.finish_reason or self._finish or ""
 
     def _delta(self, delta: Delta, data: bytes) -> Iterator[StreamEvent]:
-        # Some servers send one reasoning text under both names.
-        yield from self._text(Reasoning, delta.reasoning_content or delta.reasoning)
+        # Some servers send one reasoning text under two names, or three.
+        details = delta.reasoning_details or ()
+        plain = delta.reasoning_content or delta.reasoning
+        yield from self._text(Reasoning, plain or thought(details))
+        for detail in details:
+            yield from self._opened(Reasoning)
+            self._details.add(detail)
         if isinstance(delta.content, str):
             yield from self._text(Text, delta.content)
         else:
             for item in delta.content or ():
                 yield from self._item(item)
         yield from self._text(Refusal, delta.refusal)
+        yield from self._noted()
         for piece in delta.tool_calls or ():
             yield from self._close_text()
             try:
@@ -154,19 +172,35 @@ class ChatDecoder:
                 yield from self._text(Reasoning, thought.text)
 
     def _text(self, kind: _TextKind, text: str | None) -> Iterator[StreamEvent]:
-        if not text:
-            return
+        if text:
+            yield from self._opened(kind)
+            yield PartDelta(index=self._parts - 1, text=text)
+
+    def _opened(self, kind: _TextKind) -> Iterator[StreamEvent]:
+        """Open a part of this kind unless the open one is; calls never come while one is open."""
         if self._open is None or self._open[0] is not kind:
             yield from self._close_text()
             self._open = kind, self._parts
             self._parts += 1
             yield PartStart(index=self._open[1], part=kind(text=""))
-        yield PartDelta(index=self._open[1], text=text)
+
+    def _noted(self) -> Iterator[StreamEvent]:
+        """Tell what is known of the open text; it may have come before there was any."""
+        if self._open is not None and self._open[0] is not Reasoning:
+            for note in self._notes:
+                yield PartNote(index=self._open[1], note=note)
+            self._notes.clear()
 
     def _close_text(self) -> Iterator[StreamEvent]:
-        if self._open is not None:
-            yield PartEnd(index=self._open[1])
-            self._open = None
+        if self._open is None:
+            return
+        kind, index = self._open
+        opaque: Opaque = {}
+        if kind is Reasoning:
+            opaque = self._details.opaque(self._provider)
+            self._details = ReasoningDetails()
+        yield PartEnd(index=index, opaque=opaque)
+        self._open = None
 
     def _usage(self, chunk: Chunk) -> UsageReported:
         try:

@@ -1,54 +1,87 @@
 """A generation request in OpenAI's chat completions format, as its imitators understand it."""
 
-import hashlib
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, assert_never
+from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.emulation import NOT_WRAPPED, Wrapping, unguided, with_output_tool
 from tollgate.core.request import (
-    AssistantMessage,
     GenerationRequest,
-    Message,
+    JsonOutput,
+    OutputFormat,
     Sampling,
-    SystemMessage,
+    SchemaOutput,
     Tool,
     ToolChoice,
-    ToolMessage,
-    UserMessage,
 )
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect, Parameter
+from tollgate.providers.openai_chat.messages import ChatMessages
+from tollgate.providers.openai_chat.reasoning import reasoning_fields
+from tollgate.providers.strict_schema import closed
 
 _ANY_OBJECT: Final[Mapping[str, JsonValue]] = {"type": "object", "properties": {}}
+_PATH: Final = "/chat/completions"
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
-    """The request for `POST {base_url}/chat/completions`, always streamed."""
+    """The request for `POST {base_url}/chat/completions`, always streamed.
+
+    RequestError for what this server can never take.
+    """
     dialect = target.dialect
+    wrapping = NOT_WRAPPED
+    if not dialect.guided:
+        request, wrapping = unguided(request)
+    if request.output_format is not None and not _is_native(request.output_format, target):
+        request = with_output_tool(request)
+        wrapping = Wrapping(tool=True, choice=wrapping.choice)
+    wanted = _parameters(request)
+    reasoning, changed = reasoning_fields(request.reasoning, target)
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
-        "messages": [_message(message, dialect) for message in request.messages],
+        "messages": ChatMessages(target).encoded(request.messages),
         "stream": True,
+        **_limits(request, target),
+        **_tools(request, dialect),
+        **_output_format(request.output_format),
+        **{name: value for name, value in wanted.items() if name not in dialect.refuses},
+        **reasoning,
+        **request.guided,
     }
+    return WireRequest(
+        path=(dialect.path or _PATH).replace("{model}", quote(target.upstream_model, safe="")),
+        body=body,
+        adapted=(*(name for name in wanted if name in dialect.refuses), *changed),
+        wrapping=wrapping,
+    )
+
+
+def _is_native(output: OutputFormat, target: Target) -> bool:
+    """Whether the server enforces this form; a schema takes a model that was made for it, too."""
+    match output:
+        case JsonOutput():
+            return target.dialect.output_format is not None
+        case SchemaOutput():
+            able = "structured_output" in target.supports or target.dialect.guided
+            return able and target.dialect.output_format == "json_schema"
+        case _:
+            assert_never(output)
+
+
+def _limits(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
+    dialect = target.dialect
+    fields: dict[str, JsonValue] = {}
     if dialect.stream_usage:
-        body["stream_options"] = {"include_usage": True}
+        fields["stream_options"] = {"include_usage": True}
     if request.output_tokens_max is not None:
         limits = (request.output_tokens_max, target.output_tokens_max)
-        body[dialect.output_limit_field] = min(limit for limit in limits if limit is not None)
-    if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
-        if request.tool_choice is not None:
-            body["tool_choice"] = _tool_choice(request.tool_choice)
-    wanted = _parameters(request)
-    body |= {name: value for name, value in wanted.items() if name not in dialect.refuses}
-    return WireRequest(
-        path="/chat/completions",
-        body=body,
-        adapted=tuple(name for name in wanted if name in dialect.refuses),
-    )
+        fields[dialect.output_limit_field] = min(limit for limit in limits if limit is not None)
+    if request.choices > 1 and dialect.native_choices:
+        fields["n"] = request.choices
+    return fields
 
 
 def _parameters(request: GenerationRequest) -> dict[Parameter, JsonValue]:
@@ -65,98 +98,69 @@ def _parameters(request: GenerationRequest) -> dict[Parameter, JsonValue]:
         "seed": sampling.seed,
         "stop": list(sampling.stop) or None,
         "logit_bias": dict(sampling.logit_bias) or None,
+        "logprobs": sampling.logprobs,
+        "top_logprobs": sampling.top_logprobs,
         # OpenAI refuses it without tools.
         "parallel_tool_calls": request.parallel_tool_calls if request.tools else None,
+        "prompt_cache_key": request.prompt_cache_key,
+        "service_tier": request.service_tier,
         "user": request.user,
     }
     return {name: value for name, value in stated.items() if value is not None}
 
 
-def _message(message: Message, dialect: Dialect) -> JsonValue:
-    match message:
-        case SystemMessage():
-            # Every provider but OpenAI knows only `system`.
-            role = message.role if dialect.developer_role else "system"
-            return _named({"role": role, "content": _content(message.content)}, message.name)
-        case UserMessage():
-            return _named({"role": "user", "content": _content(message.content)}, message.name)
-        case AssistantMessage():
-            return _assistant(message, dialect)
-        case ToolMessage():
-            return {
-                "role": "tool",
-                "tool_call_id": _call_id(message.call_id, dialect),
-                "content": _content(message.content),
-            }
-        case _:
-            assert_never(message)
+def _tools(request: GenerationRequest, dialect: Dialect) -> dict[str, JsonValue]:
+    if not request.tools:
+        return {}
+    fields: dict[str, JsonValue] = {"tools": [_tool(tool, dialect) for tool in request.tools]}
+    if request.tool_choice is not None:
+        fields["tool_choice"] = _tool_choice(request.tool_choice, dialect)
+    return fields
 
 
-def _assistant(message: AssistantMessage, dialect: Dialect) -> JsonValue:
-    texts: list[str] = []
-    thoughts: list[str] = []
-    calls: list[JsonValue] = []
-    for part in message.content:
-        match part:
-            case Text() | Refusal():
-                # A refusal goes back as what was said: only OpenAI knows a field for it.
-                texts.append(part.text)
-            case Reasoning():
-                thoughts.append(part.text)
-            case ToolCall():
-                calls.append(_call(part, dialect))
-            case _:
-                assert_never(part)
-    encoded: dict[str, JsonValue] = {"role": "assistant", "content": "".join(texts)}
-    if calls:
-        encoded["content"] = "".join(texts) or None
-        encoded["tool_calls"] = calls
-    if dialect.reasoning_field is not None and (thoughts or calls):
-        # DeepSeek asks for the field on every turn that calls a tool, be it empty.
-        encoded[dialect.reasoning_field] = "".join(thoughts)
-    return _named(encoded, message.name)
-
-
-def _call(call: ToolCall, dialect: Dialect) -> JsonValue:
-    return {
-        "id": _call_id(call.id, dialect),
-        "type": "function",
-        "function": {"name": call.name, "arguments": call.arguments or "{}"},
-    }
-
-
-def _call_id(id_: str, dialect: Dialect) -> str:
-    """The id, or one derived from it: the same for a call and its result wherever they stand."""
-    length = dialect.tool_call_id_length
-    if length is None or re.fullmatch(rf"[a-zA-Z0-9]{{{length}}}", id_):
-        return id_
-    return hashlib.sha256(id_.encode()).hexdigest()[:length]
-
-
-def _content(texts: Iterable[Text]) -> JsonValue:
-    parts = [text.text for text in texts]
-    if len(parts) > 1:
-        return [{"type": "text", "text": part} for part in parts]
-    return parts[0] if parts else ""
-
-
-def _named(message: dict[str, JsonValue], name: str | None) -> JsonValue:
-    return message if name is None else {**message, "name": name}
-
-
-def _tool(tool: Tool) -> JsonValue:
+def _tool(tool: Tool, dialect: Dialect) -> JsonValue:
+    parameters = tool.parameters or _ANY_OBJECT
     function: dict[str, JsonValue] = {
         "name": tool.name,
-        "parameters": dict(tool.parameters or _ANY_OBJECT),
+        "parameters": closed(parameters) if tool.strict else dict(parameters),
     }
     if tool.description is not None:
         function["description"] = tool.description
     if tool.strict is not None:
         function["strict"] = tool.strict
-    return {"type": "function", "function": function}
+    encoded: dict[str, JsonValue] = {"type": "function", "function": function}
+    if tool.cache is not None and dialect.cache_marks:
+        encoded["cache_control"] = {"type": "ephemeral"}
+    return encoded
 
 
-def _tool_choice(choice: ToolChoice) -> JsonValue:
-    if choice.mode == "named":
-        return {"type": "function", "function": {"name": choice.name}}
-    return choice.mode
+def _tool_choice(choice: ToolChoice, dialect: Dialect) -> JsonValue:
+    match choice.mode:
+        case "named":
+            return {"type": "function", "function": {"name": choice.name}}
+        case "required":
+            return dialect.any_tool
+        case "auto" | "none":
+            return choice.mode
+        case unknown:
+            assert_never(unknown)
+
+
+def _output_format(output: OutputFormat | None) -> dict[str, JsonValue]:
+    match output:
+        case None:
+            return {}
+        case JsonOutput():
+            return {"response_format": {"type": "json_object"}}
+        case SchemaOutput():
+            schema: dict[str, JsonValue] = {
+                "name": output.name,
+                "schema": closed(output.schema) if output.strict else dict(output.schema),
+            }
+            if output.description is not None:
+                schema["description"] = output.description
+            if output.strict is not None:
+                schema["strict"] = output.strict
+            return {"response_format": {"type": "json_schema", "json_schema": schema}}
+        case _:
+            assert_never(output)

@@ -10,7 +10,9 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tollgate.core.content import ToolCall
+from pydantic import JsonValue
+
+from tollgate.core.content import Opaque, ToolCall
 from tollgate.core.events import PartDelta, PartEnd, PartStart, StreamEvent
 from tollgate.wire.openai_chat_chunk import ToolCallDelta
 
@@ -20,6 +22,7 @@ class _OpenCall:
     part: int
     stated_id: str | None
     has_arguments: bool = False
+    extra: dict[str, JsonValue] | None = None
 
 
 class OrphanPiece(Exception):
@@ -29,7 +32,8 @@ class OrphanPiece(Exception):
 class ToolCalls:
     """The calls of one stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
         self._calls: list[_OpenCall] = []
         self._by_index: dict[int, _OpenCall] = {}
         self._by_id: dict[str, _OpenCall] = {}
@@ -50,6 +54,7 @@ class ToolCalls:
             call = self._opened(piece, next_part)
             id_ = piece.id or _made_id(seed, len(self._calls))
             yield PartStart(index=call.part, part=ToolCall(id=id_, name=name, arguments=""))
+        call.extra = piece.extra_content or call.extra
         if piece.function.arguments:
             call.has_arguments = True
             yield PartDelta(index=call.part, text=piece.function.arguments)
@@ -59,7 +64,9 @@ class ToolCalls:
         for call in self._calls:
             if not call.has_arguments:
                 yield PartDelta(index=call.part, text="{}")
-            yield PartEnd(index=call.part)
+            # Google's OpenAI layer signs its calls there and wants the signature back.
+            opaque: Opaque = {self._provider: {"extra_content": call.extra}} if call.extra else {}
+            yield PartEnd(index=call.part, opaque=opaque)
 
     def _known(self, piece: ToolCallDelta) -> _OpenCall | None:
         names_itself = bool(piece.function.name)

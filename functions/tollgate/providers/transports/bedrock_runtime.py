@@ -8,14 +8,17 @@ import pydantic_core
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
-from tollgate.providers.transports.body_frames import BodyFrames
+from tollgate.providers.transports.body_frames import BodyFrames, FrameDecoder
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
 from tollgate.wire.eventstream import EventStreamDecoder
 from tollgate.wire.sigv4 import Credentials, Signer
 
 
 class BedrockRuntime:
-    """Carries the requests of one row to its region, or to `base_url` in its place."""
+    """Carries the requests of one row to its region, or to `base_url` in its place.
+
+    `frames` makes what reads an answer; event-stream messages are frames where it is None.
+    """
 
     def __init__(
         self,
@@ -23,6 +26,8 @@ class BedrockRuntime:
         pool: HttpPool,
         credentials: Callable[[], Credentials | None],
         clock: Clock,
+        *,
+        frames: Callable[[], FrameDecoder] | None = None,
     ) -> None:
         if row.region is None:
             raise ValueError(f"provider {row.slug} has no region")
@@ -30,6 +35,7 @@ class BedrockRuntime:
         self._base_url = row.base_url or f"https://bedrock-runtime.{row.region}.amazonaws.com"
         self._pool = pool
         self._credentials = credentials
+        self._frames = frames or EventStreamFrames
         self._signer = Signer("bedrock", row.region, self._identity, clock)
 
     @asynccontextmanager
@@ -51,7 +57,7 @@ class BedrockRuntime:
             connect_s=timeouts.connect_s,
         )
         async with self._pool.post(call) as response:
-            yield BodyFrames(response, _EventStreamFrames(), self._slug)
+            yield BodyFrames(response, self._frames(), self._slug)
 
     def _identity(self) -> Credentials:
         credentials = self._credentials()
@@ -64,7 +70,7 @@ class BedrockRuntime:
         return credentials
 
 
-class _EventStreamFrames:
+class EventStreamFrames:
     """Event-stream messages as frames."""
 
     def __init__(self) -> None:

@@ -1,28 +1,25 @@
-"""Server-sent events over HTTP with a bearer key."""
+"""Server-sent events over HTTP, for whoever the row's authorization says."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 import pydantic_core
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
+from tollgate.providers.transports.authorization import Authorization
 from tollgate.providers.transports.body_frames import BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
-from tollgate.stores.base import SecretStore
 from tollgate.wire.sse import SseDecoder
 
 
 class HttpSse:
-    """Carries the requests of one row to `base_url`.
+    """Carries the requests of one row to `base_url`."""
 
-    The key is read with every call, so that a rotated secret is used at once.
-    """
-
-    def __init__(self, row: ProviderRow, pool: HttpPool, secrets: SecretStore) -> None:
+    def __init__(self, row: ProviderRow, pool: HttpPool, authorization: Authorization) -> None:
         self._row = row
         self._pool = pool
-        self._secrets = secrets
+        self._authorization = authorization
 
     @asynccontextmanager
     async def open(
@@ -33,7 +30,7 @@ class HttpSse:
             url=f"{self._row.base_url}{request.path}",
             headers={
                 **request.headers,
-                **await self._authorization(),
+                **await self._authorization.headers(),
                 "content-type": "application/json",
                 "accept": "text/event-stream",
             },
@@ -43,26 +40,11 @@ class HttpSse:
         async with self._pool.post(call) as response:
             encoding = response.headers.get("content-encoding", "identity")
             if encoding.lower() != "identity":
-                raise self._error(
-                    ErrorCode.PROVIDER_UNAVAILABLE, "answered in an encoding we did not ask for"
+                raise UpstreamError(
+                    ErrorCode.PROVIDER_UNAVAILABLE,
+                    f"The provider {self._row.slug} answered in an encoding we did not ask for.",
                 )
             yield BodyFrames(response, _decoder(response.content_type), self._row.slug)
-
-    async def _authorization(self) -> Mapping[str, str]:
-        reference = self._row.key
-        if reference is None:
-            return {}
-        key = ((await self._secrets.read(reference)) or "").strip()
-        if not key:
-            raise self._error(ErrorCode.PROVIDER_AUTH, f"has no key: set {reference.described()}")
-        if not (key.isascii() and key.isprintable()):
-            raise self._error(
-                ErrorCode.PROVIDER_AUTH, f"has an unusable key: check {reference.described()}"
-            )
-        return {"authorization": f"Bearer {key}"}
-
-    def _error(self, code: ErrorCode, what: str) -> UpstreamError:
-        return UpstreamError(code, f"The provider {self._row.slug} {what}.")
 
 
 def _decoder(content_type: str) -> FrameDecoder:

@@ -185,13 +185,13 @@ def test_c15_without_tools_nothing_about_tools_is_sent() -> None:
     assert not {"tools", "tool_choice", "parallel_tool_calls"} & set(body)
 
 
-def test_a_tool_keeps_its_description_and_strictness() -> None:
+def test_q26_a_strict_tool_is_closed_and_keeps_its_description() -> None:
     tool = Tool(name="now", description="The time.", strict=True)
     tools: Any = encoded(tools=(tool,)).body["tools"]
     assert tools[0]["function"] == {
         "name": "now",
         "description": "The time.",
-        "parameters": {"type": "object", "properties": {}},
+        "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
         "strict": True,
     }
 

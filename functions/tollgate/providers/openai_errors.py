@@ -1,4 +1,4 @@
-"""Error replies of OpenAI-like servers, before a stream and inside one."""
+"""Error replies of OpenAI and those like it, before a stream and inside one, for every format."""
 
 from typing import Final
 

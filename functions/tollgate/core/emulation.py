@@ -1,0 +1,126 @@
+"""Structured output for providers that have none, as a change of the request and of its answer.
+
+An output that must follow a schema becomes a tool that the model has to call; `unwrapping` puts its
+arguments into the content of the answer, so that the caller sees neither. Guided decoding, which
+only vLLM-type servers have, becomes a schema where that is possible.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+import pydantic_core
+from pydantic import JsonValue
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.request import (
+    GenerationRequest,
+    JsonObject,
+    JsonOutput,
+    OutputFormat,
+    SchemaOutput,
+    Tool,
+    ToolChoice,
+)
+
+OUTPUT_TOOL: Final = "give_final_answer"
+_DESCRIPTION: Final = "Give the final answer. It is complete with this call; say nothing else."
+CHOICE: Final = "choice"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrapping:
+    """What an answer has around it: the call of OUTPUT_TOOL, an object around a choice."""
+
+    tool: bool = False
+    choice: bool = False
+
+
+NOT_WRAPPED: Final = Wrapping()
+
+
+def unguided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapping]:
+    """The request with a schema in place of guided decoding.
+
+    Raises RequestError for fields that only a vLLM-type server can follow, or beside another
+    output format.
+    """
+    output: OutputFormat | None = None
+    for name, value in request.guided.items():
+        if request.output_format is not None or output is not None:
+            raise _refused(name, "cannot be combined with another output format")
+        match name, value:
+            case "guided_json", dict():
+                output = SchemaOutput(name="guided", schema=value)
+            case "guided_json", str():
+                output = SchemaOutput(name="guided", schema=_schema(value))
+            case "guided_choice", [_, *_]:
+                output = SchemaOutput(name="guided", schema=_choice_schema(value), strict=True)
+            case "guided_json" | "guided_choice", _:
+                raise _refused(name, "is neither a schema nor a list of choices")
+            case _:
+                raise _refused(name, "is not supported by this model's provider")
+    if output is None:
+        return request, NOT_WRAPPED
+    wrapping = Wrapping(choice="guided_choice" in request.guided)
+    return replace(request, output_format=output, guided={}), wrapping
+
+
+def with_output_tool(request: GenerationRequest) -> GenerationRequest:
+    """The request with a forced tool in place of its output format.
+
+    A choice of the caller that forces its own tools leaves no room for an answer, and stays.
+    """
+    if request.output_format is None:
+        return request
+    plain = replace(request, output_format=None)
+    choice = request.tool_choice or ToolChoice(mode="auto")
+    if request.tools and choice.mode in ("required", "named"):
+        return plain
+    if any(tool.name == OUTPUT_TOOL for tool in request.tools):
+        raise _refused("tools", f"must not have a tool named {OUTPUT_TOOL}")
+    answer = _tool(request.output_format)
+    if not request.tools or choice.mode == "none":
+        only = ToolChoice(mode="named", name=OUTPUT_TOOL)
+        return replace(plain, tools=(answer,), tool_choice=only, parallel_tool_calls=None)
+    forced = ToolChoice(mode="required")
+    return replace(plain, tools=(*request.tools, answer), tool_choice=forced)
+
+
+def _tool(output: OutputFormat) -> Tool:
+    match output:
+        case JsonOutput():
+            return Tool(name=OUTPUT_TOOL, description=_DESCRIPTION, parameters={"type": "object"})
+        case SchemaOutput():
+            description = " ".join(filter(None, (_DESCRIPTION, output.description)))
+            return Tool(
+                name=OUTPUT_TOOL,
+                description=description,
+                parameters=output.schema,
+                strict=output.strict,
+            )
+        case _:
+            assert_never(output)
+
+
+def _schema(text: str) -> JsonObject:
+    try:
+        schema: JsonValue = pydantic_core.from_json(text)
+    except ValueError as invalid:
+        raise _refused("guided_json", "is not JSON") from invalid
+    if not isinstance(schema, dict):
+        raise _refused("guided_json", "is not a schema")
+    return schema
+
+
+def _choice_schema(choices: list[JsonValue]) -> Mapping[str, JsonValue]:
+    return {
+        "type": "object",
+        "properties": {CHOICE: {"enum": choices}},
+        "required": [CHOICE],
+        "additionalProperties": False,
+    }
+
+
+def _refused(param: str, what: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}", param=param)

@@ -1,0 +1,71 @@
+"""What one stream of a provider has used, measured or estimated."""
+
+from dataclasses import replace
+from typing import Final, assert_never
+
+from pydantic import JsonValue
+
+from tollgate.core.events import (
+    Ended,
+    PartDelta,
+    PartEnd,
+    PartNote,
+    PartStart,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
+from tollgate.core.generation import UsageSource
+from tollgate.core.usage import Usage
+
+# Of English text and code; only for what a provider left unsaid, and marked as an estimate.
+_BYTES_PER_TOKEN: Final = 4
+
+
+class StreamAccount:
+    """The account of a stream of some choices; the usage that it reports covers all of them."""
+
+    def __init__(self, choices: int) -> None:
+        self.usage = Usage()
+        self.raw_usage: JsonValue = None
+        self._delivered_bytes = 0
+        self._running = choices
+
+    def observe(self, event: StreamEvent) -> None:
+        """Take note of an event."""
+        match event:
+            case PartDelta(text=text):
+                self._delivered_bytes += len(text) if text.isascii() else len(text.encode())
+            case UsageReported(usage=usage, raw=raw):
+                self.usage = self.usage.updated(usage)
+                self.raw_usage = raw
+            case Ended():
+                self._running -= 1
+            case Started() | PartStart() | PartNote() | PartEnd():
+                pass
+            case _:
+                assert_never(event)
+
+    @property
+    def ended(self) -> bool:
+        """Whether every choice is complete."""
+        return self._running <= 0
+
+    def measured(self, estimated_input_tokens: int) -> tuple[Usage, UsageSource]:
+        """What the provider reported, its gaps estimated once something was delivered."""
+        complete = (
+            self.usage.uncached_input_tokens is not None and self.usage.output_tokens is not None
+        )
+        if complete and self.ended:
+            return self.usage, "provider"
+        if not self.ended and not self._delivered_bytes:
+            return self.usage, "provider" if complete else "none"
+        delivered_tokens = -(-self._delivered_bytes // _BYTES_PER_TOKEN)
+        estimate = Usage(
+            uncached_input_tokens=estimated_input_tokens,
+            output_tokens=delivered_tokens,
+        ).updated(self.usage)
+        if not self.ended and (estimate.output_tokens or 0) < delivered_tokens:
+            # Early reports count what was generated so far, not what has been delivered since.
+            estimate = replace(estimate, output_tokens=delivered_tokens)
+        return estimate, "estimated"

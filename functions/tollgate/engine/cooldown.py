@@ -1,0 +1,48 @@
+"""Failures of endpoints, told to all instances while the generation goes on."""
+
+import asyncio
+from typing import Final
+
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.engine.gateway import Journal
+from tollgate.stores.base import CooldownPolicy, CooldownStore
+
+# What an endpoint does to everybody, not what one request did to it.
+_COUNTED: Final = frozenset(
+    {
+        ErrorCode.PROVIDER_RATE_LIMIT,
+        ErrorCode.PROVIDER_OVERLOADED,
+        ErrorCode.PROVIDER_UNAVAILABLE,
+        ErrorCode.PROVIDER_TIMEOUT,
+        ErrorCode.PROVIDER_AUTH,
+    }
+)
+_DELIVERY_LIMIT_S: Final = 1.0
+
+
+class FailureReports:
+    """The reports of one generation; nobody waits for them before its end."""
+
+    def __init__(self, store: CooldownStore, policy: CooldownPolicy) -> None:
+        self._store = store
+        self._policy = policy
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def note(self, endpoint_id: str, error: UpstreamError) -> None:
+        """Report a failure if it says something about the endpoint."""
+        if error.code in _COUNTED:
+            report = self._store.failed(endpoint_id, self._policy)
+            self._tasks.append(asyncio.create_task(report))
+
+    async def delivered(self, journal: Journal, request_id: str) -> None:
+        """Wait for the reports, but not for long: after the last byte the platform may freeze us.
+
+        A store that is away breaks no report, so one that broke is a defect.
+        """
+        if not self._tasks:
+            return
+        done, _ = await asyncio.wait(self._tasks, timeout=_DELIVERY_LIMIT_S)
+        for task in done:
+            defect = None if task.cancelled() else task.exception()
+            if isinstance(defect, Exception):
+                journal.defect(defect, request_id)

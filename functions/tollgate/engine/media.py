@@ -1,0 +1,138 @@
+"""Media behind URLs, brought along for providers that do not fetch for themselves."""
+
+import asyncio
+import base64
+from dataclasses import replace
+from typing import Final, assert_never
+
+from tollgate.core.content import (
+    Audio,
+    Document,
+    Image,
+    InlineMedia,
+    MediaUrl,
+    ResultContent,
+    Text,
+    UserContent,
+)
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.media_types import kind_of, media_type
+from tollgate.core.request import (
+    AssistantMessage,
+    GenerationRequest,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from tollgate.providers.base import FetchedMedia, MediaFetcher, Target
+
+URLS_MAX: Final = 16
+TOTAL_BYTES_MAX: Final = 40 * 1024 * 1024
+
+
+class RequestMedia:
+    """The media of one request; each URL is fetched once, whatever attempts there are."""
+
+    def __init__(self, fetcher: MediaFetcher, request: GenerationRequest) -> None:
+        self._fetcher = fetcher
+        self._request = request
+        self._fetched: dict[str, FetchedMedia] = {}
+
+    async def inlined(self, target: Target) -> GenerationRequest:
+        """The request with bytes in place of the URLs that this target's provider cannot fetch.
+
+        RequestError for a URL that the guard refuses, or with something else behind it.
+        """
+        urls = {
+            part.source.url
+            for message in self._request.messages
+            for part in message.content
+            if isinstance(part, Image | Document)
+            and isinstance(part.source, MediaUrl)
+            and not _fetches(target, part)
+        }
+        if not urls:
+            return self._request
+        await self._fetch(urls)
+        messages = tuple(self._message(message, urls) for message in self._request.messages)
+        return replace(self._request, messages=messages)
+
+    async def _fetch(self, urls: set[str]) -> None:
+        if len(urls) > URLS_MAX:
+            raise _refused(f"have more than {URLS_MAX} URLs to fetch")
+        missing = sorted(urls - self._fetched.keys())
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = {url: group.create_task(self._fetcher.fetch(url)) for url in missing}
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from failures
+        self._fetched |= {url: task.result() for url, task in tasks.items()}
+        if sum(len(media.content) for media in self._fetched.values()) > TOTAL_BYTES_MAX:
+            raise _refused(f"have more than {TOTAL_BYTES_MAX} bytes behind their URLs")
+
+    def _message(self, message: Message, urls: set[str]) -> Message:
+        match message:
+            case UserMessage():
+                shown = tuple(self._part(part, urls) for part in message.content)
+                return replace(message, content=shown)
+            case ToolMessage():
+                returned = tuple(self._result(part, urls) for part in message.content)
+                return replace(message, content=returned)
+            case SystemMessage() | AssistantMessage():
+                return message
+            case _:
+                assert_never(message)
+
+    def _result(self, part: ResultContent, urls: set[str]) -> ResultContent:
+        brought = self._part(part, urls)
+        if isinstance(brought, Audio):
+            raise _refused("have a sound in the result of a tool")
+        return brought
+
+    def _part(self, part: UserContent, urls: set[str]) -> UserContent:
+        match part:
+            case Image(source=MediaUrl(url=url)) if url in urls:
+                source = self._inline(url)
+                if kind_of(source.media_type) != "image":
+                    raise _refused("have an image_url behind which is no image")
+                return replace(part, source=source)
+            case Document(source=MediaUrl(url=url)) if url in urls:
+                return _file(part, self._inline(url))
+            case Text() | Image() | Audio() | Document():
+                return part
+            case _:
+                assert_never(part)
+
+    def _inline(self, url: str) -> InlineMedia:
+        fetched = self._fetched[url]
+        found = media_type(fetched.content, fetched.claimed_type)
+        if found is None:
+            raise _refused("have a URL behind which is nothing of a known type")
+        return InlineMedia(
+            media_type=found, base64=base64.b64encode(fetched.content).decode("ascii")
+        )
+
+
+def _file(part: Document, source: InlineMedia) -> Image | Audio | Document:
+    """A file is what its bytes are."""
+    match source.media_type:
+        case "audio/wav":
+            return Audio(source=source, format="wav")
+        case "audio/mpeg":
+            return Audio(source=source, format="mp3")
+        case "audio/webm":
+            return Audio(source=source, format="webm")
+        case type_ if kind_of(type_) == "image":
+            return Image(source=source, cache=part.cache)
+        case _:
+            return replace(part, source=source)
+
+
+def _fetches(target: Target, part: Image | Document) -> bool:
+    kind = "image" if isinstance(part, Image) else "file"
+    return kind in target.dialect.fetches_urls
+
+
+def _refused(what: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"messages {what}.", param="messages")

@@ -1,0 +1,155 @@
+"""The frames of one choice of a stream."""
+
+from typing import Final, assert_never
+
+from pydantic import JsonValue
+from pydantic_core import to_json
+
+from tollgate.core.content import Opaque, Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.events import Citation, Ended, LogProbs, PartDelta, PartEnd, PartNote, PartStart
+from tollgate.ingress.chat_completions import spelling
+
+_DELTA_END: Final = b'},"finish_reason":null}]}\n\n'
+
+
+class ChoiceFrames:
+    """Writes what is said of one choice; `head` is what every frame of the reply begins with."""
+
+    def __init__(self, choice: int, head: bytes, *, excludes_reasoning: bool) -> None:
+        self._choice = choice
+        self._excludes_reasoning = excludes_reasoning
+        self._parts: list[Part] = []
+        # What surrounds the text of a delta, by part: most of a frame never changes.
+        self._frames: list[tuple[bytes, ...]] = []
+        self._ordinals: list[int] = []
+        self._without_arguments: set[int] = set()
+        self._calls = 0
+        self._thoughts = 0
+        # Characters of text so far, and how many of them came before the part that is open.
+        self._said = 0
+        self._said_before = 0
+        self._set_head(head)
+
+    def begin(self, head: bytes) -> bytes:
+        """The frame with the role."""
+        self._set_head(head)
+        return self._delta({"role": "assistant", "content": ""})
+
+    def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
+        """The frames of one event, empty if it has none."""
+        match event:
+            case PartDelta(index=index, text=text):
+                return self._more(index, text)
+            case PartStart(part=part):
+                return self._start(part)
+            case PartNote(index=index, note=note):
+                return self._note(index, note)
+            case PartEnd(index=index, opaque=opaque):
+                return self._end(index, opaque)
+            case _:
+                assert_never(event)
+
+    def finish(self, event: Ended) -> bytes:
+        """The last frame, without its own end: what goes beside `choices` may follow."""
+        reasons = {"finish_reason": event.finish, "native_finish_reason": event.raw_finish}
+        return b"%b},%b]" % (self._delta_head, to_json(reasons)[1:])
+
+    def _set_head(self, head: bytes) -> None:
+        choice_head = head + b',"choices":[{"index":%d,' % self._choice
+        self._delta_head = choice_head + b'"delta":{'
+
+    def _delta(self, delta: dict[str, JsonValue]) -> bytes:
+        return self._delta_head + to_json(delta)[1:-1] + _DELTA_END
+
+    def _more(self, index: int, text: str) -> bytes:
+        if not text:
+            return b""
+        if index in self._without_arguments and text.strip():
+            self._without_arguments.remove(index)
+        if isinstance(self._parts[index], Text):
+            self._said += len(text)
+        around = self._frames[index]
+        return to_json(text).join(around) if around else b""
+
+    def _start(self, part: Part) -> bytes:
+        head = self._delta_head
+        ordinal = 0
+        frame = b""
+        around: tuple[bytes, ...] = ()
+        match part:
+            case Text():
+                self._said_before = self._said
+                around = (head + b'"content":', _DELTA_END)
+            case Refusal():
+                around = (head + b'"refusal":', _DELTA_END)
+            case Reasoning():
+                ordinal, self._thoughts = self._thoughts, self._thoughts + 1
+                if not self._excludes_reasoning:
+                    around = _around_thought(head, ordinal)
+                    # Accumulators insert by position: each part takes its place before it grows.
+                    frame = self._delta({"reasoning_details": [spelling.thought(ordinal, "", {})]})
+            case ToolCall():
+                ordinal, self._calls = self._calls, self._calls + 1
+                around = (
+                    head + b'"tool_calls":[{"index":%d,"function":{"arguments":' % ordinal,
+                    b"}}]" + _DELTA_END,
+                )
+                self._without_arguments.add(len(self._parts))
+                frame = self._delta({"tool_calls": [{"index": ordinal, **spelling.call(part, "")}]})
+            case _:
+                assert_never(part)
+        self._parts.append(part)
+        self._frames.append(around)
+        self._ordinals.append(ordinal)
+        return frame
+
+    def _note(self, index: int, note: Citation | LogProbs) -> bytes:
+        part = self._parts[index]
+        match note:
+            case Citation() if isinstance(part, Text):
+                return self._delta({"annotations": [spelling.annotation(note, self._said_before)]})
+            case LogProbs() if isinstance(part, Text | Refusal):
+                told = spelling.log_probs((note,), refused=isinstance(part, Refusal))
+                return b'%b},"logprobs":%b,"finish_reason":null}]}\n\n' % (
+                    self._delta_head,
+                    to_json(told),
+                )
+            case Citation() | LogProbs():
+                # OpenAI's format has no place for notes on reasoning and on calls.
+                return b""
+            case _:
+                assert_never(note)
+
+    def _end(self, index: int, opaque: Opaque) -> bytes:
+        part, ordinal = self._parts[index], self._ordinals[index]
+        match part:
+            case Text() | Refusal():
+                return b""
+            case Reasoning():
+                signed = opaque or part.opaque
+                if not signed or self._excludes_reasoning:
+                    return b""
+                return self._delta({"reasoning_details": [spelling.thought(ordinal, "", signed)]})
+            case ToolCall():
+                signed = opaque or part.opaque
+                if not signed and index not in self._without_arguments:
+                    return b""
+                missing = "{}" if index in self._without_arguments else ""
+                more: dict[str, JsonValue] = {
+                    "index": ordinal,
+                    "function": {"arguments": missing},
+                }
+                if signed:
+                    more["extra_content"] = dict(signed)
+                return self._delta({"tool_calls": [more]})
+            case _:
+                assert_never(part)
+
+
+def _around_thought(head: bytes, ordinal: int) -> tuple[bytes, ...]:
+    return (
+        head + b'"reasoning":',
+        b',"reasoning_content":',
+        b',"reasoning_details":[{"type":"reasoning.text","index":%d,"text":' % ordinal,
+        b"}]" + _DELTA_END,
+    )

@@ -1,0 +1,98 @@
+"""One choice of a whole answer."""
+
+from typing import assert_never
+
+from pydantic import JsonValue
+
+from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.events import Citation, LogProbs
+from tollgate.core.response import GenerationResponse
+from tollgate.ingress.chat_completions import spelling
+
+
+def whole_choice(
+    index: int, response: GenerationResponse, *, excludes_reasoning: bool
+) -> dict[str, JsonValue]:
+    """An entry of `choices`."""
+    return {
+        "index": index,
+        "message": _message(response, excludes_reasoning=excludes_reasoning),
+        "logprobs": _log_probs(response),
+        "finish_reason": response.finish,
+        "native_finish_reason": response.raw_finish,
+    }
+
+
+def _message(response: GenerationResponse, *, excludes_reasoning: bool) -> dict[str, JsonValue]:
+    content = ""
+    annotations: list[JsonValue] = []
+    refusal = ""
+    thoughts: list[Reasoning] = []
+    calls: list[JsonValue] = []
+    for place, part in enumerate(response.parts):
+        match part:
+            case Text(text=text):
+                annotations += [
+                    spelling.annotation(note, len(content))
+                    for note in response.notes.get(place, ())
+                    if isinstance(note, Citation)
+                ]
+                content += text
+            case Refusal(text=text):
+                refusal += text
+            case Reasoning():
+                if not excludes_reasoning:
+                    thoughts.append(part)
+            case ToolCall():
+                calls.append(_call(part))
+            case _:
+                assert_never(part)
+    message: dict[str, JsonValue] = {
+        "role": "assistant",
+        "content": None if not content and (calls or refusal) else content,
+        "refusal": refusal or None,
+        **_reasoning(thoughts),
+    }
+    if annotations:
+        message["annotations"] = annotations
+    if calls:
+        message["tool_calls"] = calls
+    return message
+
+
+def _reasoning(thoughts: list[Reasoning]) -> dict[str, JsonValue]:
+    said = "".join(thought.text for thought in thoughts)
+    fields: dict[str, JsonValue] = {}
+    if said:
+        fields["reasoning"] = fields["reasoning_content"] = said
+    if thoughts:
+        fields["reasoning_details"] = [
+            spelling.thought(index, thought.text, thought.opaque)
+            for index, thought in enumerate(thoughts)
+        ]
+    return fields
+
+
+def _call(call: ToolCall) -> dict[str, JsonValue]:
+    # A call without arguments is told as one with none, for arguments are valid JSON.
+    blank = not call.arguments.strip()
+    whole = spelling.call(call, call.arguments + "{}" if blank else call.arguments)
+    if call.opaque:
+        whole["extra_content"] = dict(call.opaque)
+    return whole
+
+
+def _log_probs(response: GenerationResponse) -> JsonValue:
+    told: dict[str, JsonValue] | None = None
+    for refused, kind in ((False, Text), (True, Refusal)):
+        noted = [
+            note
+            for place, part in enumerate(response.parts)
+            if isinstance(part, kind)
+            for note in response.notes.get(place, ())
+            if isinstance(note, LogProbs)
+        ]
+        if noted:
+            spelled = spelling.log_probs(noted, refused=refused)
+            told = spelled if told is None else told | {"refusal": spelled["refusal"]}
+    return told

@@ -1,0 +1,103 @@
+"""What a chat completion request says of the form of its answer, and of the thinking before it."""
+
+from typing import Any, Final, assert_never
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.request import (
+    Effort,
+    JsonObject,
+    JsonOutput,
+    OutputFormat,
+    ReasoningOptions,
+    SchemaOutput,
+)
+from tollgate.wire import openai_chat as wire
+from tollgate.wire import openai_chat_options as asked
+
+_NAME_DEFAULT: Final = "answer"
+_SCHEMA: Final = "response_format.json_schema"
+
+
+def output_format(format_: asked.ResponseFormat | None) -> OutputFormat | None:
+    """The form that the answer must have; None for plain text."""
+    match format_:
+        case None | asked.TextFormat():
+            return None
+        case asked.JsonObjectFormat(json_schema=schema):
+            named = _NAME_DEFAULT
+            return JsonOutput() if schema is None else SchemaOutput(name=named, schema=schema)
+        case asked.JsonSchemaFormat():
+            return _schema_output(format_)
+        case _:
+            assert_never(format_)
+
+
+def _schema_output(format_: asked.JsonSchemaFormat) -> SchemaOutput:
+    stated = format_.json_schema
+    if stated is None:
+        if format_.bare_schema is None:
+            raise _refused(_SCHEMA, "is required")
+        return SchemaOutput(name=_NAME_DEFAULT, schema=format_.bare_schema)
+    if stated.json_schema is not None:
+        return SchemaOutput(
+            name=stated.name or _NAME_DEFAULT,
+            schema=stated.json_schema,
+            description=stated.description,
+            strict=stated.strict,
+        )
+    if is_bare(stated):
+        # The schema itself stands where the object around it should.
+        schema = stated.model_dump(exclude_unset=True, by_alias=True, exclude={"strict", "name"})
+        return SchemaOutput(name=stated.name or _NAME_DEFAULT, schema=schema, strict=stated.strict)
+    raise _refused(f"{_SCHEMA}.schema", "is required")
+
+
+def is_bare(stated: asked.JsonSchema) -> bool:
+    """Whether the fields of a schema stand where `schema` should."""
+    known = {"$ref", "$schema", "anyOf", "enum", "oneOf", "properties", "type"}
+    return stated.json_schema is None and not known.isdisjoint(stated.model_extra or ())
+
+
+def reasoning(effort: Effort | None, options: asked.Reasoning | None) -> ReasoningOptions | None:
+    """How much to think, from OpenAI's field and from OpenRouter's; they must not conflict."""
+    if options is None:
+        return None if effort is None else ReasoningOptions(effort=effort)
+    if effort is not None and options.effort not in (None, effort):
+        raise _refused("reasoning.effort", "must not differ from reasoning_effort")
+    effort = effort or options.effort
+    tokens_max, enabled = options.max_tokens, options.enabled
+    if effort is not None and tokens_max is not None:
+        raise _refused("reasoning.max_tokens", "must not be given beside an effort")
+    off = effort == "none" or tokens_max == 0
+    if enabled is False and not off and (effort is not None or tokens_max is not None):
+        raise _refused("reasoning.enabled", "must not be false beside an effort or max_tokens")
+    if enabled and off:
+        raise _refused("reasoning.enabled", "must not be true beside no effort")
+    if effort is None and tokens_max is None and enabled is None and not options.exclude:
+        return None
+    return ReasoningOptions(
+        effort=effort,
+        tokens_max=tokens_max,
+        enabled=enabled,
+        exclude=bool(options.exclude),
+    )
+
+
+def guided(chat: wire.ChatRequest) -> JsonObject:
+    """What only servers of vLLM's kind understand, under its own names."""
+    fields: dict[str, Any] = {
+        name: getattr(chat, name) for name in asked.GuidedDecoding.model_fields
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def log_probs(chat: wire.ChatRequest) -> tuple[bool | None, int | None]:
+    """Whether log probabilities are wanted, and of how many alternatives."""
+    if chat.top_logprobs and not chat.logprobs:
+        raise _refused("top_logprobs", "needs logprobs: true")
+    # False and 0 ask for nothing, and some providers refuse to hear it.
+    return chat.logprobs or None, chat.top_logprobs or None
+
+
+def _refused(param: str, what: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}.", param=param)

@@ -1,0 +1,170 @@
+"""Streamed messages of Anthropic's as events."""
+
+from collections.abc import Iterator
+from typing import Final, assert_never
+
+from pydantic import JsonValue, ValidationError
+
+from tollgate.core.content import Refusal
+from tollgate.core.events import (
+    Ended,
+    Finish,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
+from tollgate.providers.anthropic.blocks import Blocks, BrokenBlock
+from tollgate.providers.anthropic.errors import error_in_stream, exception_in_stream
+from tollgate.providers.anthropic.usage import restated, usage_of
+from tollgate.providers.base import Frame
+from tollgate.providers.refusals import closed_early, malformed
+from tollgate.wire.anthropic_messages import (
+    EVENT,
+    ContentBlockDelta,
+    ContentBlockStart,
+    ContentBlockStop,
+    ErrorEvent,
+    Event,
+    Message,
+    MessageDelta,
+    MessageStart,
+    MessageStop,
+    Ping,
+    Stop,
+    TokenUsage,
+)
+
+# `pause_turn` comes only with Anthropic's own tools, which nobody here asks for: it is told as the
+# provider's own word, and the caller may send the turn back. An unknown word counts as `stop`.
+_FINISH: Final[dict[str, Finish]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+
+
+class MessagesDecoder:
+    """Decodes one stream, or a whole message as the stream that it could have been."""
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._started = False
+        self._ended = False
+        self._blocks = Blocks()
+        self._usage: dict[str, JsonValue] = {}
+        self._stop = Stop()
+
+    def feed(self, frame: Frame) -> Iterator[StreamEvent]:
+        """The events of one frame; UpstreamError if it is an error or of unknown kind."""
+        if frame.exception is not None:
+            raise exception_in_stream(frame, self._provider)
+        event = self._parsed(frame.data)
+        if isinstance(event, ErrorEvent):
+            raise error_in_stream(event.error, self._provider)
+        if isinstance(event, Ping):
+            return
+        is_first = isinstance(event, MessageStart | Message)
+        if self._ended or self._started == is_first:
+            raise malformed(self._provider, f"a frame {event.type} out of place")
+        try:
+            yield from self._event(event)
+        except BrokenBlock as broken:
+            raise malformed(self._provider, str(broken)) from broken
+
+    def end(self) -> Iterator[StreamEvent]:
+        """Nothing if the message has stopped; UpstreamError if it was not complete."""
+        if self._ended:
+            return
+        if self._stop.stop_reason is None:
+            raise closed_early(self._provider)
+        yield from self._finish()
+
+    def _parsed(self, data: bytes) -> Event:
+        try:
+            return EVENT.validate_json(data)
+        except ValidationError as invalid:
+            raise malformed(self._provider, "a frame that cannot be read") from invalid
+
+    def _event(
+        self,
+        event: MessageStart
+        | Message
+        | ContentBlockStart
+        | ContentBlockDelta
+        | ContentBlockStop
+        | MessageDelta
+        | MessageStop,
+    ) -> Iterator[StreamEvent]:
+        match event:
+            case MessageStart(message=message):
+                yield from self._start(message)
+            case Message():
+                yield from self._whole(event)
+            case ContentBlockStart(index=index, content_block=block):
+                yield from self._blocks.start(index, block)
+            case ContentBlockDelta(index=index, delta=delta):
+                yield from self._blocks.more(index, delta)
+            case ContentBlockStop(index=index):
+                yield from self._blocks.stop(index)
+            case MessageDelta(delta=stop, usage=usage):
+                if stop.stop_reason is not None:
+                    self._stop = stop
+                yield from self._counted(usage)
+            case MessageStop():
+                if self._stop.stop_reason is None:
+                    raise malformed(self._provider, "an end without a stop reason")
+                yield from self._finish()
+            case _:
+                assert_never(event)
+
+    def _start(self, message: Message) -> Iterator[StreamEvent]:
+        self._started = True
+        counted = self._token_usage(message.usage or {})
+        yield Started(
+            upstream_id=message.id,
+            served_model=message.model,
+            service_tier=counted.service_tier,
+        )
+        yield from self._counted(message.usage)
+
+    def _whole(self, message: Message) -> Iterator[StreamEvent]:
+        yield from self._start(message)
+        for index, block in enumerate(message.content):
+            yield from self._blocks.start(index, block)
+            yield from self._blocks.stop(index)
+        if message.stop_reason is None:
+            raise malformed(self._provider, "an answer without a stop reason")
+        self._stop = Stop(stop_reason=message.stop_reason, stop_details=message.stop_details)
+        yield from self._finish()
+
+    def _finish(self) -> Iterator[StreamEvent]:
+        yield from self._blocks.end()
+        details = self._stop.stop_details
+        if details is not None and details.explanation:
+            index = self._blocks.count
+            yield PartStart(index=index, part=Refusal(text=""))
+            yield PartDelta(index=index, text=details.explanation)
+            yield PartEnd(index=index)
+        finish = _FINISH.get(self._stop.stop_reason or "", "stop")
+        if finish == "stop" and self._blocks.has_calls:
+            finish = "tool_calls"
+        self._ended = True
+        yield Ended(finish=finish, raw_finish=self._stop.stop_reason)
+
+    def _counted(self, usage: dict[str, JsonValue] | None) -> Iterator[StreamEvent]:
+        if usage is not None:
+            self._usage = restated(self._usage, usage)
+            yield UsageReported(usage=usage_of(self._token_usage(self._usage)), raw=self._usage)
+
+    def _token_usage(self, usage: dict[str, JsonValue]) -> TokenUsage:
+        try:
+            return TokenUsage.model_validate(usage)
+        except ValidationError as invalid:
+            raise malformed(self._provider, "usage that cannot be read") from invalid

@@ -1,0 +1,230 @@
+"""A generation request for Anthropic's Messages API, wherever it is spoken."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import quote
+
+from pydantic import JsonValue
+
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.request import GenerationRequest, ReasoningOptions
+from tollgate.providers.anthropic.thinking import Thinking, thinking
+from tollgate.providers.anthropic.tools import Tooling, tooling
+from tollgate.providers.anthropic.turns import Block, Conversation, conversation
+from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.dialect import ClaudeCarrier, Dialect
+
+# Pinned: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
+_VERSION: Final = "2023-06-01"
+# The smallest maximum of any Claude; the field is mandatory, and each model's own is in Target.
+_OUTPUT_TOKENS_MAX: Final = 4096
+# Anthropic allows 0 to 1 where OpenAI allows 0 to 2.
+_TEMPERATURE_MAX: Final = 1.0
+_DEFAULTS: Final = {"temperature": 1.0, "top_p": 1.0}
+_CACHE_MARKS_MAX: Final = 4
+_USER_CHARACTERS_MAX: Final = 256
+_SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Carrier:
+    """Where the model is named, and what else differs; `path` is filled in from the target.
+
+    Vertex: https://platform.claude.com/docs/en/api/claude-on-vertex-ai; Bedrock:
+    https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html
+    (both seen 2026-11-21). Bedrock says `stream` in its path and refuses it in the body.
+    """
+
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, JsonValue] = field(default_factory=dict)
+    names_model: bool = False
+    fetches_urls: bool = False
+    has_service_tiers: bool = False
+
+
+_CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
+    "anthropic": _Carrier(
+        path="/messages",
+        headers={"anthropic-version": _VERSION},
+        body={"stream": True},
+        names_model=True,
+        fetches_urls=True,
+        has_service_tiers=True,
+    ),
+    "vertex": _Carrier(
+        path=(
+            "/v1/projects/{project}/locations/{location}"
+            "/publishers/anthropic/models/{model}:streamRawPredict"
+        ),
+        body={"anthropic_version": "vertex-2023-10-16", "stream": True},
+    ),
+    "bedrock": _Carrier(
+        path="/model/{model}/invoke-with-response-stream",
+        body={"anthropic_version": "bedrock-2023-05-31"},
+    ),
+}
+
+
+def encode(request: GenerationRequest, target: Target) -> WireRequest:
+    """The streamed request; RequestError for what this model can never take.
+
+    UpstreamError where a guardrail is to be applied: only Converse tells in so many words that one
+    has stepped in.
+    """
+    if target.guardrail is not None:
+        raise UpstreamError(
+            ErrorCode.PROVIDER_UNAVAILABLE,
+            f"The provider {target.provider} applies guardrails only by the codec bedrock.",
+        )
+    dialect, carrier = target.dialect, _CARRIERS[target.dialect.claude_carrier]
+    said = conversation(request.messages, dialect.claude, fetches_urls=carrier.fetches_urls)
+    tools = tooling(request, target, said.called)
+    output_tokens_max = _output_tokens_max(request, target)
+    thoughts = thinking(
+        request.reasoning or ReasoningOptions(),
+        dialect,
+        output_tokens_max=output_tokens_max,
+        forbidden=said.is_prefilled
+        or (tools.forces_a_call and not dialect.claude.forced_calls_while_thinking),
+        without_budget=said.has_lost_its_thoughts,
+    )
+    sampling, dropped = _sampling(request, dialect, thoughts)
+    has_too_many_marks = _thin_out(_marks(said, tools))
+    body: dict[str, JsonValue] = {
+        **({"model": target.upstream_model} if carrier.names_model else {}),
+        **carrier.body,
+        "max_tokens": output_tokens_max,
+        **_content(said, tools, thoughts),
+        **sampling,
+        **_metadata(request, carrier),
+    }
+    return WireRequest(
+        path=_path(carrier, target),
+        body=body,
+        headers=carrier.headers,
+        adapted=(
+            *dropped,
+            *tools.adapted,
+            *(("reasoning",) if thoughts.is_adapted else ()),
+            *(("cache_control",) if has_too_many_marks else ()),
+            *_unsaid(request, carrier),
+        ),
+        wrapping=tools.wrapping,
+    )
+
+
+def _path(carrier: _Carrier, target: Target) -> str:
+    return carrier.path.format(
+        project=target.project,
+        location=target.location,
+        model=quote(target.upstream_model, safe="@"),
+    )
+
+
+def _output_tokens_max(request: GenerationRequest, target: Target) -> int:
+    limits = (request.output_tokens_max, target.output_tokens_max)
+    return min((limit for limit in limits if limit is not None), default=_OUTPUT_TOKENS_MAX)
+
+
+def _content(said: Conversation, tools: Tooling, thoughts: Thinking) -> dict[str, JsonValue]:
+    content: dict[str, JsonValue] = {"messages": [turn.message for turn in said.turns]}
+    if said.system:
+        content["system"] = [*said.system]
+    if tools.tools:
+        content["tools"] = [*tools.tools]
+        if tools.choice:
+            content["tool_choice"] = tools.choice
+    if thoughts.config:
+        content["thinking"] = thoughts.config
+    output: dict[str, JsonValue] = {}
+    if thoughts.effort is not None:
+        output["effort"] = thoughts.effort
+    if tools.output_format:
+        output["format"] = tools.output_format
+    if output:
+        content["output_config"] = output
+    return content
+
+
+def _sampling(
+    request: GenerationRequest, dialect: Dialect, thoughts: Thinking
+) -> tuple[dict[str, JsonValue], list[str]]:
+    """How tokens are drawn, and what of the caller's wishes is not what goes out.
+
+    Thinking wants the temperature of 1 that is the default, and nothing beside it.
+    """
+    asked = request.sampling
+    wanted: dict[str, float | int | None] = {
+        "temperature": asked.temperature,
+        "top_p": asked.top_p,
+        "top_k": asked.top_k or None,
+    }
+    refused = set(wanted) if thoughts.is_on else set(dialect.refuses)
+    if asked.temperature is not None and not dialect.claude.temperature_and_top_p:
+        refused.add("top_p")
+    said: dict[str, JsonValue] = {
+        name: value for name, value in wanted.items() if value is not None and name not in refused
+    }
+    if asked.temperature is not None and "temperature" in said:
+        said["temperature"] = min(asked.temperature, _TEMPERATURE_MAX)
+    # A default that is left out is no change.
+    dropped = [
+        name
+        for name, value in wanted.items()
+        if value is not None and said.get(name, _DEFAULTS.get(name)) != value
+    ]
+    stop = [sequence for sequence in asked.stop if sequence.strip()]
+    if stop:
+        said["stop_sequences"] = [*stop]
+    if len(stop) < len(asked.stop):
+        # Anthropic refuses a sequence that is only white space.
+        dropped.append("stop")
+    return said, dropped
+
+
+def _metadata(request: GenerationRequest, carrier: _Carrier) -> dict[str, JsonValue]:
+    metadata: dict[str, JsonValue] = {}
+    if request.user and len(request.user) <= _USER_CHARACTERS_MAX:
+        metadata["metadata"] = {"user_id": request.user}
+    tier = _SERVICE_TIERS.get(request.service_tier or "")
+    if tier is not None and carrier.has_service_tiers:
+        metadata["service_tier"] = tier
+    return metadata
+
+
+def _unsaid(request: GenerationRequest, carrier: _Carrier) -> Iterator[str]:
+    """The caller's parameters that the Messages API has no field for."""
+    sampling = request.sampling
+    unsaid = {
+        "messages[].name": any(
+            getattr(message, "name", None) is not None for message in request.messages
+        ),
+        "min_p": sampling.min_p is not None,
+        "presence_penalty": sampling.presence_penalty is not None,
+        "frequency_penalty": sampling.frequency_penalty is not None,
+        "repetition_penalty": sampling.repetition_penalty is not None,
+        "seed": sampling.seed is not None,
+        "logit_bias": bool(sampling.logit_bias),
+        "logprobs": bool(sampling.logprobs),
+        "top_logprobs": sampling.top_logprobs is not None,
+        "prompt_cache_key": request.prompt_cache_key is not None,
+        "service_tier": request.service_tier is not None
+        and not (carrier.has_service_tiers and request.service_tier in _SERVICE_TIERS),
+        "user": request.user is not None and len(request.user) > _USER_CHARACTERS_MAX,
+    }
+    return (name for name, is_unsaid in unsaid.items() if is_unsaid)
+
+
+def _marks(said: Conversation, tools: Tooling) -> list[Block]:
+    """The blocks with a cache mark, in the order in which the prompt is cached."""
+    spoken = (block for turn in said.turns for block in turn.blocks)
+    return [block for block in (*tools.tools, *said.system, *spoken) if "cache_control" in block]
+
+
+def _thin_out(marked: list[Block]) -> bool:
+    """Keep the last marks, whose prefixes hold those of the first; whether there were too many."""
+    for block in marked[:-_CACHE_MARKS_MAX]:
+        del block["cache_control"]
+    return len(marked) > _CACHE_MARKS_MAX

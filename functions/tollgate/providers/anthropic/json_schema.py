@@ -1,0 +1,72 @@
+"""JSON Schemas as Anthropic enforces them: a subset, in which every object is closed.
+
+https://platform.claude.com/docs/en/build-with-claude/structured-outputs (seen 2026-11-21), section
+on the limits of schemas.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pydantic import JsonValue
+
+_FORMATS: Final = frozenset(
+    {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
+)
+
+
+def enforceable(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
+    """The schema with every object closed, None if Anthropic could not hold an answer to it.
+
+    Whatever a closed schema allows, the open one does too: the answer still is what was asked for.
+    An object that says that it is open is left to other means.
+    """
+    closed = _closed(dict(schema))
+    return closed if isinstance(closed, dict) else None
+
+
+def _closed(schema: JsonValue) -> JsonValue:
+    """The closed schema; None for what is not one that can be enforced."""
+    if not isinstance(schema, dict):
+        return None
+    made: dict[str, JsonValue] = {}
+    for keyword, value in schema.items():
+        if keyword == "$schema":
+            continue
+        kept = _keyword(keyword, value)
+        if kept is None:
+            return None
+        made[keyword] = kept
+    if schema.get("type") == "object" or "properties" in schema:
+        # An object without properties is a map of anything, which closing would empty.
+        if not schema.get("properties") and schema.get("additionalProperties") is not False:
+            return None
+        made["additionalProperties"] = False
+    return made
+
+
+def _keyword(keyword: str, value: JsonValue) -> JsonValue:
+    """A keyword's value with schemas in it closed; None if the keyword is not enforced."""
+    match keyword, value:
+        case ("anyOf" | "allOf", list()):
+            return _all([_closed(branch) for branch in value])
+        case ("properties" | "$defs" | "definitions", dict()):
+            made = {name: _closed(inner) for name, inner in value.items()}
+            return None if None in made.values() else made
+        case ("items", _):
+            return _closed(value)
+        case ("additionalProperties", False):
+            return False
+        case ("enum", list()):
+            return None if any(isinstance(each, dict | list) for each in value) else value
+        case ("minItems", 0 | 1):
+            return value
+        case ("format", str()):
+            return value if value in _FORMATS else None
+        case ("title" | "description" | "default" | "const" | "type" | "required" | "$ref", _):
+            return value
+        case _:
+            return None
+
+
+def _all(schemas: list[JsonValue]) -> JsonValue:
+    return None if None in schemas else schemas

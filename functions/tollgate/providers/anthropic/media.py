@@ -1,0 +1,65 @@
+"""Pictures and documents as Anthropic takes them: by their bytes, or by their address."""
+
+import base64
+import binascii
+from typing import Final, assert_never
+
+from pydantic import JsonValue
+
+from tollgate.core.content import Document, Image, InlineMedia, MediaUrl
+from tollgate.core.errors import ErrorCode, RequestError
+
+_IMAGE_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+
+
+def image(part: Image, *, fetches_urls: bool) -> dict[str, JsonValue]:
+    """The block of a picture; RequestError for a format that Claude does not read."""
+    source: dict[str, JsonValue]
+    match part.source:
+        case MediaUrl(url=url):
+            source = _address(url, "image_url", fetches_urls=fetches_urls)
+        case InlineMedia(media_type=media_type, base64=text) if media_type in _IMAGE_TYPES:
+            source = {"type": "base64", "media_type": media_type, "data": text}
+        case InlineMedia(media_type=media_type):
+            raise _refused(f"image_url: this model does not read pictures of {media_type}")
+        case _:
+            assert_never(part.source)
+    return {"type": "image", "source": source}
+
+
+def document(part: Document, *, fetches_urls: bool) -> dict[str, JsonValue]:
+    """The block of a document: a PDF, or text; RequestError for anything else."""
+    source: dict[str, JsonValue]
+    match part.source:
+        case MediaUrl(url=url):
+            source = _address(url, "file", fetches_urls=fetches_urls)
+        case InlineMedia(media_type="application/pdf", base64=text):
+            source = {"type": "base64", "media_type": "application/pdf", "data": text}
+        case InlineMedia(media_type=media_type, base64=text):
+            source = {"type": "text", "media_type": "text/plain", "data": _text(media_type, text)}
+        case _:
+            assert_never(part.source)
+    block: dict[str, JsonValue] = {"type": "document", "source": source}
+    if part.filename:
+        block["title"] = part.filename
+    return block
+
+
+def _address(url: str, part: str, *, fetches_urls: bool) -> dict[str, JsonValue]:
+    if not fetches_urls:
+        raise _refused(f"{part}: this provider takes bytes, not addresses")
+    return {"type": "url", "url": url}
+
+
+def _text(media_type: str, encoded: str) -> str:
+    """The text of a text file; Claude reads no other kind of file but PDF."""
+    if not media_type.startswith("text/") and media_type != "application/json":
+        raise _refused(f"file: this model does not read files of {media_type}")
+    try:
+        return base64.b64decode(encoded, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError) as invalid:
+        raise _refused(f"file: this {media_type} is not text in UTF-8") from invalid
+
+
+def _refused(message: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"messages: {message}.", param="messages")

@@ -1,0 +1,93 @@
+"""How much Claude is to think, in the words of its generation."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from pydantic import JsonValue
+
+from tollgate.core.request import Effort, ReasoningOptions
+from tollgate.providers.dialect import Dialect
+from tollgate.providers.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
+
+# https://platform.claude.com/docs/en/build-with-claude/extended-thinking (seen 2026-11-21): the
+# least budget there is, and it must be below max_tokens.
+_BUDGET_MIN: Final = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinking:
+    """What goes out as `thinking` and as `output_config.effort`.
+
+    `is_on` where the model will or may think; `is_adapted` where it is not what the caller asked.
+    """
+
+    config: dict[str, JsonValue] = field(default_factory=dict)
+    effort: Effort | None = None
+    is_on: bool = False
+    is_adapted: bool = False
+
+
+def thinking(
+    asked: ReasoningOptions,
+    dialect: Dialect,
+    *,
+    output_tokens_max: int,
+    forbidden: bool,
+    without_budget: bool,
+) -> Thinking:
+    """The thinking that serves what was asked.
+
+    `forbidden`: something else in the request excludes it. `without_budget`: the history lacks the
+    thoughts that a model which thinks by budget wants to see again.
+    """
+    wants = wants_thoughts(asked)
+    if not wants:
+        return _off(dialect, declined=wants is False, must=forbidden)
+    if forbidden:
+        return _off(dialect, declined=True, must=True, is_adapted=True)
+    match dialect.reasoning:
+        case "claude_adaptive":
+            return _adaptive(asked, dialect)
+        case "claude_budget" if output_tokens_max > _BUDGET_MIN and not without_budget:
+            return _budget(asked, output_tokens_max)
+        case _:
+            return _off(dialect, declined=True, must=True, is_adapted=True)
+
+
+def _off(dialect: Dialect, *, declined: bool, must: bool, is_adapted: bool = False) -> Thinking:
+    """No thinking, or as little as there can be; models that think unasked have to be told."""
+    if dialect.reasoning not in ("claude_budget", "claude_adaptive"):
+        return Thinking(is_adapted=is_adapted)
+    match dialect.claude.thinking_off:
+        case "absent":
+            return Thinking(is_adapted=is_adapted)
+        case "never":
+            least = nearest("low", dialect.efforts) if declined else None
+            return Thinking(effort=least, is_on=True, is_adapted=declined)
+        case word:
+            if declined or must:
+                return Thinking(config={"type": word}, is_adapted=is_adapted)
+            return Thinking(is_on=True)
+
+
+def _budget(asked: ReasoningOptions, output_tokens_max: int) -> Thinking:
+    """Thinking by tokens; if by nobody's number, a fifth of the output is left."""
+    room = output_tokens_max * 4 // 5 if asked.tokens_max is None else output_tokens_max - 1
+    budget = max(_BUDGET_MIN, min(tokens_wanted(asked), room))
+    return Thinking(
+        config={"type": "enabled", "budget_tokens": budget},
+        is_on=True,
+        is_adapted=asked.tokens_max is not None and budget != asked.tokens_max,
+    )
+
+
+def _adaptive(asked: ReasoningOptions, dialect: Dialect) -> Thinking:
+    """Thinking by effort. Newer models leave its text out unless they are asked for it."""
+    wanted = effort_wanted(asked)
+    effort = None if wanted is None else nearest(wanted, dialect.efforts)
+    return Thinking(
+        config={"type": "adaptive", "display": "omitted" if asked.exclude else "summarized"},
+        effort=effort,
+        is_on=True,
+        is_adapted=asked.tokens_max is not None or effort != wanted,
+    )

@@ -1,0 +1,105 @@
+"""Tools, the choice among them, and the form of the answer as Anthropic takes them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from pydantic import JsonValue
+
+from tollgate.core.emulation import OUTPUT_TOOL, Wrapping, unguided, with_output_tool
+from tollgate.core.request import GenerationRequest, OutputFormat, SchemaOutput, Tool, ToolChoice
+from tollgate.providers.anthropic.json_schema import enforceable
+from tollgate.providers.anthropic.turns import Block, marked
+from tollgate.providers.base import Target
+
+_AUTO = ToolChoice(mode="auto")
+
+
+@dataclass(slots=True)
+class Tooling:
+    """What goes out as `tools`, `tool_choice` and `output_config.format`.
+
+    `adapted` names what the caller asked for and does not get; `wrapping` is what the answer will
+    have around it.
+    """
+
+    wrapping: Wrapping
+    tools: list[Block] = field(default_factory=list)
+    choice: Block = field(default_factory=dict)
+    output_format: Block = field(default_factory=dict)
+    adapted: list[str] = field(default_factory=list)
+
+    @property
+    def forces_a_call(self) -> bool:
+        return self.choice.get("type") in {"any", "tool"}
+
+
+def tooling(request: GenerationRequest, target: Target, called: Sequence[str]) -> Tooling:
+    """The tools offered, those that the history needs, and what holds the answer to its form."""
+    plain, wrapping = unguided(request)
+    schema = _native(plain.output_format, target)
+    made = Tooling(wrapping)
+    if schema is not None:
+        made.output_format = {"type": "json_schema", "schema": schema}
+        plain = replace(plain, output_format=None)
+    elif plain.output_format is not None:
+        plain = with_output_tool(plain)
+        is_offered = any(tool.name == OUTPUT_TOOL for tool in plain.tools)
+        made.wrapping = replace(wrapping, tool=is_offered)
+    claude = target.dialect.claude
+    may_force = claude.forced_calls_while_thinking or claude.thinking_off != "never"
+    choice = plain.tool_choice
+    if choice is not None and choice.mode in ("required", "named") and not may_force:
+        made.adapted.append("response_format" if made.wrapping.tool else "tool_choice")
+        choice = _AUTO
+    if plain.tools:
+        made.tools = [_tool(tool, target, made.adapted) for tool in plain.tools]
+        made.choice = _choice(choice, plain.parallel_tool_calls)
+    elif called:
+        # A history of calls needs tools, which are only told of here: nobody offers them.
+        made.tools = [_tool(Tool(name=name), target, made.adapted) for name in called]
+        made.choice = {"type": "none"}
+    return made
+
+
+def _native(wanted: OutputFormat | None, target: Target) -> dict[str, JsonValue] | None:
+    """The schema that Anthropic will hold the answer to; None where it cannot."""
+    if not isinstance(wanted, SchemaOutput) or not _enforces(target):
+        return None
+    return enforceable(wanted.schema)
+
+
+def _enforces(target: Target) -> bool:
+    able = "structured_output" in target.supports
+    return able and target.dialect.output_format == "json_schema"
+
+
+def _tool(tool: Tool, target: Target, adapted: list[str]) -> Block:
+    schema: dict[str, JsonValue] = {"type": "object", **tool.parameters}
+    block: Block = {"name": tool.name, "input_schema": schema}
+    if tool.description:
+        block["description"] = tool.description
+    if tool.strict:
+        closed = enforceable(schema) if _enforces(target) else None
+        if closed is not None:
+            block["input_schema"], block["strict"] = closed, True
+        elif tool.name != OUTPUT_TOOL and "tools.strict" not in adapted:
+            adapted.append("tools.strict")
+    return marked(block, tool.cache)
+
+
+def _choice(choice: ToolChoice | None, parallel: bool | None) -> Block:
+    if choice is None and parallel is not False:
+        return {}
+    made: Block
+    match choice or _AUTO:
+        case ToolChoice(mode="none"):
+            return {"type": "none"}
+        case ToolChoice(mode="named", name=name):
+            made = {"type": "tool", "name": name}
+        case ToolChoice(mode="required"):
+            made = {"type": "any"}
+        case _:
+            made = {"type": "auto"}
+    if parallel is False:
+        made["disable_parallel_tool_use"] = True
+    return made

@@ -1,0 +1,36 @@
+"""Anthropic's token counts in our classes."""
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from tollgate.core.usage import Usage
+from tollgate.wire.anthropic_messages import TokenUsage
+
+
+def restated(
+    earlier: Mapping[str, JsonValue], later: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
+    """What is known of the usage after a report: what it states, and the rest as it was.
+
+    The end of a stream restates some counts, and they may differ from those of its start.
+    """
+    return {**earlier, **{name: value for name, value in later.items() if value is not None}}
+
+
+def usage_of(counted: TokenUsage) -> Usage:
+    """The report in our classes: cached tokens come beside the input, lifetimes in the details."""
+    by_lifetime, written = counted.cache_creation, counted.cache_creation_input_tokens
+    one_hour = by_lifetime.ephemeral_1h_input_tokens if by_lifetime else None
+    five_minutes = by_lifetime.ephemeral_5m_input_tokens if by_lifetime else None
+    if written is not None:
+        five_minutes = max(0, written - (one_hour or 0))
+    details = counted.output_tokens_details
+    return Usage(
+        uncached_input_tokens=counted.input_tokens,
+        cache_read_input_tokens=counted.cache_read_input_tokens,
+        cache_write_5m_input_tokens=five_minutes,
+        cache_write_1h_input_tokens=one_hour,
+        output_tokens=counted.output_tokens,
+        reasoning_tokens=details.thinking_tokens if details else None,
+    )

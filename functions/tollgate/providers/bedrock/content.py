@@ -1,0 +1,114 @@
+"""Blocks of Converse for what messages are made of; bytes only, no URL of any kind."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, assert_never
+
+from pydantic import JsonValue
+
+from tollgate.core.content import (
+    Audio,
+    CacheMark,
+    Document,
+    Image,
+    InlineMedia,
+    MediaSource,
+    ResultContent,
+    Text,
+    UserContent,
+)
+from tollgate.core.errors import ErrorCode, RequestError
+
+_IMAGE_FORMATS: Final = {
+    "image/gif": "gif",
+    "image/jpeg": "jpeg",
+    "image/png": "png",
+    "image/webp": "webp",
+}
+_DOCUMENT_FORMATS: Final = {
+    "application/pdf": "pdf",
+    "application/msword": "doc",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "text/csv": "csv",
+    "text/html": "html",
+    "text/markdown": "md",
+    "text/plain": "txt",
+}
+_AUDIO_FORMATS: Final = {"wav": "wav", "mp3": "mp3", "pcm16": "pcm", "webm": "webm"}
+_BESIDE_DOCUMENT: Final = "See the attached document."
+
+
+class Blocks:
+    """Makes the blocks of one request, in which no two documents may share a name."""
+
+    def __init__(self, *, caches: bool) -> None:
+        self._caches = caches
+        self._documents = 0
+
+    def spoken(self, parts: Sequence[UserContent]) -> list[JsonValue]:
+        """What a user said and showed; a document needs a text beside it."""
+        blocks = [block for part in parts for block in self._part(part)]
+        shows = any(isinstance(part, Document) for part in parts)
+        if shows and not any(isinstance(part, Text) and part.text.strip() for part in parts):
+            blocks.append({"text": _BESIDE_DOCUMENT})
+        return blocks
+
+    def returned(self, parts: Iterable[ResultContent]) -> tuple[list[JsonValue], list[JsonValue]]:
+        """What a tool handed back, and the cache points, which no result may contain."""
+        blocks = [block for part in parts for block in self._part(part)]
+        points: list[JsonValue] = [block for block in blocks if _is_cache_point(block)]
+        return [block for block in blocks if not _is_cache_point(block)], points
+
+    def texts(self, texts: Iterable[Text]) -> list[JsonValue]:
+        """Texts alone, as `system` has them."""
+        return [block for text in texts for block in self._part(text)]
+
+    def cache_point(self, cache: CacheMark | None) -> list[JsonValue]:
+        """A mark up to which the prompt is cached, if there is to be one."""
+        if cache is None or not self._caches:
+            return []
+        lifetime: dict[str, JsonValue] = {"ttl": "1h"} if cache.lifetime == "1h" else {}
+        return [{"cachePoint": {"type": "default", **lifetime}}]
+
+    def _part(self, part: UserContent | ResultContent) -> Iterator[JsonValue]:
+        match part:
+            case Text():
+                # Converse refuses a text that is empty, and a point with nothing before it.
+                if part.text.strip():
+                    yield {"text": part.text}
+                    yield from self.cache_point(part.cache)
+            case Image():
+                yield {"image": _media(part.source, _IMAGE_FORMATS, "image")}
+                yield from self.cache_point(part.cache)
+            case Audio():
+                sound: JsonValue = {"bytes": part.source.base64}
+                yield {"audio": {"format": _AUDIO_FORMATS[part.format], "source": sound}}
+            case Document():
+                yield {"document": self._document(part)}
+                yield from self.cache_point(part.cache)
+            case _:
+                assert_never(part)
+
+    def _document(self, part: Document) -> JsonValue:
+        # Models read the name: it says nothing, so that a file's name cannot instruct them.
+        self._documents += 1
+        media = _media(part.source, _DOCUMENT_FORMATS, "document")
+        return {"name": f"document {self._documents}", **media}
+
+
+def _is_cache_point(block: JsonValue) -> bool:
+    return isinstance(block, dict) and "cachePoint" in block
+
+
+def _media(source: MediaSource, formats: dict[str, str], what: str) -> dict[str, JsonValue]:
+    if not isinstance(source, InlineMedia):
+        raise _refused(f"this model takes an {what} as data only, not by URL")
+    known = formats.get(source.media_type.partition(";")[0].strip().lower())
+    if known is None:
+        raise _refused(f"this model takes no {what} of the type {source.media_type[:80]!r}")
+    return {"format": known, "source": {"bytes": source.base64}}
+
+
+def _refused(what: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"messages: {what}", param="messages")

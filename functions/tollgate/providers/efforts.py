@@ -1,0 +1,54 @@
+"""How much a model is asked to think, in the words that it knows."""
+
+from typing import Final
+
+from tollgate.core.request import Effort, ReasoningOptions
+from tollgate.providers.dialect import EFFORTS
+
+# A budget of tokens as an effort, where a model knows only efforts: OpenAI names no numbers, these
+# are the shares of 32k that OpenRouter documents for its own translation (seen 2026-11-21).
+_BUDGETS: Final[tuple[tuple[int, Effort], ...]] = (
+    (3_200, "minimal"),
+    (6_400, "low"),
+    (16_000, "medium"),
+    (25_600, "high"),
+)
+_TOKENS: Final[dict[Effort, int]] = {
+    "minimal": 1_024,
+    "low": 4_096,
+    "medium": 10_240,
+    "high": 24_576,
+    "xhigh": 32_768,
+    "max": 65_536,
+}
+
+
+def wants_thoughts(wanted: ReasoningOptions) -> bool | None:
+    """Whether the caller asks for reasoning, asks for none, or leaves it open."""
+    if wanted.effort == "none" or wanted.enabled is False or wanted.tokens_max == 0:
+        return False
+    if wanted.effort is not None or wanted.enabled or wanted.tokens_max is not None:
+        return True
+    return None
+
+
+def effort_wanted(wanted: ReasoningOptions) -> Effort | None:
+    """The effort that is asked for, in words or by a number of tokens; None for the default."""
+    if wants_thoughts(wanted) is False:
+        return "none"
+    if wanted.effort is not None or wanted.tokens_max is None:
+        return wanted.effort
+    return next((effort for top, effort in _BUDGETS if wanted.tokens_max <= top), "xhigh")
+
+
+def nearest(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
+    """The strongest known effort that is not above the one wanted, else the weakest known."""
+    below = [effort for effort in known if EFFORTS.index(effort) <= EFFORTS.index(wanted)]
+    return below[-1] if below else known[0] if known else None
+
+
+def tokens_wanted(wanted: ReasoningOptions, default: Effort = "medium") -> int:
+    """The budget that is asked for, in tokens or by an effort."""
+    if wanted.tokens_max is not None:
+        return wanted.tokens_max
+    return _TOKENS[wanted.effort if wanted.effort in _TOKENS else default]

@@ -1,0 +1,242 @@
+"""Gemini's generateContent, streamed or whole, as events."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from tollgate.core.content import Reasoning, Refusal, Text
+from tollgate.core.events import (
+    Citation,
+    Ended,
+    Finish,
+    LogProbs,
+    PartDelta,
+    PartEnd,
+    PartNote,
+    PartStart,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
+from tollgate.core.usage import Usage
+from tollgate.providers.base import Frame
+from tollgate.providers.gemini.arguments import UnknownPlace
+from tollgate.providers.gemini.calls import OpenCall
+from tollgate.providers.gemini.errors import error_in_stream
+from tollgate.providers.gemini.notes import citations, log_probs
+from tollgate.providers.gemini.signatures import opaque_of
+from tollgate.providers.gemini.usage import usage_of
+from tollgate.providers.refusals import closed_early, malformed
+from tollgate.wire.gemini import Candidate, Chunk, FunctionCall, Part, UsageMetadata
+
+# `STOP` is also said of an answer that asks for calls.
+_FINISH: Final[dict[str, Finish]] = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "SAFETY": "content_filter",
+    "RECITATION": "content_filter",
+    "LANGUAGE": "content_filter",
+    "BLOCKLIST": "content_filter",
+    "PROHIBITED_CONTENT": "content_filter",
+    "SPII": "content_filter",
+    "MODEL_ARMOR": "content_filter",
+    "IMAGE_SAFETY": "content_filter",
+    "IMAGE_PROHIBITED_CONTENT": "content_filter",
+    "IMAGE_RECITATION": "content_filter",
+}
+
+# The model wrote what is no answer: an error, because a silent empty stop would look like one.
+_BROKEN: Final = frozenset(
+    {
+        "MALFORMED_FUNCTION_CALL",
+        "MALFORMED_RESPONSE",
+        "MISSING_THOUGHT_SIGNATURE",
+        "TOO_MANY_TOOL_CALLS",
+        "UNEXPECTED_TOOL_CALL",
+    }
+)
+
+# What belongs to a part without being its content.
+_BESIDE_CONTENT: Final = frozenset({"mediaResolution", "partMetadata", "videoMetadata"})
+_CHUNKS: Final = TypeAdapter(list[Chunk])
+
+_TextKind = type[Text] | type[Reasoning]
+
+
+class GeminiDecoder:
+    """Decodes one stream; `Ended` is due when it closes, because usage may follow the reason."""
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._started = False
+        self._parts = 0
+        self._open: tuple[_TextKind, int] | None = None
+        self._said: list[str] = []
+        self._thought_signature: str | None = None
+        self._call: OpenCall | None = None
+        self._has_calls = False
+        self._cited: set[Citation] = set()
+        self._finish: str | None = None
+        self._blocked: str | None = None
+
+    def feed(self, frame: Frame) -> Iterator[StreamEvent]:
+        """The events of one chunk, or of all of them where they come as one JSON array."""
+        data = frame.data.strip()
+        if not data:
+            return
+        for number, chunk in enumerate(self._parsed(data)):
+            yield from self._chunk(chunk, data + number.to_bytes(4, "big"))
+
+    def end(self) -> Iterator[StreamEvent]:
+        """Close what is open; UpstreamError if the answer was not complete."""
+        reason = self._blocked or self._finish
+        if reason is None:
+            raise closed_early(self._provider)
+        known = "content_filter" if self._blocked else _FINISH.get(reason)
+        if reason in _BROKEN or (known is None and not self._parts):
+            raise malformed(self._provider, f"the finish reason {reason[:64]!r}")
+        yield from self._close_text()
+        yield from self._close_call()
+        finish: Finish = known or "stop"
+        if finish == "stop" and self._has_calls:
+            finish = "tool_calls"
+        yield Ended(finish=finish, raw_finish=reason)
+
+    def _parsed(self, data: bytes) -> list[Chunk]:
+        try:
+            if data.startswith(b"["):
+                return _CHUNKS.validate_json(data)
+            return [Chunk.model_validate_json(data)]
+        except ValidationError as invalid:
+            raise malformed(self._provider, "a frame that cannot be read") from invalid
+
+    def _chunk(self, chunk: Chunk, seed: bytes) -> Iterator[StreamEvent]:
+        if chunk.error is not None:
+            raise error_in_stream(chunk.error, self._provider)
+        if chunk.candidates is None and chunk.feedback is None and chunk.usage is None:
+            raise malformed(self._provider, "a frame of unknown form")
+        usage = self._usage(chunk)
+        if not self._started:
+            self._started = True
+            yield Started(
+                upstream_id=chunk.id, served_model=chunk.model, service_tier=usage.service_tier
+            )
+        if chunk.feedback is not None and chunk.feedback.block_reason:
+            self._blocked = chunk.feedback.block_reason
+            yield from self._refusal(chunk.feedback.message)
+        for candidate in chunk.candidates or ():
+            yield from self._candidate(candidate, seed)
+        counted = usage_of(usage)
+        if counted != Usage():
+            yield UsageReported(usage=counted, raw=chunk.usage)
+
+    def _usage(self, chunk: Chunk) -> UsageMetadata:
+        try:
+            return UsageMetadata.model_validate(chunk.usage or {})
+        except ValidationError as invalid:
+            raise malformed(self._provider, "usage that cannot be read") from invalid
+
+    def _candidate(self, candidate: Candidate, seed: bytes) -> Iterator[StreamEvent]:
+        if candidate.index != 0:
+            raise malformed(self._provider, "a second choice that nobody asked for")
+        for part in candidate.content.parts:
+            yield from self._part(part, seed)
+        yield from self._notes(candidate)
+        self._finish = candidate.finish_reason or self._finish
+
+    def _part(self, part: Part, seed: bytes) -> Iterator[StreamEvent]:
+        if part.call is not None:
+            yield from self._function_call(part.call, part.signature, seed)
+            return
+        if set(part.model_extra or {}) - _BESIDE_CONTENT:
+            raise malformed(self._provider, "a part of unknown kind")
+        kind = Reasoning if part.thought else Text
+        if part.text:
+            yield from self._opened(kind)
+            yield from self._delta(part.text)
+        if part.signature is None:
+            return
+        if self._open is not None and self._open[0] is Reasoning and kind is Reasoning:
+            self._thought_signature = part.signature
+            yield from self._close_text()
+        else:
+            yield from self._signature_alone(part.signature)
+
+    def _signature_alone(self, signature: str) -> Iterator[StreamEvent]:
+        """A signature of text, which has no place for one: a reasoning without words keeps it."""
+        if self._open is not None and self._open[0] is Reasoning:
+            yield from self._close_text()
+        index = self._next_part()
+        yield PartStart(index=index, part=Reasoning(text=""))
+        yield PartEnd(index=index, opaque=opaque_of(signature))
+
+    def _function_call(
+        self, call: FunctionCall, signature: str | None, seed: bytes
+    ) -> Iterator[StreamEvent]:
+        if call.name:
+            yield from self._close_text()
+            yield from self._close_call()
+            self._call = OpenCall(self._next_part(), call, seed)
+            self._has_calls = True
+            yield self._call.started()
+        if self._call is None:
+            raise malformed(self._provider, "a piece of a call that has no name")
+        try:
+            self._call.take(call, signature)
+        except UnknownPlace as unknown:
+            raise malformed(self._provider, "a piece of a call for no known place") from unknown
+        if not call.will_continue:
+            yield from self._close_call()
+
+    def _notes(self, candidate: Candidate) -> Iterator[StreamEvent]:
+        if candidate.log_probs is not None:
+            likelihoods = log_probs(candidate.log_probs)
+            if likelihoods is not None:
+                yield from self._noted(likelihoods)
+        for citation in citations(candidate, "".join(self._said)):
+            # Every chunk may repeat the sources that are known so far.
+            if citation not in self._cited:
+                self._cited.add(citation)
+                yield from self._noted(citation)
+
+    def _noted(self, note: Citation | LogProbs) -> Iterator[StreamEvent]:
+        yield from self._opened(Text)
+        if self._open is not None:
+            yield PartNote(index=self._open[1], note=note)
+
+    def _refusal(self, words: str | None) -> Iterator[StreamEvent]:
+        if words:
+            index = self._next_part()
+            yield PartStart(index=index, part=Refusal(text=""))
+            yield PartDelta(index=index, text=words)
+            yield PartEnd(index=index)
+
+    def _opened(self, kind: _TextKind) -> Iterator[StreamEvent]:
+        """Open a text of a kind, unless it is open already."""
+        yield from self._close_call()
+        if self._open is None or self._open[0] is not kind:
+            yield from self._close_text()
+            self._open = kind, self._next_part()
+            yield PartStart(index=self._open[1], part=kind(text=""))
+
+    def _delta(self, text: str) -> Iterator[StreamEvent]:
+        if self._open is not None:
+            if self._open[0] is Text:
+                self._said.append(text)
+            yield PartDelta(index=self._open[1], text=text)
+
+    def _close_text(self) -> Iterator[StreamEvent]:
+        if self._open is not None:
+            yield PartEnd(index=self._open[1], opaque=opaque_of(self._thought_signature))
+            self._open = self._thought_signature = None
+            self._said.clear()
+
+    def _close_call(self) -> Iterator[StreamEvent]:
+        if self._call is not None:
+            yield from self._call.ended()
+            self._call = None
+
+    def _next_part(self) -> int:
+        self._parts += 1
+        return self._parts - 1

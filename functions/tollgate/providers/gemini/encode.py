@@ -1,0 +1,184 @@
+"""A generation request for Gemini's streamGenerateContent."""
+
+from dataclasses import replace
+from typing import Final
+from urllib.parse import quote
+
+from pydantic import JsonValue
+
+from tollgate.core.content import Image
+from tollgate.core.emulation import OUTPUT_TOOL, unguided, with_output_tool
+from tollgate.core.request import (
+    GenerationRequest,
+    JsonOutput,
+    SchemaOutput,
+    Tool,
+    ToolChoice,
+    UserMessage,
+)
+from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.gemini.thinking import thinking_config
+from tollgate.providers.gemini.turns import conversation
+
+_INT32_MAX: Final = 2**31 - 1
+
+
+def encode(request: GenerationRequest, target: Target) -> WireRequest:
+    """The request for `POST …/models/{model}:streamGenerateContent`, on Vertex if it has a project.
+
+    RequestError for a history that Gemini can never take.
+    """
+    dialect = target.dialect
+    request, wrapping = unguided(request)
+    if _needs_output_tool(request, target):
+        request, wrapping = with_output_tool(request), replace(wrapping, tool=True)
+    said = conversation(request.messages, signed_calls=dialect.gemini.signed_calls)
+    thinking, thinks_otherwise = thinking_config(request.reasoning, dialect)
+    body: dict[str, JsonValue] = {"contents": said.turns}
+    if said.system:
+        body["systemInstruction"] = {"parts": said.system}
+    config = _sampling(request, target) | _output_format(request)
+    if thinking:
+        config["thinkingConfig"] = thinking
+    if config:
+        body["generationConfig"] = config
+    body |= _tools(request)
+    return WireRequest(
+        path=_path(target),
+        body=body,
+        adapted=_adapted(request) + (("reasoning",) if thinks_otherwise else ()),
+        wrapping=wrapping,
+    )
+
+
+def _path(target: Target) -> str:
+    model = quote(target.upstream_model, safe="")
+    owner = "/v1beta"
+    if target.project is not None and target.location is not None:
+        project, location = quote(target.project, safe=""), quote(target.location, safe="")
+        owner = f"/v1/projects/{project}/locations/{location}/publishers/google"
+    # Without `alt` the answer is one JSON array.
+    return f"{owner}/models/{model}:streamGenerateContent?alt=sse"
+
+
+def _sampling(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
+    sampling = request.sampling
+    limits = (request.output_tokens_max, target.output_tokens_max)
+    stated: dict[str, JsonValue] = {
+        "maxOutputTokens": (
+            None
+            if request.output_tokens_max is None
+            else min(limit for limit in limits if limit is not None)
+        ),
+        "temperature": sampling.temperature,
+        "topP": sampling.top_p,
+        # None at all, which 0 means, is Gemini's own way where it is not stated.
+        "topK": sampling.top_k or None,
+        "presencePenalty": sampling.presence_penalty,
+        "frequencyPenalty": sampling.frequency_penalty,
+        "seed": sampling.seed if _is_int32(sampling.seed) else None,
+        "stopSequences": [sequence for sequence in sampling.stop if sequence] or None,
+        "responseLogprobs": sampling.logprobs or None,
+        "logprobs": sampling.top_logprobs if sampling.logprobs else None,
+    }
+    return {name: value for name, value in stated.items() if value is not None}
+
+
+def _is_int32(seed: int | None) -> bool:
+    return seed is not None and -_INT32_MAX - 1 <= seed <= _INT32_MAX
+
+
+def _output_format(request: GenerationRequest) -> dict[str, JsonValue]:
+    match request.output_format:
+        case SchemaOutput(schema=schema):
+            return {
+                "responseMimeType": "application/json",
+                "responseJsonSchema": _schema(dict(schema)),
+            }
+        case JsonOutput():
+            return {"responseMimeType": "application/json"}
+        case None:
+            return {}
+
+
+def _needs_output_tool(request: GenerationRequest, target: Target) -> bool:
+    """Whether the answer's form must be a tool: before Gemini 3, JSON beside functions is a 400."""
+    asked = request.output_format is not None and bool(_offered(request))
+    return asked and not target.dialect.gemini.schema_beside_tools
+
+
+def _offered(request: GenerationRequest) -> tuple[Tool, ...]:
+    choice = request.tool_choice
+    # Functions that must not be called are in the way of a JSON answer.
+    if choice is not None and choice.mode == "none" and request.output_format is not None:
+        return ()
+    return request.tools
+
+
+def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
+    offered = _offered(request)
+    if not offered:
+        return {}
+    declared: dict[str, JsonValue] = {
+        "tools": [{"functionDeclarations": [_declared(tool) for tool in offered]}]
+    }
+    if request.tool_choice is not None:
+        declared["toolConfig"] = {"functionCallingConfig": _calling(request.tool_choice)}
+    return declared
+
+
+def _declared(tool: Tool) -> JsonValue:
+    declaration: dict[str, JsonValue] = {"name": tool.name}
+    if tool.description:
+        declaration["description"] = tool.description
+    if tool.parameters:
+        declaration["parametersJsonSchema"] = _schema(dict(tool.parameters))
+    return declaration
+
+
+def _schema(schema: dict[str, JsonValue]) -> JsonValue:
+    """A schema without the name of its language, which clients send and Gemini need not know."""
+    return {key: value for key, value in schema.items() if key != "$schema"}
+
+
+def _calling(choice: ToolChoice) -> JsonValue:
+    match choice.mode:
+        case "auto":
+            return {"mode": "AUTO"}
+        case "none":
+            return {"mode": "NONE"}
+        case "required":
+            return {"mode": "ANY"}
+        case "named":
+            return {"mode": "ANY", "allowedFunctionNames": [choice.name]}
+
+
+def _adapted(request: GenerationRequest) -> tuple[str, ...]:
+    """The caller's parameters that Gemini has no field for."""
+    sampling = request.sampling
+    changed = {
+        "seed": sampling.seed is not None and not _is_int32(sampling.seed),
+        "min_p": sampling.min_p is not None,
+        "repetition_penalty": sampling.repetition_penalty is not None,
+        "logit_bias": bool(sampling.logit_bias),
+        "parallel_tool_calls": request.parallel_tool_calls is False and bool(request.tools),
+        "tools.strict": any(tool.strict and tool.name != OUTPUT_TOOL for tool in request.tools),
+        "image_url.detail": any(_has_detail(part) for part in _shown(request)),
+        "prompt_cache_key": request.prompt_cache_key is not None,
+        "service_tier": request.service_tier is not None,
+        "user": request.user is not None,
+    }
+    return tuple(name for name, is_changed in changed.items() if is_changed)
+
+
+def _shown(request: GenerationRequest) -> list[object]:
+    return [
+        part
+        for message in request.messages
+        if isinstance(message, UserMessage)
+        for part in message.content
+    ]
+
+
+def _has_detail(part: object) -> bool:
+    return isinstance(part, Image) and part.detail in ("low", "high")

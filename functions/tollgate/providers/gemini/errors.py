@@ -1,0 +1,80 @@
+"""Error replies of Gemini, before a stream and inside one.
+
+AI Studio answers a wrong key with 400, and an oversized prompt sometimes with the 429 of its token
+quota: that stays `provider_rate_limit`, since no field tells it from a quota that is spent.
+"""
+
+import re
+from typing import Final
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from tollgate.core.errors import UpstreamError
+from tollgate.providers.base import UpstreamRefused
+from tollgate.providers.refusals import Refusal, refused, retry_after_s
+from tollgate.wire.gemini import ErrorBody, ErrorDetail
+
+# Reasons and statuses whose HTTP status, 400, does not say that our account is at fault:
+# https://ai.google.dev/gemini-api/docs/troubleshooting (seen 2026-11-21). FAILED_PRECONDITION asks
+# for billing or another country.
+_OURS: Final = frozenset(
+    {
+        "API_KEY_INVALID",
+        "API_KEY_EXPIRED",
+        "API_KEY_SERVICE_BLOCKED",
+        "BILLING_DISABLED",
+        "FAILED_PRECONDITION",
+    }
+)
+_SECONDS: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
+_BODY: Final[TypeAdapter[ErrorBody | list[ErrorBody]]] = TypeAdapter(ErrorBody | list[ErrorBody])
+
+
+def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
+    """The meaning of an error status with its body, which is a list where a list was asked for."""
+    try:
+        body = _BODY.validate_json(reply.body)
+    except ValidationError:
+        # A proxy's HTML or nothing at all: the status decides.
+        detail = ErrorDetail()
+    else:
+        detail = _first(body)
+    return _meant(detail, provider, reply.status, retry_after_s(reply.headers))
+
+
+def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
+    """The meaning of an error that came where a chunk was due."""
+    try:
+        detail = ErrorDetail.model_validate(error)
+    except ValidationError:
+        detail = ErrorDetail()
+    return _meant(detail, provider, detail.code, None)
+
+
+def _first(body: ErrorBody | list[ErrorBody]) -> ErrorDetail:
+    if isinstance(body, list):
+        return body[0].error if body else ErrorDetail()
+    return body.error
+
+
+def _meant(
+    detail: ErrorDetail, provider: str, status: int | None, retry_after_s: float | None
+) -> UpstreamError:
+    reasons = {info.reason for info in detail.details} | {detail.status}
+    return refused(
+        Refusal(
+            provider=provider,
+            status=status,
+            message=detail.message or "",
+            code="invalid_api_key" if reasons & _OURS else (detail.status or "").lower(),
+            retry_after_s=_retry_delay_s(detail) if retry_after_s is None else retry_after_s,
+        )
+    )
+
+
+def _retry_delay_s(detail: ErrorDetail) -> float | None:
+    for info in detail.details:
+        stated = _SECONDS.fullmatch(info.retry_delay or "")
+        if stated:
+            return float(stated[1])
+    return None

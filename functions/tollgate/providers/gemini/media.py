@@ -1,0 +1,48 @@
+"""Images, audio and documents as Gemini takes them: inline, or by address where the type is told.
+
+Vertex fetches addresses itself and obeys robots.txt: a row that cannot count on that states that it
+does not fetch, and gets the bytes.
+"""
+
+from mimetypes import guess_type
+from typing import Final, Literal, assert_never
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue
+
+from tollgate.core.content import Audio, Document, Image, InlineMedia, MediaUrl, Text
+from tollgate.core.errors import ErrorCode, RequestError
+
+# Files that were uploaded to AI Studio: it knows what they are.
+_OWN_FILES: Final = "https://generativelanguage.googleapis.com/"
+
+
+def part_of(content: Text | Image | Audio | Document) -> JsonValue:
+    """One part of a turn; RequestError for an address that does not tell its type."""
+    match content:
+        case Text():
+            return {"text": content.text}
+        case Image():
+            return _media(content.source, "image")
+        case Audio():
+            return _media(content.source, "audio")
+        case Document():
+            return _media(content.source, "file")
+        case _:
+            assert_never(content)
+
+
+def _media(source: InlineMedia | MediaUrl, what: Literal["image", "audio", "file"]) -> JsonValue:
+    if isinstance(source, InlineMedia):
+        return {"inlineData": {"mimeType": source.media_type, "data": source.base64}}
+    if source.url.startswith(_OWN_FILES):
+        return {"fileData": {"fileUri": source.url}}
+    media_type, encoding = guess_type(urlsplit(source.url).path)
+    if media_type is None or encoding is not None:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"messages: the URL of this {what} does not end in a known type of file;"
+            " send its content inline",
+            param="messages",
+        )
+    return {"fileData": {"fileUri": source.url, "mimeType": media_type}}

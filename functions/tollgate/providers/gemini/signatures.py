@@ -1,0 +1,26 @@
+"""Thought signatures: what Gemini wants back untouched, with the part that it came with.
+
+https://ai.google.dev/gemini-api/docs/thought-signatures (seen 2026-11-21)
+"""
+
+from typing import Final
+
+from tollgate.core.content import Opaque
+
+# What Google accepts in place of a signature that is lost, or was never Gemini's.
+NO_SIGNATURE: Final = "skip_thought_signature_validator"
+
+_OWNER: Final = "gemini"
+_SIGNATURE: Final = "thought_signature"
+
+
+def opaque_of(signature: str | None) -> Opaque:
+    """What a part keeps of its signature."""
+    return {_OWNER: {_SIGNATURE: signature}} if signature else {}
+
+
+def signature_of(opaque: Opaque) -> str | None:
+    """The signature that a part was given; None if it is not Gemini's."""
+    kept = opaque.get(_OWNER)
+    signature = kept.get(_SIGNATURE) if isinstance(kept, dict) else None
+    return signature if isinstance(signature, str) and signature else None

@@ -1,0 +1,172 @@
+"""Messages as Gemini wants them: the system's apart, roles `user` and `model`, results together.
+
+Gemini takes runs of one role and empty text, but wants the results of all calls of a turn in the
+next one, in their order, each with the name of its function.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+
+import pydantic_core
+from pydantic import JsonValue
+
+from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.request import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from tollgate.providers.gemini.calls import stated_id
+from tollgate.providers.gemini.media import part_of
+from tollgate.providers.gemini.signatures import NO_SIGNATURE, signature_of
+
+# The key under which a result is told that is no object of its own; Google's SDKs use it too.
+_RESULT: Final = "result"
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What Gemini takes as parts of `systemInstruction`, and as `contents`."""
+
+    system: list[JsonValue] = field(default_factory=list)
+    turns: list[JsonValue] = field(default_factory=list)
+
+
+def conversation(messages: Sequence[Message], *, signed_calls: bool) -> Conversation:
+    """The messages as turns; RequestError for what Gemini can never take."""
+    building = _Building(signed_calls)
+    for message in messages:
+        building.add(message)
+    return building.finished()
+
+
+class _Building:
+    def __init__(self, signed_calls: bool) -> None:
+        self._made = Conversation()
+        self._signed_calls = signed_calls
+        self._unanswered: dict[str, str] = {}
+        self._asked: list[str] = []
+        self._results: dict[str, ToolMessage] = {}
+        self._names: dict[str, str] = {}
+
+    def add(self, message: Message) -> None:
+        if isinstance(message, ToolMessage):
+            self._add_result(message)
+            return
+        self._end_results()
+        match message:
+            case SystemMessage() if not self._made.turns:
+                self._made.system += [{"text": text.text} for text in message.content]
+            case SystemMessage():
+                # Moving it to the front would change what it is about.
+                marked = (f"<system>\n{text.text}\n</system>" for text in message.content)
+                self._add("user", [{"text": text} for text in marked])
+            case UserMessage():
+                self._add("user", [part_of(content) for content in message.content])
+            case AssistantMessage():
+                self._add("model", [*self._assistant(message)])
+            case _:
+                assert_never(message)
+
+    def finished(self) -> Conversation:
+        self._end_results()
+        if not self._made.turns:
+            raise _refused("messages: this model needs at least one message of the user")
+        return self._made
+
+    def _add(self, role: str, parts: list[JsonValue]) -> None:
+        if parts:
+            self._made.turns.append({"role": role, "parts": parts})
+
+    def _add_result(self, message: ToolMessage) -> None:
+        if message.call_id not in self._unanswered:
+            raise _refused(f"messages: tool result {message.call_id!r} answers no open call")
+        self._names[message.call_id] = self._unanswered.pop(message.call_id)
+        self._results[message.call_id] = message
+
+    def _end_results(self) -> None:
+        """Write the results of a turn, once all are there, and what they show after them."""
+        if self._unanswered:
+            missing = ", ".join(repr(id_) for id_ in self._unanswered)
+            raise _refused(f"messages: no tool result for the call {missing}")
+        in_order = [self._results[id_] for id_ in self._asked]
+        self._add("user", [self._result(message) for message in in_order])
+        self._add("user", [part for message in in_order for part in self._shown(message)])
+        self._asked.clear()
+        self._results.clear()
+
+    def _result(self, message: ToolMessage) -> JsonValue:
+        text = "".join(part.text for part in message.content if isinstance(part, Text))
+        response: dict[str, JsonValue] = {
+            "name": self._names[message.call_id],
+            "response": {_RESULT: text},
+        }
+        return {"functionResponse": _identified(message.call_id, response)}
+
+    def _shown(self, message: ToolMessage) -> Iterator[JsonValue]:
+        """Media of a result: only some models take them inside of it, all take them after it."""
+        media = [part for part in message.content if not isinstance(part, Text)]
+        if media:
+            yield {"text": f"From the result of {self._names[message.call_id]}:"}
+            yield from map(part_of, media)
+
+    def _assistant(self, message: AssistantMessage) -> Iterable[JsonValue]:
+        first_call = True
+        for part in message.content:
+            match part:
+                case Text() | Refusal():
+                    if part.text:
+                        yield {"text": part.text}
+                case Reasoning():
+                    signature = signature_of(part.opaque)
+                    if signature is not None:
+                        yield _signed_text(part.text, signature)
+                case ToolCall():
+                    yield self._call(part, first=first_call)
+                    first_call = False
+                case _:
+                    assert_never(part)
+
+    def _call(self, call: ToolCall, *, first: bool) -> JsonValue:
+        if call.id in self._unanswered:
+            raise _refused(f"messages: two calls have the id {call.id!r}")
+        self._unanswered[call.id] = call.name
+        self._asked.append(call.id)
+        asked = _identified(call.id, {"name": call.name, "args": _arguments(call)})
+        signature = signature_of(call.opaque)
+        if signature is None and first and self._signed_calls:
+            signature = NO_SIGNATURE
+        if signature is None:
+            return {"functionCall": asked}
+        return {"functionCall": asked, "thoughtSignature": signature}
+
+
+def _signed_text(text: str, signature: str) -> JsonValue:
+    """A thought with its signature, or the signature of a text, which may stand alone."""
+    if text:
+        return {"text": text, "thought": True, "thoughtSignature": signature}
+    return {"text": "", "thoughtSignature": signature}
+
+
+def _identified(id_: str, fields: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    stated = stated_id(id_)
+    return fields if stated is None else {"id": stated, **fields}
+
+
+def _arguments(call: ToolCall) -> JsonValue:
+    """The object that the arguments are; whole numbers keep all their digits."""
+    try:
+        value: JsonValue = pydantic_core.from_json(call.arguments or "{}", allow_inf_nan=False)
+    except ValueError as invalid:
+        raise _refused(f"messages: the arguments of call {call.id!r} are not JSON") from invalid
+    if not isinstance(value, dict):
+        raise _refused(f"messages: the arguments of call {call.id!r} are not a JSON object")
+    return value
+
+
+def _refused(message: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, message, param="messages")

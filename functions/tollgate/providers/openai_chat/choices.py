@@ -1,0 +1,58 @@
+"""The choices of a native `n` told apart, so that a decoder sees one choice and knows no other."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pydantic_core
+from pydantic import JsonValue
+
+from tollgate.providers.base import Frame
+from tollgate.providers.refusals import malformed
+
+_END: Final = b"[DONE]"
+
+
+class ChoiceFrames:
+    """Takes the frames of one stream and gives each choice its own.
+
+    Usage covers all choices: it goes to the first, so that a sum over them counts it once. What
+    belongs to no choice (errors, the end) goes to every one.
+    """
+
+    def __init__(self, provider: str, choices: int) -> None:
+        self._provider = provider
+        self._choices = choices
+
+    def feed(self, frame: Frame) -> Iterator[tuple[int, Frame]]:
+        """The frames of each choice; UpstreamError for a choice that nobody asked for."""
+        chunk = self._chunk(frame)
+        choices = None if chunk is None else chunk.get("choices")
+        if chunk is None or not isinstance(choices, list):
+            for index in range(self._choices):
+                yield index, frame
+            return
+        usage = chunk.pop("usage", None)
+        if usage is not None:
+            yield 0, _frame(frame, {**chunk, "choices": [], "usage": usage})
+        for choice in choices:
+            if not isinstance(choice, dict):
+                raise malformed(self._provider, "a frame of unknown form")
+            match choice.get("index", 0):
+                case int(index) if 0 <= index < self._choices:
+                    yield index, _frame(frame, {**chunk, "choices": [{**choice, "index": 0}]})
+                case _:
+                    raise malformed(self._provider, "a choice that nobody asked for")
+
+    def _chunk(self, frame: Frame) -> dict[str, JsonValue] | None:
+        """The chunk in a frame; None for what is none, on which each decoder has its say."""
+        if frame.data.strip() in (b"", _END):
+            return None
+        try:
+            chunk: JsonValue = pydantic_core.from_json(frame.data)
+        except ValueError:
+            return None
+        return chunk if isinstance(chunk, dict) and not chunk.get("error") else None
+
+
+def _frame(frame: Frame, chunk: dict[str, JsonValue]) -> Frame:
+    return Frame(data=pydantic_core.to_json(chunk), event=frame.event)

@@ -1,0 +1,221 @@
+"""Messages in OpenAI's chat completions format, in the dialect of the server."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, assert_never
+
+from pydantic import JsonValue
+
+from tollgate.core.content import (
+    Audio,
+    CacheMark,
+    Document,
+    Image,
+    InlineMedia,
+    MediaUrl,
+    Reasoning,
+    Refusal,
+    ResultContent,
+    Text,
+    ToolCall,
+    UserContent,
+)
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.request import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from tollgate.providers.base import Target
+
+# OpenAI wants a name beside the bytes of a file.
+_FILENAME: Final = "document.pdf"
+_ATTACHED: Final = "(attached below)"
+
+
+class ChatMessages:
+    """The messages of one request, as one target wants them."""
+
+    def __init__(self, target: Target) -> None:
+        self._provider = target.provider
+        self._dialect = target.dialect
+        self._encoded: list[JsonValue] = []
+        self._media: list[JsonValue] = []
+
+    def encoded(self, messages: Sequence[Message]) -> list[JsonValue]:
+        """All messages; media of tool results follow the run of results they came in.
+
+        Tool messages are text here, so that what else a tool hands back is shown by a user turn.
+        """
+        for message in messages:
+            if not isinstance(message, ToolMessage):
+                self._show_media()
+            self._encoded.append(self._message(message))
+        self._show_media()
+        return self._encoded
+
+    def _show_media(self) -> None:
+        if self._media:
+            self._encoded.append({"role": "user", "content": self._media})
+            self._media = []
+
+    def _message(self, message: Message) -> JsonValue:
+        match message:
+            case SystemMessage():
+                # Every provider but OpenAI knows only `system`.
+                role = message.role if self._dialect.developer_role else "system"
+                content = self._content(message.content)
+                return self._named({"role": role, "content": content}, message.name)
+            case UserMessage():
+                content = self._content(message.content)
+                return self._named({"role": "user", "content": content}, message.name)
+            case AssistantMessage():
+                return self._named(self._assistant(message), message.name)
+            case ToolMessage():
+                return self._result(message)
+            case _:
+                assert_never(message)
+
+    def _named(self, message: dict[str, JsonValue], name: str | None) -> JsonValue:
+        return (
+            message if name is None or not self._dialect.message_names else message | {"name": name}
+        )
+
+    def _result(self, message: ToolMessage) -> JsonValue:
+        texts = [part for part in message.content if isinstance(part, Text)]
+        media = [part for part in message.content if not isinstance(part, Text)]
+        self._media += [self._part(part) for part in media]
+        return {
+            "role": "tool",
+            "tool_call_id": self._call_id(message.call_id),
+            "content": self._content(texts) or (_ATTACHED if media else ""),
+        }
+
+    def _assistant(self, message: AssistantMessage) -> dict[str, JsonValue]:
+        texts: list[str] = []
+        thoughts: list[Reasoning] = []
+        calls: list[JsonValue] = []
+        for part in message.content:
+            match part:
+                case Text() | Refusal():
+                    # A refusal goes back as what was said: only OpenAI knows a field for it.
+                    texts.append(part.text)
+                case Reasoning():
+                    thoughts.append(part)
+                case ToolCall():
+                    calls.append(self._call(part))
+                case _:
+                    assert_never(part)
+        said = "".join(texts)
+        encoded: dict[str, JsonValue] = {"role": "assistant", "content": said}
+        if calls:
+            encoded["content"] = said or None
+            encoded["tool_calls"] = calls
+        return encoded | self._thoughts(thoughts, said, calls=bool(calls))
+
+    def _thoughts(
+        self, thoughts: Sequence[Reasoning], said: str, *, calls: bool
+    ) -> dict[str, JsonValue]:
+        """The fields of an assistant turn that carry, or contain, what the model thought."""
+        thought = "".join(reasoning.text for reasoning in thoughts)
+        match self._dialect.reasoning_field:
+            case None:
+                return {}
+            case "reasoning" | "reasoning_content" as field:
+                # DeepSeek asks for the field on every turn that calls a tool, be it empty.
+                return {field: thought} if thoughts or calls else {}
+            case "reasoning_details":
+                details = [item for reasoning in thoughts for item in self._details(reasoning)]
+                return {"reasoning_details": details} if details else {}
+            case "think_tags":
+                tagged = f"<think>\n{thought}\n</think>\n\n{said}"
+                return {"content": tagged} if thought else {}
+            case "thinking_parts":
+                shown: list[JsonValue] = [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": thought}]}
+                ]
+                if said:
+                    shown.append({"type": "text", "text": said})
+                return {"content": shown} if thought else {}
+            case unknown:
+                assert_never(unknown)
+
+    def _details(self, reasoning: Reasoning) -> list[JsonValue]:
+        """What this provider attached to its reasoning, verbatim; it may have signed it."""
+        kept = reasoning.opaque.get(self._provider)
+        details = kept.get("reasoning_details") if isinstance(kept, dict) else None
+        return details if isinstance(details, list) else []
+
+    def _call(self, call: ToolCall) -> JsonValue:
+        encoded: dict[str, JsonValue] = {
+            "id": self._call_id(call.id),
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments or "{}"},
+        }
+        kept = call.opaque.get(self._provider)
+        if isinstance(kept, dict) and "extra_content" in kept:
+            encoded["extra_content"] = kept["extra_content"]
+        return encoded
+
+    def _call_id(self, id_: str) -> str:
+        """The id, or one derived from it: the same for a call and its result wherever they are."""
+        length = self._dialect.tool_call_id_length
+        if length is None or re.fullmatch(rf"[a-zA-Z0-9]{{{length}}}", id_):
+            return id_
+        return hashlib.sha256(id_.encode()).hexdigest()[:length]
+
+    def _content(self, parts: Iterable[UserContent | ResultContent]) -> JsonValue:
+        encoded = [self._part(part) for part in parts]
+        match encoded:
+            case []:
+                return ""
+            case [{"type": "text", "text": str(text), **rest}] if not rest:
+                return text
+            case _:
+                return encoded
+
+    def _part(self, part: UserContent | ResultContent) -> JsonValue:
+        match part:
+            case Text():
+                return self._marked({"type": "text", "text": part.text}, part.cache)
+            case Image():
+                image: dict[str, JsonValue] = {"url": _url(part.source)}
+                if part.detail is not None:
+                    image["detail"] = part.detail
+                return self._marked({"type": "image_url", "image_url": image}, part.cache)
+            case Audio():
+                audio: JsonValue = {"data": part.source.base64, "format": part.format}
+                return {"type": "input_audio", "input_audio": audio}
+            case Document():
+                return self._marked({"type": "file", "file": _file(part)}, part.cache)
+            case _:
+                assert_never(part)
+
+    def _marked(self, part: dict[str, JsonValue], cache: CacheMark | None) -> JsonValue:
+        if cache is None or not self._dialect.cache_marks:
+            return part
+        mark: dict[str, JsonValue] = {"type": "ephemeral"}
+        return part | {"cache_control": mark | ({"ttl": "1h"} if cache.lifetime == "1h" else {})}
+
+
+def _url(source: InlineMedia | MediaUrl) -> str:
+    match source:
+        case InlineMedia():
+            return f"data:{source.media_type};base64,{source.base64}"
+        case MediaUrl():
+            return source.url
+        case _:
+            assert_never(source)
+
+
+def _file(part: Document) -> JsonValue:
+    if isinstance(part.source, MediaUrl):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "messages: this model takes files as data, not as a URL",
+            param="messages",
+        )
+    return {"filename": part.filename or _FILENAME, "file_data": _url(part.source)}

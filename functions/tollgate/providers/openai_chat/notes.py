@@ -1,0 +1,58 @@
+"""What OpenAI-like servers say about their text: log probabilities, and where it comes from."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from tollgate.core.events import Citation, LogProbs
+from tollgate.wire.openai_chat_chunk import Annotation, Chunk, TokenLogProbs
+
+_URL_CITATION: Final = "url_citation"
+
+
+def log_probs(stated: TokenLogProbs | None) -> LogProbs | None:
+    """The entries of text or refusal as OpenAI writes them, whichever form the server has."""
+    if stated is None:
+        return None
+    entries = [*(stated.content or ()), *(stated.refusal or ())]
+    if not entries and stated.tokens and stated.token_logprobs:
+        # Together's older form: two lists side by side.
+        entries = [
+            {"token": token, "logprob": value, "bytes": None, "top_logprobs": []}
+            for token, value in zip(stated.tokens, stated.token_logprobs, strict=False)
+            if value is not None
+        ]
+    return LogProbs(entries=tuple(entries)) if entries else None
+
+
+class Citations:
+    """The sources of one answer; servers that list them with every chunk are told once."""
+
+    def __init__(self) -> None:
+        self._told: set[Citation] = set()
+
+    def of_chunk(self, chunk: Chunk) -> Iterator[Citation]:
+        """Perplexity's list of what it has read, for the answer as a whole."""
+        found = chunk.search_results or ()
+        titles = {result.url: result.title for result in found if result.url}
+        yield from self._new(
+            Citation(url=url, title=titles.get(url)) for url in chunk.citations or titles
+        )
+
+    def of_text(self, annotations: Iterable[Annotation] | None) -> Iterator[Citation]:
+        """OpenAI's marks on stretches of the text."""
+        for annotation in annotations or ():
+            cited = annotation.url_citation
+            if annotation.type == _URL_CITATION and cited is not None:
+                citation = Citation(
+                    url=cited.url,
+                    title=cited.title,
+                    start=cited.start_index,
+                    end=cited.end_index,
+                )
+                yield from self._new((citation,))
+
+    def _new(self, citations: Iterable[Citation]) -> Iterator[Citation]:
+        for citation in citations:
+            if citation not in self._told:
+                self._told.add(citation)
+                yield citation

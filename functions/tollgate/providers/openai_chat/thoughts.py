@@ -1,0 +1,45 @@
+"""`reasoning_details`, put together from the pieces in which they are streamed.
+
+OpenRouter and those that follow it (Snowflake, Vercel) carry signatures there; the details must
+come back as they were. https://openrouter.ai/docs/use-cases/reasoning-tokens
+"""
+
+from collections.abc import Iterable, Mapping
+
+from pydantic import JsonValue
+
+from tollgate.core.content import Opaque
+
+# The fields of a detail that a stream cuts into pieces.
+_STREAMED = ("text", "summary", "data")
+
+
+class ReasoningDetails:
+    """The details of one part of reasoning."""
+
+    def __init__(self) -> None:
+        self._items: list[dict[str, JsonValue]] = []
+
+    def add(self, piece: Mapping[str, JsonValue]) -> None:
+        """One more piece: it continues the last detail if it is of its type and index."""
+        last = self._items[-1] if self._items else None
+        if last is None or any(last.get(key) != piece.get(key) for key in ("type", "index")):
+            self._items.append(dict(piece))
+            return
+        for key, value in piece.items():
+            known = last.get(key)
+            if key in _STREAMED and isinstance(known, str) and isinstance(value, str):
+                last[key] = known + value
+            elif value is not None:
+                last[key] = value
+
+    def opaque(self, provider: str) -> Opaque:
+        """What the provider wants back, under its name."""
+        items: list[JsonValue] = [*self._items]
+        return {provider: {"reasoning_details": items}} if items else {}
+
+
+def thought(pieces: Iterable[Mapping[str, JsonValue]]) -> str:
+    """What the pieces say in words."""
+    said = (piece.get("text") or piece.get("summary") for piece in pieces)
+    return "".join(text for text in said if isinstance(text, str))

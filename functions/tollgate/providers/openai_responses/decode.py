@@ -1,0 +1,262 @@
+"""Responses streams as events."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from pydantic import JsonValue, ValidationError
+
+from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.events import Ended, Finish, Started, StreamEvent, UsageReported
+from tollgate.core.usage import Usage
+from tollgate.providers.base import Frame
+from tollgate.providers.openai_errors import error_in_stream
+from tollgate.providers.openai_responses.parts import Parts, Place
+from tollgate.providers.refusals import closed_early, malformed
+from tollgate.wire.openai_responses import (
+    Content,
+    Event,
+    InputDetails,
+    Item,
+    OutputDetails,
+    Response,
+    UsageReport,
+)
+
+# Why a response is incomplete; a word that is not here counts as `length`: something is missing.
+_INCOMPLETE: Final[dict[str, Finish]] = {
+    "max_output_tokens": "length",
+    "content_filter": "content_filter",
+}
+# Events that repeat what others have said, or say nothing of the answer.
+_SILENT: Final = frozenset(
+    {
+        "response.content_part.added",
+        "response.content_part.done",
+        "response.function_call_arguments.done",
+        "response.in_progress",
+        "response.output_text.done",
+        "response.queued",
+        "response.reasoning_summary_part.done",
+        "response.reasoning_summary_text.done",
+        "response.reasoning_text.done",
+        "response.refusal.done",
+    }
+)
+_BETWEEN_SUMMARIES: Final = "\n\n"
+
+
+class ResponsesDecoder:
+    """Decodes one stream, or a response that was not streamed."""
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._started = False
+        self._parts = Parts()
+        self._final: Response | None = None
+        self._readers: dict[str, Callable[[Event], Iterator[StreamEvent]]] = {
+            "response.created": self._begun,
+            "response.output_item.added": self._item_added,
+            "response.output_item.done": self._item_done,
+            "response.output_text.delta": self._text_delta,
+            "response.output_text.annotation.added": self._annotated,
+            "response.refusal.delta": self._refusal_delta,
+            "response.reasoning_summary_part.added": self._summary_added,
+            "response.reasoning_summary_text.delta": self._thought_delta,
+            "response.reasoning_text.delta": self._thought_delta,
+            "response.function_call_arguments.delta": self._arguments_delta,
+            "response.completed": self._finished,
+            "response.incomplete": self._finished,
+            "response.failed": self._finished,
+        }
+
+    def feed(self, frame: Frame) -> Iterator[StreamEvent]:
+        """The events of one SSE event, or of a whole response."""
+        data = frame.data.strip()
+        if not data or data == b"[DONE]":
+            return
+        try:
+            event = Event.model_validate_json(data)
+        except ValidationError:
+            yield from self._whole(data)
+            return
+        if event.type == "error" or event.error is not None:
+            stated: JsonValue = {"code": event.code, "message": event.message}
+            raise error_in_stream(event.error or stated, self._provider)
+        reader = self._readers.get(event.type)
+        if reader is not None:
+            yield from reader(event)
+        elif event.type not in _SILENT:
+            raise malformed(self._provider, "an event of unknown kind")
+
+    def end(self) -> Iterator[StreamEvent]:
+        """Close what is open; UpstreamError if the answer was not complete."""
+        if self._final is None:
+            raise closed_early(self._provider)
+        yield from self._parts.close_all()
+        details = self._final.incomplete_details
+        if self._final.status == "incomplete":
+            reason = (details.reason if details else None) or "incomplete"
+            yield Ended(finish=_INCOMPLETE.get(reason, "length"), raw_finish=reason)
+            return
+        yield Ended(finish="tool_calls" if self._parts.calls else "stop", raw_finish="completed")
+
+    def _whole(self, data: bytes) -> Iterator[StreamEvent]:
+        try:
+            response = Response.model_validate_json(data)
+        except ValidationError as invalid:
+            raise malformed(self._provider, "an event that cannot be read") from invalid
+        if response.status is None:
+            if response.error is not None:
+                raise error_in_stream(response.error, self._provider)
+            raise malformed(self._provider, "an event of unknown form")
+        yield from self._finished(Event(type="response.completed", response=response))
+
+    def _begun(self, event: Event) -> Iterator[StreamEvent]:
+        if not self._started:
+            self._started = True
+            response = event.response or Response()
+            yield Started(
+                upstream_id=response.id,
+                served_model=response.model,
+                service_tier=response.service_tier,
+            )
+
+    def _finished(self, event: Event) -> Iterator[StreamEvent]:
+        response = event.response
+        if response is None:
+            raise malformed(self._provider, "an end without a response")
+        if response.status not in ("completed", "incomplete"):
+            raise error_in_stream(response.error, self._provider)
+        yield from self._begun(event)
+        for index, item in enumerate(response.output):
+            yield from self._item_told(index, item)
+        if response.usage is not None:
+            yield self._usage(response.usage)
+        self._final = response
+
+    def _item_added(self, event: Event) -> Iterator[StreamEvent]:
+        item = self._item(event)
+        place = (event.output_index, 0)
+        match item.type:
+            case "function_call":
+                yield from self._parts.open(place, self._call(item))
+            case "reasoning":
+                yield from self._parts.open(place, Reasoning(text=""))
+            case "message":
+                pass
+            case _:
+                raise malformed(self._provider, "an item that nobody asked for")
+
+    def _item_done(self, event: Event) -> Iterator[StreamEvent]:
+        yield from self._item_told(event.output_index, self._item(event))
+
+    def _item_told(self, index: int, item: Item) -> Iterator[StreamEvent]:
+        """What a whole item adds to the pieces that have come of it."""
+        place = (index, 0)
+        match item.type:
+            case "function_call":
+                if not self._parts.is_told(place):
+                    yield from self._parts.open(place, self._call(item))
+                    yield from self._parts.add(place, item.arguments)
+                yield from self._parts.close(place)
+            case "reasoning":
+                yield from self._reasoned(place, item)
+            case "message":
+                for number, content in enumerate(item.content or ()):
+                    yield from self._content((index, number), content)
+                    yield from self._parts.close((index, number))
+            case _:
+                raise malformed(self._provider, "an item that nobody asked for")
+
+    def _reasoned(self, place: Place, item: Item) -> Iterator[StreamEvent]:
+        if self._parts.is_told(place) and not self._parts.is_open(place):
+            return
+        summaries = [piece.text for piece in item.summary or () if piece.text]
+        thoughts = summaries or [piece.text for piece in item.content or () if piece.text]
+        yield from self._parts.open(place, Reasoning(text=""))
+        if not self._parts.has_text(place):
+            yield from self._parts.add(place, _BETWEEN_SUMMARIES.join(thoughts))
+        kept: dict[str, JsonValue] = {}
+        if item.encrypted_content:
+            kept = {"id": item.id, "encrypted_content": item.encrypted_content}
+            if len(summaries) > 1:
+                kept["summary"] = [*summaries]
+        yield from self._parts.close(place, {self._provider: kept} if kept else {})
+
+    def _content(self, place: Place, content: Content) -> Iterator[StreamEvent]:
+        if self._parts.is_told(place):
+            return
+        part: Text | Refusal = Refusal(text="") if content.type == "refusal" else Text(text="")
+        said = content.refusal if content.type == "refusal" else content.text
+        if not said:
+            return
+        yield from self._parts.open(place, part)
+        yield from self._parts.add(place, said)
+        yield from self._parts.note(place, content.logprobs)
+        for annotation in content.annotations or ():
+            yield from self._parts.cite(place, annotation)
+
+    def _text_delta(self, event: Event) -> Iterator[StreamEvent]:
+        place = (event.output_index, event.content_index)
+        if event.delta:
+            yield from self._parts.open(place, Text(text=""))
+            yield from self._parts.add(place, event.delta)
+            yield from self._parts.note(place, event.logprobs)
+
+    def _refusal_delta(self, event: Event) -> Iterator[StreamEvent]:
+        place = (event.output_index, event.content_index)
+        if event.delta:
+            yield from self._parts.open(place, Refusal(text=""))
+            yield from self._parts.add(place, event.delta)
+
+    def _summary_added(self, event: Event) -> Iterator[StreamEvent]:
+        place = (event.output_index, 0)
+        if event.summary_index and self._parts.is_open(place):
+            yield from self._parts.add(place, _BETWEEN_SUMMARIES)
+
+    def _thought_delta(self, event: Event) -> Iterator[StreamEvent]:
+        place = (event.output_index, 0)
+        yield from self._parts.open(place, Reasoning(text=""))
+        yield from self._parts.add(place, event.delta)
+
+    def _arguments_delta(self, event: Event) -> Iterator[StreamEvent]:
+        place = (event.output_index, 0)
+        if not self._parts.is_open(place):
+            raise malformed(self._provider, "a piece of a call that has no name")
+        yield from self._parts.add(place, event.delta)
+
+    def _annotated(self, event: Event) -> Iterator[StreamEvent]:
+        if event.annotation is not None:
+            yield from self._parts.cite((event.output_index, event.content_index), event.annotation)
+
+    def _item(self, event: Event) -> Item:
+        if event.item is None:
+            raise malformed(self._provider, "an event without its item")
+        return event.item
+
+    def _call(self, item: Item) -> ToolCall:
+        if not item.call_id or not item.name:
+            raise malformed(self._provider, "a call that has no name")
+        return ToolCall(id=item.call_id, name=item.name, arguments="")
+
+    def _usage(self, raw: dict[str, JsonValue]) -> UsageReported:
+        try:
+            report = UsageReport.model_validate(raw)
+        except ValidationError as invalid:
+            raise malformed(self._provider, "usage that cannot be read") from invalid
+        return UsageReported(usage=_usage(report), raw=raw)
+
+
+def _usage(report: UsageReport) -> Usage:
+    """The report in our classes; cached tokens are part of the input that is reported."""
+    details = report.input_tokens_details or InputDetails()
+    uncached = report.input_tokens
+    if uncached is not None:
+        uncached -= (details.cached_tokens or 0) + (details.cache_write_tokens or 0)
+    return Usage(
+        uncached_input_tokens=None if uncached is None else max(0, uncached),
+        cache_read_input_tokens=details.cached_tokens,
+        cache_write_5m_input_tokens=details.cache_write_tokens,
+        output_tokens=report.output_tokens,
+        reasoning_tokens=(report.output_tokens_details or OutputDetails()).reasoning_tokens,
+    )

@@ -1,0 +1,179 @@
+"""A generation request in OpenAI's Responses format."""
+
+from collections.abc import Mapping
+from typing import Final, assert_never
+from urllib.parse import quote
+
+from pydantic import JsonValue
+
+from tollgate.core.emulation import Wrapping, unguided, with_output_tool
+from tollgate.core.request import (
+    GenerationRequest,
+    JsonOutput,
+    OutputFormat,
+    ReasoningOptions,
+    SchemaOutput,
+    Tool,
+    ToolChoice,
+)
+from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.efforts import effort_wanted, nearest, wants_thoughts
+from tollgate.providers.openai_responses.items import items
+from tollgate.providers.strict_schema import closed
+
+_ANY_OBJECT: Final[Mapping[str, JsonValue]] = {"type": "object", "properties": {}}
+_PATH: Final = "/responses"
+_OUTPUT_TOKENS_MIN: Final = 16
+
+
+def encode(request: GenerationRequest, target: Target) -> WireRequest:
+    """The request for `POST {base_url}/responses`, always streamed and never stored.
+
+    RequestError for what this format can never take.
+    """
+    request, wrapping = unguided(request)
+    if isinstance(request.output_format, SchemaOutput) and not _enforces_schemas(target):
+        request = with_output_tool(request)
+        wrapping = Wrapping(tool=True, choice=wrapping.choice)
+    parameters, adapted = _parameters(request, target)
+    reasoning, changed = _reasoning(request.reasoning, target)
+    body: dict[str, JsonValue] = {
+        "model": target.upstream_model,
+        "input": items(request.messages, target.provider),
+        "stream": True,
+        "store": False,
+        **_included(request, target),
+        **_limit(request, target),
+        **_tools(request),
+        **_output_format(request.output_format),
+        **parameters,
+        **reasoning,
+    }
+    return WireRequest(
+        path=(target.dialect.path or _PATH).replace(
+            "{model}", quote(target.upstream_model, safe="")
+        ),
+        body=body,
+        adapted=(*adapted, *changed),
+        wrapping=wrapping,
+    )
+
+
+def _enforces_schemas(target: Target) -> bool:
+    able = "structured_output" in target.supports
+    return able and target.dialect.output_format == "json_schema"
+
+
+def _included(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
+    """What the answer must contain beyond the usual; without a store, thoughts come encrypted."""
+    include: list[JsonValue] = []
+    if "reasoning" in target.supports:
+        include.append("reasoning.encrypted_content")
+    if request.sampling.logprobs and "logprobs" not in target.dialect.refuses:
+        include.append("message.output_text.logprobs")
+    return {"include": include} if include else {}
+
+
+def _limit(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
+    if request.output_tokens_max is None:
+        return {}
+    limits = (request.output_tokens_max, target.output_tokens_max)
+    limit = min(limit for limit in limits if limit is not None)
+    return {"max_output_tokens": max(limit, _OUTPUT_TOKENS_MIN)}
+
+
+def _parameters(
+    request: GenerationRequest, target: Target
+) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
+    """What the caller set that this format has a field for, and the names of the rest."""
+    sampling = request.sampling
+    known: dict[str, JsonValue] = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_logprobs": sampling.top_logprobs,
+        "parallel_tool_calls": request.parallel_tool_calls if request.tools else None,
+        "prompt_cache_key": request.prompt_cache_key,
+        "service_tier": request.service_tier,
+        "user": request.user,
+    }
+    unknown = {
+        "top_k": sampling.top_k is not None,
+        "min_p": sampling.min_p is not None,
+        "presence_penalty": sampling.presence_penalty is not None,
+        "frequency_penalty": sampling.frequency_penalty is not None,
+        "repetition_penalty": sampling.repetition_penalty is not None,
+        "seed": sampling.seed is not None,
+        "stop": bool(sampling.stop),
+        "logit_bias": bool(sampling.logit_bias),
+        "max_tokens": (request.output_tokens_max or _OUTPUT_TOKENS_MIN) < _OUTPUT_TOKENS_MIN,
+    }
+    stated = {name: value for name, value in known.items() if value is not None}
+    refused = [name for name in stated if name in target.dialect.refuses]
+    left_out = [name for name, is_set in unknown.items() if is_set]
+    return {name: stated[name] for name in stated if name not in refused}, (*refused, *left_out)
+
+
+def _reasoning(
+    wanted: ReasoningOptions | None, target: Target
+) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
+    asked = None if wanted is None else wants_thoughts(wanted)
+    if wanted is None or asked is None:
+        return {}, ()
+    if "reasoning" not in target.supports:
+        return {}, ("reasoning",) if asked else ()
+    effort = effort_wanted(wanted)
+    known = None if effort is None else nearest(effort, target.dialect.efforts)
+    stated: dict[str, JsonValue] = {} if known is None else {"effort": known}
+    if asked and target.dialect.reasoning_summaries and not wanted.exclude:
+        stated["summary"] = "auto"
+    exact = known == effort and wanted.tokens_max is None
+    return {"reasoning": stated} if stated else {}, () if exact else ("reasoning",)
+
+
+def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
+    if not request.tools:
+        return {}
+    fields: dict[str, JsonValue] = {"tools": [_tool(tool) for tool in request.tools]}
+    if request.tool_choice is not None:
+        fields["tool_choice"] = _tool_choice(request.tool_choice)
+    return fields
+
+
+def _tool(tool: Tool) -> JsonValue:
+    parameters = tool.parameters or _ANY_OBJECT
+    encoded: dict[str, JsonValue] = {
+        "type": "function",
+        "name": tool.name,
+        "parameters": closed(parameters) if tool.strict else dict(parameters),
+        # Left out it would mean true here, where it means false on chat completions.
+        "strict": bool(tool.strict),
+    }
+    if tool.description is not None:
+        encoded["description"] = tool.description
+    return encoded
+
+
+def _tool_choice(choice: ToolChoice) -> JsonValue:
+    if choice.mode == "named":
+        return {"type": "function", "name": choice.name}
+    return choice.mode
+
+
+def _output_format(output: OutputFormat | None) -> dict[str, JsonValue]:
+    match output:
+        case None:
+            return {}
+        case JsonOutput():
+            return {"text": {"format": {"type": "json_object"}}}
+        case SchemaOutput():
+            form: dict[str, JsonValue] = {
+                "type": "json_schema",
+                "name": output.name,
+                "schema": closed(output.schema) if output.strict else dict(output.schema),
+                "strict": bool(output.strict),
+            }
+            if output.description is not None:
+                form["description"] = output.description
+            return {"text": {"format": form}}
+        case _:
+            assert_never(output)

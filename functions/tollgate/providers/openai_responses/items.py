@@ -1,0 +1,137 @@
+"""A conversation as the input items of a Responses request."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, assert_never
+
+from pydantic import JsonValue
+
+from tollgate.core.content import (
+    Audio,
+    Document,
+    Image,
+    InlineMedia,
+    MediaSource,
+    MediaUrl,
+    Reasoning,
+    Refusal,
+    ResultContent,
+    Text,
+    ToolCall,
+    UserContent,
+)
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.request import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+
+# OpenAI wants a name beside the bytes of a file.
+_FILENAME: Final = "document.pdf"
+
+
+def items(messages: Sequence[Message], provider: str) -> list[JsonValue]:
+    """The items; reasoning is among them only where this provider has encrypted it."""
+    return [item for message in messages for item in _items(message, provider)]
+
+
+def _items(message: Message, provider: str) -> Iterator[JsonValue]:
+    match message:
+        case SystemMessage():
+            yield {"role": message.role, "content": _content(message.content)}
+        case UserMessage():
+            yield {"role": "user", "content": _content(message.content)}
+        case AssistantMessage():
+            yield from _said(message, provider)
+        case ToolMessage():
+            yield {
+                "type": "function_call_output",
+                "call_id": message.call_id,
+                "output": _content(message.content),
+            }
+        case _:
+            assert_never(message)
+
+
+def _said(message: AssistantMessage, provider: str) -> Iterator[JsonValue]:
+    """One item each, in order: what was thought must stand before what it led to."""
+    for part in message.content:
+        match part:
+            case Text() | Refusal():
+                if part.text:
+                    yield {"role": "assistant", "content": part.text}
+            case Reasoning():
+                item = _reasoning(part, provider)
+                if item is not None:
+                    yield item
+            case ToolCall():
+                yield {
+                    "type": "function_call",
+                    "call_id": part.id,
+                    "name": part.name,
+                    "arguments": part.arguments or "{}",
+                }
+            case _:
+                assert_never(part)
+
+
+def _reasoning(part: Reasoning, provider: str) -> JsonValue:
+    kept = part.opaque.get(provider)
+    if not isinstance(kept, dict) or "encrypted_content" not in kept:
+        return None
+    texts = kept.get("summary") or ([part.text] if part.text else [])
+    summary: list[JsonValue] = [
+        {"type": "summary_text", "text": text}
+        for text in (texts if isinstance(texts, list) else ())
+    ]
+    return {
+        "type": "reasoning",
+        "id": kept.get("id"),
+        "encrypted_content": kept["encrypted_content"],
+        "summary": summary,
+    }
+
+
+def _content(parts: Iterable[UserContent | ResultContent]) -> JsonValue:
+    encoded = [_part(part) for part in parts]
+    match encoded:
+        case []:
+            return ""
+        case [{"type": "input_text", "text": str(text)}]:
+            return text
+        case _:
+            return encoded
+
+
+def _part(part: UserContent | ResultContent) -> JsonValue:
+    match part:
+        case Text():
+            return {"type": "input_text", "text": part.text}
+        case Image():
+            url = _url(part.source)
+            return {"type": "input_image", "image_url": url, "detail": part.detail or "auto"}
+        case Document(source=MediaUrl(url=url)):
+            return {"type": "input_file", "file_url": url}
+        case Document():
+            name = part.filename or _FILENAME
+            return {"type": "input_file", "filename": name, "file_data": _url(part.source)}
+        case Audio():
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                "messages: this model takes no input_audio",
+                param="messages",
+            )
+        case _:
+            assert_never(part)
+
+
+def _url(source: MediaSource) -> str:
+    match source:
+        case InlineMedia():
+            return f"data:{source.media_type};base64,{source.base64}"
+        case MediaUrl():
+            return source.url
+        case _:
+            assert_never(source)

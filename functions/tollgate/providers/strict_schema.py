@@ -1,0 +1,44 @@
+"""JSON Schemas as servers want them that enforce them to the letter."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pydantic import JsonValue
+
+# Where schemas lie inside a schema: one by one, in lists, by name.
+_SINGLE: Final = ("items", "additionalProperties", "not")
+_LISTED: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
+_NAMED: Final = ("properties", "$defs", "definitions")
+
+
+def closed(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The schema with `additionalProperties: false` on every object that does not say otherwise.
+
+    OpenAI and Anthropic refuse strict schemas without it. Never for a schema that is not strict:
+    there it would change what the caller asked for.
+    """
+    made = {name: _inside(name, value) for name, value in schema.items()}
+    if _is_object(schema) and "additionalProperties" not in schema:
+        made["additionalProperties"] = False
+    return made
+
+
+def _inside(name: str, value: JsonValue) -> JsonValue:
+    match value:
+        case dict() if name in _NAMED:
+            return {key: _closed(inner) for key, inner in value.items()}
+        case dict() if name in _SINGLE:
+            return closed(value)
+        case list() if name in _LISTED:
+            return [_closed(inner) for inner in value]
+        case _:
+            return value
+
+
+def _closed(value: JsonValue) -> JsonValue:
+    return closed(value) if isinstance(value, dict) else value
+
+
+def _is_object(schema: Mapping[str, JsonValue]) -> bool:
+    kind = schema.get("type")
+    return kind == "object" or (isinstance(kind, list) and "object" in kind)

@@ -1,0 +1,49 @@
+"""How a row proves who asks: a key in the header its provider wants, or a token that runs out."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.providers.base import ProviderRow
+from tollgate.stores.base import SecretStore
+
+
+class Authorization(Protocol):
+    """Makes the headers that authorize a request."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """The headers of the next request; UpstreamError where there are no credentials."""
+
+
+async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
+    """The secret that a row names, or None if it names none; UpstreamError where it is not set."""
+    if row.key is None:
+        return None
+    secret = ((await secrets.read(row.key)) or "").strip()
+    if not secret:
+        raise no_credentials(row, f"has no key: set {row.key.described()}")
+    return secret
+
+
+def no_credentials(row: ProviderRow, what: str) -> UpstreamError:
+    """The operator's fault, told in words that name no secret."""
+    return UpstreamError(ErrorCode.PROVIDER_AUTH, f"The provider {row.slug} {what}.")
+
+
+class KeyHeader:
+    """The key of a row, read with every call, so that a rotated secret is used at once."""
+
+    def __init__(self, row: ProviderRow, secrets: SecretStore) -> None:
+        self._row = row
+        self._secrets = secrets
+
+    async def headers(self) -> Mapping[str, str]:
+        key = await secret_of(self._row, self._secrets)
+        if key is None:
+            return {}
+        if not (key.isascii() and key.isprintable()):
+            described = self._row.key.described() if self._row.key else ""
+            raise no_credentials(self._row, f"has an unusable key: check {described}")
+        if self._row.auth == "bearer":
+            return {"authorization": f"Bearer {key}"}
+        return {self._row.auth: key}

@@ -1,0 +1,135 @@
+"""Access tokens of Google Cloud.
+
+google-auth is imported with the first token that is asked for, so that only a function that serves
+a Google Cloud row pays for it. It blocks, so that it runs in a thread.
+"""
+
+import asyncio
+import http.client
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import pydantic_core
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.providers.base import ProviderRow
+from tollgate.providers.transports.authorization import no_credentials, secret_of
+from tollgate.stores.base import SecretStore
+
+if TYPE_CHECKING:
+    from google.auth.credentials import Credentials
+
+_SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
+# A token lives an hour; one that is about to end may end on its way.
+RENEWED_BEFORE_END_S: Final = 300.0
+_TIMEOUT_S: Final = 10.0
+_REPLY_BYTES_MAX: Final = 64 * 1024
+
+
+class GoogleToken:
+    """The token of one row, shared by its requests until shortly before it ends.
+
+    The row's secret is the JSON key of a service account. A row without one uses what the
+    environment has (Application Default Credentials: a file that GOOGLE_APPLICATION_CREDENTIALS
+    names, workload identity federation from AWS among them, or a metadata server).
+    """
+
+    def __init__(self, row: ProviderRow, secrets: SecretStore, clock: Clock) -> None:
+        self._row = row
+        self._secrets = secrets
+        self._clock = clock
+        self._refreshing = asyncio.Lock()
+        self._account: str | None = None
+        self._credentials: Credentials | None = None
+        self._token = ""
+        self._ends_at_s = 0.0
+
+    async def headers(self) -> Mapping[str, str]:
+        account = await secret_of(self._row, self._secrets)
+        async with self._refreshing:
+            if account != self._account:
+                self._account, self._credentials, self._token = account, None, ""
+            if not self._token or self._clock.now_s() > self._ends_at_s - RENEWED_BEFORE_END_S:
+                self._token, self._ends_at_s = await asyncio.to_thread(self._refreshed)
+            return {"authorization": f"Bearer {self._token}"}
+
+    def _refreshed(self) -> tuple[str, float]:
+        """A new token and when it ends, in Unix seconds."""
+        from google.auth import exceptions
+
+        try:
+            if self._credentials is None:
+                self._credentials = self._found()
+            self._credentials.refresh(_over_http)  # type: ignore[no-untyped-call]
+        except (exceptions.GoogleAuthError, ValueError) as failed:
+            if isinstance(failed, exceptions.GoogleAuthError) and failed.retryable:
+                raise UpstreamError(
+                    ErrorCode.PROVIDER_UNAVAILABLE,
+                    f"The token endpoint of the provider {self._row.slug} does not answer.",
+                ) from failed
+            raise self._no_token() from failed
+        token, ends = self._credentials.token, self._credentials.expiry
+        if not isinstance(token, str) or not isinstance(ends, datetime):
+            raise self._no_token()
+        # google-auth tells UTC without saying so.
+        return token, ends.replace(tzinfo=UTC).timestamp()
+
+    def _found(self) -> "Credentials":
+        if self._account is None:
+            from google.auth import default
+
+            # Any callable of this form serves, though its type asks for their class.
+            return default(scopes=_SCOPES, request=_over_http)[0]  # type: ignore[arg-type]
+        from google.oauth2.service_account import Credentials as ServiceAccount
+
+        account = pydantic_core.from_json(self._account)
+        if not isinstance(account, dict):
+            raise ValueError("the key of a service account is a JSON object")
+        made: Credentials = ServiceAccount.from_service_account_info(account, scopes=_SCOPES)  # type: ignore[no-untyped-call]
+        return made
+
+    def _no_token(self) -> UpstreamError:
+        key = self._row.key
+        where = key.described() if key else "the Google credentials of this environment"
+        return no_credentials(self._row, f"got no access token: check {where}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """A reply as google-auth reads it."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+
+def _over_http(
+    url: str,
+    method: str = "GET",
+    body: bytes | None = None,
+    *,
+    headers: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    **options: Any,
+) -> _Reply:
+    """Do one request for google-auth, whose own ways need packages that nothing else here does."""
+    from google.auth.exceptions import TransportError
+
+    address = urlsplit(url)
+    secure = address.scheme == "https"
+    kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+    try:
+        connection = kind(address.netloc, timeout=min(timeout or _TIMEOUT_S, _TIMEOUT_S))
+        try:
+            target = address._replace(scheme="", netloc="", fragment="").geturl() or "/"
+            connection.request(method, target, body, dict(headers or {}))
+            reply = connection.getresponse()
+            return _Reply(reply.status, dict(reply.headers), reply.read(_REPLY_BYTES_MAX))
+        finally:
+            connection.close()
+    except (OSError, http.client.HTTPException) as broken:
+        raise TransportError(broken, retryable=True) from broken  # type: ignore[no-untyped-call]

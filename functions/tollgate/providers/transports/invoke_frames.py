@@ -1,0 +1,45 @@
+"""Answers of Bedrock's InvokeModel: event-stream messages around the model's own events.
+
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ResponseStream.html (seen
+2026-11-21): a `chunk` holds `bytes`, the event in base64, and `p`, padding that hides its length.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterable
+
+from pydantic import BaseModel, ValidationError
+
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.providers.base import Frame
+from tollgate.providers.transports.bedrock_runtime import EventStreamFrames
+
+
+class _Chunk(BaseModel):
+    bytes: str
+
+
+class InvokeFrames:
+    """The events inside of chunks as frames; exceptions stay what they are."""
+
+    def __init__(self) -> None:
+        self._messages = EventStreamFrames()
+
+    def feed(self, chunk: bytes) -> Iterable[Frame]:
+        return [
+            message if message.exception is not None else _inside(message)
+            for message in self._messages.feed(chunk)
+        ]
+
+    def end(self) -> Iterable[Frame]:
+        return self._messages.end()
+
+
+def _inside(message: Frame) -> Frame:
+    try:
+        inside = _Chunk.model_validate_json(message.data).bytes
+        return Frame(data=base64.b64decode(inside, validate=True))
+    except (ValidationError, binascii.Error) as invalid:
+        raise UpstreamError(
+            ErrorCode.PROVIDER_UNAVAILABLE, "The provider sent a chunk that cannot be read."
+        ) from invalid

@@ -1,0 +1,165 @@
+"""Fetches what callers point to, and nothing that lies behind our own doors.
+
+A name is resolved once, every address it has must be public, and the connection goes to one of
+those: a resolver that changes its mind is not asked again. Redirects begin anew.
+https://cheatsheetseries.owasp.org/cheatsheets/Server_Side_Request_Forgery_Prevention_Cheat_Sheet.html
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from typing_extensions import override
+from yarl import URL
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.providers.base import FetchedMedia
+from tollgate.providers.transports.public_address import is_address, is_disguised, is_public
+
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_PORTS: Final = {"http": 80, "https": 443}
+
+# The addresses of a name.
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchLimits:
+    """How much of the world one URL may take: bytes, seconds with all redirects, redirects."""
+
+    body_bytes_max: int = 20 * 1024 * 1024
+    total_s: float = 10.0
+    redirects_max: int = 3
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """The addresses of a name, as the system knows them."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
+
+
+class MediaGuard:
+    """A fetcher that connects to public addresses only.
+
+    `also_allowed` are addresses that are let through besides: tests serve from loopback.
+    """
+
+    def __init__(
+        self,
+        *,
+        resolve: Resolve = resolve,
+        limits: FetchLimits | None = None,
+        also_allowed: frozenset[str] = frozenset(),
+    ) -> None:
+        self._resolve = resolve
+        self._limits = limits or FetchLimits()
+        self._also_allowed = also_allowed
+
+    async def fetch(self, url: str) -> FetchedMedia:
+        """The whole body; RequestError for what may not be, or cannot be fetched."""
+        try:
+            async with asyncio.timeout(self._limits.total_s):
+                return await self._follow(URL(url))
+        except TimeoutError as late:
+            raise _refused("did not answer in time") from late
+        except (aiohttp.ClientError, OSError, ValueError) as failure:
+            # No word on why: a caller must not learn what answers where.
+            raise _refused("could not be fetched") from failure
+
+    async def _follow(self, url: URL) -> FetchedMedia:
+        for _ in range(self._limits.redirects_max + 1):
+            fetched = await self._get(url)
+            if isinstance(fetched, FetchedMedia):
+                return fetched
+            url = fetched
+        raise _refused("is redirected too often")
+
+    async def _get(self, url: URL) -> FetchedMedia | URL:
+        """What lies there, or where to look instead."""
+        pinned = _Pinned(await self._addresses(url))
+        connector = aiohttp.TCPConnector(resolver=pinned, use_dns_cache=False, force_close=True)
+        async with (
+            aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                headers={"user-agent": "tollgate", "accept-encoding": "identity"},
+                timeout=aiohttp.ClientTimeout(total=None),
+            ) as session,
+            session.get(url, allow_redirects=False) as response,
+        ):
+            if response.status in _REDIRECTS:
+                return url.join(URL(response.headers.get("location", "")))
+            if response.status != 200:
+                raise _refused("could not be fetched")
+            if response.headers.get("content-encoding", "identity").lower() != "identity":
+                raise _refused("answers in an encoding that was not asked for")
+            content = await self._body(response)
+            return FetchedMedia(content=content, claimed_type=response.headers.get("content-type"))
+
+    async def _addresses(self, url: URL) -> Sequence[str]:
+        """Where a connection to this URL may go; RequestError if that is anywhere we must not."""
+        if (
+            url.scheme not in _PORTS
+            or not url.host
+            or url.user is not None
+            or is_disguised(url.host)
+        ):
+            raise _refused("must be an http(s) URL with a plain host")
+        host = url.host
+        found = (host,) if is_address(host) else await self._resolve(host, _port(url))
+        if not found or not all(self._is_allowed(address) for address in found):
+            raise _refused("does not lead to a public address")
+        return found
+
+    def _is_allowed(self, address: str) -> bool:
+        return address in self._also_allowed or is_public(address)
+
+    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+        limit = self._limits.body_bytes_max
+        body = bytearray()
+        while chunk := await response.content.readany():
+            body += chunk
+            if len(body) > limit:
+                raise _refused(f"has more than {limit} bytes behind it")
+        return bytes(body)
+
+
+class _Pinned(AbstractResolver):
+    """Knows the addresses that were checked, and no others."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self._addresses = addresses
+
+    @override
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in self._addresses
+        ]
+
+    @override
+    async def close(self) -> None:
+        """There is nothing to release."""
+
+
+def _port(url: URL) -> int:
+    return url.port or _PORTS[url.scheme]
+
+
+def _refused(what: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"A URL in messages {what}.", param="messages")

@@ -1,0 +1,124 @@
+"""SageMaker endpoints that speak an OpenAI-like format: their bytes ride in an AWS event stream.
+
+https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpointWithResponseStream.html
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Final
+from urllib.parse import quote
+
+import pydantic_core
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.providers.base import (
+    Frame,
+    ProviderRow,
+    Timeouts,
+    UpstreamRefused,
+    WireRequest,
+)
+from tollgate.providers.transports.body_frames import BodyFrames
+from tollgate.providers.transports.http_pool import HttpCall, HttpPool
+from tollgate.wire.eventstream import EventStreamDecoder
+from tollgate.wire.sigv4 import Credentials, Signer
+from tollgate.wire.sse import SseDecoder
+
+_MODEL_FAILED: Final = 424
+
+
+class _ModelError(BaseModel):
+    """What SageMaker says when the container behind an endpoint refused."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    status: int = Field(alias="OriginalStatusCode", ge=400, le=599)
+    message: str = Field(alias="OriginalMessage")
+
+
+class SageMakerRuntime:
+    """Carries the requests of one row to the endpoint that the request names as its model."""
+
+    def __init__(
+        self,
+        row: ProviderRow,
+        pool: HttpPool,
+        credentials: Callable[[], Credentials | None],
+        clock: Clock,
+    ) -> None:
+        if row.region is None:
+            raise ValueError(f"provider {row.slug} has no region")
+        self._slug = row.slug
+        self._base_url = row.base_url or f"https://runtime.sagemaker.{row.region}.amazonaws.com"
+        self._pool = pool
+        self._credentials = credentials
+        self._signer = Signer("sagemaker", row.region, self._identity, clock)
+
+    @asynccontextmanager
+    async def open(
+        self, request: WireRequest, timeouts: Timeouts
+    ) -> AsyncIterator[AsyncIterator[Frame]]:
+        # An endpoint has one path of its own, whatever the format's is.
+        endpoint = quote(str(request.body.get("model")), safe="")
+        url = f"{self._base_url}/endpoints/{endpoint}/invocations-response-stream"
+        body = pydantic_core.to_json(request.body)
+        headers = {**request.headers, "content-type": "application/json"}
+        call = HttpCall(
+            provider=self._slug,
+            url=url,
+            headers=self._signer.sign("POST", url, headers, body),
+            body=body,
+            connect_s=timeouts.connect_s,
+        )
+        try:
+            async with self._pool.post(call) as response:
+                yield BodyFrames(response, _PayloadFrames(self._slug), self._slug)
+        except UpstreamRefused as refused:
+            raise _by_container(refused) from refused
+
+    def _identity(self) -> Credentials:
+        credentials = self._credentials()
+        if credentials is None:
+            raise UpstreamError(
+                ErrorCode.PROVIDER_AUTH,
+                f"The provider {self._slug} has no credentials: set environment variables"
+                " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+            )
+        return credentials
+
+
+def _by_container(refused: UpstreamRefused) -> UpstreamRefused:
+    """The refusal of the container itself, where SageMaker has passed one on."""
+    if refused.status != _MODEL_FAILED:
+        return refused
+    try:
+        inner = _ModelError.model_validate_json(refused.body)
+    except ValidationError:
+        return refused
+    return UpstreamRefused(inner.status, refused.headers, inner.message.encode())
+
+
+class _PayloadFrames:
+    """SSE events out of the payload of event-stream messages, however they were cut."""
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._messages = EventStreamDecoder()
+        self._events = SseDecoder()
+
+    def feed(self, chunk: bytes) -> Iterable[Frame]:
+        for event, exception, payload in self._messages.feed(chunk):
+            if exception is not None:
+                raise UpstreamError(
+                    ErrorCode.PROVIDER_UNAVAILABLE,
+                    f"The provider {self._provider} failed while the model was answering.",
+                )
+            if event == "PayloadPart":
+                for name, data in self._events.feed(payload):
+                    yield Frame(data=data, event=name)
+
+    def end(self) -> Iterable[Frame]:
+        self._messages.end()
+        return [Frame(data=data, event=name) for name, data in self._events.end()]

@@ -1,0 +1,138 @@
+"""A catalog made ready for planning: every chain with its attempts, built once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tollgate.core.errors import ErrorCode
+from tollgate.providers.base import Guardrail, ProviderRow, Target
+from tollgate.routing.catalog import Catalog
+from tollgate.routing.chains import (
+    NEXT_ON_DEFAULT,
+    GuardrailSection,
+    RetrySection,
+    RouteSection,
+    RuleSection,
+)
+from tollgate.routing.plan import Attempt, Retry
+from tollgate.routing.scalars import merged
+from tollgate.routing.schema import EndpointSection, ModelSection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """An endpoint of a model: how to ask it, and its weight in percent if it is drawn."""
+
+    attempt: Attempt
+    weight: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """What a name leads to: rules with steps of models, and each model's offers.
+
+    `place` is where is drawn: the route, or the model where the name is one. `read` are the names
+    of metadata that rules ask for. `numbered` is False where there are no rules to tell apart.
+    """
+
+    place: str
+    route: str | None
+    rules: tuple[RuleSection, ...]
+    next_on: frozenset[ErrorCode]
+    offers: Mapping[str, tuple[Offer, ...]]
+    read: frozenset[str] = frozenset()
+    numbered: bool = False
+
+
+def chains(catalog: Catalog) -> Mapping[str, Chain]:
+    """The chain of every model and of every route, by name."""
+    plain = {slug: _offers(catalog, slug, None) for slug in catalog.models}
+    models = {slug: _chain_of_model(slug, offers) for slug, offers in plain.items()}
+    routes = {
+        name: _chain_of_route(catalog, name, route, plain) for name, route in catalog.routes.items()
+    }
+    return models | routes
+
+
+def _chain_of_model(slug: str, offers: tuple[Offer, ...]) -> Chain:
+    return Chain(
+        place=slug,
+        route=None,
+        rules=(RuleSection.model_construct(condition=None, steps=({slug: 100},)),),
+        next_on=frozenset(ErrorCode(name) for name in NEXT_ON_DEFAULT),
+        offers={slug: offers},
+    )
+
+
+def _chain_of_route(
+    catalog: Catalog, name: str, route: RouteSection, plain: Mapping[str, tuple[Offer, ...]]
+) -> Chain:
+    rules = route.all_rules
+    models = {model for rule in rules for step in rule.steps for model in step}
+    own = route.retry is not None or route.guardrail is not None
+    return Chain(
+        place=name,
+        route=name,
+        rules=rules,
+        next_on=frozenset(ErrorCode(code) for code in route.next_on),
+        numbered=route.rules is not None,
+        offers={model: _offers(catalog, model, route) if own else plain[model] for model in models},
+        read=frozenset(key for rule in rules if rule.condition for key in rule.condition.metadata),
+    )
+
+
+def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Offer, ...]:
+    model = catalog.models[slug]
+    retry = _retry(merged(catalog.defaults.retry, route.retry if route else None))
+    return tuple(
+        Offer(
+            attempt=Attempt(
+                target=_target(
+                    slug,
+                    model,
+                    endpoint,
+                    row=catalog.providers[endpoint.provider],
+                    guardrail=endpoint.guardrail or (route.guardrail if route else None),
+                ),
+                prices=endpoint.schedule,
+                timeouts=merged(catalog.defaults.timeouts, endpoint.timeouts).attempt,
+                retry=retry,
+            ),
+            weight=endpoint.weight,
+        )
+        for endpoint in model.endpoints
+    )
+
+
+def _target(
+    slug: str,
+    model: ModelSection,
+    endpoint: EndpointSection,
+    *,
+    row: ProviderRow,
+    guardrail: GuardrailSection | None,
+) -> Target:
+    return Target(
+        provider=endpoint.provider,
+        model=slug,
+        upstream_model=endpoint.upstream,
+        dialect=merged(row.dialect, endpoint.dialect),
+        output_tokens_max=model.max_output,
+        supports=frozenset(model.supports),
+        input=frozenset(model.input),
+        project=row.project,
+        location=row.location,
+        guardrail=(
+            None if guardrail is None else Guardrail(id=guardrail.id, version=guardrail.version)
+        ),
+    )
+
+
+def _retry(section: RetrySection) -> Retry:
+    return Retry(
+        retries_max=section.retries_max,
+        backoff_min_s=section.backoff_min_s,
+        backoff_max_s=section.backoff_max_s,
+        retries_max_by_error={
+            ErrorCode(code): most for code, most in section.retries_max_by_error.items()
+        },
+    )

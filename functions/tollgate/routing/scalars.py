@@ -1,0 +1,116 @@
+"""What a single value of routing.yaml may be, and what all sections have in common.
+
+Dollars are per million tokens and exact. Units are part of a key's name.
+"""
+
+from datetime import date
+from decimal import Decimal
+from typing import Annotated, Final, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    WithJsonSchema,
+)
+
+_DOLLARS_MAX: Final = Decimal(1_000_000)
+_FRACTION_DIGITS_MAX: Final = 12
+_SLUG: Final = r"^[a-z0-9][a-z0-9._-]*$"
+MODEL_SLUG: Final = r"^[a-z0-9][a-z0-9._-]*/[a-z0-9][a-z0-9._:-]*$"
+_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
+
+
+def _decimal(value: object) -> object:
+    """Exact decimals from whole numbers of the YAML file and from strings of the compiled form."""
+    if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
+        raise ValueError("must be a decimal number")
+    try:
+        number = Decimal(value)
+    except ArithmeticError as unreadable:
+        raise ValueError("must be a decimal number") from unreadable
+    if not number.is_finite() or not 0 <= number <= _DOLLARS_MAX:
+        raise ValueError("must be between 0 and 1000000")
+    exponent = number.as_tuple().exponent
+    if isinstance(exponent, int) and -exponent > _FRACTION_DIGITS_MAX:
+        raise ValueError(f"must have at most {_FRACTION_DIGITS_MAX} digits after the point")
+    return number
+
+
+def _decimal_text(number: Decimal) -> str:
+    """Plain notation without trailing zeros: how a number is spelled does not change the sha."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _float(value: object) -> object:
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def _date(value: object) -> object:
+    try:
+        return date.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError as unreadable:
+        raise ValueError("must be a date such as 2026-11-21") from unreadable
+
+
+Dollars = Annotated[
+    Decimal,
+    BeforeValidator(_decimal),
+    PlainSerializer(_decimal_text, return_type=str),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": int(_DOLLARS_MAX)}),
+]
+# The platform ends every invocation after 900 s.
+Seconds = Annotated[float, Field(ge=0, le=900), BeforeValidator(_float)]
+Interval = Annotated[float, Field(ge=1, le=900), BeforeValidator(_float)]
+Tokens = Annotated[int, Field(ge=1, le=100_000_000)]
+Day = Annotated[date, BeforeValidator(_date)]
+Sentence = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+Slug = Annotated[str, StringConstraints(pattern=_SLUG, max_length=64)]
+ModelSlug = Annotated[str, StringConstraints(pattern=MODEL_SLUG, max_length=128)]
+Name = Annotated[str, StringConstraints(pattern=_NAME, max_length=128)]
+SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9/_+=.@-]+$", max_length=256)]
+VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=128)]
+Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", max_length=32)]
+# Ids of projects and names of locations, which become parts of a path.
+GoogleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9:.-]*$", max_length=64)]
+# No credentials, no query, no trailing slash: paths are appended to it.
+BaseUrl = Annotated[
+    str, StringConstraints(pattern=r"^https?://[^\s/?#@]+(/[^\s/?#@]+)*$", max_length=256)
+]
+# From the first minute to before the last, and over midnight where the last comes first.
+UtcWindow = Annotated[
+    str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$")
+]
+Percent = Annotated[int, Field(ge=0, le=100)]
+Count = Annotated[int, Field(ge=1, le=10_000)]
+Glob = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9*?\[\]!._:/-]+$", max_length=128)]
+FileGlob = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+
+
+class Strict(BaseModel):
+    """A section in which every key is known and no value is converted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+_Section = TypeVar("_Section", bound=BaseModel)
+
+
+def _stated(section: BaseModel) -> dict[str, object]:
+    """Only what the file says, since the rest is taken from elsewhere."""
+    return section.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+# Marks a section whose keys replace those of another one; `merged` puts the two together.
+Stated = PlainSerializer(_stated)
+
+
+def merged(base: _Section, stated: _Section | None) -> _Section:
+    """The base with the keys that `stated` says."""
+    if stated is None:
+        return base
+    return base.model_copy(update={key: getattr(stated, key) for key in stated.model_fields_set})

@@ -1,0 +1,258 @@
+"""What Anthropic's Messages API sends, as far as it is read.
+
+Shapes: the public types of Anthropic's Python SDK 2.11.0 and recorded streams (seen 2026-11-21).
+"""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, TypeAdapter
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class CitationLocation(_Shape):
+    """Where a stretch of text comes from: the web, a search result, or a document of the prompt."""
+
+    url: str | None = None
+    source: str | None = None
+    title: str | None = None
+    document_title: str | None = None
+
+
+class TextBlock(_Shape):
+    """Text; in a stream it is still empty."""
+
+    type: Literal["text"]
+    text: str = ""
+    citations: list[CitationLocation] | None = None
+
+
+class ThinkingBlock(_Shape):
+    """What the model thought, and the signature that vouches for it."""
+
+    type: Literal["thinking"]
+    thinking: str = ""
+    signature: str | None = None
+
+
+class RedactedThinkingBlock(_Shape):
+    """Thinking that is hidden from the caller."""
+
+    type: Literal["redacted_thinking"]
+    data: str
+
+
+class ToolUseBlock(_Shape):
+    """A call; in a stream its input is still empty."""
+
+    type: Literal["tool_use"]
+    id: str
+    name: str
+    input: dict[str, JsonValue] = {}
+
+
+class OtherBlock(BaseModel):
+    """Any other block, whole: what the provider's own tools did."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    type: str
+
+
+_READ: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
+
+
+def _kind(block: object) -> str:
+    kind = block.get("type") if isinstance(block, dict) else None
+    return kind if isinstance(kind, str) and kind in _READ else "other"
+
+
+ContentBlock = Annotated[
+    Annotated[TextBlock, Tag("text")]
+    | Annotated[ThinkingBlock, Tag("thinking")]
+    | Annotated[RedactedThinkingBlock, Tag("redacted_thinking")]
+    | Annotated[ToolUseBlock, Tag("tool_use")]
+    | Annotated[OtherBlock, Tag("other")],
+    Discriminator(_kind),
+]
+
+
+class TextDelta(_Shape):
+    """More text."""
+
+    type: Literal["text_delta"]
+    text: str
+
+
+class InputJsonDelta(_Shape):
+    """More of a call's input."""
+
+    type: Literal["input_json_delta"]
+    partial_json: str
+
+
+class ThinkingDelta(_Shape):
+    """More of a thought."""
+
+    type: Literal["thinking_delta"]
+    thinking: str
+
+
+class SignatureDelta(_Shape):
+    """A thought's signature."""
+
+    type: Literal["signature_delta"]
+    signature: str
+
+
+class CitationsDelta(_Shape):
+    """One citation of the text block it is in."""
+
+    type: Literal["citations_delta"]
+    citation: CitationLocation
+
+
+BlockDelta = Annotated[
+    TextDelta | InputJsonDelta | ThinkingDelta | SignatureDelta | CitationsDelta,
+    Discriminator("type"),
+]
+
+
+class StopDetails(_Shape):
+    """More about why the model refused."""
+
+    explanation: str | None = None
+
+
+class Message(_Shape):
+    """A whole answer, or the head of a streamed one."""
+
+    type: Literal["message"]
+    id: str | None = None
+    model: str | None = None
+    content: list[ContentBlock] = []
+    stop_reason: str | None = None
+    stop_details: StopDetails | None = None
+    usage: dict[str, JsonValue] | None = None
+
+
+class MessageStart(_Shape):
+    """The answer begins."""
+
+    type: Literal["message_start"]
+    message: Message
+
+
+class ContentBlockStart(_Shape):
+    """A block begins."""
+
+    type: Literal["content_block_start"]
+    index: int
+    content_block: ContentBlock
+
+
+class ContentBlockDelta(_Shape):
+    """A block goes on."""
+
+    type: Literal["content_block_delta"]
+    index: int
+    delta: BlockDelta
+
+
+class ContentBlockStop(_Shape):
+    """A block ends."""
+
+    type: Literal["content_block_stop"]
+    index: int
+
+
+class Stop(_Shape):
+    """Why the answer ends."""
+
+    stop_reason: str | None = None
+    stop_details: StopDetails | None = None
+
+
+class MessageDelta(_Shape):
+    """The answer is about to end; what it restates of the usage replaces what came before."""
+
+    type: Literal["message_delta"]
+    delta: Stop
+    usage: dict[str, JsonValue] | None = None
+
+
+class MessageStop(_Shape):
+    """The answer ends."""
+
+    type: Literal["message_stop"]
+
+
+class Ping(_Shape):
+    """Nothing but a sign of life."""
+
+    type: Literal["ping"]
+
+
+class ErrorDetail(_Shape):
+    """What went wrong: Anthropic says `type`, Google `status`."""
+
+    type: str | None = None
+    message: str | None = None
+    status: str | None = None
+
+
+class ErrorEvent(_Shape):
+    """An error in a stream."""
+
+    type: Literal["error"]
+    error: ErrorDetail
+
+
+Event = Annotated[
+    MessageStart
+    | ContentBlockStart
+    | ContentBlockDelta
+    | ContentBlockStop
+    | MessageDelta
+    | MessageStop
+    | Ping
+    | ErrorEvent
+    | Message,
+    Discriminator("type"),
+]
+EVENT: Final[TypeAdapter[Event]] = TypeAdapter(Event)
+
+
+class CacheCreation(_Shape):
+    """Tokens written to a cache, by its lifetime."""
+
+    ephemeral_5m_input_tokens: int | None = None
+    ephemeral_1h_input_tokens: int | None = None
+
+
+class OutputDetails(_Shape):
+    """What part of the output was thinking."""
+
+    thinking_tokens: int | None = None
+
+
+class TokenUsage(_Shape):
+    """Token counts; `input_tokens` has no cached tokens in it."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_creation: CacheCreation | None = None
+    output_tokens_details: OutputDetails | None = None
+    service_tier: str | None = None
+
+
+class ErrorBody(_Shape):
+    """An error reply of Anthropic or Google, or of AWS, which has only a message."""
+
+    error: ErrorDetail | None = None
+    message: str | None = None
+    capital_message: str | None = Field(default=None, alias="Message")

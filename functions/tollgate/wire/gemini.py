@@ -1,0 +1,183 @@
+"""What Gemini's generateContent sends, on AI Studio and Vertex alike, as far as it is read.
+
+Shapes: the discovery document of aiplatform v1, revision 20261106. Counts that are zero and lists
+that are empty are left out on the wire. One chunk of a stream is a whole reply that goes on.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class PartialArg(_Shape):
+    """A piece of one argument; texts grow by pieces, other values come whole."""
+
+    path: str = Field(alias="jsonPath")
+    string: str | None = Field(default=None, alias="stringValue")
+    number: int | float | None = Field(default=None, alias="numberValue")
+    boolean: bool | None = Field(default=None, alias="boolValue")
+    null: Literal["NULL_VALUE"] | None = Field(default=None, alias="nullValue")
+
+
+class FunctionCall(_Shape):
+    """A call, or a piece of one: only the first piece has the name."""
+
+    id: str | None = None
+    name: str | None = None
+    args: dict[str, JsonValue] | None = None
+    partial_args: list[PartialArg] = Field(default=[], alias="partialArgs")
+    will_continue: bool = Field(default=False, alias="willContinue")
+
+
+class Part(BaseModel):
+    """A piece of the answer; what is in it besides text and calls lands in `model_extra`."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    text: str | None = None
+    thought: bool = False
+    signature: str | None = Field(default=None, alias="thoughtSignature")
+    call: FunctionCall | None = Field(default=None, alias="functionCall")
+
+
+class Content(_Shape):
+    """The pieces of one chunk."""
+
+    parts: list[Part] = []
+
+
+class Web(_Shape):
+    """A page that an answer rests on."""
+
+    uri: str | None = None
+    title: str | None = None
+
+
+class GroundingChunk(_Shape):
+    """One source, by where it comes from."""
+
+    web: Web | None = None
+    maps: Web | None = None
+    retrieved: Web | None = Field(default=None, alias="retrievedContext")
+
+
+class Segment(_Shape):
+    """A stretch of the answer, in bytes of UTF-8."""
+
+    start: int = Field(default=0, alias="startIndex")
+    end: int | None = Field(default=None, alias="endIndex")
+
+
+class GroundingSupport(_Shape):
+    """Which sources a stretch rests on."""
+
+    segment: Segment = Segment()
+    chunks: list[int] = Field(default=[], alias="groundingChunkIndices")
+
+
+class Grounding(_Shape):
+    """The sources of an answer."""
+
+    chunks: list[GroundingChunk] = Field(default=[], alias="groundingChunks")
+    supports: list[GroundingSupport] = Field(default=[], alias="groundingSupports")
+
+
+class CitedSource(Segment):
+    """A source that the answer recites."""
+
+    uri: str | None = None
+    title: str | None = None
+
+
+class Citations(_Shape):
+    """What the answer recites; AI Studio and Vertex name the list differently."""
+
+    citations: list[CitedSource] = []
+    sources: list[CitedSource] = Field(default=[], alias="citationSources")
+
+
+class TokenLogProb(_Shape):
+    """How likely a token was."""
+
+    token: str
+    log_probability: float = Field(alias="logProbability")
+
+
+class TopCandidates(_Shape):
+    """The likeliest tokens of one place."""
+
+    candidates: list[TokenLogProb] = []
+
+
+class LogProbsResult(_Shape):
+    """The tokens of a chunk, and what else could have stood in their places."""
+
+    chosen: list[TokenLogProb] = Field(default=[], alias="chosenCandidates")
+    top: list[TopCandidates] = Field(default=[], alias="topCandidates")
+
+
+class Candidate(_Shape):
+    """One of the answers."""
+
+    index: int = 0
+    content: Content = Content()
+    finish_reason: str | None = Field(default=None, alias="finishReason")
+    grounding: Grounding | None = Field(default=None, alias="groundingMetadata")
+    citations: Citations | None = Field(default=None, alias="citationMetadata")
+    log_probs: LogProbsResult | None = Field(default=None, alias="logprobsResult")
+
+
+class PromptFeedback(_Shape):
+    """Why a prompt was not answered at all."""
+
+    block_reason: str | None = Field(default=None, alias="blockReason")
+    message: str | None = Field(default=None, alias="blockReasonMessage")
+
+
+class UsageMetadata(_Shape):
+    """Token counts; cached tokens are part of the prompt, thoughts are not part of candidates."""
+
+    prompt: int | None = Field(default=None, alias="promptTokenCount")
+    cached: int | None = Field(default=None, alias="cachedContentTokenCount")
+    tool_use_prompt: int | None = Field(default=None, alias="toolUsePromptTokenCount")
+    candidates: int | None = Field(default=None, alias="candidatesTokenCount")
+    thoughts: int | None = Field(default=None, alias="thoughtsTokenCount")
+    total: int | None = Field(default=None, alias="totalTokenCount")
+    service_tier: str | None = Field(default=None, alias="serviceTier")
+
+
+class Chunk(_Shape):
+    """One event of a stream, or a whole reply."""
+
+    candidates: list[Candidate] | None = None
+    feedback: PromptFeedback | None = Field(default=None, alias="promptFeedback")
+    usage: dict[str, JsonValue] | None = Field(default=None, alias="usageMetadata")
+    id: str | None = Field(default=None, alias="responseId")
+    model: str | None = Field(default=None, alias="modelVersion")
+    error: JsonValue = None
+
+
+class ErrorCause(_Shape):
+    """One of the details of an error: a reason, or how long to wait (`34.4s`)."""
+
+    reason: str | None = None
+    retry_delay: str | None = Field(default=None, alias="retryDelay")
+
+
+class ErrorDetail(_Shape):
+    """A google.rpc.Status as JSON."""
+
+    code: int | None = None
+    message: str | None = None
+    status: str | None = None
+    details: list[ErrorCause] = []
+
+
+class ErrorBody(_Shape):
+    """An error reply, which comes in a list where a list was asked for."""
+
+    error: ErrorDetail

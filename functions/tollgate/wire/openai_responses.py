@@ -1,0 +1,103 @@
+"""What OpenAI's Responses API sends: the events of a stream, and a whole response.
+
+Only fields that are read are named. Shapes: OpenAI's published schemas of stream events and of a
+response (seen 2026-11-21).
+"""
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Annotation(_Shape):
+    """A mark on the text; only citations of pages are read."""
+
+    type: str | None = None
+    url: str | None = None
+    title: str | None = None
+    start_index: int | None = None
+    end_index: int | None = None
+
+
+class Content(_Shape):
+    """A piece of a message, of a reasoning or of its summary."""
+
+    type: str
+    text: str | None = None
+    refusal: str | None = None
+    annotations: list[Annotation] | None = None
+    logprobs: list[dict[str, JsonValue]] | None = None
+
+
+class Item(_Shape):
+    """An item of the output: a message, a reasoning or a call."""
+
+    type: str
+    id: str | None = None
+    call_id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+    content: list[Content] | None = None
+    summary: list[Content] | None = None
+    encrypted_content: str | None = None
+
+
+class IncompleteDetails(_Shape):
+    """Why a response was cut short."""
+
+    reason: str | None = None
+
+
+class InputDetails(_Shape):
+    """What the prompt consists of."""
+
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class OutputDetails(_Shape):
+    """What the output consists of."""
+
+    reasoning_tokens: int | None = None
+
+
+class UsageReport(_Shape):
+    """Token counts: cached tokens are part of the input, reasoning of the output."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    input_tokens_details: InputDetails | None = None
+    output_tokens_details: OutputDetails | None = None
+
+
+class Response(_Shape):
+    """A response, whole or as far as it has come."""
+
+    id: str | None = None
+    model: str | None = None
+    status: str | None = None
+    service_tier: str | None = None
+    output: list[Item] = []
+    usage: dict[str, JsonValue] | None = None
+    incomplete_details: IncompleteDetails | None = None
+    error: JsonValue = None
+
+
+class Event(_Shape):
+    """One event of a stream; its type says which fields it has."""
+
+    type: str
+    response: Response | None = None
+    item: Item | None = None
+    output_index: int = 0
+    content_index: int = 0
+    summary_index: int = 0
+    delta: str | None = None
+    logprobs: list[dict[str, JsonValue]] | None = None
+    annotation: Annotation | None = None
+    error: JsonValue = None
+    code: str | None = None
+    message: str | None = None
+    param: str | None = None
