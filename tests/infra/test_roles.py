@@ -131,6 +131,6 @@ def test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile(stack: Stack
     for name, role in stack.properties("AWS::IAM::Role").items():
         for resource in permissions(role):
             exact = resource.replace(":bedrock:*::foundation-model/", "")
-            # A partition's kind and a folder of objects: what is in them has names made at run time.
+            # A kind of partition and a folder of objects: names in them are made at run time.
             exact = exact.removesuffix("#*").removesuffix("/answers/*")
             assert "*" not in exact, name
