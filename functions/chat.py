@@ -21,14 +21,15 @@ from tollgate.wiring import (
 def app(settings: Settings) -> ASGIApp:
     """The metered routes over the bundled catalog."""
     clock = SystemClock()
+    stores = wire_stores(settings, clock)
     gateway = wire_gateway(
-        wire_stores(settings, clock),
+        stores,
         wire_upstream(settings, clock),
         bundled_catalog(settings),
         clock=clock,
         journal=LogJournal(),
     )
-    return wire_chat_app(gateway, web_limits(settings))
+    return wire_chat_app(gateway, stores, web_limits(settings))
 
 
 def main() -> None:

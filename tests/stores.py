@@ -10,10 +10,12 @@ from tollgate.core.clock import Clock
 from tollgate.core.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.principal import Principal
-from tollgate.stores.attributes import number
+from tollgate.stores.activity import DynamoActivityStore
+from tollgate.stores.attributes import number, text
 from tollgate.stores.audit import Audit
 from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, JsonService, Reply
 from tollgate.stores.base import (
+    ActivityStore,
     CooldownStore,
     CreditStore,
     GenerationStore,
@@ -35,6 +37,7 @@ from tollgate.stores.memory import (
     MemoryGenerationStore,
     MemoryLedger,
 )
+from tollgate.stores.memory_activity import MemoryActivityStore
 from tollgate.stores.memory_books import MemoryBooks
 from tollgate.stores.memory_keys import MemoryKeyStore
 from tollgate.stores.sweeper import Sweeper
@@ -92,6 +95,7 @@ class Stores:
     keys: KeyStore
     credits: CreditStore
     generations: GenerationStore
+    activity: ActivityStore
     cooldowns: CooldownStore
     clock: TestClock
 
@@ -106,6 +110,17 @@ class DynamoStores(Stores):
     workspaces: Workspaces
     sweeper: Sweeper
     audit: Audit
+    activity: DynamoActivityStore
+
+    async def forget(self, table: str, partition: str, sort: str) -> None:
+        """Delete one item, as its time to live would."""
+        await self.client.call(
+            "DeleteItem",
+            {
+                "TableName": getattr(self.tables, table),
+                "Key": {"pk": text(partition), "sk": text(sort)},
+            },
+        )
 
     async def lock(self, workspace_id: str, shard: int = 0) -> None:
         """Lock one shard, as an administrator will."""
@@ -160,6 +175,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         keys=MemoryKeyStore(books, ids, clock, PREFIX),
         credits=MemoryCreditStore(books, clock),
         generations=MemoryGenerationStore(books),
+        activity=MemoryActivityStore(books),
         cooldowns=MemoryCooldownStore(clock),
         clock=clock,
         books=books,
@@ -178,6 +194,7 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> Dynamo
         keys=DynamoKeyStore(client, tables, key_states, ids=ids, clock=clock, prefix=PREFIX),
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
+        activity=DynamoActivityStore(client, tables, generations, clock=clock),
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
         clock=clock,
         client=client,

@@ -32,6 +32,10 @@ class Settings(BaseSettings):
     dynamodb_endpoint_url: str | None = None
     secretsmanager_endpoint_url: str | None = None
     metrics_namespace: str = "Tollgate"
+    # Where answers are kept: a bucket, or a folder on a machine without one.
+    objects_bucket: str | None = None
+    objects_folder: Path | None = None
+    s3_endpoint_url: str | None = None
     key_prefix: str = "sk-tg-"
     # Management keys of this workspace make workspaces, and grant credit to all of them.
     operator_workspace: str = "default"

@@ -20,7 +20,9 @@ from tollgate.providers.transports.media_guard import MediaGuard
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.planner import Planner
 from tollgate.settings import Settings, environment_variable
+from tollgate.stores.activity import DynamoActivityStore
 from tollgate.stores.alert_channels import SnsTopic, Webhook
+from tollgate.stores.answers import DynamoAnswerStore
 from tollgate.stores.audit import Audit
 from tollgate.stores.aws_json import TIMEOUT_S, AwsJson, JsonService
 from tollgate.stores.budgets import AlertChannel, Budgets
@@ -32,6 +34,7 @@ from tollgate.stores.generations import DynamoGenerationStore
 from tollgate.stores.key_states import KeyStates
 from tollgate.stores.keys import DynamoKeyStore
 from tollgate.stores.ledger import DynamoLedger
+from tollgate.stores.objects import FolderObjects, ObjectStore, S3Objects
 from tollgate.stores.secrets import AwsSecretStore
 from tollgate.stores.sweeper import Sweeper
 from tollgate.stores.tables import Tables, create_tables
@@ -57,11 +60,14 @@ class Stores:
     workspaces: Workspaces
     credits: DynamoCreditStore
     generations: DynamoGenerationStore
+    activity: DynamoActivityStore
     ledger: DynamoLedger
     cooldowns: DynamoCooldownStore
     sweeper: Sweeper
     caretaker: Caretaker
     audit: Audit
+    objects: ObjectStore | None
+    answers: DynamoAnswerStore | None
 
     async def create_tables(self) -> None:
         """Make the tables that are not there yet; only where there is no template to do it."""
@@ -71,6 +77,8 @@ class Stores:
     async def aclose(self) -> None:
         """Close the connections."""
         await self.client.close()
+        if self.objects is not None:
+            await self.objects.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +108,10 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
     states = KeyStates(client, tables.ledger, clock)
     generations = DynamoGenerationStore(client, tables.generations)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
+    objects = _objects(settings, clock)
+    answers = None
+    if objects is not None:
+        answers = DynamoAnswerStore(client, tables.core, objects, clock=clock)
     return Stores(
         client=client,
         tables=tables,
@@ -110,6 +122,7 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
         workspaces=workspaces,
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
+        activity=DynamoActivityStore(client, tables, generations, clock=clock),
         ledger=DynamoLedger(wallets, states, generations, ids=ids, clock=clock),
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
         sweeper=Sweeper(
@@ -136,6 +149,8 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
             ids=ids,
         ),
         audit=Audit(client, tables, wallets=wallets, workspaces=workspaces, clock=clock),
+        objects=objects,
+        answers=answers,
     )
 
 
@@ -217,9 +232,10 @@ def wire_gateway(
     )
 
 
-def wire_chat_app(gateway: Gateway, limits: WebLimits) -> Starlette:
+def wire_chat_app(gateway: Gateway, stores: Stores, limits: WebLimits) -> Starlette:
     """The app of the metered routes."""
-    return chat_app(gateway, ChatCompletions(gateway.credits_per_usd, ids=gateway.ids), limits)
+    ingress = ChatCompletions(gateway.credits_per_usd, ids=gateway.ids)
+    return chat_app(gateway, ingress, limits, stores.answers)
 
 
 def wire_services(stores: Stores, catalog: Catalog, *, clock: Clock, journal: Journal) -> Services:
@@ -230,6 +246,7 @@ def wire_services(stores: Stores, catalog: Catalog, *, clock: Clock, journal: Jo
         workspaces=stores.workspaces,
         credits=stores.credits,
         generations=stores.generations,
+        activity=stores.activity,
         catalog=lambda: catalog,
         errors=ChatCompletions(catalog.billing.credits_per_usd, ids=ids),
         ids=ids,
@@ -275,6 +292,20 @@ def _aws_json(
 def _local_credentials(settings: Settings) -> Credentials:
     # An emulator checks no credentials, but wants the form of a signature.
     return _credentials(settings) or Credentials("local", "local")
+
+
+def _objects(settings: Settings, clock: Clock) -> ObjectStore | None:
+    if settings.objects_folder is not None:
+        return FolderObjects(settings.objects_folder)
+    if settings.objects_bucket is None:
+        return None
+    region = settings.aws_region
+    return S3Objects(
+        settings.objects_bucket,
+        region,
+        Signer("s3", region, lambda: _local_credentials(settings), clock),
+        endpoint_url=settings.s3_endpoint_url,
+    )
 
 
 def _credentials(settings: Settings) -> Credentials | None:

@@ -34,6 +34,7 @@ FUNCTIONS: Final = {
     "ChatFunction": Function("chat", ("stream_bootstrap",), asks_providers=True),
     "ApiFunction": Function("api"),
     "SweeperFunction": Function("sweeper"),
+    "RollupFunction": Function("rollup"),
 }
 
 

@@ -20,6 +20,7 @@ MADE: Final = (
     "AWS::DynamoDB::Table",
     "AWS::IAM::Role",
     "AWS::Logs::LogGroup",
+    "AWS::S3::Bucket",
     "AWS::SNS::Topic",
 )
 
@@ -108,5 +109,5 @@ def test_roles_resolve_to_exact_arns(deployed: dict[str, str], stack: Stack) -> 
 
 def test_logs_are_forgotten(deployed: dict[str, str]) -> None:
     groups = boto3.client("logs", region_name=REGION).describe_log_groups()["logGroups"]
-    assert len(groups) == 3
+    assert len(groups) == 4
     assert {it["retentionInDays"] for it in groups} == {30}

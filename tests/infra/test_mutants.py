@@ -127,7 +127,7 @@ FAULTS: Final = [
     Fault(
         at="Resources SweeperFunction Properties Timeout",
         value=300,
-        seen_by=template.test_the_sweeper_runs_alone_every_five_minutes,
+        seen_by=template.test_scheduled_functions_end_before_they_run_again,
     ),
     Fault(
         at="Resources SweeperFunction Properties LoggingConfig LogGroup",

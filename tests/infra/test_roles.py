@@ -15,6 +15,13 @@ PERMISSIONS: Final = {
         "ChatLogs": LOGS,
         "CoreTable": {"dynamodb:BatchGetItem", "dynamodb:GetItem"},
         "CoreTable where pk begins with C#": {"dynamodb:UpdateItem"},
+        "CoreTable where pk begins with I#": {
+            "dynamodb:DeleteItem",
+            "dynamodb:PutItem",
+            "dynamodb:UpdateItem",
+        },
+        "${ObjectsBucket.Arn}/answers/*": {"s3:GetObject", "s3:PutObject"},
+        "ObjectsBucket": {"s3:ListBucket"},
         "LedgerTable": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "GenerationsTable": {"dynamodb:GetItem", "dynamodb:PutItem"},
         **{secret: {"secretsmanager:GetSecretValue"} for secret in NEEDED.secrets},
@@ -60,6 +67,11 @@ PERMISSIONS: Final = {
             "dynamodb:UpdateItem",
         },
         "GenerationsTable": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"},
+    },
+    "RollupRole": {
+        "RollupLogs": LOGS,
+        "CoreTable": {"dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan"},
+        "GenerationsTable": {"dynamodb:Query"},
     },
 }
 
@@ -109,6 +121,7 @@ def test_every_function_has_a_role_of_its_own(stack: Stack) -> None:
         "ChatFunction": {"Fn::GetAtt": ["ChatRole", "Arn"]},
         "ApiFunction": {"Fn::GetAtt": ["ApiRole", "Arn"]},
         "SweeperFunction": {"Fn::GetAtt": ["SweeperRole", "Arn"]},
+        "RollupFunction": {"Fn::GetAtt": ["RollupRole", "Arn"]},
     }
     assert set(stack.properties("AWS::IAM::Role")) == set(PERMISSIONS)
 
@@ -135,4 +148,4 @@ def test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile(stack: Stack
     for name, role in stack.properties("AWS::IAM::Role").items():
         for resource in permissions(role):
             exact = resource.replace(":bedrock:*::foundation-model/", "")
-            assert "*" not in exact.partition(" where ")[0], name
+            assert "*" not in exact.partition(" where ")[0].removesuffix("/answers/*"), name

@@ -130,7 +130,12 @@ def test_c44_no_gateway_error_repeats_what_the_caller_sent(stack: Stack) -> None
 
 
 def test_every_function_is_python_3_13_on_arm64(stack: Stack) -> None:
-    assert set(stack.functions) == {"ChatFunction", "ApiFunction", "SweeperFunction"}
+    assert set(stack.functions) == {
+        "ChatFunction",
+        "ApiFunction",
+        "SweeperFunction",
+        "RollupFunction",
+    }
     for name, function in stack.functions.items():
         assert function["Runtime"] == "python3.13", name
         assert function["Architectures"] == ["arm64"], name
@@ -139,8 +144,8 @@ def test_every_function_is_python_3_13_on_arm64(stack: Stack) -> None:
 def test_only_chat_runs_under_our_runtime(stack: Stack) -> None:
     wrapper = "AWS_LAMBDA_EXEC_WRAPPER"
     assert stack.environment("ChatFunction")[wrapper] == "/var/task/stream_bootstrap"
-    assert wrapper not in stack.environment("ApiFunction")
-    assert wrapper not in stack.environment("SweeperFunction")
+    for name in stack.functions.keys() - {"ChatFunction"}:
+        assert wrapper not in stack.environment(name)
 
 
 def test_chat_has_one_vcpu(stack: Stack) -> None:
@@ -165,18 +170,39 @@ def test_a_changed_parameter_publishes_a_version(stack: Stack) -> None:
     assert longest <= 256, "what Lambda takes as a description"
 
 
-def test_the_sweeper_runs_alone_every_five_minutes(stack: Stack) -> None:
-    often, nightly = stack.properties("AWS::Events::Rule").values()
-    (retries,) = stack.properties("AWS::Lambda::EventInvokeConfig").values()
+def test_the_sweeper_runs_alone_every_five_minutes_and_audits_at_night(stack: Stack) -> None:
+    rules = [
+        rule
+        for rule in stack.properties("AWS::Events::Rule").values()
+        if rule["Targets"][0]["Arn"] == {"Fn::GetAtt": ["SweeperFunction", "Arn"]}
+    ]
+    often, nightly = rules
     assert often["ScheduleExpression"] == "rate(5 minutes)"
     assert "Input" not in often["Targets"][0]
     assert nightly["ScheduleExpression"].startswith("cron(")
     assert nightly["Targets"][0]["Input"] == '{"task": "audit"}'
-    for rule in (often, nightly):
-        assert rule["Targets"][0]["Arn"] == {"Fn::GetAtt": ["SweeperFunction", "Arn"]}
-    assert retries["FunctionName"] == {"Ref": "SweeperFunction"}
-    assert retries["MaximumRetryAttempts"] == 0
+
+
+def test_days_are_added_up_every_hour(stack: Stack) -> None:
+    (rule,) = [
+        rule
+        for rule in stack.properties("AWS::Events::Rule").values()
+        if rule["Targets"][0]["Arn"] == {"Fn::GetAtt": ["RollupFunction", "Arn"]}
+    ]
+    assert rule["ScheduleExpression"] == "rate(1 hour)"
+
+
+def test_scheduled_functions_are_not_tried_again(stack: Stack) -> None:
+    retries = {
+        config["FunctionName"]["Ref"]: config["MaximumRetryAttempts"]
+        for config in stack.properties("AWS::Lambda::EventInvokeConfig").values()
+    }
+    assert retries == {"SweeperFunction": 0, "RollupFunction": 0}
+
+
+def test_scheduled_functions_end_before_they_run_again(stack: Stack) -> None:
     assert stack.functions["SweeperFunction"]["Timeout"] < 300
+    assert stack.functions["RollupFunction"]["Timeout"] < 3600
 
 
 def test_c64_any_difference_that_the_audit_finds_alarms(stack: Stack) -> None:

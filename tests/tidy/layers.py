@@ -28,7 +28,7 @@ LAYERS = (
     ("settings",),
     ("web", "lambda_runtime", "observability"),
     ("wiring",),
-    ("chat", "api", "sweeper", "cli"),
+    ("chat", "api", "sweeper", "rollup", "cli"),
 )
 _RANK = {part: rank for rank, line in enumerate(LAYERS) for part in line}
 _ABSTRACT = {part for part in _RANK if part.startswith(("providers.", "stores."))}
@@ -66,7 +66,7 @@ def part_of(name: str) -> str | None:
     apart one level down, because their protocols and their implementations are layers of their own.
     """
     match name.split("."):
-        case ["chat" | "api" | "sweeper" as entry, *_]:
+        case ["chat" | "api" | "sweeper" | "rollup" as entry, *_]:
             return entry
         case ["tollgate"]:
             return "core"

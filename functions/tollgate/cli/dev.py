@@ -89,7 +89,7 @@ async def _serve(
     options: DevOptions, catalog: Catalog, listener: socket.socket, store: Ministack
 ) -> None:
     clock = SystemClock()
-    settings = Settings(dynamodb_endpoint_url=store.url)
+    settings = Settings(dynamodb_endpoint_url=store.url, objects_folder=options.state / "objects")
     stores = wire_stores(settings, clock)
     upstream = wire_upstream(settings, clock)
     async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
@@ -156,7 +156,7 @@ def _local_app(
     limits = web_limits(settings)
     gateway = wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
     services = wire_services(stores, catalog, clock=clock, journal=journal)
-    return LocalApp(wire_chat_app(gateway, limits), api_app(services, limits))
+    return LocalApp(wire_chat_app(gateway, stores, limits), api_app(services, limits))
 
 
 def _catalog(routing: Path) -> Catalog:

@@ -18,9 +18,15 @@ class _Entry:
 _ENTRIES: Final = {
     "check": _Entry("tollgate.cli.check", "check", "Say what is wrong with a routing file."),
     "compile": _Entry("tollgate.cli.compile", "compile_file", "Write what the functions read."),
+    "credits": _Entry("tollgate.cli.credits", "credit", "Show and add a workspace's money."),
     "dev": _Entry("tollgate.cli.dev", "dev", "Serve the gateway on this machine."),
     "doctor": _Entry("tollgate.cli.doctor", "doctor", "Say whether a deployed stack works."),
     "first-key": _Entry("tollgate.cli.first_key", "first_key", "Make the first management key."),
+    "generations": _Entry(
+        "tollgate.cli.generations", "generations", "List generations, explain what one cost."
+    ),
+    "keys": _Entry("tollgate.cli.keys", "keys", "Make, list, rotate and stop keys."),
+    "spend": _Entry("tollgate.cli.spend", "spend", "Show what a month cost, by team or model."),
     "permissions": _Entry(
         "tollgate.cli.permissions", "permissions", "Allow the functions what a file names, no more."
     ),

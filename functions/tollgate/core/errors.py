@@ -38,6 +38,8 @@ class ErrorCode(StrEnum):
     PROVIDER_TIMEOUT = "provider_timeout"
     PROVIDER_UNAVAILABLE = "provider_unavailable"
     CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
+    IDEMPOTENCY_CONFLICT = "idempotency_conflict"
+    IDEMPOTENCY_MISMATCH = "idempotency_mismatch"
     CONTENT_FILTER = "content_filter"
     INTERNAL_ERROR = "internal_error"
 

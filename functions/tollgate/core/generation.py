@@ -26,6 +26,15 @@ class BillLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fee:
+    """What is charged by the piece: runs of a server tool, pages of a document."""
+
+    item: str
+    quantity: int
+    usd_each: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRecord:
     """One try at one endpoint; `error` is None for the attempt that served.
 
@@ -72,7 +81,8 @@ class GenerationRecord:
     """Everything that is kept of one generation; never a prompt, never an answer.
 
     `cost_nano_usd` is what the caller pays: the sum of `lines`, or 0 unless the outcome says
-    otherwise. `model` and `provider` are None when nothing served it.
+    otherwise. `model` and `provider` are None when nothing served it. `key_label` and `labels` are
+    what the key was called when it asked; a record that the sweeper wrote has none.
     """
 
     id: str
@@ -102,3 +112,5 @@ class GenerationRecord:
     ingress_format: str = "chat_completions"
     client_request_id: str | None = None
     user: str | None = None
+    key_label: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)

@@ -64,6 +64,11 @@ def created_s(id_: str) -> int:
     return value >> (8 * _RANDOM_BYTES)
 
 
+def first_id_of(second: int) -> str:
+    """The lowest id that can be made in a Unix second."""
+    return encode(second.to_bytes(4, "big") + bytes(_RANDOM_BYTES))
+
+
 def without_prefix(text: str) -> str:
     """The bare id of `gen-…`, `resp_…`, `msg_…`, or the text itself."""
     for prefix in ("gen-", "resp_", "msg_"):

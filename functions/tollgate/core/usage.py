@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 class Usage:
     """Tokens by class; None means that the provider did not say, which is not zero.
 
-    The input classes do not overlap: their sum is the whole prompt. Reasoning is part of output.
+    The input classes do not overlap: their sum is the whole prompt. Audio input is part of what is
+    uncached, reasoning and audio output are part of output. `images` are pictures made, not tokens.
     """
 
     uncached_input_tokens: int | None = None
@@ -16,6 +17,9 @@ class Usage:
     cache_write_1h_input_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
+    audio_input_tokens: int | None = None
+    audio_output_tokens: int | None = None
+    images: int | None = None
 
     @property
     def input_tokens(self) -> int:

@@ -123,7 +123,7 @@ class SseSink:
     async def _write_next(self, body: bytes) -> None:
         self._last_write_s = self._clock.monotonic_s()
         if not self._status_sent:
-            await self._reply.start(200, {**_STREAM_HEADERS, **self._headers})
+            await self._reply.start(200, {**STREAM_HEADERS, **self._headers})
             self._status_sent = True
         await self._reply.write(body)
 
@@ -206,7 +206,7 @@ def _cancel(task: asyncio.Task[None]) -> None:
         task.cancel()
 
 
-_STREAM_HEADERS: Final = {
+STREAM_HEADERS: Final = {
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-cache",
     "x-accel-buffering": "no",

@@ -26,7 +26,9 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.MODEL_NOT_FOUND: 404,
     ErrorCode.NOT_FOUND: 404,
     ErrorCode.METHOD_NOT_ALLOWED: 405,
+    ErrorCode.IDEMPOTENCY_CONFLICT: 409,
     ErrorCode.PAYLOAD_TOO_LARGE: 413,
+    ErrorCode.IDEMPOTENCY_MISMATCH: 422,
     ErrorCode.RATE_LIMIT_EXCEEDED: 429,
     ErrorCode.PROVIDER_RATE_LIMIT: 429,
     ErrorCode.INTERNAL_ERROR: 500,
@@ -37,6 +39,9 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.PROVIDER_TIMEOUT: 504,
     ErrorCode.PROVIDER_OVERLOADED: 529,
 }
+
+# One name for both halves of a conflict; the status tells them apart.
+_PUBLISHED: Final = {ErrorCode.IDEMPOTENCY_MISMATCH: ErrorCode.IDEMPOTENCY_CONFLICT}
 
 # OpenAI's classes, https://platform.openai.com/docs/guides/error-codes (2026-08-21)
 _TYPES: Final[Mapping[int, str]] = {
@@ -76,7 +81,7 @@ def openai_error(error: GatewayError, request_id: str) -> dict[str, str | None]:
     return {
         "message": message,
         "type": openai_type(STATUS[error.code]),
-        "code": error.code.value,
+        "code": _PUBLISHED.get(error.code, error.code).value,
         "param": error.param,
         "request_id": request_id,
     }

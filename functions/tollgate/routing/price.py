@@ -1,26 +1,29 @@
 """Usage times price: one line per class of tokens, each rounded once, the total their sum."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
 
-from tollgate.core.generation import BillLine
+from tollgate.core.generation import BillLine, Fee
 from tollgate.core.money import cost_nano_usd
 from tollgate.core.usage import Usage
 
 _DAY_S: Final = 86_400
-_REQUESTS_PER_RATE: Final = Decimal(1_000_000)
+_PIECES_PER_RATE: Final = Decimal(1_000_000)
 _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
-# Four classes of input are rounded apart, each by half a nano-dollar at most.
+# Four classes of input are rounded apart, each by half a nano-dollar at most; audio makes it six.
 _ROUNDING_MAX_NANO_USD: Final = 2
+_ROUNDING_OF_AUDIO_MAX_NANO_USD: Final = 1
+_FREE: Final = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Dollars per million tokens, and per request; a class without a rate of its own costs `input`.
+    """Dollars per million tokens, per request, and per picture made.
 
-    A class that has no rate is billed as plain input, never for nothing.
+    A class that has no rate is billed as plain input or plain output, never for nothing; a picture
+    without a rate is billed by its tokens alone.
     """
 
     input: Decimal
@@ -29,11 +32,20 @@ class Price:
     cache_write: Decimal | None = None
     cache_write_1h: Decimal | None = None
     request: Decimal | None = None
+    audio_input: Decimal | None = None
+    audio_output: Decimal | None = None
+    image: Decimal | None = None
 
     @property
     def input_dearest(self) -> Decimal:
         """The highest rate at which a token of the prompt can be billed."""
-        rates = (self.input, self.cache_read, self.cache_write, self.cache_write_1h)
+        rates = (
+            self.input,
+            self.cache_read,
+            self.cache_write,
+            self.cache_write_1h,
+            self.audio_input,
+        )
         return max(rate for rate in rates if rate is not None)
 
 
@@ -98,22 +110,34 @@ def _within(minutes: tuple[int, int], when_s: float) -> bool:
     return start <= minute < end if start < end else minute >= start or minute < end
 
 
-def bill(usage: Usage, price: Price) -> tuple[BillLine, ...]:
+def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine, ...]:
     """The lines of one answer; a class that was not reported, or is zero, has none."""
+    audio_input = audio_output = 0
+    if price.audio_input is not None:
+        audio_input = _part(usage.audio_input_tokens, usage.uncached_input_tokens)
+    if price.audio_output is not None:
+        audio_output = _part(usage.audio_output_tokens, usage.output_tokens)
     classes = (
-        ("input", usage.uncached_input_tokens, price.input),
+        ("input", (usage.uncached_input_tokens or 0) - audio_input, price.input),
+        ("input_audio", audio_input, price.audio_input),
         ("cache_read", usage.cache_read_input_tokens, price.cache_read),
         ("cache_write_5m", usage.cache_write_5m_input_tokens, price.cache_write),
         ("cache_write_1h", usage.cache_write_1h_input_tokens, price.cache_write_1h),
-        ("output", usage.output_tokens, price.output),
+        ("output", (usage.output_tokens or 0) - audio_output, price.output),
+        ("output_audio", audio_output, price.audio_output),
     )
     lines = [
         _line(item, quantity, price.input if rate is None else rate)
         for item, quantity, rate in classes
         if quantity
     ]
-    if price.request:
-        lines.append(_line("request", 1, price.request * _REQUESTS_PER_RATE))
+    pieces = (
+        Fee(item="image", quantity=usage.images or 0, usd_each=price.image or _FREE),
+        Fee(item="request", quantity=1, usd_each=price.request or _FREE),
+    )
+    lines += [_fee_line(piece) for piece in pieces if piece.quantity and piece.usd_each]
+    # A fee is said even where it is nothing: that a tool ran is part of the bill.
+    lines += [_fee_line(fee) for fee in fees if fee.quantity]
     return tuple(lines)
 
 
@@ -126,10 +150,22 @@ def cost_max_nano_usd(input_tokens_max: int, output_tokens_max: int, price: Pric
     """What an answer within these limits costs at most, whatever its prompt is billed as."""
     exact = (
         input_tokens_max * price.input_dearest
-        + output_tokens_max * price.output
-        + (price.request or Decimal(0)) * _REQUESTS_PER_RATE
+        + output_tokens_max * max(price.output, price.audio_output or _FREE)
+        + (price.request or _FREE) * _PIECES_PER_RATE
     ) * _NANO_USD_PER_USD_PER_MILLION
-    return int(exact.to_integral_value(rounding=ROUND_CEILING)) + _ROUNDING_MAX_NANO_USD
+    rounding = _ROUNDING_MAX_NANO_USD
+    if price.audio_input is not None or price.audio_output is not None:
+        rounding += _ROUNDING_OF_AUDIO_MAX_NANO_USD
+    return int(exact.to_integral_value(rounding=ROUND_CEILING)) + rounding
+
+
+def _part(tokens: int | None, whole: int | None) -> int:
+    """Tokens that are part of others: never more than these, whatever a provider says."""
+    return min(tokens or 0, whole or 0)
+
+
+def _fee_line(fee: Fee) -> BillLine:
+    return _line(fee.item, fee.quantity, fee.usd_each * _PIECES_PER_RATE)
 
 
 def _line(item: str, quantity: int, usd_per_million: Decimal) -> BillLine:

@@ -53,4 +53,6 @@ def _per_million(rates: PriceSection | RatesSection) -> Mapping[str, Decimal | N
         "cache_read": rates.cache_read,
         "cache_write": rates.cache_write,
         "cache_write_1h": rates.cache_write_1h,
+        "audio_input": rates.audio_input,
+        "audio_output": rates.audio_output,
     }

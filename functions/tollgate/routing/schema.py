@@ -154,14 +154,17 @@ class ProviderSection(Strict):
 
 
 class PriceSection(Strict):
-    """Dollars per million tokens and per request, with who says so and when that was checked."""
+    """Dollars per million tokens, per request and per picture made, and where that was checked."""
 
     input: Dollars
     output: Dollars
     cache_read: Dollars | None = None
     cache_write: Dollars | None = None
     cache_write_1h: Dollars | None = None
+    audio_input: Dollars | None = None
+    audio_output: Dollars | None = None
     request: Dollars | None = None
+    image: Dollars | None = None
     source: Sentence
     checked: Day
 
@@ -174,7 +177,10 @@ class PriceSection(Strict):
             cache_read=self.cache_read,
             cache_write=self.cache_write,
             cache_write_1h=self.cache_write_1h,
+            audio_input=self.audio_input,
+            audio_output=self.audio_output,
             request=self.request,
+            image=self.image,
         )
 
 
@@ -208,7 +214,10 @@ class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
     cache_read: Dollars | None = None
     cache_write: Dollars | None = None
     cache_write_1h: Dollars | None = None
+    audio_input: Dollars | None = None
+    audio_output: Dollars | None = None
     request: Dollars | None = None
+    image: Dollars | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
+from tollgate.core.activity import Activity, GenerationFilter, GenerationPage
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.principal import Admission, KeyRole, Principal
@@ -332,6 +333,26 @@ class GenerationStore(Protocol):
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
         """A record of this workspace, read consistently."""
+
+    async def page(
+        self,
+        workspace_id: str,
+        wanted: GenerationFilter,
+        *,
+        limit: int,
+        before: str | None = None,
+    ) -> GenerationPage:
+        """Records of this workspace, newest first, made before the id `before`.
+
+        Reads so much and no more: a page may be short, or empty, and still have a next one.
+        """
+
+
+class ActivityStore(Protocol):
+    """What generations add up to."""
+
+    async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
+        """All of every UTC day that lies at least partly in [since_s, until_s)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,6 +116,12 @@ KEY_DISABLE: Final = ConditionalUpdate("SET #on = :zero", IF_PRESENT)
 # What it has spent goes into the key's tombstone, so it must not have moved since it was read.
 KEY_DELETE: Final = "size(h) = :zero AND #on = :zero AND us = :us"
 
+# A write of ours whose reply was lost finds itself, and is ours all the same.
+CLAIM_FREE: Final = (
+    "attribute_not_exists(pk) OR gid = :gid OR #ttl < :now OR (#st = :running AND #at < :dead)"
+)
+CLAIM_MINE: Final = "gid = :gid"
+CLAIM_DONE: Final = ConditionalUpdate("SET #st = :done", CLAIM_MINE)
 COOLDOWN_ANOTHER: Final = ConditionalUpdate("SET n = n + :one, l = :now", "w > :since")
 COOLDOWN_FIRST: Final = ConditionalUpdate(
     "SET n = :one, l = :now, w = :now", "attribute_not_exists(w) OR w <= :since"
@@ -164,5 +170,8 @@ SECRET_TELL_NO_ADMISSION: Final = ConditionalUpdate("SET n = :n REMOVE adm", IF_
 ALERT_DELIVERED: Final = ConditionalUpdate("SET done = :at", IF_PRESENT)
 
 ROWS_OF_PARTITION: Final = "pk = :pk AND begins_with(sk, :prefix)"
+ROWS_BETWEEN: Final = "pk = :pk AND sk BETWEEN :low AND :high"
+IS_WORKSPACE: Final = "sk = :m"
 HAS_HOLDS: Final = "size(h) > :zero"
 HOLDS_PROJECTION: Final = "pk, ws, h"
+PARTITION_PROJECTION: Final = "pk"

@@ -6,18 +6,28 @@ from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 
+from tollgate.core.activity import DAY_S, GenerationFilter, GenerationPage, day_of
 from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord, RoutingTrace
-from tollgate.core.ids import created_s, is_id
+from tollgate.core.ids import created_s, first_id_of, is_id
 from tollgate.core.request import PriceCeiling, RoutingPreferences
 from tollgate.core.usage import Usage
 from tollgate.stores.attributes import Item, binary, number, read_binary, text
 from tollgate.stores.aws_json import AwsCaller
-from tollgate.stores.expressions import IF_ABSENT
+from tollgate.stores.expressions import IF_ABSENT, ROWS_BETWEEN
 from tollgate.stores.failures import ConditionFailed, refusing_when_unavailable
-from tollgate.stores.tables import generation_key, get_item
+from tollgate.stores.tables import (
+    generation_day,
+    generation_key,
+    generation_sort,
+    get_item,
+)
 
 RETENTION_S: Final = 30 * 86_400
 _COMPRESSION_LEVEL: Final = 6
+# One call of `page` reads a month of days, or some ten thousand records, and no more.
+_QUERIES_MAX: Final = 40
+_READ_AT_ONCE: Final = 250
+_LAST_SECOND: Final = 2**32 - 1
 
 
 class DynamoGenerationStore:
@@ -36,6 +46,57 @@ class DynamoGenerationStore:
                 self._client, self._table, generation_key(workspace_id, generation_id)
             )
         return None if item is None else read_record(item)
+
+    async def page(
+        self,
+        workspace_id: str,
+        wanted: GenerationFilter,
+        *,
+        limit: int,
+        before: str | None = None,
+    ) -> GenerationPage:
+        """Records of this workspace, newest first, made before the id `before`."""
+        found: list[GenerationRecord] = []
+        end_of_time = first_id_of(min(wanted.until_s, _LAST_SECOND))
+        high = end_of_time if before is None else min(before, end_of_time)
+        low = first_id_of(max(wanted.since_s, 0))
+        for _ in range(_QUERIES_MAX):
+            if high <= low:
+                return GenerationPage(records=tuple(found), before=None)
+            floor = max(low, _day_start(high))
+            room = limit - len(found)
+            records, end = await self._query(
+                workspace_id, floor, high, limit=_READ_AT_ONCE if wanted.narrows else room + 2
+            )
+            passing = [record for record in records if record.id < high and wanted.accepts(record)]
+            found += passing[:room]
+            if len(passing) > room or (len(found) == limit and end is not None):
+                return GenerationPage(records=tuple(found), before=found[-1].id)
+            high = floor if end is None else end
+        return GenerationPage(records=tuple(found), before=high)
+
+    async def _query(
+        self, workspace_id: str, low: str, high: str, *, limit: int
+    ) -> tuple[list[GenerationRecord], str | None]:
+        """Records of the day of `low` up to `high`, latest first, and where reading stopped."""
+        with refusing_when_unavailable():
+            reply = await self._client.call(
+                "Query",
+                {
+                    "TableName": self._table,
+                    "KeyConditionExpression": ROWS_BETWEEN,
+                    "ExpressionAttributeValues": {
+                        ":pk": text(generation_day(workspace_id, day_of(created_s(low)))),
+                        ":low": text(generation_sort(low)),
+                        ":high": text(generation_sort(high)),
+                    },
+                    "ScanIndexForward": False,
+                    "ConsistentRead": True,
+                    "Limit": limit,
+                },
+            )
+        records = [read_record(item) for item in reply["Items"]]
+        return records, records[-1].id if "LastEvaluatedKey" in reply else None
 
     async def put_if_absent(self, record: GenerationRecord) -> GenerationRecord:
         """The commit decision of a generation: the record that stands, this one or an earlier.
@@ -57,6 +118,14 @@ class DynamoGenerationStore:
                 raise
             return read_record(failed.item)
         return record
+
+
+def _day_start(high: str) -> str:
+    """The lowest id of the UTC day in which the ids just below `high` lie."""
+    second = created_s(high)
+    if high == first_id_of(second):
+        second -= 1
+    return first_id_of(max(second // DAY_S * DAY_S, 0))
 
 
 def record_item(record: GenerationRecord) -> Item:

@@ -122,11 +122,12 @@ class KeyStates:
                 item: Item = reply["Attributes"]
                 held = read_key_state(item)
                 self._remember(key_id, item, held.rate.full_us, now_us)
+                now_s = now_us / 1_000_000
                 return KeyHold(
                     amount_nano_usd=take.amount_nano_usd,
                     tokens=take.tokens,
                     rate_limit=held.rate.shown(now_us),
-                    token_limit=held.token_limit(created_s(hold_id), now_us / 1_000_000),
+                    token_limit=held.token_limit(created_s(hold_id), now_s),
                 )
         raise StoreUnavailable(f"the state of key {key_id} keeps changing", maybe_applied=False)
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import assert_never
 
+from tollgate.core.activity import GenerationFilter, GenerationPage
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.generation import GenerationRecord
@@ -82,6 +83,7 @@ class MemoryLedger:
         except GatewayError:
             self._settle_key(key, hold_id, cost=0, unused_tokens=step.tokens)
             raise
+        now_s = now_us / 1_000_000
         return Hold(
             id=hold_id,
             workspace_id=principal.workspace_id,
@@ -92,7 +94,7 @@ class MemoryLedger:
             key_buckets=buckets,
             key_tokens=step.tokens,
             rate_limit=key.rate.shown(now_us),
-            token_limit=key.state().token_limit(created_s(hold_id), now_us / 1_000_000),
+            token_limit=key.state().token_limit(created_s(hold_id), now_s),
             covered=covered,
         )
 
@@ -237,6 +239,27 @@ class MemoryGenerationStore:
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
         """A record of this workspace."""
         return self._books.records.get((workspace_id, generation_id))
+
+    async def page(
+        self,
+        workspace_id: str,
+        wanted: GenerationFilter,
+        *,
+        limit: int,
+        before: str | None = None,
+    ) -> GenerationPage:
+        """Records of this workspace, newest first, made before the id `before`."""
+        found = [
+            record
+            for (owner, id_), record in sorted(self._books.records.items(), reverse=True)
+            if owner == workspace_id
+            and wanted.since_s <= created_s(id_) < wanted.until_s
+            and (before is None or id_ < before)
+            and wanted.accepts(record)
+        ]
+        more = len(found) > limit
+        page = tuple(found[:limit])
+        return GenerationPage(records=page, before=page[-1].id if more else None)
 
 
 class MemoryCooldownStore:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tollgate.core.activity import ActivityRow
 from tollgate.core.ids import created_s
 from tollgate.ledger.periods import day_name
 from tollgate.stores.attributes import Item, read_text, text
@@ -68,6 +69,22 @@ def alert_key(workspace_id: str, month: str, budget_nano_usd: int, percent: int)
     return _key(f"W#{workspace_id}", f"E#{month}#{budget_nano_usd}#{percent:03d}")
 
 
+def activity_key(workspace_id: str, row: ActivityRow) -> Item:
+    """Core: what a key used of a model at a provider on a day that is closed."""
+    place = f"{row.model or '-'}#{row.provider or '-'}#{row.key_id or '-'}"
+    return _key(f"W#{workspace_id}", f"A#{row.day.replace('-', '')}#{place}")
+
+
+def closed_day_key(workspace_id: str, day: str) -> Item:
+    """Core: a day (`2026-11-21`) whose activity is complete and written."""
+    return _key(f"W#{workspace_id}", f"D#{day.replace('-', '')}")
+
+
+def claim_key(workspace_id: str, key_hash: str) -> Item:
+    """Core: who makes, or made, the answer to an Idempotency-Key."""
+    return _key(f"I#{workspace_id}", key_hash)
+
+
 def wallet_key(workspace_id: str, shard: int) -> Item:
     """Ledger: one shard of a workspace's money."""
     return _key(f"W#{workspace_id}#{shard}", "B")
@@ -80,7 +97,18 @@ def key_state_key(key_id: str) -> Item:
 
 def generation_key(workspace_id: str, generation_id: str) -> Item:
     """Generations: a record, in the partition of the UTC day its id was made."""
-    return _key(f"W#{workspace_id}#{day_name(created_s(generation_id))}", f"G#{generation_id}")
+    day = day_name(created_s(generation_id))
+    return _key(generation_day(workspace_id, day), generation_sort(generation_id))
+
+
+def generation_day(workspace_id: str, day: str) -> str:
+    """Generations: the partition of one UTC day (`2026-11-21`)."""
+    return f"W#{workspace_id}#{day.replace('-', '')}"
+
+
+def generation_sort(generation_id: str) -> str:
+    """Generations: where in its day a record lies."""
+    return f"G#{generation_id}"
 
 
 def cooldown_key(endpoint_id: str) -> Item:

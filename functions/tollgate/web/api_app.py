@@ -13,6 +13,7 @@ from tollgate.web.cors import WebLimits, cors
 from tollgate.web.envelope import Envelope
 from tollgate.web.paths import METERED_PATHS, CanonicalPath, HeadAsGet
 from tollgate.web.request_id import RequestIds, request_id_of
+from tollgate.web.routes.activity import activity_routes
 from tollgate.web.routes.credits import credit_routes
 from tollgate.web.routes.generations import generation_routes
 from tollgate.web.routes.health import health_routes
@@ -49,6 +50,7 @@ def api_app(services: Services, limits: WebLimits) -> FastAPI:
         workspace_routes,
         credit_routes,
         generation_routes,
+        activity_routes,
         model_routes,
         health_routes,
     ):

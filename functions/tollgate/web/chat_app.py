@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,6 +16,8 @@ from starlette.types import ExceptionHandler, Receive, Scope, Send
 
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
 from tollgate.core.errors import ErrorCode, GatewayError, InternalError, RequestError
+from tollgate.core.idempotency import Claim
+from tollgate.engine.answers import AnswerStore
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate
 from tollgate.engine.sink import (
@@ -28,16 +31,22 @@ from tollgate.engine.sink import (
 from tollgate.ingress.base import Ingress
 from tollgate.web.auth import authenticated
 from tollgate.web.cors import WebLimits, cors
+from tollgate.web.idempotency import claim_of, generate_once
 from tollgate.web.paths import CHAT_COMPLETIONS, CanonicalPath
 from tollgate.web.reply import AsgiReply, disconnected, read_body
 from tollgate.web.request_id import RequestIds, client_request_id, request_id_of
 
 
-def chat_app(gateway: Gateway, chat_completions: Ingress, limits: WebLimits) -> Starlette:
-    """The app that serves the metered routes."""
+def chat_app(
+    gateway: Gateway,
+    chat_completions: Ingress,
+    limits: WebLimits,
+    answers: AnswerStore | None = None,
+) -> Starlette:
+    """The app that serves the metered routes; without `answers` none can be asked for twice."""
     return Starlette(
         routes=[
-            Route(CHAT_COMPLETIONS, MeteredEndpoint(gateway, chat_completions, limits)),
+            Route(CHAT_COMPLETIONS, MeteredEndpoint(gateway, chat_completions, limits, answers)),
         ],
         middleware=[
             Middleware(RequestIds, ids=gateway.ids),
@@ -64,10 +73,17 @@ def _not_found(ingress: Ingress) -> ExceptionHandler:
 class MeteredEndpoint:
     """An ASGI endpoint that authenticates, parses and generates, in one client format."""
 
-    def __init__(self, gateway: Gateway, ingress: Ingress, limits: WebLimits) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        ingress: Ingress,
+        limits: WebLimits,
+        answers: AnswerStore | None,
+    ) -> None:
         self._gateway = gateway
         self._ingress = ingress
         self._limits = limits
+        self._answers = answers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = AsgiReply(send)
@@ -79,8 +95,8 @@ class MeteredEndpoint:
     async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
         request_id = request_id_of(scope)
         try:
-            call = await self._admit(scope, receive, request_id)
-            await _unless_gone(generate(self._gateway, call, self._sink(reply, call)), receive)
+            call, claim = await self._admit(scope, receive, request_id)
+            await _unless_gone(self._answer(call, claim, reply), receive)
         except ClientGone:
             raise
         except GatewayError as refusal:
@@ -92,21 +108,49 @@ class MeteredEndpoint:
                 raise
             await send_error(reply, self._ingress, InternalError(), request_headers(request_id))
 
-    async def _admit(self, scope: Scope, receive: Receive, request_id: str) -> Call:
+    async def _admit(
+        self, scope: Scope, receive: Receive, request_id: str
+    ) -> tuple[Call, Claim | None]:
         headers = Headers(scope=scope)
         if scope["method"] != "POST":
             raise RequestError(
                 ErrorCode.METHOD_NOT_ALLOWED, f"{scope['method']} is not served here; use POST."
             )
         principal = await authenticated(self._gateway.keys, headers, role="inference")
-        parsed = self._ingress.parse(await read_body(receive, self._limits.body_bytes_max))
-        return Call(
+        body = await read_body(receive, self._limits.body_bytes_max)
+        parsed = self._ingress.parse(body)
+        call = Call(
             principal=principal,
             parsed=parsed,
             request_id=request_id,
             deadline=self._deadline(scope, streamed=parsed.stream),
             client_request_id=client_request_id(headers),
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
+        )
+        claim = claim_of(headers, call, path=scope["path"], body=body)
+        if claim is not None and parsed.episode_id is None:
+            # An answer that is given again belongs to the episode it was first given in.
+            named = replace(parsed, episode_id=self._gateway.ids.new_uuid7())
+            call = replace(call, parsed=named)
+        return call, claim
+
+    async def _answer(self, call: Call, claim: Claim | None, reply: AsgiReply) -> None:
+        sink = self._sink(reply, call)
+        if claim is None:
+            await generate(self._gateway, call, sink)
+            return
+        if self._answers is None:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "This deployment keeps no answers: no Idempotency-Key."
+            )
+        await generate_once(
+            self._gateway,
+            self._answers,
+            claim,
+            call=call,
+            sink=sink,
+            reply=reply,
+            ingress=self._ingress,
         )
 
     def _sink(self, reply: AsgiReply, call: Call) -> EventSink:

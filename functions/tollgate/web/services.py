@@ -12,7 +12,13 @@ from tollgate.core.principal import Principal
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.base import Ingress
 from tollgate.routing.catalog import Catalog
-from tollgate.stores.base import CreditStore, GenerationStore, KeyStore, WorkspaceStore
+from tollgate.stores.base import (
+    ActivityStore,
+    CreditStore,
+    GenerationStore,
+    KeyStore,
+    WorkspaceStore,
+)
 from tollgate.web.auth import authenticated
 
 
@@ -27,6 +33,7 @@ class Services:
     workspaces: WorkspaceStore
     credits: CreditStore
     generations: GenerationStore
+    activity: ActivityStore
     catalog: Callable[[], Catalog]
     errors: Ingress
     ids: IdSource

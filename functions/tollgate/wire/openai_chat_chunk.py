@@ -117,12 +117,14 @@ class PromptDetails(_Shape):
 
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
+    audio_tokens: int | None = None
 
 
 class CompletionDetails(_Shape):
     """What the completion consists of."""
 
     reasoning_tokens: int | None = None
+    audio_tokens: int | None = None
 
 
 class UsageReport(_Shape):

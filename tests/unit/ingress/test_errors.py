@@ -34,6 +34,8 @@ CONTRACT = {
     "file_not_supported_by_model": (400, "invalid_request_error"),
     "file_not_found": (400, "invalid_request_error"),
     "payload_too_large": (413, "invalid_request_error"),
+    "idempotency_conflict": (409, "invalid_request_error"),
+    "idempotency_mismatch": (422, "invalid_request_error"),
     "internal_error": (500, "server_error"),
     "model_not_found": (404, "not_found_error"),
     "not_found": (404, "not_found_error"),

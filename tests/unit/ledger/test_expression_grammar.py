@@ -35,16 +35,22 @@ UPDATES = {
     "secret tell, no admission": expressions.SECRET_TELL_NO_ADMISSION,
     "alert delivered": expressions.ALERT_DELIVERED,
     "wallet uncrowd": expressions.WALLET_UNCROWD,
+    "claim done": expressions.CLAIM_DONE,
 }
 CONDITIONS = (
     expressions.IF_ABSENT,
     expressions.IF_PRESENT,
     expressions.ROWS_OF_PARTITION,
+    expressions.CLAIM_FREE,
+    expressions.CLAIM_MINE,
+    expressions.ROWS_BETWEEN,
+    expressions.IS_WORKSPACE,
     expressions.HAS_HOLDS,
     expressions.KEY_DELETE,
     expressions.SAME_HASH,
     expressions.SAME_SHARDS,
 )
+PROJECTIONS = (expressions.HOLDS_PROJECTION, expressions.PARTITION_PROJECTION)
 
 
 @pytest.mark.parametrize("write", UPDATES.values(), ids=UPDATES.keys())
@@ -58,8 +64,9 @@ def test_every_condition_and_filter_obeys_the_documented_grammar(condition: str)
     Expression(condition).condition()
 
 
-def test_the_projection_obeys_the_documented_grammar() -> None:
-    Expression(expressions.HOLDS_PROJECTION).projection()
+@pytest.mark.parametrize("projection", PROJECTIONS)
+def test_every_projection_obeys_the_documented_grammar(projection: str) -> None:
+    Expression(projection).projection()
 
 
 def test_no_expression_lies_anywhere_else() -> None:
@@ -69,7 +76,7 @@ def test_no_expression_lies_anywhere_else() -> None:
         for name, value in vars(expressions).items()
         if name.isupper() and not name.startswith("_") and isinstance(value, str)
     }
-    assert found == {*CONDITIONS, expressions.HOLDS_PROJECTION}
+    assert found == {*CONDITIONS, *PROJECTIONS}
     writes = [value for value in vars(expressions).values() if isinstance(value, ConditionalUpdate)]
     assert all(write in UPDATES.values() for write in writes)
 

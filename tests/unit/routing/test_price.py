@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollgate.core.generation import BillLine
+from tollgate.core.events import Ended, Started, UsageReported
+from tollgate.core.generation import BillLine, Fee
+from tollgate.core.response import Fold
 from tollgate.core.usage import Usage
 from tollgate.routing.price import (
     Price,
@@ -41,6 +43,8 @@ prices = st.builds(
     cache_write=maybe_rates,
     cache_write_1h=maybe_rates,
     request=maybe_rates,
+    audio_input=maybe_rates,
+    audio_output=maybe_rates,
 )
 usages = st.builds(
     Usage,
@@ -49,6 +53,17 @@ usages = st.builds(
     cache_write_5m_input_tokens=maybe_tokens,
     cache_write_1h_input_tokens=maybe_tokens,
     output_tokens=maybe_tokens,
+    audio_input_tokens=maybe_tokens,
+    audio_output_tokens=maybe_tokens,
+)
+fees = st.lists(
+    st.builds(
+        Fee,
+        item=st.sampled_from(["web_search", "pdf_page"]),
+        quantity=st.integers(min_value=0, max_value=500),
+        usd_each=st.decimals(min_value=0, max_value=10, places=9),
+    ),
+    max_size=3,
 )
 
 
@@ -100,11 +115,74 @@ def test_c65_each_line_rounds_half_up_to_a_nano_dollar(quantity: int, rate: str,
     assert total_nano_usd(bill(Usage(uncached_input_tokens=quantity), price)) == cost
 
 
-@given(usages, prices)
-def test_c65_the_total_is_the_sum_of_the_lines_and_within_rounding_of_the_exact_cost(
-    usage: Usage, price: Price
+def test_c65_audio_is_taken_out_of_the_tokens_it_is_part_of() -> None:
+    usage = Usage(
+        uncached_input_tokens=100,
+        audio_input_tokens=60,
+        output_tokens=50,
+        audio_output_tokens=20,
+        images=2,
+    )
+    price = Price(
+        input=Decimal(1),
+        output=Decimal(4),
+        audio_input=Decimal(10),
+        audio_output=Decimal(20),
+        image=Decimal("0.04"),
+    )
+    assert [(line.item, line.quantity, line.cost_nano_usd) for line in bill(usage, price)] == [
+        ("input", 40, 40_000),
+        ("input_audio", 60, 600_000),
+        ("output", 30, 120_000),
+        ("output_audio", 20, 400_000),
+        ("image", 2, 80_000_000),
+    ]
+
+
+def test_c65_every_tool_run_and_every_page_is_charged_on_a_line_of_its_own() -> None:
+    price = Price(input=Decimal(1), output=Decimal(1))
+    charged = (
+        Fee(item="web_search", quantity=2, usd_each=Decimal("0.01")),
+        Fee(item="pdf_page", quantity=3, usd_each=Decimal("0.002")),
+        Fee(item="datetime", quantity=1, usd_each=Decimal(0)),
+    )
+    assert [
+        (line.item, line.quantity, line.usd_per_million, line.cost_nano_usd)
+        for line in bill(Usage(), price, charged)
+    ] == [
+        ("web_search", 2, Decimal(10_000), 20_000_000),
+        ("pdf_page", 3, Decimal(2_000), 6_000_000),
+        ("datetime", 1, Decimal(0), 0),
+    ]
+
+
+@given(usages, rates, rates)
+def test_c65_whatever_is_reported_every_token_is_on_exactly_one_line(
+    usage: Usage, input_rate: Decimal, output_rate: Decimal
 ) -> None:
-    lines = bill(usage, price)
+    lines = bill(usage, Price(input=input_rate, output=output_rate))
+    assert sum(line.quantity for line in lines) == usage.total_tokens
+    assert all(line.usd_per_million in (input_rate, output_rate) for line in lines)
+
+
+@given(st.lists(usages, min_size=1, max_size=5), prices)
+def test_c65_a_streamed_answer_is_billed_as_the_folded_one(
+    reports: list[Usage], price: Price
+) -> None:
+    fold, streamed = Fold(), Usage()
+    fold.accept(Started())
+    for report in reports:
+        fold.accept(UsageReported(usage=report))
+        streamed = streamed.updated(report)
+    fold.accept(Ended(finish="stop"))
+    assert bill(fold.response().usage, price) == bill(streamed, price)
+
+
+@given(usages, prices, fees)
+def test_c65_the_total_is_the_sum_of_the_lines_and_within_rounding_of_the_exact_cost(
+    usage: Usage, price: Price, charged: list[Fee]
+) -> None:
+    lines = bill(usage, price, charged)
     exact = sum(
         (Decimal(line.quantity) * line.usd_per_million * 1_000 for line in lines), Decimal(0)
     )

@@ -56,10 +56,11 @@ class Api:
     def app(self) -> Any:
         home = self.home
         services = {
-            "keys": home.stores.keys,
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
-            "credits": home.stores.credits,
-            "generations": home.stores.generations,
+            **{
+                name: getattr(home.stores, name)
+                for name in ("keys", "credits", "generations", "activity", "clock")
+            },
             "catalog": lambda: home.catalog,
             "errors": home.ingress,
             "ids": home.gateway.ids,

@@ -153,10 +153,10 @@ def _usage(usage: Usage) -> dict[str, JsonValue]:
         "prompt_tokens_details": {
             "cached_tokens": usage.cache_read_input_tokens or 0,
             "cache_write_tokens": usage.cache_write_input_tokens,
-            "audio_tokens": 0,
+            "audio_tokens": usage.audio_input_tokens or 0,
         },
         "completion_tokens_details": {
             "reasoning_tokens": usage.reasoning_tokens or 0,
-            "audio_tokens": 0,
+            "audio_tokens": usage.audio_output_tokens or 0,
         },
     }

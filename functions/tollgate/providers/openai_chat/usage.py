@@ -12,7 +12,8 @@ from tollgate.wire.openai_chat_chunk import CompletionDetails, PromptDetails, Us
 def usage_of(report: UsageReport) -> Usage:
     """The report in our classes; a class that it does not mention stays None."""
     prompt_details = report.prompt_tokens_details or PromptDetails()
-    reasoning = (report.completion_tokens_details or CompletionDetails()).reasoning_tokens
+    details = report.completion_tokens_details or CompletionDetails()
+    reasoning = details.reasoning_tokens
     cache_read = _first(
         prompt_details.cached_tokens,
         report.prompt_cache_hit_tokens,
@@ -35,6 +36,8 @@ def usage_of(report: UsageReport) -> Usage:
         cache_write_5m_input_tokens=cache_write,
         output_tokens=_output_tokens(report, reasoning),
         reasoning_tokens=reasoning,
+        audio_input_tokens=prompt_details.audio_tokens,
+        audio_output_tokens=details.audio_tokens,
     )
 
 

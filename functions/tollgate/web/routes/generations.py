@@ -1,20 +1,81 @@
-"""Records of generations."""
+"""Records of generations, one by one and in lists."""
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
 
+from tollgate.core.activity import DAY_S, GenerationFilter
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.generation import Outcome
 from tollgate.core.ids import is_id, without_prefix
+from tollgate.core.money import nano_usd
 from tollgate.core.principal import Principal
+from tollgate.web.csv_reply import Format, csv_reply, wanted_format
+from tollgate.web.generation_shapes import (
+    RECORD_COLUMNS,
+    GenerationObject,
+    GenerationReply,
+    GenerationsReply,
+    record_cells,
+)
 from tollgate.web.services import Services
-from tollgate.web.shapes import GenerationObject, GenerationReply
+from tollgate.web.shapes import Moment, PositiveUsd
+
+_LIMIT_MAX = 1000
+_Word = Annotated[str, Field(max_length=128)]
+
+
+class Selection(BaseModel):
+    """Which records: made in [since, until), of late if nothing is said."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    since: Moment | None = None
+    until: Moment | None = None
+    model: _Word | None = None
+    provider: _Word | None = None
+    key: _Word | None = Field(None, description="the id of a key")
+    label: list[_Word] = Field([], max_length=10, description="name:value, all must match")
+
+    def filter(
+        self,
+        now_s: int,
+        *,
+        days: int = 1,
+        outcome: Outcome | None = None,
+        cost_min: PositiveUsd | None = None,
+    ) -> GenerationFilter:
+        """The selection as the store takes it."""
+        until_s = _second(self.until) if self.until else now_s + 1
+        return GenerationFilter(
+            since_s=_second(self.since) if self.since else until_s - days * DAY_S,
+            until_s=until_s,
+            model=self.model,
+            provider=self.provider,
+            key_id=self.key,
+            outcome=outcome,
+            cost_min_nano_usd=nano_usd(cost_min) if cost_min else 0,
+            labels=dict(_label(text) for text in self.label),
+        )
+
+
+class GenerationsQuery(Selection):
+    """Which records, and which page of them."""
+
+    outcome: Outcome | None = None
+    cost_min: PositiveUsd | None = Field(None, description="USD")
+    limit: Annotated[int, Field(ge=1, le=_LIMIT_MAX)] = 50
+    cursor: _Word | None = Field(None, description="the `next_cursor` of the page before")
 
 
 def generation_routes(services: Services) -> APIRouter:
-    """`/v1/generation`."""
+    """`/v1/generation` and `/v1/generations`."""
     router = APIRouter(prefix="/v1", tags=["generations"])
     caller = Annotated[Principal, Depends(services.caller)]
+    administrator = Annotated[Principal, Depends(services.administrator)]
 
     @router.get("/generation")
     async def show_generation(
@@ -32,4 +93,48 @@ def generation_routes(services: Services) -> APIRouter:
             )
         return GenerationReply(data=GenerationObject.of(record))
 
+    @router.get("/generations", response_model=GenerationsReply)
+    async def list_generations(
+        principal: administrator,
+        query: Annotated[GenerationsQuery, Query()],
+        format_: Annotated[Format, Depends(wanted_format)],
+    ) -> GenerationsReply | Response:
+        """The workspace's generations, newest first, as JSON or CSV."""
+        page = await services.generations.page(
+            principal.workspace_id,
+            query.filter(services.now_s(), outcome=query.outcome, cost_min=query.cost_min),
+            limit=query.limit,
+            before=_cursor(query.cursor),
+        )
+        next_ = None if page.before is None else f"gen-{page.before}"
+        if format_ == "csv":
+            return csv_reply(RECORD_COLUMNS, map(record_cells, page.records), next_)
+        return GenerationsReply(
+            data=[GenerationObject.of(record) for record in page.records], next_cursor=next_
+        )
+
     return router
+
+
+def _cursor(text: str | None) -> str | None:
+    if text is None:
+        return None
+    bare = without_prefix(text)
+    if not is_id(bare):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, "cursor: not one of this list.", param="cursor"
+        )
+    return bare
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, "label: write it as name:value.", param="label"
+        )
+    return name, value
+
+
+def _second(moment: datetime) -> int:
+    return int(moment.timestamp())

@@ -1,0 +1,30 @@
+"""The scheduled function that closes days: what was used is added up and kept for good."""
+
+import asyncio
+
+from aws_lambda_powertools import Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+
+from tollgate.core.clock import SystemClock
+from tollgate.observability.log import configure_logging
+from tollgate.settings import Settings
+from tollgate.wiring import wire_stores
+
+configure_logging()
+_settings = Settings()
+_metrics = Metrics(namespace="Tollgate", service="rollup")
+
+
+def handler(event: object, context: object) -> None:
+    """Close every day that is due."""
+    closed = asyncio.run(_close())
+    _metrics.add_metric("DaysClosed", MetricUnit.Count, closed)
+    _metrics.flush_metrics()
+
+
+async def _close() -> int:
+    stores = wire_stores(_settings, SystemClock())
+    try:
+        return await stores.activity.close_due()
+    finally:
+        await stores.aclose()

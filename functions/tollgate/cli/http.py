@@ -1,0 +1,98 @@
+"""The api of a running gateway, as the commands call it: JSON over HTTP, exact numbers."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit
+
+import click
+from pydantic_core import to_json
+
+_TIMEOUT_S: Final = 60.0
+_REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
+_PAGES_MAX: Final = 1000
+Query = Mapping[str, str | int | Sequence[str] | None]
+
+_NEXT_STEPS: Final = {
+    401: "Set TOLLGATE_KEY to a key that works; `tollgate dev` prints one for a local gateway.",
+    403: "Set TOLLGATE_KEY to a management key; `tollgate dev` prints one for a local gateway.",
+    404: "`tollgate keys ls` and `tollgate generations ls` show what there is.",
+    402: "`tollgate credits show` tells the balance, `tollgate credits add` adds to it.",
+    503: "Ask again in a moment; /v1/health/ready says whether the gateway is.",
+}
+
+
+@dataclass(frozen=True)
+class Api:
+    """One gateway and a key of it."""
+
+    url: str
+    key: str = field(repr=False)
+
+    def get(self, path: str, query: Query | None = None) -> Any:
+        """The reply to GET, numbers with a point as decimals."""
+        return self._send("GET", path, query or {}, None)
+
+    def post(self, path: str, body: Mapping[str, object]) -> Any:
+        """The reply to POST."""
+        return self._send("POST", path, {}, body)
+
+    def patch(self, path: str, body: Mapping[str, object]) -> Any:
+        """The reply to PATCH."""
+        return self._send("PATCH", path, {}, body)
+
+    def pages(self, path: str, query: Query, cursor: str) -> Iterator[Any]:
+        """Everything that a list has, page after page."""
+        at: str | None = None
+        for _ in range(_PAGES_MAX):
+            reply = self.get(path, {**query, cursor: at})
+            yield from reply["data"]
+            at = reply.get("next_cursor")
+            if at is None:
+                return
+
+    def _send(self, method: str, path: str, query: Query, body: Mapping[str, object] | None) -> Any:
+        asked = urlencode({name: value for name, value in query.items() if value}, doseq=True)
+        url = f"{self.url}{quote(path)}" + (f"?{asked}" if asked else "")
+        request = urllib.request.Request(  # noqa: S310 - `gateway` lets http and https pass
+            url,
+            method=method,
+            data=None if body is None else to_json(body),
+            headers={"authorization": f"Bearer {self.key}", "content-type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as reply:  # noqa: S310
+                return json.loads(reply.read(_REPLY_BYTES_MAX), parse_float=Decimal)
+        except urllib.error.HTTPError as refused:
+            raise click.ClickException(_refusal(refused)) from refused
+        except (OSError, ValueError) as failed:
+            reason = getattr(failed, "reason", failed)
+            raise click.ClickException(
+                f"{self.url} does not answer: {reason}.\n"
+                "Set TOLLGATE_URL to the gateway's base URL, or start one: `tollgate dev`."
+            ) from failed
+
+
+def gateway(url: str, key: str | None) -> Api:
+    """The gateway that the options name."""
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise click.ClickException(
+            f"{url} is no http or https URL.\nSet TOLLGATE_URL to the gateway's base URL."
+        )
+    if not key:
+        raise click.ClickException(f"There is no key.\n{_NEXT_STEPS[403]}")
+    return Api(url.rstrip("/"), key)
+
+
+def _refusal(refused: urllib.error.HTTPError) -> str:
+    """What the gateway says, and what to do next."""
+    try:
+        error = json.loads(refused.read(_REPLY_BYTES_MAX))["error"]
+        said = f"{error['message']} ({error['code']}, request {error['request_id']})"
+    except (ValueError, KeyError, TypeError):
+        said = f"HTTP {refused.code} {refused.reason}"
+    return f"{said}\n{_NEXT_STEPS.get(refused.code, '`--help` shows what the command takes.')}"

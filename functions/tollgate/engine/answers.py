@@ -1,0 +1,172 @@
+"""Answers that are kept, so that asking again with the same key gives the same one."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Final, Protocol
+
+from pydantic_core import from_json, to_json
+
+from tollgate.core.errors import GatewayError
+from tollgate.core.events import PartDelta, StreamEvent
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.idempotency import Claim
+from tollgate.core.packing import packed, unpacked
+from tollgate.core.response import Fold
+from tollgate.engine.sink import STREAM_HEADERS, EventSink, Reply, request_headers, served_headers
+from tollgate.ingress.base import Ingress, ParsedCall, Served
+from tollgate.stores.base import Hold
+
+_log = logging.getLogger(__name__)
+
+REPLAY_HEADER: Final = "x-idempotent-replay"
+
+
+class AnswerStore(Protocol):
+    """Keeps answers for a day."""
+
+    async def claim(self, claim: Claim) -> bytes | None:
+        """The answer kept for this claim, or None: it is ours to make.
+
+        Raises RequestError: idempotency_conflict while another makes it, idempotency_mismatch if
+        the key was used with another body.
+        """
+
+    async def keep(self, claim: Claim, answer: bytes) -> None:
+        """Keep the answer to a claim that is ours."""
+
+    async def release(self, claim: Claim) -> None:
+        """Give a claim up, so that asking again makes a new answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptAnswer:
+    """A whole answer: who served it, its events, each with its choice, and its record."""
+
+    served: Served
+    events: tuple[tuple[int, StreamEvent], ...]
+    record: GenerationRecord
+    episode_id: str | None
+
+    def to_bytes(self) -> bytes:
+        """As it is kept."""
+        body = packed((self.events, self.record, self.episode_id))
+        return to_json(asdict(self.served)) + b"\n" + body
+
+    @classmethod
+    def from_bytes(cls, kept: bytes) -> "KeptAnswer":
+        """What was kept; ValueError if it is damaged."""
+        head, _, body = kept.partition(b"\n")
+        served = from_json(head)
+        match unpacked(body):
+            case (tuple(events), GenerationRecord() as record, str() | None as episode_id):
+                return cls(
+                    served=Served(**served | {"adapted": tuple(served["adapted"])}),
+                    events=events,
+                    record=record,
+                    episode_id=episode_id,
+                )
+            case _:
+                raise ValueError("not a kept answer")
+
+
+class KeepingSink:
+    """Passes a generation on and keeps it once it is whole; what fails is not kept."""
+
+    def __init__(
+        self, sink: EventSink, answers: AnswerStore, claim: Claim, episode_id: str | None
+    ) -> None:
+        self._sink = sink
+        self._answers = answers
+        self._claim = claim
+        self._episode_id = episode_id
+        self._served: Served | None = None
+        self._events: list[tuple[int, StreamEvent]] = []
+        self._decided = False
+
+    @asynccontextmanager
+    async def opened(self, hold: Hold) -> AsyncIterator[None]:
+        async with self._sink.opened(hold):
+            yield
+
+    async def begin(self, served: Served) -> None:
+        self._served = served
+        await self._sink.begin(served)
+
+    async def send(self, event: StreamEvent, choice: int = 0) -> None:
+        self._take(event, choice)
+        await self._sink.send(event, choice)
+
+    async def finish(self, record: GenerationRecord) -> None:
+        if self._served is None:
+            raise RuntimeError("finish() before begin()")
+        answer = KeptAnswer(
+            served=self._served,
+            events=tuple(self._events),
+            record=record,
+            episode_id=self._episode_id,
+        )
+        try:
+            # Before the last byte: the platform may freeze the process as soon as that has left.
+            await self._answers.keep(self._claim, answer.to_bytes())
+            self._decided = True
+        except GatewayError as failure:
+            _log.warning("answer %s could not be kept: %s", record.id, failure)
+            await self.release()
+        await self._sink.finish(record)
+
+    async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
+        await self.release()
+        await self._sink.fail(error, record)
+
+    def _take(self, event: StreamEvent, choice: int) -> None:
+        """Keep an event; the text of a part grows in one place."""
+        match (self._events[-1:], event):
+            case ([(at, PartDelta(index=index, text=text))], PartDelta() as more) if (
+                at == choice and index == more.index
+            ):
+                self._events[-1] = (choice, PartDelta(index=index, text=text + more.text))
+            case _:
+                self._events.append((choice, event))
+
+    async def release(self) -> None:
+        """Give the claim up unless the answer is kept; repeating it does nothing."""
+        if self._decided:
+            return
+        self._decided = True
+        try:
+            await self._answers.release(self._claim)
+        except GatewayError as failure:
+            _log.warning("claim of %s stays for now: %s", self._claim.request_id, failure)
+
+
+async def replay(
+    kept: KeptAnswer, reply: Reply, ingress: Ingress, parsed: ParsedCall, *, request_id: str
+) -> None:
+    """Give a kept answer again, streamed or whole as this request wants it; nothing is billed."""
+    renderer = ingress.renderer(replace(parsed, episode_id=kept.episode_id), kept.served)
+    headers = {
+        **request_headers(kept.record.id),
+        "x-request-id": request_id,
+        **served_headers(kept.served, parsed),
+        REPLAY_HEADER: "true",
+    }
+    if parsed.stream:
+        await reply.start(200, {**STREAM_HEADERS, **headers})
+        for choice, event in kept.events:
+            if frames := renderer.feed(event, choice):
+                await reply.write(frames)
+        await reply.end(renderer.close(kept.record))
+        return
+    folds = [Fold() for _ in range(parsed.request.choices)]
+    for choice, event in kept.events:
+        folds[choice].accept(event)
+    body = renderer.whole([fold.response() for fold in folds], kept.record)
+    whole = {
+        "content-type": "application/json",
+        "content-length": str(len(body)),
+        "x-credits-used": "0",
+    }
+    await reply.start(200, {**whole, **headers})
+    await reply.end(body)

@@ -1,0 +1,41 @@
+"""Tables as CSV, for whoever asks for it by `Accept` or by `?format=csv`."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Final, Literal
+
+from fastapi import Header, Query
+from starlette.responses import Response
+
+# What a spreadsheet would run as a formula (owasp.org, "CSV Injection", seen 2026-11-21).
+_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+
+Format = Literal["json", "csv"]
+
+
+async def wanted_format(
+    format_: Annotated[Format | None, Query(alias="format")] = None,
+    accept: Annotated[str | None, Header()] = None,
+) -> Format:
+    """CSV if it is asked for, JSON otherwise."""
+    if format_ is not None:
+        return format_
+    return "csv" if accept is not None and accept.startswith("text/csv") else "json"
+
+
+def csv_reply(
+    columns: Iterable[str], rows: Iterable[Mapping[str, str]], next_: str | None = None
+) -> Response:
+    """The table as a file, with where it goes on, if it does, in a header."""
+    written = io.StringIO()
+    writer = csv.DictWriter(written, fieldnames=list(columns))
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: _harmless(cell) for name, cell in row.items()})
+    headers = {} if next_ is None else {"x-next-cursor": next_}
+    return Response(written.getvalue(), media_type="text/csv", headers=headers)
+
+
+def _harmless(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(_FORMULA_STARTS) else cell

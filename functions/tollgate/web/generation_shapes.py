@@ -1,0 +1,340 @@
+"""Records of generations and what they add up to, as the api shows them."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal
+
+from pydantic import BaseModel, Field, JsonValue
+
+from tollgate.core.activity import ActivityRow
+from tollgate.core.generation import (
+    AttemptRecord,
+    BillLine,
+    GenerationRecord,
+    Outcome,
+    UsageSource,
+)
+from tollgate.core.money import usd, usd_text
+from tollgate.web.shapes import Usd, moment
+
+# Lines of these classes are the model's; every other line is a tool's or a page's.
+_MODEL_ITEMS = frozenset(
+    {
+        "input",
+        "input_audio",
+        "cache_read",
+        "cache_write_5m",
+        "cache_write_1h",
+        "output",
+        "output_audio",
+        "image",
+        "request",
+    }
+)
+
+
+RECORD_COLUMNS = (
+    "id",
+    "created_at",
+    "status",
+    "error_code",
+    "requested_model",
+    "model",
+    "provider",
+    "key_id",
+    "key_name",
+    "labels",
+    "tokens_prompt",
+    "tokens_cached_prompt",
+    "tokens_completion",
+    "tokens_reasoning",
+    "usage_source",
+    "cost_usd",
+    "latency_ms",
+    "first_token_ms",
+    "attempts",
+    "catalog_sha",
+)
+ACTIVITY_COLUMNS = (
+    "date",
+    "model",
+    "provider",
+    "key_id",
+    "key_name",
+    "labels",
+    "requests",
+    "failed",
+    "cost_usd",
+    "prompt_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+    "completion_tokens",
+    "reasoning_tokens",
+)
+
+
+class BillLineObject(BaseModel):
+    """One line of a bill."""
+
+    item: str
+    quantity: int
+    usd_per_million: Usd
+    cost: Usd
+
+    @classmethod
+    def of(cls, line: BillLine) -> "BillLineObject":
+        """The line as it is shown."""
+        return cls(
+            item=line.item,
+            quantity=line.quantity,
+            usd_per_million=line.usd_per_million,
+            cost=usd(line.cost_nano_usd),
+        )
+
+
+class AttemptObject(BaseModel):
+    """One try at one endpoint; `error` is null for the one that served."""
+
+    model: str
+    provider_name: str
+    error: str | None
+    status: int | None
+    latency: int = Field(description="milliseconds")
+    operator_cost: Usd = Field(description="what a broken attempt cost the operator, not you")
+
+    @classmethod
+    def of(cls, attempt: AttemptRecord) -> "AttemptObject":
+        """The attempt as it is shown."""
+        return cls(
+            model=attempt.model,
+            provider_name=attempt.provider,
+            error=attempt.error,
+            status=attempt.status,
+            latency=attempt.duration_ms,
+            operator_cost=usd(attempt.operator_cost_nano_usd),
+        )
+
+
+class GenerationObject(BaseModel):
+    """The record of a generation."""
+
+    id: str
+    request_id: str
+    upstream_id: str | None
+    created_at: datetime
+    model: str | None
+    requested_model: str
+    route: str | None
+    rule: int | None = Field(description="the rule of the route that applied, from 1")
+    provider_name: str | None
+    upstream_model: str | None
+    key_id: str
+    key_name: str
+    labels: dict[str, str]
+    ingress_format: str
+    source: Literal["api"] = "api"
+    streamed: bool
+    cancelled: bool
+    status: Outcome
+    error_code: str | None
+    finish_reason: str | None
+    native_finish_reason: str | None
+    tokens_prompt: int
+    tokens_completion: int
+    tokens_reasoning: int | None
+    tokens_cached_prompt: int | None
+    tokens_cache_write: int
+    native_tokens_prompt: int
+    native_tokens_completion: int
+    native_tokens_reasoning: int | None
+    native_tokens_cached: int | None
+    usage_source: UsageSource
+    native_usage: JsonValue
+    total_cost: Usd
+    usage: Usd = Field(description="the same as total_cost")
+    held: Usd
+    cost_micro_usd: str
+    tool_costs_micro_usd: dict[str, str]
+    cost_lines: list[BillLineObject]
+    latency_ms: int
+    first_token_ms: int | None
+    latency: int | None = Field(description="milliseconds to the first token")
+    generation_time: int = Field(description="milliseconds in all")
+    provider_responses: list[AttemptObject]
+    catalog_sha: str
+    client_request_id: str | None
+    external_user: str | None
+
+    @classmethod
+    def of(cls, record: GenerationRecord) -> "GenerationObject":
+        """The record as it is shown."""
+        return cls(
+            id=f"gen-{record.id}",
+            request_id=record.id,
+            upstream_id=record.upstream_id,
+            created_at=moment(record.created_s),
+            model=record.model,
+            requested_model=record.trace.requested_model,
+            route=record.trace.route,
+            rule=record.trace.rule,
+            provider_name=record.provider,
+            upstream_model=record.upstream_model,
+            key_id=record.key_id,
+            key_name=record.key_label,
+            labels=dict(record.labels),
+            ingress_format=record.ingress_format,
+            streamed=record.streamed,
+            cancelled=record.outcome == "cancelled",
+            status=record.outcome,
+            error_code=record.error,
+            finish_reason=record.finish,
+            native_finish_reason=record.raw_finish,
+            tokens_prompt=record.usage.input_tokens,
+            tokens_completion=record.usage.output_tokens or 0,
+            tokens_reasoning=record.usage.reasoning_tokens,
+            tokens_cached_prompt=record.usage.cache_read_input_tokens,
+            tokens_cache_write=record.usage.cache_write_input_tokens,
+            native_tokens_prompt=record.usage.input_tokens,
+            native_tokens_completion=record.usage.output_tokens or 0,
+            native_tokens_reasoning=record.usage.reasoning_tokens,
+            native_tokens_cached=record.usage.cache_read_input_tokens,
+            usage_source=record.usage_source,
+            native_usage=record.raw_usage,
+            total_cost=usd(record.cost_nano_usd),
+            usage=usd(record.cost_nano_usd),
+            held=usd(record.held_nano_usd),
+            cost_micro_usd=_micro_usd(record.cost_nano_usd),
+            tool_costs_micro_usd={
+                line.item: _micro_usd(line.cost_nano_usd)
+                for line in record.lines
+                if line.item not in _MODEL_ITEMS
+            },
+            cost_lines=[BillLineObject.of(line) for line in record.lines],
+            latency_ms=record.duration_ms,
+            first_token_ms=record.first_token_ms,
+            latency=record.first_token_ms,
+            generation_time=record.duration_ms,
+            provider_responses=[AttemptObject.of(attempt) for attempt in record.attempts],
+            catalog_sha=record.catalog_sha,
+            client_request_id=record.client_request_id,
+            external_user=record.user,
+        )
+
+
+class GenerationReply(BaseModel):
+    """One generation."""
+
+    data: GenerationObject
+
+
+class GenerationsReply(BaseModel):
+    """Generations, newest first; `next_cursor` asks for what follows, null at the end.
+
+    A page may be shorter than asked, or empty, and still have a next one: reading is bounded too.
+    """
+
+    data: list[GenerationObject]
+    next_cursor: str | None
+
+
+class ActivityObject(BaseModel):
+    """What one key used of one model at one provider on one UTC day."""
+
+    date: str
+    model: str | None
+    provider_name: str | None
+    key_id: str
+    key_name: str
+    labels: dict[str, str]
+    requests: int
+    failed: int
+    usage: Usd
+    prompt_tokens: int
+    completion_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cache_write_tokens: int
+
+    @classmethod
+    def of(cls, row: ActivityRow) -> "ActivityObject":
+        """The row as it is shown."""
+        return cls(
+            date=row.day,
+            model=row.model,
+            provider_name=row.provider,
+            key_id=row.key_id,
+            key_name=row.key_label,
+            labels=dict(row.labels),
+            requests=row.requests,
+            failed=row.failed,
+            usage=usd(row.cost_nano_usd),
+            prompt_tokens=row.usage.input_tokens,
+            completion_tokens=row.usage.output_tokens or 0,
+            reasoning_tokens=row.usage.reasoning_tokens or 0,
+            cached_tokens=row.usage.cache_read_input_tokens or 0,
+            cache_write_tokens=row.usage.cache_write_input_tokens,
+        )
+
+
+class ActivityReply(BaseModel):
+    """Activity by day, oldest first; `total` is the exact sum of what is listed."""
+
+    data: list[ActivityObject]
+    total: Usd
+    partial_days: list[str] = Field(description="days with too much going on to count live")
+
+
+def record_cells(record: GenerationRecord) -> Mapping[str, str]:
+    """A record as a row of a table: exact decimal dollars, one line per generation."""
+    return {
+        "id": f"gen-{record.id}",
+        "created_at": moment(record.created_s).isoformat(),
+        "status": record.outcome,
+        "error_code": record.error or "",
+        "requested_model": record.trace.requested_model,
+        "model": record.model or "",
+        "provider": record.provider or "",
+        "key_id": record.key_id,
+        "key_name": record.key_label,
+        "labels": _label_cell(record.labels),
+        "tokens_prompt": str(record.usage.input_tokens),
+        "tokens_cached_prompt": str(record.usage.cache_read_input_tokens or 0),
+        "tokens_completion": str(record.usage.output_tokens or 0),
+        "tokens_reasoning": str(record.usage.reasoning_tokens or 0),
+        "usage_source": record.usage_source,
+        "cost_usd": usd_text(record.cost_nano_usd),
+        "latency_ms": str(record.duration_ms),
+        "first_token_ms": "" if record.first_token_ms is None else str(record.first_token_ms),
+        "attempts": str(len(record.attempts)),
+        "catalog_sha": record.catalog_sha,
+    }
+
+
+def activity_cells(row: ActivityRow) -> Mapping[str, str]:
+    """A row of activity as a row of a table, with exact decimal dollars."""
+    return {
+        "date": row.day,
+        "model": row.model or "",
+        "provider": row.provider or "",
+        "key_id": row.key_id,
+        "key_name": row.key_label,
+        "labels": _label_cell(row.labels),
+        "requests": str(row.requests),
+        "failed": str(row.failed),
+        "cost_usd": usd_text(row.cost_nano_usd),
+        "prompt_tokens": str(row.usage.input_tokens),
+        "cached_tokens": str(row.usage.cache_read_input_tokens or 0),
+        "cache_write_tokens": str(row.usage.cache_write_input_tokens),
+        "completion_tokens": str(row.usage.output_tokens or 0),
+        "reasoning_tokens": str(row.usage.reasoning_tokens or 0),
+    }
+
+
+def _label_cell(labels: Mapping[str, str]) -> str:
+    """Labels in one cell, so that every table has the same columns: `member=ana;team=search`."""
+    return ";".join(f"{name}={value}" for name, value in sorted(labels.items()))
+
+
+def _micro_usd(amount_nano_usd: int) -> str:
+    return f"{Decimal(amount_nano_usd).scaleb(-3):f}"

@@ -1,0 +1,205 @@
+"""C68: with an Idempotency-Key a request is generated and billed once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import boto3
+import pytest
+
+from tests.asgi import Exchange, request
+from tests.gateways import House, house, request_body
+from tests.scripted import Scripted, answers, refuses
+from tests.stores import REGION, DynamoStores, HandClock
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.idempotency import Claim
+from tollgate.stores.answers import ABANDONED_AFTER_S, KEPT_FOR_S, DynamoAnswerStore
+from tollgate.stores.objects import FolderObjects, ObjectStore, S3Objects
+from tollgate.web.chat_app import chat_app
+from tollgate.web.cors import WebLimits
+from tollgate.wire.sigv4 import Credentials, Signer
+
+PATH = "/v1/chat/completions"
+BUCKET = "answers"
+
+
+@pytest.fixture(params=["s3", "folder"])
+async def objects(
+    request: pytest.FixtureRequest, moto_url: str, tmp_path: Path
+) -> AsyncIterator[ObjectStore]:
+    if request.param == "folder":
+        yield FolderObjects(tmp_path)
+        return
+    client = boto3.client(
+        "s3",
+        endpoint_url=moto_url,
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+    )
+    client.create_bucket(Bucket=BUCKET)
+    client.close()
+    signer = Signer("s3", REGION, lambda: Credentials("test", "test"), HandClock())
+    store = S3Objects(BUCKET, REGION, signer, endpoint_url=moto_url)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def answer_store(dynamo: DynamoStores, objects: ObjectStore) -> DynamoAnswerStore:
+    return DynamoAnswerStore(dynamo.client, dynamo.tables.core, objects, clock=dynamo.clock)
+
+
+async def post(
+    home: House,
+    kept: DynamoAnswerStore | None,
+    *,
+    key: str = "once",
+    stream: bool = False,
+    other: bool = False,
+) -> Exchange:
+    app = chat_app(home.gateway, home.ingress, WebLimits(), kept)
+    headers = {"authorization": f"Bearer {home.secret}", "idempotency-key": key}
+    content = request_body("acme/small", stream=stream)
+    if other:
+        content = content.replace(b"{", b'{"seed": 1, ', 1)
+    return await request(app, "POST", PATH, headers=headers, body=content)
+
+
+def generations(home: House) -> int:
+    return len(home.stores.books.records)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_c68_the_same_request_is_answered_alike_and_billed_once(
+    answer_store: DynamoAnswerStore, stream: bool
+) -> None:
+    home = await house()
+    first = await post(home, answer_store, stream=stream)
+    again = await post(home, answer_store, stream=stream)
+
+    assert (first.status, again.status) == (200, 200)
+    assert b"Hello" in first.body
+    assert again.body == first.body
+    assert again.headers["x-idempotent-replay"] == "true"
+    assert "x-idempotent-replay" not in first.headers
+    assert again.headers["x-generation-id"] == first.headers["x-generation-id"]
+    assert again.headers["x-request-id"] != first.headers["x-request-id"]
+    assert again.headers.get("x-credits-used", "0") == "0"
+    assert generations(home) == 1
+
+
+async def test_c68_the_same_key_with_another_body_is_422(answer_store: DynamoAnswerStore) -> None:
+    home = await house()
+    await post(home, answer_store)
+    other = await post(home, answer_store, other=True)
+    assert (other.status, other.error["code"]) == (422, "idempotency_conflict")
+    assert generations(home) == 1
+
+
+async def test_c68_another_key_is_another_request(answer_store: DynamoAnswerStore) -> None:
+    home = await house()
+    await post(home, answer_store, key="a")
+    await post(home, answer_store, key="b")
+    assert generations(home) == 2
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "tab\t"])
+async def test_c68_a_key_that_makes_no_sense_is_400(
+    answer_store: DynamoAnswerStore, key: str
+) -> None:
+    assert (await post(await house(), answer_store, key=key)).status == 400
+
+
+async def test_c68_a_deployment_that_keeps_nothing_says_so() -> None:
+    home = await house()
+    assert (await post(home, None)).status == 400
+    assert generations(home) == 0
+
+
+async def test_c68_a_failure_is_not_kept(answer_store: DynamoAnswerStore) -> None:
+    failing = refuses(400)
+    home = await house(near=Scripted(failing, answers("Hello")))
+    assert (await post(home, answer_store)).status == 400
+    again = await post(home, answer_store)
+    assert again.status == 200
+    assert "x-idempotent-replay" not in again.headers
+
+
+CLAIM = Claim(workspace_id="acme", key_hash="ab" * 32, body_hash="cd" * 32, request_id="first")
+SECOND = Claim(workspace_id="acme", key_hash="ab" * 32, body_hash="cd" * 32, request_id="second")
+
+
+async def conflict(answer_store: DynamoAnswerStore, claim: Claim) -> ErrorCode:
+    with pytest.raises(RequestError) as raised:
+        await answer_store.claim(claim)
+    return raised.value.code
+
+
+async def test_c68_while_one_runs_all_others_conflict(answer_store: DynamoAnswerStore) -> None:
+    claims = [
+        Claim(workspace_id="acme", key_hash="ab" * 32, body_hash="cd" * 32, request_id=f"r{n}")
+        for n in range(8)
+    ]
+    outcomes = await asyncio.gather(
+        *(answer_store.claim(claim) for claim in claims), return_exceptions=True
+    )
+    assert outcomes.count(None) == 1
+    refused = [outcome for outcome in outcomes if isinstance(outcome, RequestError)]
+    assert [error.code for error in refused] == [ErrorCode.IDEMPOTENCY_CONFLICT] * 7
+
+
+async def test_c68_a_claim_whose_reply_was_lost_is_still_ours(
+    answer_store: DynamoAnswerStore,
+) -> None:
+    assert await answer_store.claim(CLAIM) is None
+    assert await answer_store.claim(CLAIM) is None
+
+
+async def test_c68_a_claim_older_than_any_function_is_taken_over(
+    answer_store: DynamoAnswerStore, dynamo: DynamoStores
+) -> None:
+    await answer_store.claim(CLAIM)
+    dynamo.clock.now += ABANDONED_AFTER_S
+    assert await conflict(answer_store, SECOND) is ErrorCode.IDEMPOTENCY_CONFLICT
+    dynamo.clock.now += 1
+    assert await answer_store.claim(SECOND) is None
+
+    # The dead one comes back: it neither answers for the other nor takes its claim away.
+    await answer_store.keep(CLAIM, b"late")
+    await answer_store.release(CLAIM)
+    assert await conflict(answer_store, CLAIM) is ErrorCode.IDEMPOTENCY_CONFLICT
+    await answer_store.keep(SECOND, b"in time")
+    assert await answer_store.claim(CLAIM) == b"in time"
+
+
+async def test_c68_an_answer_is_kept_for_a_day(
+    answer_store: DynamoAnswerStore, dynamo: DynamoStores
+) -> None:
+    await answer_store.claim(CLAIM)
+    await answer_store.keep(CLAIM, b"kept")
+    dynamo.clock.now += KEPT_FOR_S
+    assert await answer_store.claim(SECOND) == b"kept"
+    dynamo.clock.now += 1
+    assert await answer_store.claim(SECOND) is None
+
+
+async def test_c68_what_was_given_up_may_be_claimed_again(
+    answer_store: DynamoAnswerStore,
+) -> None:
+    await answer_store.claim(CLAIM)
+    await answer_store.release(CLAIM)
+    assert await answer_store.claim(SECOND) is None
+
+
+@pytest.mark.parametrize("name", ["", "/etc/passwd", "a/../b", "..", "a b", "a//b", "é"])
+async def test_an_object_has_a_plain_name(objects: ObjectStore, name: str) -> None:
+    with pytest.raises(ValueError, match="not a name"):
+        await objects.put(name, b"")
+
+
+async def test_an_object_reads_as_it_was_put(objects: ObjectStore) -> None:
+    assert await objects.get("nothing/here") is None
+    for body in (b"", bytes(range(256)) * 1000):
+        await objects.put("some/name", body)
+        assert await objects.get("some/name") == body

@@ -1,0 +1,96 @@
+"""Lists of generations and what they add up to, as the api tells them."""
+
+import csv
+import io
+from decimal import Decimal
+
+import pytest
+
+from tests.unit.web.test_api_app import Api, api
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.money import nano_usd
+from tollgate.web.csv_reply import csv_reply
+
+
+async def generation(call: Api) -> GenerationRecord:
+    await call.home.serve("acme/small")
+    return call.home.journal.records[-1]
+
+
+async def test_c67_generations_are_listed_newest_first_page_by_page() -> None:
+    call = await api()
+    made = [await generation(call) for _ in range(3)]
+    first = (await call("GET", "/v1/generations?limit=2", key=call.management)).json
+    rest = await call("GET", f"/v1/generations?cursor={first['next_cursor']}", key=call.management)
+
+    listed = [it["request_id"] for it in (*first["data"], *rest.json["data"])]
+    assert listed == sorted((record.id for record in made), reverse=True)
+    assert rest.json["next_cursor"] is None
+    assert first["data"][0]["key_name"] == "test"
+
+
+async def test_c67_a_list_is_a_table_for_whoever_asks_for_csv() -> None:
+    call = await api()
+    record = await generation(call)
+    asked = await call("GET", "/v1/generations?format=csv", key=call.management)
+    accepted = await call(
+        "GET", "/v1/generations", key=call.management, headers={"accept": "text/csv"}
+    )
+
+    assert asked.body == accepted.body
+    assert asked.headers["content-type"].startswith("text/csv")
+    [row] = csv.DictReader(io.StringIO(asked.body.decode()))
+    assert row["id"] == f"gen-{record.id}"
+    assert nano_usd(Decimal(row["cost_usd"])) == record.cost_nano_usd
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("outcome=ok&cost_min=0.000000001", 1),
+        ("outcome=error", 0),
+        ("model=test/other", 0),
+        ("label=team:search", 0),
+        ("since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z", 0),
+    ],
+)
+async def test_c67_a_list_is_narrowed_by_what_is_asked(query: str, count: int) -> None:
+    call = await api()
+    await generation(call)
+    reply = await call("GET", f"/v1/generations?{query}", key=call.management)
+    assert (reply.status, len(reply.json["data"])) == (200, count)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["limit=0", "limit=1001", "outcome=fine", "cursor=x", "label=team", "since=now", "format=xml"],
+)
+@pytest.mark.parametrize("path", ["/v1/generations", "/v1/activity"])
+async def test_c67_what_a_list_cannot_be_narrowed_by_is_400(path: str, query: str) -> None:
+    call = await api()
+    name = query.partition("=")[0]
+    reply = await call("GET", f"{path}?{query}", key=call.management)
+    if path == "/v1/activity" and name in ("limit", "outcome", "cursor"):
+        assert reply.status == 200
+    else:
+        assert (reply.status, reply.error["param"]) == (400, name)
+
+
+async def test_c67_activity_is_the_sum_of_what_was_billed() -> None:
+    call = await api()
+    made = [await generation(call) for _ in range(2)]
+    reply = await call("GET", "/v1/activity", key=call.management)
+    table = await call("GET", "/v1/activity?format=csv", key=call.management)
+
+    [row] = reply.json["data"]
+    cost = sum(record.cost_nano_usd for record in made)
+    assert row["requests"] == 2
+    assert nano_usd(Decimal(str(reply.json["total"]))) == cost
+    [cells] = csv.DictReader(io.StringIO(table.body.decode()))
+    assert nano_usd(Decimal(cells["cost_usd"])) == cost
+    assert cells["date"] == row["date"]
+
+
+async def test_c67_formulas_in_a_table_are_text() -> None:
+    reply = csv_reply(["name"], [{"name": "=1+1"}])
+    assert reply.body == b"name\r\n'=1+1\r\n"
