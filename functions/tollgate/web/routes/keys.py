@@ -34,6 +34,7 @@ def key_routes(services: Services) -> APIRouter:
     @router.post("/keys", status_code=201)
     async def create_key(principal: administrator, body: NewKeyBody) -> NewKeyReply:
         """Create a key; its secret is in this reply and nowhere else."""
+        services.check_content_days(body.content_days)
         created = await services.keys.create(body.new_key(principal.workspace_id))
         return NewKeyReply(data=KeyObject.of(created.summary), key=created.secret)
 
@@ -58,6 +59,7 @@ def key_routes(services: Services) -> APIRouter:
     @router.patch("/keys/{key_id}")
     async def change_key(principal: administrator, key_id: str, body: KeyChangeBody) -> KeyReply:
         """Change a key; one that is disabled is refused everywhere within five seconds."""
+        services.check_content_days(body.content_days)
         key = await services.keys.change(principal.workspace_id, key_id, body.edit)
         if key is None:
             raise _no_such_key()
