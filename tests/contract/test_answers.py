@@ -31,7 +31,7 @@ async def post(
     stream: bool = False,
     other: bool = False,
 ) -> Exchange:
-    app = chat_app(home.gateway, home.ingress, WebLimits(), kept)
+    app = chat_app(home.gateway, home.ingress, WebLimits(), answers=kept)
     headers = {"authorization": f"Bearer {home.secret}", "idempotency-key": key}
     content = request_body("acme/small", stream=stream)
     if other:

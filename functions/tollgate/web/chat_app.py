@@ -42,6 +42,7 @@ def chat_app(
     gateway: Gateway,
     chat_completions: Ingress,
     limits: WebLimits,
+    *,
     answers: AnswerStore | None = None,
     contents: ContentLog | None = None,
 ) -> Starlette:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
-from tollgate.stores.base import KEYS_PAGE_MAX
+from tollgate.stores.base import KEYS_PAGE_MAX, KeyStore
 from tollgate.web.key_shapes import (
     DeletedKeyReply,
     KeyChangeBody,
@@ -29,7 +29,7 @@ def key_routes(services: Services) -> APIRouter:
     @router.get("/key")
     async def show_own_key(principal: caller) -> KeyReply:
         """What the key of this request has spent, and may still spend."""
-        return await _shown(principal.workspace_id, principal.key_id)
+        return await _shown(services.keys, principal.workspace_id, principal.key_id)
 
     @router.post("/keys", status_code=201)
     async def create_key(principal: administrator, body: NewKeyBody) -> NewKeyReply:
@@ -54,7 +54,7 @@ def key_routes(services: Services) -> APIRouter:
     @router.get("/keys/{key_id}")
     async def show_key(principal: administrator, key_id: str) -> KeyReply:
         """One key of the workspace."""
-        return await _shown(principal.workspace_id, key_id)
+        return await _shown(services.keys, principal.workspace_id, key_id)
 
     @router.patch("/keys/{key_id}")
     async def change_key(principal: administrator, key_id: str, body: KeyChangeBody) -> KeyReply:
@@ -85,13 +85,14 @@ def key_routes(services: Services) -> APIRouter:
             response.status_code = 202
         return DeletedKeyReply(id=key_id, deleted=deleted)
 
-    async def _shown(workspace_id: str, key_id: str) -> KeyReply:
-        key = await services.keys.get(workspace_id, key_id)
-        if key is None:
-            raise _no_such_key()
-        return KeyReply(data=KeyObject.of(key))
-
     return router
+
+
+async def _shown(keys: KeyStore, workspace_id: str, key_id: str) -> KeyReply:
+    key = await keys.get(workspace_id, key_id)
+    if key is None:
+        raise _no_such_key()
+    return KeyReply(data=KeyObject.of(key))
 
 
 def _no_such_key() -> RequestError:
