@@ -1,6 +1,7 @@
 """The buffered application: keys, credits, records, models and health."""
 
 from collections.abc import Mapping
+from functools import cache, partial
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -10,8 +11,9 @@ from starlette.middleware import Middleware
 
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.web.cors import WebLimits, cors
+from tollgate.web.document import openapi
 from tollgate.web.envelope import Envelope
-from tollgate.web.paths import METERED_PATHS, CanonicalPath, HeadAsGet
+from tollgate.web.paths import METERED_PATHS, OPENAPI, CanonicalPath, HeadAsGet
 from tollgate.web.request_id import RequestIds, request_id_of
 from tollgate.web.routes.activity import activity_routes
 from tollgate.web.routes.credits import credit_routes
@@ -28,7 +30,7 @@ def api_app(services: Services, limits: WebLimits) -> FastAPI:
     app = FastAPI(
         title="Tollgate",
         version="1",
-        openapi_url="/v1/openapi.json",
+        openapi_url=OPENAPI,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -56,6 +58,7 @@ def api_app(services: Services, limits: WebLimits) -> FastAPI:
     ):
         app.include_router(routes(services))
     _tell_errors(app, services)
+    app.openapi = cache(partial(openapi, app))  # type: ignore[method-assign]  # as FastAPI has it
     return app
 
 
