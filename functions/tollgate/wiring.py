@@ -27,6 +27,7 @@ from tollgate.stores.audit import Audit
 from tollgate.stores.aws_json import TIMEOUT_S, AwsJson, JsonService
 from tollgate.stores.budgets import AlertChannel, Budgets
 from tollgate.stores.caretaker import Caretaker
+from tollgate.stores.contents import ObjectContentLog
 from tollgate.stores.cooldowns import DynamoCooldownStore
 from tollgate.stores.credits import DynamoCreditStore
 from tollgate.stores.failures import refusing_when_unavailable
@@ -68,6 +69,7 @@ class Stores:
     audit: Audit
     objects: ObjectStore | None
     answers: DynamoAnswerStore | None
+    contents: ObjectContentLog | None
 
     async def create_tables(self) -> None:
         """Make the tables that are not there yet; only where there is no template to do it."""
@@ -109,9 +111,10 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
     generations = DynamoGenerationStore(client, tables.generations)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     objects = _objects(settings, clock)
-    answers = None
+    answers = contents = None
     if objects is not None:
         answers = DynamoAnswerStore(client, tables.core, objects, clock=clock)
+        contents = ObjectContentLog(objects, clock=clock)
     return Stores(
         client=client,
         tables=tables,
@@ -151,6 +154,7 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
         audit=Audit(client, tables, wallets=wallets, workspaces=workspaces, clock=clock),
         objects=objects,
         answers=answers,
+        contents=contents,
     )
 
 
@@ -235,7 +239,7 @@ def wire_gateway(
 def wire_chat_app(gateway: Gateway, stores: Stores, limits: WebLimits) -> Starlette:
     """The app of the metered routes."""
     ingress = ChatCompletions(gateway.credits_per_usd, ids=gateway.ids)
-    return chat_app(gateway, ingress, limits, stores.answers)
+    return chat_app(gateway, ingress, limits, answers=stores.answers, contents=stores.contents)
 
 
 def wire_services(stores: Stores, catalog: Catalog, *, clock: Clock, journal: Journal) -> Services:
@@ -247,6 +251,7 @@ def wire_services(stores: Stores, catalog: Catalog, *, clock: Clock, journal: Jo
         credits=stores.credits,
         generations=stores.generations,
         activity=stores.activity,
+        contents=stores.contents,
         catalog=lambda: catalog,
         errors=ChatCompletions(catalog.billing.credits_per_usd, ids=ids),
         ids=ids,

@@ -1,12 +1,15 @@
 """Endpoints that speak AWS, and stores over each of them."""
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
+import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
 from tests.ministack import ministack_url
 from tests.stores import (
+    REGION,
     DynamoStores,
     GrammarChecked,
     HandClock,
@@ -16,6 +19,8 @@ from tests.stores import (
     fresh_tables,
     memory_stores,
 )
+from tollgate.stores.objects import FolderObjects, ObjectStore, S3Objects
+from tollgate.wire.sigv4 import Credentials, Signer
 
 __all__ = ["ministack_url"]
 
@@ -53,3 +58,26 @@ async def stores(
     checked = GrammarChecked(client)
     yield dynamo_stores(checked, await fresh_tables(checked), clock)
     await client.close()
+
+
+@pytest.fixture(params=["s3", "folder"])
+async def objects(
+    request: pytest.FixtureRequest, moto_url: str, tmp_path: Path
+) -> AsyncIterator[ObjectStore]:
+    """Whole objects, in S3 and in a folder."""
+    if request.param == "folder":
+        yield FolderObjects(tmp_path)
+        return
+    client = boto3.client(
+        "s3",
+        endpoint_url=moto_url,
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+    )
+    client.create_bucket(Bucket="objects")
+    client.close()
+    signer = Signer("s3", REGION, lambda: Credentials("test", "test"), HandClock())
+    store = S3Objects("objects", REGION, signer, endpoint_url=moto_url)
+    yield store
+    await store.close()

@@ -1,9 +1,16 @@
-"""The command line against a running gateway: what people see, what programs read."""
+"""The command line against a running gateway: what people see, what programs read.
+
+Keeps C60, C64, C68, C69.
+"""
 
 import csv
 import io
+import itertools
 import json
+import os
+import pty
 import re
+import select
 import subprocess
 from collections.abc import Iterator
 from decimal import Decimal
@@ -114,6 +121,106 @@ def test_c60_a_key_prints_its_secret_alone_and_can_be_stopped(server: LocalServe
     refused = run(server, "generations", "ls", TOLLGATE_KEY=secret.strip())
     assert refused.returncode == 1
     assert "(invalid_api_key, request " in refused.stderr
+
+
+def test_c60_a_key_is_rotated_changed_and_deleted(server: LocalServer) -> None:
+    old = printed(server, "keys", "create", "turning", "--tier", "", "--rpm", "5").strip()
+    rotated = run(server, "keys", "rotate", "turning", "--grace", "1h")
+    new = rotated.stdout.strip()
+    assert rotated.returncode == 0
+    assert new != old
+    assert "works for another 1h" in rotated.stderr
+    [shown] = json.loads(printed(server, "keys", "ls", "--json"))[-1:]
+    assert (shown["requests_per_minute"], shown["old_secret"]["label"]) == (5, f"…{old[-4:]}")
+
+    changes = ("--limit", "day=2.5", "--label", "team=search", "--content-days", "7")
+    printed(server, "keys", "update", "turning", *changes)
+    printed(server, "keys", "update", "turning", "--no", "content-days", "--rename", "turned")
+    key = json.loads(printed(server, "keys", "show", "turned", "--json"), parse_float=Decimal)
+    assert (key["limits"], key["labels"]) == ({"day": Decimal("2.5")}, {"team": "search"})
+    assert key["content_days"] is None
+    printed(server, "keys", "update", "turned", "--no", "day", "--no", "team")
+    key = json.loads(printed(server, "keys", "show", "turned", "--json"))
+    assert (key["limits"], key["labels"]) == ({}, {})
+
+    printed(server, "keys", "disable", "turned")
+    assert "\ton\t" in printed(server, "keys", "enable", "turned")
+    assert "is gone" in printed(server, "keys", "delete", "turned")
+    assert "turned" not in printed(server, "keys", "ls")
+
+
+def test_c69_content_is_printed_for_a_key_that_has_it_kept(server: LocalServer) -> None:
+    secret = printed(server, "keys", "create", "kept", "--content-days", "1").strip()
+    with openai.OpenAI(base_url=server.base_url, api_key=secret, max_retries=0) as client:
+        reply = client.chat.completions.create(
+            model="test/echo", messages=[{"role": "user", "content": "remember"}]
+        )
+    content = json.loads(printed(server, "generations", "content", reply.id))
+    assert content["request"]["messages"] == [{"role": "user", "content": "remember"}]
+    assert content["choices"][0][0]["text"] == reply.choices[0].message.content
+    unkept = printed(server, "generations", "ls").splitlines()[-1].split("\t")[0]
+    assert run(server, "generations", "content", unkept).returncode == 1
+
+
+def test_c64_the_ledger_of_credit_lists_its_entries(server: LocalServer) -> None:
+    printed(server, "credits", "add", "1.25", "--id", "listed", "--note", "a trial")
+    head, newest, *_ = printed(server, "credits", "ledger").splitlines()
+    assert head == "created_at\ttype\tamount\tid\tgeneration_id\tnote"
+    assert newest.split("\t")[1:] == ["grant", "1.25", "listed", "", "a trial"]
+
+
+def test_generations_are_told_as_they_end(server: LocalServer) -> None:
+    tail = subprocess.Popen(
+        [TOLLGATE, "generations", "tail", "--json"],
+        cwd=ROOT,
+        env={
+            **environment(),
+            "TOLLGATE_URL": server.base_url,
+            "TOLLGATE_KEY": server.management_key,
+        },
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert tail.stdout is not None
+    with tail, openai.OpenAI(base_url=server.base_url, api_key=server.key) as client:
+        try:
+            replies = []
+            # Its first look may come after the first of them.
+            while not select.select([tail.stdout], [], [], 0.5)[0]:
+                replies.append(
+                    client.chat.completions.create(
+                        model="test/echo", messages=[{"role": "user", "content": "now"}]
+                    ).id
+                )
+            told = json.loads(
+                "".join(itertools.takewhile(lambda line: line != "}\n", tail.stdout)) + "}"
+            )
+        finally:
+            tail.terminate()
+    assert told["id"] in replies
+
+
+def test_a_person_sees_a_table(server: LocalServer) -> None:
+    reader, terminal = pty.openpty()
+    with subprocess.Popen(
+        [TOLLGATE, "credits", "show"],
+        cwd=ROOT,
+        env={
+            **environment(),
+            "TOLLGATE_URL": server.base_url,
+            "TOLLGATE_KEY": server.management_key,
+            "TERM": "dumb",
+            "COLUMNS": "100",
+        },
+        stdout=terminal,
+    ) as shown:
+        os.close(terminal)
+        assert shown.wait(60) == 0
+    with os.fdopen(reader, "rb", buffering=0) as screen:
+        head, row = screen.read(4096).decode().splitlines()
+    assert head.split() == ["available", "held", "total_usage", "total_credits"]
+    assert len(head) == len(row) or row.endswith(row.split()[-1])
+    assert "\t" not in row
 
 
 @pytest.mark.parametrize(

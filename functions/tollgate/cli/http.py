@@ -26,6 +26,14 @@ _NEXT_STEPS: Final = {
 }
 
 
+class Refused(click.ClickException):
+    """The gateway answered with an error status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 @dataclass(frozen=True)
 class Api:
     """One gateway and a key of it."""
@@ -44,6 +52,10 @@ class Api:
     def patch(self, path: str, body: Mapping[str, object]) -> Any:
         """The reply to PATCH."""
         return self._send("PATCH", path, {}, body)
+
+    def delete(self, path: str) -> Any:
+        """The reply to DELETE."""
+        return self._send("DELETE", path, {}, None)
 
     def pages(self, path: str, query: Query, cursor: str) -> Iterator[Any]:
         """Everything that a list has, page after page."""
@@ -68,7 +80,7 @@ class Api:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as reply:  # noqa: S310
                 return json.loads(reply.read(_REPLY_BYTES_MAX), parse_float=Decimal)
         except urllib.error.HTTPError as refused:
-            raise click.ClickException(_refusal(refused)) from refused
+            raise Refused(refused.code, _refusal(refused)) from refused
         except (OSError, ValueError) as failed:
             reason = getattr(failed, "reason", failed)
             raise click.ClickException(

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from tollgate.core.clock import Clock
-from tollgate.core.errors import AccessError, ErrorCode
+from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
+from tollgate.engine.content_log import ContentLog
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.base import Ingress
 from tollgate.routing.catalog import Catalog
@@ -34,6 +35,7 @@ class Services:
     credits: CreditStore
     generations: GenerationStore
     activity: ActivityStore
+    contents: ContentLog | None
     catalog: Callable[[], Catalog]
     errors: Ingress
     ids: IdSource
@@ -66,6 +68,15 @@ class Services:
                 f"This needs a management key of the workspace {self.operator_workspace}.",
             )
         return principal
+
+    def check_content_days(self, days: int | None) -> None:
+        """RequestError where a key should have its content kept and there is no place for it."""
+        if days is not None and self.contents is None:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                "This deployment has no bucket to keep content in.",
+                param="content_days",
+            )
 
     async def anybody(self, request: Request) -> Principal | None:
         """Whoever calls, known only if they say so."""

@@ -20,6 +20,7 @@ ROUTES = [
     ("POST", "/v1/credits/adjustments", {"id": "g", "amount": -1}),
     ("POST", "/v1/credits/refunds", {"generation_id": "gen-x"}),
     ("GET", "/v1/generation?id=x", None),
+    ("GET", "/v1/generation/content?id=x", None),
     ("GET", "/v1/generations", None),
     ("GET", "/v1/activity", None),
 ]

@@ -56,6 +56,7 @@ class Api:
     def app(self) -> Any:
         home = self.home
         services = {
+            "contents": None,
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
             **{
                 name: getattr(home.stores, name)
