@@ -54,9 +54,7 @@ async def test_c13_the_next_endpoint_that_takes_every_parameter_serves(
     assert [attempt.provider for attempt in home.record.attempts] == ["far"]
 
 
-async def test_c13_without_the_requirement_the_first_endpoint_says_what_it_left_out() -> (
-    None
-):
+async def test_c13_without_the_requirement_the_first_endpoint_says_what_it_left_out() -> None:
     home = await house(codec=Adapting({"near": ("seed",)}))
     reply = await served(home, required=False)
     assert home.record.provider == "near"
