@@ -87,6 +87,15 @@ def test_a_bill_is_explained_line_by_line(server: LocalServer) -> None:
     assert sum(costs) == record["total_cost"]
 
 
+def test_c53_a_gateway_explains_where_a_request_would_go(server: LocalServer) -> None:
+    simulate = ("--simulate", "529@simulator/echo:529")
+    told = json.loads(printed(server, "explain", "test/fallback", "--json"))
+    head, *lines = printed(server, "explain", "test/fallback", *simulate).splitlines()
+    assert head.endswith(f"catalog {told['catalog_sha'][:7]}")
+    assert lines[-1].endswith("serves")
+    assert printed(server, "generations", "ls").count("\n") == 3
+
+
 def test_spend_by_key_and_model_adds_up_to_the_month(server: LocalServer) -> None:
     head, row = printed(server, "spend", "--by", "key,model").splitlines()
     assert head == "key\tmodel\trequests\tprompt_tokens\tcompletion_tokens\tusd"

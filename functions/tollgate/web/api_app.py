@@ -17,6 +17,7 @@ from tollgate.web.paths import METERED_PATHS, OPENAPI, CanonicalPath, HeadAsGet
 from tollgate.web.request_id import RequestIds, request_id_of
 from tollgate.web.routes.activity import activity_routes
 from tollgate.web.routes.credits import credit_routes
+from tollgate.web.routes.explanations import explanation_routes
 from tollgate.web.routes.generations import generation_routes
 from tollgate.web.routes.health import health_routes
 from tollgate.web.routes.keys import key_routes
@@ -42,7 +43,7 @@ def api_app(services: Services, limits: WebLimits) -> FastAPI:
             Middleware(
                 Envelope,
                 body_bytes_max=limits.body_bytes_max,
-                errors=services.errors,
+                errors=services.chat,
                 journal=services.journal,
             ),
         ],
@@ -54,6 +55,7 @@ def api_app(services: Services, limits: WebLimits) -> FastAPI:
         generation_routes,
         activity_routes,
         model_routes,
+        explanation_routes,
         health_routes,
     ):
         app.include_router(routes(services))
@@ -66,7 +68,7 @@ def _tell_errors(app: FastAPI, services: Services) -> None:
     """Every error in the one envelope, whoever raised it."""
 
     def reply(request: Request, error: GatewayError) -> Response:
-        told = services.errors.error(error, request_id_of(request.scope))
+        told = services.chat.error(error, request_id_of(request.scope))
         return Response(
             told.body, told.status, {"content-type": "application/json", **told.headers}
         )

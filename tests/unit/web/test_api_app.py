@@ -60,10 +60,10 @@ class Api:
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
             **{
                 name: getattr(home.stores, name)
-                for name in ("keys", "credits", "generations", "activity", "clock")
+                for name in ("keys", "credits", "generations", "activity", "cooldowns", "clock")
             },
             "catalog": lambda: home.catalog,
-            "errors": home.ingress,
+            "chat": home.ingress,
             "ids": home.gateway.ids,
             "journal": home.journal,
             "clock": home.stores.clock,
