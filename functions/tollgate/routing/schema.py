@@ -125,6 +125,7 @@ class ProviderSection(Strict):
     """A provider is a row: a codec, a transport, and where to reach it.
 
     `project` and `location` say where in Google Cloud its models are, for `auth: google`.
+    `data_policy` names how it treats prompts; a chain may not lead from one policy to another.
     """
 
     codec: CodecName
@@ -135,6 +136,7 @@ class ProviderSection(Strict):
     auth: Auth = "bearer"
     project: GoogleName | None = None
     location: GoogleName | None = None
+    data_policy: Slug | None = None
     dialect: Dialect = Dialect()
 
     def row(self, slug: str) -> ProviderRow:
