@@ -15,8 +15,9 @@ from tests.stores import (
     record_of,
 )
 from tollgate.core.errors import AccessError, ErrorCode, LedgerError
-from tollgate.core.ids import IdSource
-from tollgate.ledger.account import shard_order
+from tollgate.core.ids import IdSource, created_s
+from tollgate.ledger.account import UNLIMITED, shard_order
+from tollgate.ledger.periods import minute_bucket
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
 from tollgate.stores.attributes import Item, read_number
 from tollgate.stores.aws_json import ATTEMPTS_MAX, Reply
@@ -113,6 +114,24 @@ async def test_a_refusal_beside_a_silent_side_is_told_and_the_silent_side_releas
 
     assert raised.value.code is ErrorCode.INVALID_API_KEY
     assert await holds(dynamo, wallet_key("acme", 0)) == {}
+
+
+async def test_a_request_that_took_minutes_to_arrive_holds_in_the_minute_it_began(
+    dynamo: DynamoStores,
+) -> None:
+    """Its bucket is one that the next hold would remove, and no path may be in an update twice."""
+    _, principal = await funded_key(dynamo, 1_000)
+    slow_id = IdSource(dynamo.clock).new_id()
+    await dynamo.ledger.hold(principal, 1, tokens=10)
+    dynamo.clock.now += 180
+    await dynamo.ledger.hold(principal, 1, tokens=10)
+
+    hold = await dynamo.ledger.hold(principal, 1, slow_id, tokens=10)
+
+    assert hold.id == slow_id
+    state = await get_item(dynamo.client, dynamo.tables.ledger, key_state_key(principal.key_id))
+    assert state is not None
+    assert int(state[minute_bucket(created_s(slow_id))]["N"]) == UNLIMITED - 20
 
 
 async def test_a_hold_that_is_delivered_twice_lands_once(dynamo: DynamoStores) -> None:
@@ -246,24 +265,3 @@ async def test_a_hold_that_comes_twice_is_charged_on_the_shard_that_its_record_n
 async def test_a_workspace_keeps_the_shards_it_began_with(dynamo: DynamoStores) -> None:
     assert (await dynamo.workspaces.ensure("acme", shards=2)).shards == 2
     assert (await dynamo.workspaces.ensure("acme", shards=5)).shards == 2
-
-
-# Calls: what a generation costs.
-
-
-async def test_an_ordinary_generation_is_five_writes_and_no_read(dynamo: DynamoStores) -> None:
-    _, principal = await funded_key(dynamo, 1_000)
-    meddler, stores = meddled(dynamo)
-
-    hold = await stores.ledger.hold(principal, 10)
-    held_after = len(meddler.sent)
-    await stores.ledger.settle(hold, record_of(hold, 5))
-
-    assert held_after == 2
-    assert [operation for operation, _ in meddler.sent] == [
-        "UpdateItem",
-        "UpdateItem",
-        "PutItem",
-        "UpdateItem",
-        "UpdateItem",
-    ]
