@@ -6,13 +6,18 @@ from tollgate.core.clock import SystemClock
 from tollgate.observability.log import LogJournal, configure_logging
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
-from tollgate.wiring import bundled_catalog, web_limits, wire_services, wire_stores
+from tollgate.wiring.administration import wire_administration, wire_services
+from tollgate.wiring.catalog import bundled_catalog
+from tollgate.wiring.limits import web_limits
+from tollgate.wiring.stores import wire_stores
 
 configure_logging()
 _settings = Settings()
 _clock = SystemClock()
+_stores = wire_stores(_settings, _clock)
 _services = wire_services(
-    wire_stores(_settings, _clock),
+    _stores,
+    wire_administration(_settings, _stores, _clock),
     bundled_catalog(_settings),
     clock=_clock,
     journal=LogJournal(),

@@ -8,14 +8,10 @@ from tollgate.core.clock import SystemClock
 from tollgate.lambda_runtime.loop import report_init_error, serve
 from tollgate.observability.log import LogJournal, configure_logging
 from tollgate.settings import Settings, lambda_runtime_api
-from tollgate.wiring import (
-    bundled_catalog,
-    web_limits,
-    wire_chat_app,
-    wire_gateway,
-    wire_stores,
-    wire_upstream,
-)
+from tollgate.wiring.catalog import bundled_catalog
+from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream
+from tollgate.wiring.limits import web_limits
+from tollgate.wiring.stores import wire_stores
 
 
 def app(settings: Settings) -> ASGIApp:

@@ -1,6 +1,7 @@
 """The scheduled function that closes days: what was used is added up and kept for good."""
 
 import asyncio
+from contextlib import aclosing
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
@@ -8,7 +9,8 @@ from aws_lambda_powertools.metrics import MetricUnit
 from tollgate.core.clock import SystemClock
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
-from tollgate.wiring import wire_stores
+from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.stores import wire_stores
 
 configure_logging()
 _settings = Settings()
@@ -23,8 +25,6 @@ def handler(event: object, context: object) -> None:
 
 
 async def _close() -> int:
-    stores = wire_stores(_settings, SystemClock())
-    try:
-        return await stores.activity.close_due()
-    finally:
-        await stores.aclose()
+    clock = SystemClock()
+    async with aclosing(wire_stores(_settings, clock)) as stores:
+        return await wire_administration(_settings, stores, clock).activity.close_due()

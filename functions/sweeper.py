@@ -5,7 +5,8 @@ An event `{"task": "audit"}` asks for the audit.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict
 from typing import Final
 
@@ -17,7 +18,8 @@ from tollgate.ledger.reports import CareReport, Difference
 from tollgate.ledger.sweep import SweepReport
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
-from tollgate.wiring import Stores, wire_stores
+from tollgate.wiring.stores import wire_stores
+from tollgate.wiring.upkeep import Upkeep, wire_upkeep
 
 # A page of a scan is up to 1 MB, and nobody waits for it.
 _TIMEOUT_S: Final = 10.0
@@ -45,20 +47,17 @@ def handler(event: Mapping[str, object], context: object) -> None:
 
 
 async def _sweep() -> tuple[SweepReport, CareReport]:
-    stores = _stores()
-    try:
-        return await stores.sweeper.run(), await stores.caretaker.run()
-    finally:
-        await stores.aclose()
+    async with _upkeep() as upkeep:
+        return await upkeep.sweeper.run(), await upkeep.caretaker.run()
 
 
 async def _audit() -> Sequence[Difference]:
-    stores = _stores()
-    try:
-        return await stores.audit.run()
-    finally:
-        await stores.aclose()
+    async with _upkeep() as upkeep:
+        return await upkeep.audit.run()
 
 
-def _stores() -> Stores:
-    return wire_stores(_settings, SystemClock(), timeout_s=_TIMEOUT_S)
+@asynccontextmanager
+async def _upkeep() -> AsyncIterator[Upkeep]:
+    clock = SystemClock()
+    async with aclosing(wire_stores(_settings, clock, timeout_s=_TIMEOUT_S)) as stores:
+        yield wire_upkeep(_settings, stores, clock)

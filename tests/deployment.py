@@ -30,7 +30,8 @@ from tollgate.settings import Settings
 from tollgate.stores.attributes import read_numbers_by_name
 from tollgate.stores.base import NewKey
 from tollgate.stores.tables import get_item, key_state_key, wallet_key
-from tollgate.wiring import Stores, wire_stores
+from tollgate.wiring.administration import Administration, wire_administration
+from tollgate.wiring.stores import Stores, wire_stores
 
 TOP = Path(__file__).parent.parent
 FUNCTIONS = TOP / "functions"
@@ -132,13 +133,14 @@ class Deployment:
     api: Function
     settings: Settings
     stores: Stores
+    administration: Administration
     upstreams: Upstreams
     http: aiohttp.ClientSession
 
     async def workspace(self) -> Workspace:
         """A new workspace that no other test uses."""
         workspace_id = f"w-{os.urandom(6).hex()}"
-        await self.stores.credits.grant(workspace_id, "first", GRANT_NANO_USD, "test")
+        await self.administration.credits.grant(workspace_id, "first", GRANT_NANO_USD, "test")
         return Workspace(
             id=workspace_id,
             inference=await self._key(workspace_id, "inference"),
@@ -190,7 +192,7 @@ class Deployment:
     async def assert_books_closed(self, workspace: Workspace, spent_nano_usd: int) -> None:
         """Nothing is held, and the rest is there: `available + held + spent = granted` (C64)."""
         assert await self.holds(workspace) == {}
-        balance = await self.stores.credits.balance(workspace.id)
+        balance = await self.administration.credits.balance(workspace.id)
         assert balance.spent_nano_usd == spent_nano_usd
         assert balance.held_nano_usd == 0
         assert balance.available_nano_usd == GRANT_NANO_USD - spent_nano_usd
@@ -233,6 +235,7 @@ async def deployed(
             api=api,
             settings=settings,
             stores=stores,
+            administration=wire_administration(settings, stores, SystemClock()),
             upstreams=upstreams,
             http=http,
         )

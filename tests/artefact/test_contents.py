@@ -66,7 +66,7 @@ def test_an_artefact_stays_small(artefact: Path) -> None:
 
 
 def test_an_artefact_has_no_code_of_the_command_line_or_of_development(artefact: Path) -> None:
-    assert (artefact / "tollgate" / "wiring.py").is_file()
+    assert (artefact / "tollgate" / "wiring" / "stores.py").is_file()
     for name in (*LEFT_OUT, *NEVER_PACKED, "Makefile", "requirements.txt"):
         assert not (artefact / name).exists(), name
 
@@ -76,8 +76,15 @@ def test_what_is_left_out_is_still_what_the_source_calls_it() -> None:
         assert (ROOT / "functions" / name).exists(), name
 
 
-def test_of_botocore_only_the_event_stream_is_shipped(artefact: Path) -> None:
-    modules = {it for it in files(artefact / "botocore") if it.endswith(".py")}
+def test_only_what_generates_has_code_of_providers(artefact: Path) -> None:
+    generates = artefact.name == "ChatFunction"
+    assert (artefact / "tollgate" / "providers" / "registry.py").exists() is generates
+    assert (artefact / "botocore").exists() is generates
+
+
+def test_of_botocore_only_the_event_stream_is_shipped(for_lambda: Path) -> None:
+    botocore = for_lambda / "ChatFunction" / "botocore"
+    modules = {it for it in files(botocore) if it.endswith(".py")}
     assert {it for it in modules if not it.startswith("vendored/")} == {
         "__init__.py",
         "eventstream.py",

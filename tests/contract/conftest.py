@@ -1,13 +1,16 @@
 """Endpoints that speak AWS, and stores over each of them."""
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
+import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
 from tests.dynamodb_local import dynamodb_local_url
 from tests.ministack import ministack_url
 from tests.stores import (
+    REGION,
     DynamoStores,
     GrammarChecked,
     HandClock,
@@ -17,6 +20,8 @@ from tests.stores import (
     fresh_tables,
     memory_stores,
 )
+from tollgate.stores.objects import FolderObjects, ObjectStore, S3Objects
+from tollgate.wire.sigv4 import Credentials, Signer
 
 __all__ = ["dynamodb_local_url", "ministack_url"]
 
@@ -61,3 +66,26 @@ async def stores(
     checked = GrammarChecked(client)
     yield dynamo_stores(checked, await fresh_tables(checked), clock)
     await client.close()
+
+
+@pytest.fixture(params=["s3", "folder"])
+async def objects(
+    request: pytest.FixtureRequest, moto_url: str, tmp_path: Path
+) -> AsyncIterator[ObjectStore]:
+    """Whole objects, in S3 and in a folder."""
+    if request.param == "folder":
+        yield FolderObjects(tmp_path)
+        return
+    client = boto3.client(
+        "s3",
+        endpoint_url=moto_url,
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+    )
+    client.create_bucket(Bucket="objects")
+    client.close()
+    signer = Signer("s3", REGION, lambda: Credentials("test", "test"), HandClock())
+    store = S3Objects("objects", REGION, signer, endpoint_url=moto_url)
+    yield store
+    await store.close()

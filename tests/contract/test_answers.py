@@ -1,48 +1,21 @@
 """C68: with an Idempotency-Key a request is generated and billed once."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
-import boto3
 import pytest
 
 from tests.asgi import Exchange, request
 from tests.gateways import House, house, request_body
 from tests.scripted import Scripted, answers, refuses
-from tests.stores import REGION, DynamoStores, HandClock
+from tests.stores import DynamoStores
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.idempotency import Claim
 from tollgate.stores.answers import ABANDONED_AFTER_S, KEPT_FOR_S, DynamoAnswerStore
-from tollgate.stores.objects import FolderObjects, ObjectStore, S3Objects
+from tollgate.stores.objects import ObjectStore
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
-from tollgate.wire.sigv4 import Credentials, Signer
 
 PATH = "/v1/chat/completions"
-BUCKET = "answers"
-
-
-@pytest.fixture(params=["s3", "folder"])
-async def objects(
-    request: pytest.FixtureRequest, moto_url: str, tmp_path: Path
-) -> AsyncIterator[ObjectStore]:
-    if request.param == "folder":
-        yield FolderObjects(tmp_path)
-        return
-    client = boto3.client(
-        "s3",
-        endpoint_url=moto_url,
-        region_name="us-east-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-    )
-    client.create_bucket(Bucket=BUCKET)
-    client.close()
-    signer = Signer("s3", REGION, lambda: Credentials("test", "test"), HandClock())
-    store = S3Objects(BUCKET, REGION, signer, endpoint_url=moto_url)
-    yield store
-    await store.close()
 
 
 @pytest.fixture
@@ -58,7 +31,7 @@ async def post(
     stream: bool = False,
     other: bool = False,
 ) -> Exchange:
-    app = chat_app(home.gateway, home.ingress, WebLimits(), kept)
+    app = chat_app(home.gateway, home.ingress, WebLimits(), answers=kept)
     headers = {"authorization": f"Bearer {home.secret}", "idempotency-key": key}
     content = request_body("acme/small", stream=stream)
     if other:

@@ -1,9 +1,16 @@
-"""The command line against a running gateway: what people see, what programs read."""
+"""The command line against a running gateway: what people see, what programs read.
+
+Keeps C60, C64, C68, C69.
+"""
 
 import csv
 import io
+import itertools
 import json
+import os
+import pty
 import re
+import select
 import subprocess
 from collections.abc import Iterator
 from decimal import Decimal
@@ -13,7 +20,7 @@ import pytest
 
 from tests.local_server import ROOT, TOLLGATE, LocalServer, environment, local_server
 
-COLUMNS = "id\tcreated_at\tstatus\tmodel\tprovider\tkey\ttokens\tusd\tms"
+COLUMNS = "id\tcreated_at\tstatus\tusd\tmodel\tkey\ttokens\tms\tprovider"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +58,9 @@ def test_a_list_is_tsv_in_a_pipe_csv_and_json_if_asked(server: LocalServer) -> N
     assert head == COLUMNS
     assert len(rows) == 2
     assert all(
-        row.split("\t")[2:6] == ["ok", "test/echo", "simulator", "local inference"] for row in rows
+        row.split("\t")[4:6] == ["test/echo", "local inference"]
+        and row.split("\t")[8] == "simulator"
+        for row in rows
     )
 
     table = list(csv.DictReader(io.StringIO(printed(server, "generations", "ls", "--csv"))))
@@ -76,6 +85,15 @@ def test_a_bill_is_explained_line_by_line(server: LocalServer) -> None:
         printed(server, "generations", "show", newest, "--json"), parse_float=Decimal
     )
     assert sum(costs) == record["total_cost"]
+
+
+def test_c53_a_gateway_explains_where_a_request_would_go(server: LocalServer) -> None:
+    simulate = ("--simulate", "529@simulator/echo:529")
+    told = json.loads(printed(server, "explain", "test/fallback", "--json"))
+    head, *lines = printed(server, "explain", "test/fallback", *simulate).splitlines()
+    assert head.endswith(f"catalog {told['catalog_sha'][:7]}")
+    assert lines[-1].endswith("serves")
+    assert printed(server, "generations", "ls").count("\n") == 3
 
 
 def test_spend_by_key_and_model_adds_up_to_the_month(server: LocalServer) -> None:
@@ -114,6 +132,118 @@ def test_c60_a_key_prints_its_secret_alone_and_can_be_stopped(server: LocalServe
     refused = run(server, "generations", "ls", TOLLGATE_KEY=secret.strip())
     assert refused.returncode == 1
     assert "(invalid_api_key, request " in refused.stderr
+
+
+def test_c60_a_key_is_rotated_changed_and_deleted(server: LocalServer) -> None:
+    old = printed(server, "keys", "create", "turning", "--tier", "", "--rpm", "5").strip()
+    rotated = run(server, "keys", "rotate", "turning", "--grace", "1h")
+    new = rotated.stdout.strip()
+    assert rotated.returncode == 0
+    assert new != old
+    assert "works for another 1h" in rotated.stderr
+    [shown] = json.loads(printed(server, "keys", "ls", "--json"))[-1:]
+    assert (shown["requests_per_minute"], shown["old_secret"]["label"]) == (5, f"…{old[-4:]}")
+
+    changes = ("--limit", "day=2.5", "--label", "team=search", "--content-days", "7")
+    printed(server, "keys", "update", "turning", *changes)
+    printed(server, "keys", "update", "turning", "--no", "content-days", "--rename", "turned")
+    key = json.loads(printed(server, "keys", "show", "turned", "--json"), parse_float=Decimal)
+    assert (key["limits"], key["labels"]) == ({"day": Decimal("2.5")}, {"team": "search"})
+    assert key["content_days"] is None
+    printed(server, "keys", "update", "turned", "--no", "day", "--no", "team")
+    key = json.loads(printed(server, "keys", "show", "turned", "--json"))
+    assert (key["limits"], key["labels"]) == ({}, {})
+
+    printed(server, "keys", "disable", "turned")
+    assert "\ton\t" in printed(server, "keys", "enable", "turned")
+    assert "is gone" in printed(server, "keys", "delete", "turned")
+    assert "turned" not in printed(server, "keys", "ls")
+
+
+def test_c69_content_is_printed_for_a_key_that_has_it_kept(server: LocalServer) -> None:
+    secret = printed(server, "keys", "create", "kept", "--content-days", "1").strip()
+    with openai.OpenAI(base_url=server.base_url, api_key=secret, max_retries=0) as client:
+        reply = client.chat.completions.create(
+            model="test/echo", messages=[{"role": "user", "content": "remember"}]
+        )
+    content = json.loads(printed(server, "generations", "content", reply.id))
+    assert content["request"]["messages"] == [{"role": "user", "content": "remember"}]
+    assert content["choices"][0][0]["text"] == reply.choices[0].message.content
+    unkept = printed(server, "generations", "ls").splitlines()[-1].split("\t")[0]
+    assert run(server, "generations", "content", unkept).returncode == 1
+
+
+def test_c64_the_ledger_of_credit_lists_its_entries(server: LocalServer) -> None:
+    printed(server, "credits", "add", "1.25", "--id", "listed", "--note", "a trial")
+    head, newest, *_ = printed(server, "credits", "ledger").splitlines()
+    assert head == "created_at\ttype\tamount\tid\tgeneration_id\tnote"
+    assert newest.split("\t")[1:] == ["grant", "1.25", "listed", "", "a trial"]
+
+
+def test_generations_are_told_as_they_end(server: LocalServer) -> None:
+    tail = subprocess.Popen(
+        [TOLLGATE, "generations", "tail", "--json"],
+        cwd=ROOT,
+        env={
+            **environment(),
+            "TOLLGATE_URL": server.base_url,
+            "TOLLGATE_KEY": server.management_key,
+        },
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert tail.stdout is not None
+    with tail, openai.OpenAI(base_url=server.base_url, api_key=server.key) as client:
+        try:
+            replies = []
+            # Its first look may come after the first of them.
+            while not select.select([tail.stdout], [], [], 0.5)[0]:
+                replies.append(
+                    client.chat.completions.create(
+                        model="test/echo", messages=[{"role": "user", "content": "now"}]
+                    ).id
+                )
+            told = json.loads(
+                "".join(itertools.takewhile(lambda line: line != "}\n", tail.stdout)) + "}"
+            )
+        finally:
+            tail.terminate()
+    assert told["id"] in replies
+
+
+def on_screen(server: LocalServer, *arguments: str, columns: int) -> list[str]:
+    """What a person sees on a terminal of this width."""
+    reader, terminal = pty.openpty()
+    reached = {"TOLLGATE_URL": server.base_url, "TOLLGATE_KEY": server.management_key}
+    with subprocess.Popen(
+        [TOLLGATE, *arguments],
+        cwd=ROOT,
+        env={**environment(), **reached, "TERM": "xterm", "COLUMNS": str(columns)},
+        stdout=terminal,
+        stderr=subprocess.PIPE,
+    ) as shown:
+        os.close(terminal)
+        _, remarks = shown.communicate(timeout=60)
+        assert shown.returncode == 0
+    with os.fdopen(reader, "rb", buffering=0) as screen:
+        table = re.sub(r"\x1b\[[0-9;]*m", "", screen.read(65_536).decode())
+        return [*table.splitlines(), *remarks.decode().splitlines()]
+
+
+def test_a_person_sees_a_table(server: LocalServer) -> None:
+    head, row, *_ = on_screen(server, "generations", "ls", columns=120)
+    assert head.split() == COLUMNS.split()
+    assert re.match(r"gen-\S{15}  \d\d-\d\d \d\d:\d\d:\d\d  ok +0\.0", row)
+    assert row.rstrip().endswith("simulator")
+
+
+def test_a_narrow_terminal_shows_fewer_columns_and_every_one_whole(server: LocalServer) -> None:
+    head, row, *_, remark = on_screen(server, "generations", "ls", columns=60)
+    assert head.split() == ["id", "created_at", "status", "usd"]
+    assert "…" not in row
+    assert remark == (
+        "A wider terminal shows model, key, tokens, ms, provider too; --json has all."
+    )
 
 
 @pytest.mark.parametrize(

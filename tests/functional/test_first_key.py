@@ -17,7 +17,7 @@ from tollgate.cli.main import main
 from tollgate.core.clock import SystemClock
 from tollgate.core.principal import Principal
 from tollgate.settings import Settings
-from tollgate.wiring import wire_stores
+from tollgate.wiring.stores import wire_stores
 
 __all__ = ["ministack_url"]
 

@@ -31,6 +31,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.ledger.sweep import HOLD_LIFETIME_S, SweepReport
+from tollgate.wiring.upkeep import wire_upkeep
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -115,7 +116,8 @@ async def rest(fragile: Deployment, stream: AsyncStream[ChatCompletionChunk]) ->
 async def swept(fragile: Deployment, ahead_s: float) -> SweepReport:
     """One run of the sweeper, in so many seconds."""
     async with aclosing(open_stores(fragile.settings, ShiftedClock(ahead_s))) as stores:
-        return await stores.sweeper.run()
+        upkeep = wire_upkeep(fragile.settings, stores, ShiftedClock(ahead_s))
+        return await upkeep.sweeper.run()
 
 
 def logged(fragile: Deployment, message: str) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ import json
 
 from tests.infra.translation import JsonObject, Stack
 from tollgate.core.errors import ErrorCode
+from tollgate.stores.base import CONTENT_DAYS
 
 CHAT_PATH = "/v1/chat/completions"
 ANY = "x-amazon-apigateway-any-method"
@@ -256,6 +257,16 @@ def test_c64_nothing_in_the_ledger_expires(stack: Stack) -> None:
     }
     ttl = {"AttributeName": "ttl", "Enabled": True}
     assert expiring == {"CoreTable": ttl, "GenerationsTable": ttl}
+
+
+def test_c68_c69_answers_and_content_expire_when_they_should(stack: Stack) -> None:
+    [bucket] = stack.properties("AWS::S3::Bucket").values()
+    rules = bucket["LifecycleConfiguration"]["Rules"]
+    assert {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules} == {
+        "answers/": 2,
+        **{f"content/{days}d/": days for days in CONTENT_DAYS},
+    }
+    assert all(rule["Status"] == "Enabled" for rule in rules)
 
 
 def test_tables_outlive_the_stack(stack: Stack) -> None:

@@ -30,16 +30,10 @@ from tollgate.routing.problems import InvalidRouting
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.web.local_app import LocalApp
-from tollgate.wiring import (
-    Stores,
-    Upstream,
-    web_limits,
-    wire_chat_app,
-    wire_gateway,
-    wire_services,
-    wire_stores,
-    wire_upstream,
-)
+from tollgate.wiring.administration import wire_administration, wire_services
+from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream
+from tollgate.wiring.limits import web_limits
+from tollgate.wiring.stores import Stores, wire_stores
 
 _START_S: Final = 20.0
 _STOP_S: Final = 1
@@ -88,14 +82,19 @@ def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
 async def _serve(
     options: DevOptions, catalog: Catalog, listener: socket.socket, store: Ministack
 ) -> None:
-    clock = SystemClock()
+    clock, journal = SystemClock(), TerminalJournal()
     settings = Settings(dynamodb_endpoint_url=store.url, objects_folder=options.state / "objects")
     stores = wire_stores(settings, clock)
     upstream = wire_upstream(settings, clock)
     async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
         await _until_it_answers(stores, clock, store)
-        keys = await seed(stores.keys, stores.credits, options.state)
-        server = Server(_local_app(settings, stores, upstream, catalog))
+        administration = wire_administration(settings, stores, clock)
+        keys = await seed(stores.keys, administration.credits, options.state)
+        limits = web_limits(settings)
+        gateway = wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
+        services = wire_services(stores, administration, catalog, clock=clock, journal=journal)
+        app = LocalApp(wire_chat_app(gateway, stores, limits), api_app(services, limits))
+        server = Server(app)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         with _stopped_by_signals(server):
             _announce(options, catalog, listener, keys)
@@ -146,17 +145,6 @@ def _stopped_by_signals(server: Server) -> Iterator[None]:
     finally:
         for number in signals:
             loop.remove_signal_handler(number)
-
-
-def _local_app(
-    settings: Settings, stores: Stores, upstream: Upstream, catalog: Catalog
-) -> LocalApp:
-    clock = SystemClock()
-    journal = TerminalJournal()
-    limits = web_limits(settings)
-    gateway = wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
-    services = wire_services(stores, catalog, clock=clock, journal=journal)
-    return LocalApp(wire_chat_app(gateway, stores, limits), api_app(services, limits))
 
 
 def _catalog(routing: Path) -> Catalog:

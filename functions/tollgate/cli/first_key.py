@@ -13,7 +13,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.core.errors import GatewayError
 from tollgate.settings import Settings
 from tollgate.stores.base import KeyStore, NewKey
-from tollgate.wiring import wire_stores
+from tollgate.wiring.stores import wire_stores
 
 
 class NotFirst(Exception):

@@ -1,27 +1,20 @@
 """`tollgate generations`: what was asked, who served it, and why it cost what it cost."""
 
 import asyncio
-from decimal import Decimal
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
-from tollgate.cli.http import Api
-from tollgate.cli.tables import Style, as_json, calls_gateway, dollars, exact, show
+from tollgate.cli.bill import explained
+from tollgate.cli.http import Api, Refused
+from tollgate.cli.tables import Style, as_json, calls_gateway, exact, show
 from tollgate.core.clock import SystemClock
 
-_COLUMNS: Final = ("id", "created_at", "status", "model", "provider", "key", "tokens", "usd", "ms")
-_ITEMS: Final = {
-    "input": "fresh input",
-    "input_audio": "audio input",
-    "cache_read": "cache read",
-    "cache_write_5m": "cache write 5m",
-    "cache_write_1h": "cache write 1h",
-    "output_audio": "audio output",
-}
-# What is counted by the piece reads better per thousand than per million.
-_TOKENS: Final = {*_ITEMS, "output"}
+_COLUMNS: Final = ("id", "created_at", "status", "usd", "model", "key", "tokens", "ms", "provider")
 _TAIL_EVERY_S: Final = 2.0
+_TAIL_MAX: Final = 200
+_OTHERS_MAX: Final = 200
 
 
 @click.group()
@@ -60,7 +53,7 @@ def show_generation(api: Api, style: Style, generation_id: str) -> None:
     """Explain the bill of one generation, line by line."""
     record = api.get("/generation", {"id": generation_id})["data"]
     if style == "auto":
-        click.echo("\n".join(_explained(record)))
+        click.echo("\n".join(explained(record, _others_of_its_key(api, record))))
     elif style == "json":
         click.echo(as_json(record))
     else:
@@ -74,15 +67,42 @@ def tail_generations(api: Api, style: Style) -> None:
     seen: set[str] = set()
     first, clock = True, SystemClock()
     while True:
-        page = api.get("/generations", {"limit": 50})["data"]
+        page = api.get("/generations", {"limit": _TAIL_MAX})["data"]
         for record in reversed(page):
             if record["id"] not in seen and not first:
                 row = _row(record)
-                line = as_json(record) if style == "json" else "\t".join(row.values())
-                click.echo(line)
+                fields = (row[column] for column in _COLUMNS)
+                click.echo(as_json(record) if style == "json" else "\t".join(fields))
         seen = {record["id"] for record in page}
         first = False
         asyncio.run(clock.sleep(_TAIL_EVERY_S))
+
+
+@generations.command("content")
+@click.argument("generation_id")
+@calls_gateway
+def show_content(api: Api, style: Style, generation_id: str) -> None:
+    """Print what was asked and answered, as JSON, if the key has it kept."""
+    if style == "csv":
+        raise click.UsageError("--csv: content is JSON.")
+    click.echo(as_json(api.get("/generation/content", {"id": generation_id})["data"]))
+
+
+def _others_of_its_key(api: Api, record: Any) -> Sequence[Any]:
+    """What the same key generated before; nothing where the caller may not list."""
+    asked = {
+        "key": record["key_id"],
+        "until": record["created_at"],
+        "outcome": "ok",
+        "limit": _OTHERS_MAX,
+    }
+    try:
+        found: Sequence[Any] = api.get("/generations", asked)["data"]
+    except Refused as refused:
+        if refused.status != 403:
+            raise
+        return ()
+    return found
 
 
 def _row(record: Any) -> dict[str, str]:
@@ -97,64 +117,3 @@ def _row(record: Any) -> dict[str, str]:
         "usd": exact(record["total_cost"]),
         "ms": str(record["latency_ms"]),
     }
-
-
-def _explained(record: Any) -> list[str]:
-    """The bill as a person reads it: what it came to, each line, and what was tried."""
-    lines = [_headline(record)]
-    notes = _notes(record)
-    width = max((len(_amounts(line)) for line in record["cost_lines"]), default=0)
-    for index, line in enumerate(record["cost_lines"]):
-        name = _ITEMS.get(line["item"], line["item"])
-        amounts = _amounts(line).rjust(width)
-        note = f"        {notes[index]}" if index < len(notes) else ""
-        lines.append(f"  {name:<15} {amounts}  {Decimal(line['cost']):>12.9f}{note}")
-    lines += [f"  {note}" for note in notes[len(record["cost_lines"]) :]]
-    return lines
-
-
-def _headline(record: Any) -> str:
-    served = f"{record['model']} via {record['provider_name']}" if record["model"] else "nobody"
-    first = record["first_token_ms"]
-    times = [] if first is None else [f"TTFT {_seconds(first)}"]
-    return "  ".join(
-        (
-            dollars(record["total_cost"]),
-            served,
-            f"key {record['key_name'] or record['key_id']}",
-            record["created_at"],
-            ", ".join([*times, _seconds(record["latency_ms"])]),
-            f"catalog {record['catalog_sha'][:7]}",
-        )
-    )
-
-
-def _notes(record: Any) -> list[str]:
-    """What stands beside the lines: who was tried, and what is not as usual."""
-    notes = []
-    if record["requested_model"] != record["model"]:
-        rule = f", rule {record['rule']}" if record.get("rule") else ""
-        notes.append(f"asked for {record['requested_model']}{rule}")
-    notes += [
-        f"attempt {number} {attempt['model']} via {attempt['provider_name']}: "
-        f"{attempt['status'] or ''} {attempt['error']}, $0".replace(":  ", ": ")
-        for number, attempt in enumerate(record["provider_responses"], start=1)
-        if attempt["error"]
-    ]
-    if record["status"] != "ok":
-        notes.append(f"{record['status']}: {record['error_code'] or 'the caller left'}")
-    if record["tokens_reasoning"]:
-        notes.append(f"of the output, {record['tokens_reasoning']:,} are reasoning")
-    if record["usage_source"] == "estimated":
-        notes.append("the provider did not count; this is an estimate")
-    return notes
-
-
-def _amounts(line: Any) -> str:
-    if line["item"] in _TOKENS:
-        return f"{line['quantity']:,} × ${Decimal(line['usd_per_million']):.2f}/M"
-    return f"{line['quantity']:,} × ${Decimal(line['usd_per_million']) / 1000:.2f}/1k"
-
-
-def _seconds(milliseconds: int) -> str:
-    return f"{Decimal(milliseconds) / 1000:.1f} s"

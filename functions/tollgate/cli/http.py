@@ -26,6 +26,14 @@ _NEXT_STEPS: Final = {
 }
 
 
+class Refused(click.ClickException):
+    """The gateway answered with an error status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 @dataclass(frozen=True)
 class Api:
     """One gateway and a key of it."""
@@ -37,13 +45,17 @@ class Api:
         """The reply to GET, numbers with a point as decimals."""
         return self._send("GET", path, query or {}, None)
 
-    def post(self, path: str, body: Mapping[str, object]) -> Any:
+    def post(self, path: str, body: Mapping[str, object], query: Query | None = None) -> Any:
         """The reply to POST."""
-        return self._send("POST", path, {}, body)
+        return self._send("POST", path, query or {}, body)
 
     def patch(self, path: str, body: Mapping[str, object]) -> Any:
         """The reply to PATCH."""
         return self._send("PATCH", path, {}, body)
+
+    def delete(self, path: str) -> Any:
+        """The reply to DELETE."""
+        return self._send("DELETE", path, {}, None)
 
     def pages(self, path: str, query: Query, cursor: str) -> Iterator[Any]:
         """Everything that a list has, page after page."""
@@ -68,7 +80,7 @@ class Api:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as reply:  # noqa: S310
                 return json.loads(reply.read(_REPLY_BYTES_MAX), parse_float=Decimal)
         except urllib.error.HTTPError as refused:
-            raise click.ClickException(_refusal(refused)) from refused
+            raise Refused(refused.code, _refusal(refused)) from refused
         except (OSError, ValueError) as failed:
             reason = getattr(failed, "reason", failed)
             raise click.ClickException(

@@ -1,13 +1,35 @@
-"""`tollgate keys`: make, list, rotate and stop keys of a running gateway."""
+"""`tollgate keys`: make, list, change, rotate and stop keys of a running gateway."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, Final
 
 import click
 
 from tollgate.cli.http import Api
 from tollgate.cli.tables import Style, as_json, calls_gateway, exact, show
+from tollgate.ledger.periods import PERIODS
 
-_COLUMNS: Final = ("id", "name", "secret", "role", "state", "usage", "held", "limits", "created")
+_COLUMNS: Final = ("name", "id", "state", "role", "usage", "limits", "held", "secret", "created")
+# Settings that are sent as they are given, and those that may go, by their names here.
+_PLAIN: Final = (
+    "tier",
+    "requests_per_minute",
+    "burst",
+    "tokens_per_minute",
+    "concurrency",
+    "expires_at",
+    "content_days",
+)
+_REMOVABLE: Final = {
+    "models": "models",
+    "tier": "tier",
+    "tpm": "tokens_per_minute",
+    "concurrency": "concurrency",
+    "expires": "expires_at",
+    "content-days": "content_days",
+}
+_LABELS: Final = ("team", "member", "environment")
 _HOUR_S: Final = 3_600
 _UNITS_S: Final = {"m": 60, "h": _HOUR_S, "d": 24 * _HOUR_S}
 
@@ -34,48 +56,85 @@ def show_key(api: Api, style: Style, name: str) -> None:
     show([_row(key)], _COLUMNS, style, data=key)
 
 
+def _settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command what may be chosen of a key, as the `settings` that the api takes."""
+
+    @click.option(
+        "--limit",
+        "limits",
+        multiple=True,
+        metavar="PERIOD=USD",
+        help="Spending limit per day, week, month or in total.",
+    )
+    @click.option("--model", "models", multiple=True, help="Glob of models it may use.")
+    @click.option("--tier", help="Tier of routing.yaml.")
+    @click.option("--rpm", "requests_per_minute", type=int, help="Requests per minute.")
+    @click.option("--burst", type=int, help="Requests at once after a pause.")
+    @click.option("--tpm", "tokens_per_minute", type=int, help="Tokens per minute.")
+    @click.option("--concurrency", type=int, help="Requests at the same time.")
+    @click.option("--expires", "expires_at", metavar="MOMENT", help="2027-01-01T00:00:00Z.")
+    @click.option(
+        "--content-days",
+        type=int,
+        help="Keep what is asked and answered for 1, 7, 30 or 90 days.",
+    )
+    @click.option(
+        "--label",
+        "labels",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Label to group spending by: team, member, environment.",
+    )
+    @wraps(command)
+    def called(
+        *, limits: tuple[str, ...], models: tuple[str, ...], labels: tuple[str, ...], **given: Any
+    ) -> None:
+        pairs = {
+            "limits": dict(_pair(text, "--limit") for text in limits),
+            "models": list(models),
+            "labels": dict(_pair(text, "--label") for text in labels),
+        }
+        chosen = {name: given.pop(name) for name in _PLAIN}
+        settings = {name: value for name, value in {**chosen, **pairs}.items() if value}
+        command(settings=settings, **given)
+
+    return called
+
+
 @keys.command("create")
 @click.argument("name")
 @click.option("--role", type=click.Choice(["inference", "management"]), default="inference")
-@click.option(
-    "--limit",
-    "limits",
-    multiple=True,
-    metavar="PERIOD=USD",
-    help="Spending limit per day, week, month or in total.",
-)
-@click.option("--model", "models", multiple=True, help="Glob of models it may use.")
-@click.option("--expires", metavar="MOMENT", help="When it ends: 2027-01-01T00:00:00Z.")
-@click.option(
-    "--label",
-    "labels",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Label to group spending by: team, member, environment.",
-)
+@_settings
 @calls_gateway
-def create_key(
+def create_key(api: Api, style: Style, *, name: str, role: str, settings: dict[str, Any]) -> None:
+    """Create a key; its secret is shown this once."""
+    _tell_secret(api.post("/keys", {"name": name, "role": role, **settings}), style)
+
+
+@keys.command("update")
+@click.argument("name")
+@click.option("--rename", metavar="NAME")
+@click.option("--no", "without", multiple=True, metavar="SETTING", help="Take a setting away.")
+@_settings
+@calls_gateway
+def update_key(
     api: Api,
     style: Style,
     *,
     name: str,
-    role: str,
-    limits: tuple[str, ...],
-    models: tuple[str, ...],
-    expires: str | None,
-    labels: tuple[str, ...],
+    rename: str | None,
+    without: tuple[str, ...],
+    settings: dict[str, Any],
 ) -> None:
-    """Create a key; its secret is shown this once."""
-    body: dict[str, object] = {"name": name, "role": role}
-    if limits:
-        body["limits"] = dict(_pair(text, "--limit") for text in limits)
-    if models:
-        body["models"] = list(models)
-    if expires:
-        body["expires_at"] = expires
-    if labels:
-        body["labels"] = dict(_pair(text, "--label") for text in labels)
-    _tell_secret(api.post("/keys", body), style)
+    """Change what is given of a key; --no tier takes its tier away, --no day its daily limit."""
+    key = _named(api, name)
+    _take_away(settings, without)
+    if rename:
+        settings["name"] = rename
+    if not settings:
+        raise click.UsageError("Say what to change; `tollgate keys update --help` lists it.")
+    reply = api.patch(f"/keys/{key['id']}", settings)
+    show([_row(reply["data"])], _COLUMNS, style, data=reply["data"])
 
 
 @keys.command("rotate")
@@ -102,9 +161,53 @@ def rotate_key(api: Api, style: Style, *, name: str, grace: str) -> None:
 @calls_gateway
 def disable_key(api: Api, style: Style, name: str) -> None:
     """Stop a key: it is refused everywhere within five seconds."""
+    _switch(api, style, name, disabled=True)
+
+
+@keys.command("enable")
+@click.argument("name")
+@calls_gateway
+def enable_key(api: Api, style: Style, name: str) -> None:
+    """Let a key work again."""
+    _switch(api, style, name, disabled=False)
+
+
+@keys.command("delete")
+@click.argument("name")
+@calls_gateway
+def delete_key(api: Api, style: Style, name: str) -> None:
+    """Refuse a key for good; what it has spent stays on record."""
     key = _named(api, name)
-    reply = api.patch(f"/keys/{key['id']}", {"disabled": True})
+    reply = api.delete(f"/keys/{key['id']}")
+    if style == "json":
+        click.echo(as_json(reply))
+    elif reply["deleted"]:
+        click.echo(f"Key {key['name']} ({key['id']}) is gone.")
+    else:
+        raise click.ClickException(
+            f"Key {key['name']} ({key['id']}) is refused from now on, but one of its requests "
+            "still runs.\nRepeat the command to delete it once that has ended."
+        )
+
+
+def _switch(api: Api, style: Style, name: str, *, disabled: bool) -> None:
+    key = _named(api, name)
+    reply = api.patch(f"/keys/{key['id']}", {"disabled": disabled})
     show([_row(reply["data"])], _COLUMNS, style, data=reply["data"])
+
+
+def _take_away(settings: dict[str, Any], without: tuple[str, ...]) -> None:
+    """Null what shall go; periods and labels are inside their own settings."""
+    for name in without:
+        if name in PERIODS:
+            settings.setdefault("limits", {})[name] = None
+        elif name in _LABELS:
+            settings.setdefault("labels", {})[name] = None
+        elif name in _REMOVABLE:
+            settings[_REMOVABLE[name]] = None
+        else:
+            known = ", ".join([*PERIODS, *_LABELS, *_REMOVABLE])
+            raise click.UsageError(f"--no: {name!r} is none of {known}.")
 
 
 def _named(api: Api, name: str) -> Any:

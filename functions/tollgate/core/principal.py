@@ -16,7 +16,8 @@ class Principal:
     `models` are globs of model slugs the key may use; None allows all.
     `shards` is how many wallet items the workspace's money is spread over. `admission` is None
     where the workspace leaves it to the catalog. `old_secret` says that the key was rotated and
-    is still used with the secret from before.
+    is still used with the secret from before. `content_days` is for how long what is asked and
+    answered is kept; None: not at all.
     """
 
     key_id: str
@@ -29,3 +30,4 @@ class Principal:
     labels: Mapping[str, str] = field(default_factory=dict)
     admission: Admission | None = None
     old_secret: bool = False
+    content_days: int | None = None

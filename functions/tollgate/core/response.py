@@ -57,10 +57,9 @@ class Fold:
             case PartNote(index=index, note=note):
                 self._notes[index] = (*self._notes.get(index, ()), note)
             case PartEnd(index=index, opaque=opaque):
-                part = _with_text(self._parts[index], "".join(self._texts[index]))
+                part = self._parts[index]
                 if opaque and isinstance(part, Reasoning | ToolCall):
-                    part = replace(part, opaque=opaque)
-                self._parts[index] = part
+                    self._parts[index] = replace(part, opaque=opaque)
             case UsageReported(usage=usage):
                 self._usage = self._usage.updated(usage)
             case Ended():
@@ -68,13 +67,19 @@ class Fold:
             case _:
                 assert_never(event)
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What there is of the answer so far."""
+        texts = ("".join(text) for text in self._texts)
+        return tuple(map(_with_text, self._parts, texts))
+
     def response(self) -> GenerationResponse:
         """The folded answer; ValueError if the stream has not ended."""
         if self._ended is None:
             raise ValueError("the stream has not ended")
         return GenerationResponse(
             started=self._started,
-            parts=tuple(self._parts),
+            parts=self.parts,
             notes=self._notes,
             usage=self._usage,
             finish=self._ended.finish,

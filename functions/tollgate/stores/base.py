@@ -16,6 +16,8 @@ from tollgate.core.secret import SecretReference
 
 Period = Literal["day", "week", "month", "total"]
 EntryKind = Literal["grant", "adjustment", "refund"]
+# An expiry rule of the bucket stands behind each of these.
+CONTENT_DAYS: Final = (1, 7, 30, 90)
 KEYS_PAGE_MAX: Final = 100
 ENTRIES_PAGE_MAX: Final = 100
 WORKSPACES_PAGE_MAX: Final = 100
@@ -94,8 +96,8 @@ class Ledger(Protocol):
 class KeySettings:
     """What may be chosen of a key, and changed; limits in nano-dollars, none where absent.
 
-    `labels` (team, member, environment) group spending. Raises RequestError for what makes no
-    sense.
+    `labels` (team, member, environment) group spending. What is asked and answered is kept for
+    `content_days`, one of CONTENT_DAYS, or not at all. Raises RequestError for what makes no sense.
     """
 
     label: str
@@ -109,6 +111,7 @@ class KeySettings:
     expires_s: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     disabled: bool = False
+    content_days: int | None = None
 
     def __post_init__(self) -> None:
         positive: dict[str, int | None] = {
@@ -123,6 +126,12 @@ class KeySettings:
                 raise RequestError(
                     ErrorCode.INVALID_REQUEST, f"{name} must be more than 0.", param=name
                 )
+        if self.content_days not in (None, *CONTENT_DAYS):
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"content_days must be one of {', '.join(map(str, CONTENT_DAYS))}, or null.",
+                param="content_days",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

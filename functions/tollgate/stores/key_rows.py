@@ -26,7 +26,7 @@ from tollgate.stores.key_state_items import read_key_state
 from tollgate.stores.tables import secret_key
 
 # What both rows say of a key's settings; absent where a key has none.
-DESCRIBED: Final = ("label", "tier", "models", "ex", "labels")
+DESCRIBED: Final = ("label", "tier", "models", "ex", "labels", "cd")
 
 
 def described(settings: KeySettings) -> Item:
@@ -39,6 +39,7 @@ def described(settings: KeySettings) -> Item:
         "labels": {"M": {name: text(label) for name, label in settings.labels.items()}}
         if settings.labels
         else None,
+        "cd": None if settings.content_days is None else number(settings.content_days),
     }
     return {name: value for name, value in values.items() if value is not None}
 
@@ -73,6 +74,7 @@ def principal_of(row: Item) -> Principal:
         # Only workspaces write it, and they take no other.
         admission=cast(Admission | None, read_optional_text(row, "adm")),
         old_secret="gx" in row,
+        content_days=read_optional_number(row, "cd"),
     )
 
 
@@ -124,6 +126,7 @@ def summary_of(pointer: Item, state: Item, now_s: float) -> KeySummary:
         expires_s=read_optional_number(pointer, "ex"),
         last_used_s=read_optional_number(state, "lu"),
         old_secret=_old_secret(pointer, state, now_s),
+        content_days=read_optional_number(pointer, "cd"),
     )
 
 

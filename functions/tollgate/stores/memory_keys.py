@@ -53,6 +53,7 @@ class MemoryKeyStore:
             models=key.settings.models,
             labels=key.settings.labels,
             old_secret=old,
+            content_days=key.settings.content_days,
         )
 
     async def note_use(self, principal: Principal) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from starlette.applications import Starlette
@@ -18,8 +18,9 @@ from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
 from tollgate.core.errors import ErrorCode, GatewayError, InternalError, RequestError
 from tollgate.core.idempotency import Claim
 from tollgate.engine.answers import AnswerStore
+from tollgate.engine.content_log import ContentLog, ContentSink
 from tollgate.engine.gateway import Call, Gateway
-from tollgate.engine.generate import SETTLE_BUDGET_S, generate
+from tollgate.engine.generate import SETTLE_BUDGET_S, demand_of, generate
 from tollgate.engine.sink import (
     ClientGone,
     CollectSink,
@@ -28,7 +29,7 @@ from tollgate.engine.sink import (
     request_headers,
     send_error,
 )
-from tollgate.ingress.base import Ingress
+from tollgate.ingress.base import Ingress, Routed
 from tollgate.web.auth import authenticated
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.idempotency import claim_of, generate_once
@@ -41,13 +42,17 @@ def chat_app(
     gateway: Gateway,
     chat_completions: Ingress,
     limits: WebLimits,
+    *,
     answers: AnswerStore | None = None,
+    contents: ContentLog | None = None,
 ) -> Starlette:
-    """The app that serves the metered routes; without `answers` none can be asked for twice."""
+    """The app that serves the metered routes.
+
+    Without `answers` none can be asked for twice, without `contents` none is kept for its key.
+    """
+    chat = MeteredEndpoint(gateway, chat_completions, limits, answers=answers, contents=contents)
     return Starlette(
-        routes=[
-            Route(CHAT_COMPLETIONS, MeteredEndpoint(gateway, chat_completions, limits, answers)),
-        ],
+        routes=[Route(CHAT_COMPLETIONS, chat)],
         middleware=[
             Middleware(RequestIds, ids=gateway.ids),
             Middleware(CanonicalPath),
@@ -70,6 +75,13 @@ def _not_found(ingress: Ingress) -> ExceptionHandler:
     return tell
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Admitted:
+    call: Call
+    claim: Claim | None
+    body: bytes
+
+
 class MeteredEndpoint:
     """An ASGI endpoint that authenticates, parses and generates, in one client format."""
 
@@ -78,12 +90,15 @@ class MeteredEndpoint:
         gateway: Gateway,
         ingress: Ingress,
         limits: WebLimits,
+        *,
         answers: AnswerStore | None,
+        contents: ContentLog | None,
     ) -> None:
         self._gateway = gateway
         self._ingress = ingress
         self._limits = limits
         self._answers = answers
+        self._contents = contents
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = AsgiReply(send)
@@ -94,23 +109,23 @@ class MeteredEndpoint:
 
     async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
         request_id = request_id_of(scope)
+        admitted: _Admitted | None = None
         try:
-            call, claim = await self._admit(scope, receive, request_id)
-            await _unless_gone(self._answer(call, claim, reply), receive)
+            admitted = await self._admit(scope, receive, request_id)
+            await _unless_gone(self._answer(admitted, reply), receive)
         except ClientGone:
             raise
         except GatewayError as refusal:
             named = request_headers(refusal.request_id or request_id)
-            await send_error(reply, self._ingress, refusal, named)
+            routed = self._routed(admitted.call) if admitted else None
+            await send_error(reply, self._ingress, refusal, named, routed=routed)
         except Exception as defect:
             self._gateway.journal.defect(defect, request_id)
             if reply.started:
                 raise
             await send_error(reply, self._ingress, InternalError(), request_headers(request_id))
 
-    async def _admit(
-        self, scope: Scope, receive: Receive, request_id: str
-    ) -> tuple[Call, Claim | None]:
+    async def _admit(self, scope: Scope, receive: Receive, request_id: str) -> _Admitted:
         headers = Headers(scope=scope)
         if scope["method"] != "POST":
             raise RequestError(
@@ -118,7 +133,10 @@ class MeteredEndpoint:
             )
         principal = await authenticated(self._gateway.keys, headers, role="inference")
         body = await read_body(receive, self._limits.body_bytes_max)
-        parsed = self._ingress.parse(body)
+        parsed = replace(
+            self._ingress.parse(body),
+            tells_routing=headers.get("x-tollgate-metadata", "").lower() == "enabled",
+        )
         call = Call(
             principal=principal,
             parsed=parsed,
@@ -132,11 +150,11 @@ class MeteredEndpoint:
             # An answer that is given again belongs to the episode it was first given in.
             named = replace(parsed, episode_id=self._gateway.ids.new_uuid7())
             call = replace(call, parsed=named)
-        return call, claim
+        return _Admitted(call=call, claim=claim, body=body)
 
-    async def _answer(self, call: Call, claim: Claim | None, reply: AsgiReply) -> None:
-        sink = self._sink(reply, call)
-        if claim is None:
+    async def _answer(self, admitted: _Admitted, reply: AsgiReply) -> None:
+        call, sink = admitted.call, self._sink(reply, admitted)
+        if admitted.claim is None:
             await generate(self._gateway, call, sink)
             return
         if self._answers is None:
@@ -146,27 +164,41 @@ class MeteredEndpoint:
         await generate_once(
             self._gateway,
             self._answers,
-            claim,
+            admitted.claim,
             call=call,
             sink=sink,
             reply=reply,
             ingress=self._ingress,
         )
 
-    def _sink(self, reply: AsgiReply, call: Call) -> EventSink:
+    def _sink(self, reply: AsgiReply, admitted: _Admitted) -> EventSink:
+        call, gateway = admitted.call, self._gateway
+        sink: EventSink
         if call.parsed.stream:
-            return SseSink(
-                reply,
-                self._ingress,
-                call.parsed,
-                clock=self._gateway.clock,
-                pace=self._gateway.pace,
+            sink = SseSink(
+                reply, self._ingress, call.parsed, clock=gateway.clock, pace=gateway.pace
             )
-        return CollectSink(
-            reply,
-            self._ingress,
-            call.parsed,
-            credits_per_usd=self._gateway.credits_per_usd,
+        else:
+            sink = CollectSink(
+                reply, self._ingress, call.parsed, credits_per_usd=gateway.credits_per_usd
+            )
+        days = call.principal.content_days
+        if self._contents is None or days is None:
+            return sink
+        choices = call.parsed.request.choices
+        return ContentSink(sink, self._contents, body=admitted.body, choices=choices, days=days)
+
+    def _routed(self, call: Call) -> Routed | None:
+        """How a request was to be routed that was refused before any attempt."""
+        if not call.parsed.tells_routing:
+            return None
+        gateway = self._gateway
+        trace = gateway.planner.survey(demand_of(call), now_s=gateway.clock.now_s()).trace
+        return Routed(
+            requested=call.parsed.request.model,
+            catalog_sha=gateway.planner.catalog.sha,
+            route=trace.route if trace else None,
+            rule=trace.rule if trace else None,
         )
 
     def _deadline(self, scope: Scope, *, streamed: bool) -> Deadline:

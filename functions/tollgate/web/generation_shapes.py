@@ -225,6 +225,20 @@ class GenerationObject(BaseModel):
         )
 
 
+class ContentObject(BaseModel):
+    """What a generation was asked, as the caller sent it, and what each choice answered."""
+
+    id: str
+    request: dict[str, JsonValue]
+    choices: list[list[dict[str, JsonValue]]] = Field(description="the parts of each choice")
+
+
+class ContentReply(BaseModel):
+    """The content of one generation."""
+
+    data: ContentObject
+
+
 class GenerationReply(BaseModel):
     """One generation."""
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -14,6 +14,10 @@ from tollgate.stores.base import KeySettings, KeySummary, NewKey, OldSecret, Per
 from tollgate.web.shapes import Body, Moment, PositiveUsd, Usd, moment
 
 Label = Annotated[str, Field(min_length=1, max_length=64)]
+ContentDays = Annotated[
+    Literal[1, 7, 30, 90],
+    Field(description="for how long prompts and answers are kept; null: not at all"),
+]
 # What a change of a key takes over as it is.
 _PLAIN: Final = frozenset(
     {
@@ -23,6 +27,7 @@ _PLAIN: Final = frozenset(
         "burst",
         "tokens_per_minute",
         "concurrency",
+        "content_days",
     }
 )
 
@@ -73,6 +78,7 @@ class NewKeyBody(Body):
     concurrency: Annotated[int, Field(ge=1, le=HOLDS_MAX)] | None = None
     expires_at: Moment | None = None
     labels: Labels = Labels()
+    content_days: ContentDays | None = None
 
     def new_key(self, workspace_id: str) -> NewKey:
         """The key as the store takes it."""
@@ -89,6 +95,7 @@ class NewKeyBody(Body):
             concurrency=self.concurrency,
             expires_s=_second(self.expires_at),
             labels=self.labels.by_name(),
+            content_days=self.content_days,
         )
 
 
@@ -106,6 +113,7 @@ class KeyChangeBody(Body):
     concurrency: Annotated[int, Field(ge=1, le=HOLDS_MAX)] | None = None
     expires_at: Moment | None = None
     labels: Labels | None = Field(None, description="labels that are left out stay")
+    content_days: ContentDays | None = None
 
     @model_validator(mode="after")
     def _refuse_null(self) -> Self:
@@ -186,6 +194,7 @@ class KeyObject(BaseModel):
     tokens_per_minute: int | None
     concurrency: int | None
     labels: dict[str, str]
+    content_days: int | None
     last_used_at: datetime | None
     old_secret: OldSecretObject | None
 
@@ -214,6 +223,7 @@ class KeyObject(BaseModel):
             tokens_per_minute=key.tokens_per_minute,
             concurrency=key.concurrency,
             labels=dict(key.labels),
+            content_days=key.content_days,
             last_used_at=_moment_or_none(key.last_used_s),
             old_secret=OldSecretObject.of(key.old_secret) if key.old_secret else None,
         )

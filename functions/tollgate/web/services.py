@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from tollgate.core.clock import Clock
-from tollgate.core.errors import AccessError, ErrorCode
+from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
+from tollgate.engine.content_log import ContentLog
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.base import Ingress
 from tollgate.routing.catalog import Catalog
 from tollgate.stores.base import (
     ActivityStore,
+    CooldownStore,
     CreditStore,
     GenerationStore,
     KeyStore,
@@ -24,7 +26,7 @@ from tollgate.web.auth import authenticated
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """The stores and the catalog behind the api; `errors` writes them in OpenAI's envelope.
+    """The stores and the catalog behind the api; `chat` is OpenAI's format, errors and all.
 
     Management keys of the workspace `operator_workspace` look after all workspaces.
     """
@@ -34,8 +36,10 @@ class Services:
     credits: CreditStore
     generations: GenerationStore
     activity: ActivityStore
+    cooldowns: CooldownStore
+    contents: ContentLog | None
     catalog: Callable[[], Catalog]
-    errors: Ingress
+    chat: Ingress
     ids: IdSource
     journal: Journal
     clock: Clock
@@ -44,6 +48,10 @@ class Services:
     def now_s(self) -> int:
         """The Unix second."""
         return int(self.clock.now_s())
+
+    async def reader(self, request: Request) -> Principal:
+        """Whoever holds a key, of which nothing is written down."""
+        return await authenticated(self.keys, request.headers)
 
     async def caller(self, request: Request) -> Principal:
         """Whoever holds a key."""
@@ -66,6 +74,15 @@ class Services:
                 f"This needs a management key of the workspace {self.operator_workspace}.",
             )
         return principal
+
+    def check_content_days(self, days: int | None) -> None:
+        """RequestError where a key should have its content kept and there is no place for it."""
+        if days is not None and self.contents is None:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                "This deployment has no bucket to keep content in.",
+                param="content_days",
+            )
 
     async def anybody(self, request: Request) -> Principal | None:
         """Whoever calls, known only if they say so."""

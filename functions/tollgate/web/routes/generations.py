@@ -13,9 +13,11 @@ from tollgate.core.generation import Outcome
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money import nano_usd
 from tollgate.core.principal import Principal
-from tollgate.web.csv_reply import Format, csv_reply, wanted_format
+from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.generation_shapes import (
     RECORD_COLUMNS,
+    ContentObject,
+    ContentReply,
     GenerationObject,
     GenerationReply,
     GenerationsReply,
@@ -26,6 +28,7 @@ from tollgate.web.shapes import Moment, PositiveUsd
 
 _LIMIT_MAX = 1000
 _Word = Annotated[str, Field(max_length=128)]
+GenerationId = Annotated[str, Query(alias="id", description="with or without its prefix")]
 
 
 class Selection(BaseModel):
@@ -78,10 +81,7 @@ def generation_routes(services: Services) -> APIRouter:
     administrator = Annotated[Principal, Depends(services.administrator)]
 
     @router.get("/generation")
-    async def show_generation(
-        principal: caller,
-        id_: Annotated[str, Query(alias="id", description="with or without its prefix")],
-    ) -> GenerationReply:
+    async def show_generation(principal: caller, id_: GenerationId) -> GenerationReply:
         """One generation of this workspace, readable before its stream has ended."""
         bare = without_prefix(id_)
         record = None
@@ -93,7 +93,19 @@ def generation_routes(services: Services) -> APIRouter:
             )
         return GenerationReply(data=GenerationObject.of(record))
 
-    @router.get("/generations", response_model=GenerationsReply)
+    @router.get("/generation/content")
+    async def show_content(principal: administrator, id_: GenerationId) -> ContentReply:
+        """What was asked and answered, for as long as the generation's key has it kept."""
+        bare, content = without_prefix(id_), None
+        if is_id(bare) and services.contents is not None:
+            content = await services.contents.get(principal.workspace_id, bare)
+        if content is None:
+            raise RequestError(
+                ErrorCode.NOT_FOUND, "No content of such a generation is kept.", param="id"
+            )
+        return ContentReply(data=ContentObject.model_validate_json(content))
+
+    @router.get("/generations", response_model=GenerationsReply, responses=OR_CSV)
     async def list_generations(
         principal: administrator,
         query: Annotated[GenerationsQuery, Query()],

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
-from tollgate.stores.base import KEYS_PAGE_MAX
+from tollgate.stores.base import KEYS_PAGE_MAX, KeyStore
 from tollgate.web.key_shapes import (
     DeletedKeyReply,
     KeyChangeBody,
@@ -29,11 +29,12 @@ def key_routes(services: Services) -> APIRouter:
     @router.get("/key")
     async def show_own_key(principal: caller) -> KeyReply:
         """What the key of this request has spent, and may still spend."""
-        return await _shown(principal.workspace_id, principal.key_id)
+        return await _shown(services.keys, principal.workspace_id, principal.key_id)
 
     @router.post("/keys", status_code=201)
     async def create_key(principal: administrator, body: NewKeyBody) -> NewKeyReply:
         """Create a key; its secret is in this reply and nowhere else."""
+        services.check_content_days(body.content_days)
         created = await services.keys.create(body.new_key(principal.workspace_id))
         return NewKeyReply(data=KeyObject.of(created.summary), key=created.secret)
 
@@ -53,11 +54,12 @@ def key_routes(services: Services) -> APIRouter:
     @router.get("/keys/{key_id}")
     async def show_key(principal: administrator, key_id: str) -> KeyReply:
         """One key of the workspace."""
-        return await _shown(principal.workspace_id, key_id)
+        return await _shown(services.keys, principal.workspace_id, key_id)
 
     @router.patch("/keys/{key_id}")
     async def change_key(principal: administrator, key_id: str, body: KeyChangeBody) -> KeyReply:
         """Change a key; one that is disabled is refused everywhere within five seconds."""
+        services.check_content_days(body.content_days)
         key = await services.keys.change(principal.workspace_id, key_id, body.edit)
         if key is None:
             raise _no_such_key()
@@ -83,13 +85,14 @@ def key_routes(services: Services) -> APIRouter:
             response.status_code = 202
         return DeletedKeyReply(id=key_id, deleted=deleted)
 
-    async def _shown(workspace_id: str, key_id: str) -> KeyReply:
-        key = await services.keys.get(workspace_id, key_id)
-        if key is None:
-            raise _no_such_key()
-        return KeyReply(data=KeyObject.of(key))
-
     return router
+
+
+async def _shown(keys: KeyStore, workspace_id: str, key_id: str) -> KeyReply:
+    key = await keys.get(workspace_id, key_id)
+    if key is None:
+        raise _no_such_key()
+    return KeyReply(data=KeyObject.of(key))
 
 
 def _no_such_key() -> RequestError:

@@ -73,6 +73,7 @@ def workspace_routes(services: Services) -> APIRouter:
     @router.post("/workspaces/{workspace_id}/keys", status_code=201)
     async def create_workspace_key(_: operator, workspace_id: str, body: NewKeyBody) -> NewKeyReply:
         """Create a key in a workspace, its first management key for one."""
+        services.check_content_days(body.content_days)
         await _there(workspace_id)
         created = await services.keys.create(body.new_key(workspace_id))
         return NewKeyReply(data=KeyObject.of(created.summary), key=created.secret)

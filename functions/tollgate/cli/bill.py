@@ -1,0 +1,114 @@
+"""A bill explained: each line, who was tried, what the cache saved, and why it is so much."""
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from statistics import median
+from typing import Any, Final
+
+from tollgate.cli.tables import dollars
+
+_ITEMS: Final = {
+    "input": "fresh input",
+    "input_audio": "audio input",
+    "cache_read": "cache read",
+    "cache_write_5m": "cache write 5m",
+    "cache_write_1h": "cache write 1h",
+    "output_audio": "audio output",
+}
+# What is counted by the piece reads better per thousand than per million.
+_TOKENS: Final = {*_ITEMS, "output"}
+# A median of fewer says little, and a bill that is not twice as dear surprises nobody.
+_OTHERS_MIN: Final = 10
+_SURPRISING_TIMES: Final = 2
+
+
+def explained(record: Any, others: Sequence[Any]) -> list[str]:
+    """The bill as a person reads it: what it came to, each line, and beside them what is unusual.
+
+    `others` are earlier generations of the same key.
+    """
+    lines = [_headline(record)]
+    notes = [*_tried(record), *_remarks(record), *_surprise(record, others)]
+    width = max((len(_amounts(line)) for line in record["cost_lines"]), default=0)
+    for index, line in enumerate(record["cost_lines"]):
+        name = _ITEMS.get(line["item"], line["item"])
+        amounts = _amounts(line).rjust(width)
+        note = f"        {notes[index]}" if index < len(notes) else ""
+        lines.append(f"  {name:<15} {amounts}  {Decimal(line['cost']):>12.9f}{note}")
+    lines += [f"  {note}" for note in notes[len(record["cost_lines"]) :]]
+    return lines
+
+
+def _headline(record: Any) -> str:
+    served = f"{record['model']} via {record['provider_name']}" if record["model"] else "nobody"
+    first = record["first_token_ms"]
+    times = [] if first is None else [f"TTFT {_seconds(first)}"]
+    return "  ".join(
+        (
+            dollars(record["total_cost"]),
+            served,
+            f"key {record['key_name'] or record['key_id']}",
+            record["created_at"],
+            ", ".join([*times, _seconds(record["latency_ms"])]),
+            f"catalog {record['catalog_sha'][:7]}",
+        )
+    )
+
+
+def _tried(record: Any) -> Iterator[str]:
+    """What was asked for, and who did not serve it."""
+    if record["requested_model"] != record["model"]:
+        rule = f", rule {record['rule']}" if record.get("rule") else ""
+        yield f"asked for {record['requested_model']}{rule}"
+    for number, attempt in enumerate(record["provider_responses"], start=1):
+        if attempt["error"]:
+            said = f"{attempt['status'] or ''} {attempt['error']}".strip()
+            served = f"{attempt['model']} via {attempt['provider_name']}"
+            yield f"attempt {number} {served}: {said}, $0"
+    if record["status"] != "ok":
+        yield f"{record['status']}: {record['error_code'] or 'the caller left'}"
+
+
+def _remarks(record: Any) -> Iterator[str]:
+    """What the figures alone do not say."""
+    if (saved := _cache_saved_usd(record)) > 0:
+        yield f"cache saved {dollars(saved)}"
+    if record["tokens_reasoning"]:
+        yield f"of the output, {record['tokens_reasoning']:,} are reasoning"
+    if record["usage_source"] == "estimated":
+        yield "the provider did not count; this is an estimate"
+
+
+def _cache_saved_usd(record: Any) -> Decimal:
+    """What the tokens read from the cache would have cost more as fresh input."""
+    lines = {line["item"]: line for line in record["cost_lines"]}
+    if not {"input", "cache_read"} <= lines.keys():
+        return Decimal(0)
+    fresh, read = lines["input"], lines["cache_read"]
+    saved = Decimal(fresh["usd_per_million"]) - Decimal(read["usd_per_million"])
+    return saved * int(read["quantity"]) / 1_000_000
+
+
+def _surprise(record: Any, others: Sequence[Any]) -> Iterator[str]:
+    """Which line makes a bill dearer than this key's bills are, if that is plain."""
+    if len(others) < _OTHERS_MIN or not record["cost_lines"]:
+        return
+    dearest = max(record["cost_lines"], key=lambda line: Decimal(line["cost"]))
+    usual = median(_quantity(other, dearest["item"]) for other in others)
+    if usual and (times := Decimal(dearest["quantity"]) / Decimal(usual)) >= _SURPRISING_TIMES:
+        name = _ITEMS.get(dearest["item"], dearest["item"])
+        yield f"why so much: {name} is {times:.1f} × this key's median"
+
+
+def _quantity(record: Any, item: str) -> int:
+    return sum(line["quantity"] for line in record["cost_lines"] if line["item"] == item)
+
+
+def _amounts(line: Any) -> str:
+    if line["item"] in _TOKENS:
+        return f"{line['quantity']:,} × ${Decimal(line['usd_per_million']):.2f}/M"
+    return f"{line['quantity']:,} × ${Decimal(line['usd_per_million']) / 1000:.2f}/1k"
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{Decimal(milliseconds) / 1000:.1f} s"

@@ -1,0 +1,101 @@
+"""What was asked and answered, kept for a while for the keys that opt in to it."""
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from typing import Final, Protocol, assert_never
+
+from pydantic import JsonValue
+from pydantic_core import from_json, to_json
+
+from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.errors import GatewayError
+from tollgate.core.events import StreamEvent
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.response import Fold
+from tollgate.engine.sink import EventSink
+from tollgate.ingress.base import Served
+from tollgate.stores.base import Hold
+
+_log: Final = logging.getLogger(__name__)
+
+
+class ContentLog(Protocol):
+    """Keeps content as JSON, each for its number of days."""
+
+    async def keep(
+        self, workspace_id: str, generation_id: str, content: bytes, *, days: int
+    ) -> None:
+        """Keep what belongs to a generation; LedgerError(service_unavailable) if it cannot be."""
+
+    async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
+        """What is kept of a generation, None if nothing is, or no longer."""
+
+
+class ContentSink:
+    """Passes a generation on and keeps its content, however it ends.
+
+    `body` is the request as the caller sent it. Content that cannot be kept is a line in the log:
+    the answer is paid for by then.
+    """
+
+    def __init__(
+        self, sink: EventSink, contents: ContentLog, *, body: bytes, choices: int, days: int
+    ) -> None:
+        self._sink = sink
+        self._contents = contents
+        self._body = body
+        self._folds = [Fold() for _ in range(choices)]
+        self._days = days
+
+    @asynccontextmanager
+    async def opened(self, hold: Hold) -> AsyncIterator[None]:
+        async with self._sink.opened(hold):
+            try:
+                yield
+            finally:
+                # Before the last byte: the platform may freeze the process as soon as it has left.
+                await self._keep(hold)
+
+    async def begin(self, served: Served) -> None:
+        await self._sink.begin(served)
+
+    async def send(self, event: StreamEvent, choice: int = 0) -> None:
+        self._folds[choice].accept(event)
+        await self._sink.send(event, choice)
+
+    async def finish(self, record: GenerationRecord) -> None:
+        await self._sink.finish(record)
+
+    async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
+        await self._sink.fail(error, record)
+
+    async def _keep(self, hold: Hold) -> None:
+        content = {
+            "id": f"gen-{hold.id}",
+            "request": from_json(self._body),
+            "choices": [_choice(fold.parts) for fold in self._folds],
+        }
+        try:
+            await self._contents.keep(hold.workspace_id, hold.id, to_json(content), days=self._days)
+        except GatewayError as failure:
+            _log.warning("content of generation %s could not be kept: %s", hold.id, failure)
+
+
+def _choice(parts: Sequence[Part]) -> list[JsonValue]:
+    return [{"type": _type(part), **asdict(part)} for part in parts]
+
+
+def _type(part: Part) -> str:
+    match part:
+        case Text():
+            return "text"
+        case Reasoning():
+            return "reasoning"
+        case Refusal():
+            return "refusal"
+        case ToolCall():
+            return "tool_call"
+        case _:
+            assert_never(part)

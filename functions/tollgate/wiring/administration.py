@@ -1,0 +1,68 @@
+"""What the api routes work with: the stores of keys, workspaces and credit, and what was used."""
+
+from dataclasses import dataclass
+
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.engine.gateway import Journal
+from tollgate.ingress.chat_completions import ChatCompletions
+from tollgate.routing.catalog import Catalog
+from tollgate.settings import Settings
+from tollgate.stores.activity import DynamoActivityStore
+from tollgate.stores.credits import DynamoCreditStore
+from tollgate.stores.workspaces import Workspaces
+from tollgate.web.services import Services
+from tollgate.wiring.stores import Stores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Administration:
+    """What looks after workspaces and adds up what they use.
+
+    Management keys of the workspace `operator_workspace` look after all workspaces.
+    """
+
+    operator_workspace: str
+    workspaces: Workspaces
+    credits: DynamoCreditStore
+    activity: DynamoActivityStore
+
+
+def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Administration:
+    """The administration of the tables behind `stores`."""
+    client, tables, wallets = stores.client, stores.tables, stores.wallets
+    ids = IdSource(clock)
+    workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
+    return Administration(
+        operator_workspace=settings.operator_workspace,
+        workspaces=workspaces,
+        credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
+        activity=DynamoActivityStore(client, tables, stores.generations, clock=clock),
+    )
+
+
+def wire_services(
+    stores: Stores,
+    administration: Administration,
+    catalog: Catalog,
+    *,
+    clock: Clock,
+    journal: Journal,
+) -> Services:
+    """What the api routes work with."""
+    ids = IdSource(clock)
+    return Services(
+        keys=stores.keys,
+        workspaces=administration.workspaces,
+        credits=administration.credits,
+        generations=stores.generations,
+        activity=administration.activity,
+        cooldowns=stores.cooldowns,
+        contents=stores.contents,
+        catalog=lambda: catalog,
+        chat=ChatCompletions(catalog.billing.credits_per_usd, ids=ids),
+        ids=ids,
+        journal=journal,
+        clock=clock,
+        operator_workspace=administration.operator_workspace,
+    )

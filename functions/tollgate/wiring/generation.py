@@ -1,0 +1,98 @@
+"""What a generation is served with: providers, the gateway of a catalog, the app of its routes."""
+
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.engine.gateway import Gateway, Journal, Pace
+from tollgate.ingress.chat_completions import ChatCompletions
+from tollgate.providers.base import Provider
+from tollgate.providers.registry import ProviderServices, Registry
+from tollgate.providers.transports.http_pool import HttpPool
+from tollgate.providers.transports.media_guard import MediaGuard
+from tollgate.routing.catalog import Catalog
+from tollgate.routing.planner import Planner
+from tollgate.settings import Settings, environment_variable
+from tollgate.stores.aws_json import AwsJson
+from tollgate.stores.secrets import AwsSecretStore
+from tollgate.web.chat_app import chat_app
+from tollgate.web.cors import WebLimits
+from tollgate.wiring.aws import aws_json, credentials
+from tollgate.wiring.stores import Stores
+
+
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """The providers of one catalog."""
+
+    catalog: Catalog
+    registry: Registry
+
+    def provider(self, slug: str) -> Provider:
+        """The provider; KeyError if the catalog has none of that name."""
+        return self.registry.provider(self.catalog.providers[slug])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upstream:
+    """The connections to providers, and to where their keys are kept."""
+
+    registry: Registry
+    pool: HttpPool
+    secrets: AwsJson | None
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.pool.close()
+        if self.secrets is not None:
+            await self.secrets.close()
+
+
+def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
+    """Transports and codecs, made as providers are asked for."""
+    pool = HttpPool()
+    endpoint_url = settings.secretsmanager_endpoint_url
+    secrets = None
+    if endpoint_url or credentials(settings):
+        secrets = aws_json(settings, "secretsmanager", endpoint_url, clock)
+    services = ProviderServices(
+        pool=pool,
+        secrets=AwsSecretStore(secrets, environment_variable, clock),
+        credentials=lambda: credentials(settings),
+        clock=clock,
+    )
+    return Upstream(registry=Registry(services), pool=pool, secrets=secrets)
+
+
+def wire_gateway(
+    stores: Stores, upstream: Upstream, catalog: Catalog, *, clock: Clock, journal: Journal
+) -> Gateway:
+    """The gateway of one catalog."""
+    defaults = catalog.defaults
+    return Gateway(
+        keys=stores.keys,
+        ledger=stores.ledger,
+        cooldowns=stores.cooldowns,
+        cooldown=defaults.cooldown.policy,
+        planner=Planner(catalog),
+        providers=Providers(catalog, upstream.registry),
+        media=MediaGuard(),
+        clock=clock,
+        ids=IdSource(clock),
+        journal=journal,
+        pace=Pace(
+            early_commit_after_s=defaults.early_commit_after_s,
+            keep_alive_s=defaults.keep_alive_s,
+            non_streamed_total_s=defaults.timeouts.non_streamed_total_s,
+        ),
+        credits_per_usd=catalog.billing.credits_per_usd,
+        admission=catalog.billing.admission,
+    )
+
+
+def wire_chat_app(gateway: Gateway, stores: Stores, limits: WebLimits) -> Starlette:
+    """The app of the metered routes."""
+    ingress = ChatCompletions(gateway.credits_per_usd, ids=gateway.ids)
+    return chat_app(gateway, ingress, limits, answers=stores.answers, contents=stores.contents)

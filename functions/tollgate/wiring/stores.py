@@ -1,0 +1,84 @@
+"""The stores that every function has, behind one client of DynamoDB."""
+
+from dataclasses import dataclass
+
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.settings import Settings
+from tollgate.stores.answers import DynamoAnswerStore
+from tollgate.stores.aws_json import TIMEOUT_S, AwsJson
+from tollgate.stores.contents import ObjectContentLog
+from tollgate.stores.cooldowns import DynamoCooldownStore
+from tollgate.stores.failures import refusing_when_unavailable
+from tollgate.stores.generations import DynamoGenerationStore
+from tollgate.stores.key_states import KeyStates
+from tollgate.stores.keys import DynamoKeyStore
+from tollgate.stores.ledger import DynamoLedger
+from tollgate.stores.objects import ObjectStore
+from tollgate.stores.tables import Tables, create_tables
+from tollgate.stores.wallets import Wallets
+from tollgate.wiring.aws import aws_json, objects_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    """What a generation reads and writes, and others read after it."""
+
+    client: AwsJson
+    tables: Tables
+    wallets: Wallets
+    key_states: KeyStates
+    keys: DynamoKeyStore
+    generations: DynamoGenerationStore
+    ledger: DynamoLedger
+    cooldowns: DynamoCooldownStore
+    objects: ObjectStore | None
+    answers: DynamoAnswerStore | None
+    contents: ObjectContentLog | None
+
+    async def create_tables(self) -> None:
+        """Make the tables that are not there yet; only where there is no template to do it."""
+        with refusing_when_unavailable():
+            await create_tables(self.client, self.tables)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.client.close()
+        if self.objects is not None:
+            await self.objects.close()
+
+
+def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_S) -> Stores:
+    """The stores of the tables that the settings name; `timeout_s` limits each of their calls."""
+    client = aws_json(
+        settings, "dynamodb", settings.dynamodb_endpoint_url, clock, timeout_s=timeout_s
+    )
+    tables = Tables(
+        core=settings.core_table,
+        ledger=settings.ledger_table,
+        generations=settings.generations_table,
+    )
+    ids = IdSource(clock)
+    wallets = Wallets(client, tables.ledger)
+    states = KeyStates(client, tables.ledger, clock)
+    generations = DynamoGenerationStore(client, tables.generations)
+    objects = objects_of(settings, clock)
+    answers = contents = None
+    if objects is not None:
+        answers = DynamoAnswerStore(client, tables.core, objects, clock=clock)
+        contents = ObjectContentLog(objects, clock=clock)
+    return Stores(
+        client=client,
+        tables=tables,
+        wallets=wallets,
+        key_states=states,
+        keys=DynamoKeyStore(
+            client, tables, states, ids=ids, clock=clock, prefix=settings.key_prefix
+        ),
+        generations=generations,
+        ledger=DynamoLedger(wallets, states, generations, ids=ids, clock=clock),
+        cooldowns=DynamoCooldownStore(client, tables.core, clock),
+        objects=objects,
+        answers=answers,
+        contents=contents,
+    )

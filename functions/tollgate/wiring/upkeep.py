@@ -1,0 +1,69 @@
+"""What runs on a schedule: the sweeper, the care of workspaces and their budgets, the audit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.core.secret import SecretReference
+from tollgate.settings import Settings, environment_variable
+from tollgate.stores.alert_channels import SnsTopic, Webhook
+from tollgate.stores.audit import Audit
+from tollgate.stores.budgets import AlertChannel, Budgets
+from tollgate.stores.caretaker import Caretaker
+from tollgate.stores.secrets import AwsSecretStore
+from tollgate.stores.sweeper import Sweeper
+from tollgate.stores.workspaces import Workspaces
+from tollgate.wiring.aws import aws_json, signer
+from tollgate.wiring.stores import Stores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upkeep:
+    """What keeps the books in order."""
+
+    sweeper: Sweeper
+    caretaker: Caretaker
+    audit: Audit
+
+
+def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
+    """The upkeep of the tables behind `stores`."""
+    client, tables, wallets = stores.client, stores.tables, stores.wallets
+    ids = IdSource(clock)
+    workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
+    channels = wire_alert_channels(settings, clock)
+    budgets = Budgets(client, tables, workspaces, channels, ids=ids, clock=clock)
+    return Upkeep(
+        sweeper=Sweeper(
+            client,
+            tables.ledger,
+            wallets=wallets,
+            keys=stores.key_states,
+            generations=stores.generations,
+            clock=clock,
+        ),
+        caretaker=Caretaker(
+            client, tables, wallets=wallets, workspaces=workspaces, budgets=budgets, ids=ids
+        ),
+        audit=Audit(client, tables, wallets=wallets, workspaces=workspaces, clock=clock),
+    )
+
+
+def wire_alert_channels(settings: Settings, clock: Clock) -> Sequence[AlertChannel]:
+    """Where the settings want alerts to go."""
+    channels: list[AlertChannel] = []
+    if settings.alert_topic_arn:
+        url = settings.sns_endpoint_url or f"https://sns.{settings.aws_region}.amazonaws.com"
+        channels.append(SnsTopic(settings.alert_topic_arn, signer(settings, "sns", clock), url))
+    if settings.alert_webhook_url:
+        endpoint_url = settings.secretsmanager_endpoint_url
+        secrets = aws_json(settings, "secretsmanager", endpoint_url, clock)
+        channels.append(
+            Webhook(
+                settings.alert_webhook_url,
+                SecretReference(secret=settings.alert_webhook_secret),
+                AwsSecretStore(secrets, environment_variable, clock),
+            )
+        )
+    return channels

@@ -1,0 +1,92 @@
+"""A bill as a person reads it."""
+
+from typing import Any
+
+import pytest
+
+from tollgate.cli.bill import explained
+
+
+def line(item: str, quantity: int, rate: str, cost: str) -> dict[str, Any]:
+    return {"item": item, "quantity": quantity, "usd_per_million": rate, "cost": cost}
+
+
+def record(**changes: Any) -> dict[str, Any]:
+    return {
+        "total_cost": "0.31002",
+        "model": "anthropic/claude-sonnet-5.5",
+        "requested_model": "smart",
+        "provider_name": "anthropic",
+        "key_name": "team-search",
+        "key_id": "k1",
+        "created_at": "2026-11-21T14:02:11Z",
+        "first_token_ms": 1900,
+        "latency_ms": 41300,
+        "catalog_sha": "41be77a0c0ffee",
+        "rule": 2,
+        "provider_responses": [
+            {
+                "model": "openai/gpt-6.1-sol",
+                "provider_name": "openai",
+                "status": 429,
+                "error": "provider_rate_limit",
+            },
+            {
+                "model": "anthropic/claude-sonnet-5.5",
+                "provider_name": "anthropic",
+                "status": 200,
+                "error": None,
+            },
+        ],
+        "status": "ok",
+        "error_code": None,
+        "tokens_reasoning": 16900,
+        "usage_source": "provider",
+        "cost_lines": [
+            line("input", 13_400, "2", "0.0268"),
+            line("cache_read", 61_000, "0.1", "0.0061"),
+            line("cache_write_5m", 22_000, "2.5", "0.055"),
+            line("output", 20_212, "10", "0.20212"),
+            line("web_search", 2, "10000", "0.02"),
+        ],
+        **changes,
+    }
+
+
+def earlier(output_tokens: int, count: int = 10) -> list[dict[str, Any]]:
+    return [{"cost_lines": [line("output", output_tokens, "10", "1")]}] * count
+
+
+def test_a_bill_says_what_each_line_cost_and_why_it_is_so_much() -> None:
+    assert "\n".join(explained(record(), earlier(3_887))) == (
+        "$0.31002  anthropic/claude-sonnet-5.5 via anthropic  key team-search  "
+        "2026-11-21T14:02:11Z  TTFT 1.9 s, 41.3 s  catalog 41be77a\n"
+        "  fresh input      13,400 × $2.00/M   0.026800000        asked for smart, rule 2\n"
+        "  cache read       61,000 × $0.10/M   0.006100000        "
+        "attempt 1 openai/gpt-6.1-sol via openai: 429 provider_rate_limit, $0\n"
+        "  cache write 5m   22,000 × $2.50/M   0.055000000        cache saved $0.11590\n"
+        "  output          20,212 × $10.00/M   0.202120000        "
+        "of the output, 16,900 are reasoning\n"
+        "  web_search          2 × $10.00/1k   0.020000000        "
+        "why so much: output is 5.2 × this key's median"
+    )
+
+
+@pytest.mark.parametrize(
+    "others", [[], earlier(100, count=9), earlier(15_000), earlier(0)], ids=str
+)
+def test_a_bill_like_the_others_of_its_key_surprises_nobody(others: list[Any]) -> None:
+    assert "why so much" not in "\n".join(explained(record(), others))
+
+
+def test_a_bill_of_nothing_says_what_went_wrong() -> None:
+    broken = record(
+        total_cost="0", model=None, status="error", error_code="provider_timeout", cost_lines=[]
+    )
+    head, *notes = explained(broken, [])
+    assert head.startswith("$0.00000  nobody  key team-search")
+    assert notes[-2].strip() == "error: provider_timeout"
+
+
+def test_an_estimate_says_that_it_is_one() -> None:
+    assert "estimate" in explained(record(usage_source="estimated"), [])[-1]
