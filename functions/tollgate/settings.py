@@ -57,6 +57,21 @@ class Settings(BaseSettings):
     aws_session_token: str | None = Field(
         default=None, validation_alias="AWS_SESSION_TOKEN", repr=False
     )
+    # In place of those three where credentials end: in restored snapshots, and in containers.
+    container_credentials_url: str | None = Field(
+        default=None, validation_alias="AWS_CONTAINER_CREDENTIALS_FULL_URI"
+    )
+    container_credentials_path: str | None = Field(
+        default=None, validation_alias="AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"
+    )
+    container_credentials_token: str | None = Field(
+        default=None, validation_alias="AWS_CONTAINER_AUTHORIZATION_TOKEN", repr=False
+    )
+    container_credentials_token_file: Path | None = Field(
+        default=None, validation_alias="AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
+    )
+    # `snap-start` where Lambda takes a snapshot once the function has started.
+    initialization_type: str = Field(default="", validation_alias="AWS_LAMBDA_INITIALIZATION_TYPE")
 
 
 def lambda_runtime_api() -> str | None:
