@@ -64,7 +64,12 @@ class Code:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"PYTHONPATH": str(self.runtime)} if self.runtime else {}
+        if self.runtime is None:
+            return {}
+        return {
+            "PYTHONPATH": str(self.runtime),
+            "TOLLGATE_OPENAPI_FILE": str(self.api / "openapi.json"),
+        }
 
 
 SOURCE = Code()

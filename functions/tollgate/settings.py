@@ -29,6 +29,8 @@ class Settings(BaseSettings):
     ledger_table: str = "tollgate-ledger"
     generations_table: str = "tollgate-generations"
     catalog_file: Path = Path("/var/task/routing.json")
+    # What the api says of itself, written at build; worked out when asked for where there is none.
+    openapi_file: Path | None = None
     dynamodb_endpoint_url: str | None = None
     secretsmanager_endpoint_url: str | None = None
     metrics_namespace: str = "Tollgate"

@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic_core import to_json
 
-from tollgate.core.errors import ErrorCode, GatewayError
+from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed
 from tollgate.ingress.base import ErrorReply
 
 STATUS: Final[Mapping[ErrorCode, int]] = {
@@ -96,5 +96,7 @@ def openai_reply(error: GatewayError, request_id: str) -> ErrorReply:
         headers["retry-after"] = str(retry)
     if status == 401:
         headers["www-authenticate"] = "Bearer"
+    if isinstance(error, MethodNotAllowed):
+        headers["allow"] = ", ".join(error.allowed)
     body = to_json({"error": openai_error(error, request_id)})
     return ErrorReply(status=status, body=body, headers=headers)
