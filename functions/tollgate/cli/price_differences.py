@@ -1,11 +1,11 @@
-"""Where two prices of one endpoint bill differently: per class, at every time and size that matters.
+"""Where two prices of one endpoint bill differently: per class, at each time and size that counts.
 
 Compared is what a token costs, not how a file spells it: a class without a rate is billed as input
 or output, and overrides are what they come to.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
@@ -36,11 +36,12 @@ def differences(ours: PriceSchedule, theirs: PriceSchedule, today: date) -> tupl
     situations = tuple(_situations((*ours.overrides, *theirs.overrides), today))
     found: dict[tuple[str, Decimal, Decimal], list[str]] = {}
     for situation in situations:
-        our = _billed(ours.at(situation.when_s, situation.prompt_tokens))
-        their = _billed(theirs.at(situation.when_s, situation.prompt_tokens))
-        for rate in our:
-            if our[rate] != their[rate]:
-                found.setdefault((rate, our[rate], their[rate]), []).append(situation.words)
+        our = ours.at(situation.when_s, situation.prompt_tokens)
+        their = theirs.at(situation.when_s, situation.prompt_tokens)
+        for rate in _stated(our) | _stated(their):
+            billed = _billed(our)[rate], _billed(their)[rate]
+            if billed[0] != billed[1]:
+                found.setdefault((rate, *billed), []).append(situation.words)
     return tuple(
         Difference(
             rate=rate,
@@ -48,8 +49,12 @@ def differences(ours: PriceSchedule, theirs: PriceSchedule, today: date) -> tupl
             theirs=their_rate,
             when="always" if len(words) == len(situations) else "; ".join(words),
         )
-        for (rate, our_rate, their_rate), words in found.items()
+        for (rate, our_rate, their_rate), words in sorted(found.items())
     )
+
+
+def _stated(price: Price) -> set[str]:
+    return {field.name for field in fields(price) if getattr(price, field.name) is not None}
 
 
 def _billed(price: Price) -> dict[str, Decimal]:

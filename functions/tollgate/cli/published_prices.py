@@ -1,7 +1,7 @@
-"""What genai-prices publishes, in the words of a routing file: for a person to review, never a bill.
+"""What genai-prices publishes, in the words of a routing file: to be reviewed, never a bill.
 
-It has prices by date, by hour and by size of the prompt, and it needs no network. Of its units those
-are kept that a routing file can state; the others are named.
+It has prices by date, by hour and by size of the prompt, and it needs no network. Of its units
+those are kept that a routing file can state; the others are named.
 """
 
 import re
@@ -76,15 +76,13 @@ def published(row: ProviderSection, upstream: str, day: date) -> Published:
     missing = {"input", "output"} - rates.keys()
     if missing:
         raise Unpublished(f"{model.id} has no rate for {' and '.join(sorted(missing))}")
-    prices = [base, *(conditional.prices for conditional in later)]
+    units = {unit for price in (base, *(it.prices for it in later)) for unit in _units(price)}
     return Published(
         upstream=model.id,
         context=model.context_window,
         price=PriceSection.model_validate({**rates, "source": SOURCE, "checked": day}),
         overrides=tuple(_overrides(base, later)),
-        unstatable=tuple(
-            sorted({unit for price in prices for unit in _units(price)} - _RATES.keys())
-        ),
+        unstatable=tuple(sorted(units - _RATES.keys())),
     )
 
 
