@@ -1,6 +1,7 @@
 """The buffered application: keys, credits, records, models and health."""
 
 from collections.abc import Mapping
+from functools import cache, partial
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -10,11 +11,13 @@ from starlette.middleware import Middleware
 
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.web.cors import WebLimits, cors
+from tollgate.web.document import openapi
 from tollgate.web.envelope import Envelope
-from tollgate.web.paths import METERED_PATHS, CanonicalPath, HeadAsGet
+from tollgate.web.paths import METERED_PATHS, OPENAPI, CanonicalPath, HeadAsGet
 from tollgate.web.request_id import RequestIds, request_id_of
 from tollgate.web.routes.activity import activity_routes
 from tollgate.web.routes.credits import credit_routes
+from tollgate.web.routes.explanations import explanation_routes
 from tollgate.web.routes.generations import generation_routes
 from tollgate.web.routes.health import health_routes
 from tollgate.web.routes.keys import key_routes
@@ -28,7 +31,7 @@ def api_app(services: Services, limits: WebLimits) -> FastAPI:
     app = FastAPI(
         title="Tollgate",
         version="1",
-        openapi_url="/v1/openapi.json",
+        openapi_url=OPENAPI,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -40,7 +43,7 @@ def api_app(services: Services, limits: WebLimits) -> FastAPI:
             Middleware(
                 Envelope,
                 body_bytes_max=limits.body_bytes_max,
-                errors=services.errors,
+                errors=services.chat,
                 journal=services.journal,
             ),
         ],
@@ -52,10 +55,12 @@ def api_app(services: Services, limits: WebLimits) -> FastAPI:
         generation_routes,
         activity_routes,
         model_routes,
+        explanation_routes,
         health_routes,
     ):
         app.include_router(routes(services))
     _tell_errors(app, services)
+    app.openapi = cache(partial(openapi, app))  # type: ignore[method-assign]  # as FastAPI has it
     return app
 
 
@@ -63,7 +68,7 @@ def _tell_errors(app: FastAPI, services: Services) -> None:
     """Every error in the one envelope, whoever raised it."""
 
     def reply(request: Request, error: GatewayError) -> Response:
-        told = services.errors.error(error, request_id_of(request.scope))
+        told = services.chat.error(error, request_id_of(request.scope))
         return Response(
             told.body, told.status, {"content-type": "application/json", **told.headers}
         )

@@ -60,10 +60,10 @@ class Api:
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
             **{
                 name: getattr(home.stores, name)
-                for name in ("keys", "credits", "generations", "activity", "clock")
+                for name in ("keys", "credits", "generations", "activity", "cooldowns", "clock")
             },
             "catalog": lambda: home.catalog,
-            "errors": home.ingress,
+            "chat": home.ingress,
             "ids": home.gateway.ids,
             "journal": home.journal,
             "clock": home.stores.clock,
@@ -392,6 +392,7 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
     for name, template in names.items():
         served = {(method, path.replace(name, template)) for method, path in served}
     assert routes == served | {
+        ("POST", "/v1/chat/completions"),
         ("GET", "/v1/models"),
         ("GET", "/v1/health/live"),
         ("GET", "/v1/health/ready"),
