@@ -6,8 +6,8 @@ Keeps C6, C41.
 import pytest
 
 from tests.asgi import request
-from tests.unit.web.test_api_app import LIMITS, api
 from tests.unit.web.routes import ROUTES
+from tests.unit.web.test_api_app import LIMITS, api
 from tollgate.web.api_app import api_app
 
 
