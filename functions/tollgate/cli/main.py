@@ -21,6 +21,7 @@ _ENTRIES: Final = {
     "credits": _Entry("tollgate.cli.credits", "credit", "Show and add a workspace's money."),
     "dev": _Entry("tollgate.cli.dev", "dev", "Serve the gateway on this machine."),
     "doctor": _Entry("tollgate.cli.doctor", "doctor", "Say whether a deployed stack works."),
+    "explain": _Entry("tollgate.cli.explain", "explain", "Say where a request would go, and why."),
     "first-key": _Entry("tollgate.cli.first_key", "first_key", "Make the first management key."),
     "generations": _Entry(
         "tollgate.cli.generations", "generations", "List generations, explain what one cost."

@@ -1,6 +1,7 @@
 """The buffered application: keys, credits, records, models and health."""
 
 from collections.abc import Mapping
+from functools import cache, partial
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -11,11 +12,13 @@ from starlette.routing import Match
 
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, RequestError
 from tollgate.web.cors import WebLimits, cors
+from tollgate.web.document import openapi
 from tollgate.web.envelope import Envelope
 from tollgate.web.paths import METERED_METHODS, METERED_PATHS, OPENAPI, CanonicalPath, HeadAsGet
 from tollgate.web.request_id import RequestIds, request_id_of
 from tollgate.web.routes.activity import activity_routes
 from tollgate.web.routes.credits import credit_routes
+from tollgate.web.routes.explanations import explanation_routes
 from tollgate.web.routes.generations import generation_routes
 from tollgate.web.routes.health import health_routes
 from tollgate.web.routes.keys import key_routes
@@ -24,16 +27,16 @@ from tollgate.web.routes.workspaces import workspace_routes
 from tollgate.web.services import Services
 
 
-def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = None) -> FastAPI:
+def api_app(services: Services, limits: WebLimits, *, description: bytes | None = None) -> FastAPI:
     """The app that serves everything but the metered routes.
 
-    `openapi` is its own description, written when it was built; without it, it is worked out when
-    somebody asks.
+    `description` is what it says of itself, written when it was built; without it, it is worked out
+    when somebody asks.
     """
     app = FastAPI(
         title="Tollgate",
         version="1",
-        openapi_url=None if openapi else OPENAPI,
+        openapi_url=None if description else OPENAPI,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -45,7 +48,7 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
             Middleware(
                 Envelope,
                 body_bytes_max=limits.body_bytes_max,
-                errors=services.errors,
+                errors=services.chat,
                 journal=services.journal,
             ),
         ],
@@ -57,26 +60,28 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
         generation_routes,
         activity_routes,
         model_routes,
+        explanation_routes,
         health_routes,
     ):
         app.include_router(routes(services))
-    if openapi:
-        _serve_description(app, openapi)
+    if description:
+        _serve_description(app, description)
     _tell_errors(app, services)
+    app.openapi = cache(partial(openapi, app))  # type: ignore[method-assign]  # as FastAPI has it
     return app
 
 
-def _serve_description(app: FastAPI, openapi: bytes) -> None:
+def _serve_description(app: FastAPI, description: bytes) -> None:
     @app.get(OPENAPI, include_in_schema=False)
-    async def description() -> Response:
-        return Response(openapi, media_type="application/json")
+    async def describe() -> Response:
+        return Response(description, media_type="application/json")
 
 
 def _tell_errors(app: FastAPI, services: Services) -> None:
     """Every error in the one envelope, whoever raised it."""
 
     def reply(request: Request, error: GatewayError) -> Response:
-        told = services.errors.error(error, request_id_of(request.scope))
+        told = services.chat.error(error, request_id_of(request.scope))
         return Response(
             told.body, told.status, {"content-type": "application/json", **told.headers}
         )

@@ -64,10 +64,10 @@ class Api:
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
             **{
                 name: getattr(home.stores, name)
-                for name in ("keys", "credits", "generations", "activity", "clock")
+                for name in ("keys", "credits", "generations", "activity", "cooldowns", "clock")
             },
             "catalog": lambda: home.catalog,
-            "errors": home.ingress,
+            "chat": home.ingress,
             "ids": home.gateway.ids,
             "journal": home.journal,
             "clock": home.stores.clock,
@@ -133,6 +133,15 @@ async def test_c41_an_unknown_path_is_404_in_the_envelope(method: str, path: str
 async def test_c41_another_method_is_405_in_the_envelope(method: str, path: str) -> None:
     reply = await (await api())(method, path)
     assert (reply.status, reply.error["code"]) == (405, "method_not_allowed")
+
+
+@pytest.mark.parametrize("content_type", [None, "application/x-www-form-urlencoded", "text/json"])
+async def test_a_body_is_json_whatever_its_type_says(content_type: str | None) -> None:
+    call = await api()
+    headers = {} if content_type is None else {"content-type": content_type}
+    sent = {"authorization": f"Bearer {call.management}", **headers}
+    reply = await request(call.app, "POST", "/v1/keys", headers=sent, body=b'{"name": "curl"}')
+    assert reply.status == 201
 
 
 async def test_c4_every_reply_names_its_request_and_the_clients() -> None:
