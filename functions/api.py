@@ -3,12 +3,13 @@
 from mangum import Mangum
 
 from tollgate.core.clock import SystemClock
-from tollgate.observability.log import LogJournal, configure_logging
+from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.wiring.administration import wire_administration, wire_services
 from tollgate.wiring.catalog import bundled_catalog
 from tollgate.wiring.limits import web_limits
+from tollgate.wiring.observation import wire_observation
 from tollgate.wiring.stores import wire_stores
 
 configure_logging()
@@ -20,7 +21,7 @@ _services = wire_services(
     wire_administration(_settings, _stores, _clock),
     bundled_catalog(_settings),
     clock=_clock,
-    journal=LogJournal(),
+    journal=wire_observation(_settings, _clock).journal,
 )
 _description = _settings.openapi_file.read_bytes() if _settings.openapi_file else None
 handler = Mangum(
