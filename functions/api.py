@@ -23,7 +23,5 @@ _services = wire_services(
     clock=_clock,
     journal=wire_observation(_settings, _clock).journal,
 )
-_description = _settings.openapi_file.read_bytes() if _settings.openapi_file else None
-handler = Mangum(
-    api_app(_services, web_limits(_settings), description=_description), lifespan="off"
-)
+_openapi = _settings.openapi_file.read_bytes() if _settings.openapi_file else None
+handler = Mangum(api_app(_services, web_limits(_settings), openapi=_openapi), lifespan="off")

@@ -12,7 +12,6 @@ from starlette.routing import Match
 
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, RequestError
 from tollgate.web.cors import WebLimits, cors
-from tollgate.web.document import openapi
 from tollgate.web.envelope import Envelope
 from tollgate.web.paths import METERED_METHODS, METERED_PATHS, OPENAPI, CanonicalPath, HeadAsGet
 from tollgate.web.request_id import RequestIds, request_id_of
@@ -27,16 +26,16 @@ from tollgate.web.routes.workspaces import workspace_routes
 from tollgate.web.services import Services
 
 
-def api_app(services: Services, limits: WebLimits, *, description: bytes | None = None) -> FastAPI:
+def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = None) -> FastAPI:
     """The app that serves everything but the metered routes.
 
-    `description` is what it says of itself, written when it was built; without it, it is worked out
-    when somebody asks.
+    `openapi` is its own description, written when it was built; without it, it is worked out when
+    somebody asks.
     """
     app = FastAPI(
         title="Tollgate",
         version="1",
-        openapi_url=None if description else OPENAPI,
+        openapi_url=None if openapi else OPENAPI,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -64,17 +63,24 @@ def api_app(services: Services, limits: WebLimits, *, description: bytes | None 
         health_routes,
     ):
         app.include_router(routes(services))
-    if description:
-        _serve_description(app, description)
+    if openapi:
+        _serve_description(app, openapi)
+    else:
+        _describe(app)
     _tell_errors(app, services)
-    app.openapi = cache(partial(openapi, app))  # type: ignore[method-assign]  # as FastAPI has it
     return app
 
 
-def _serve_description(app: FastAPI, description: bytes) -> None:
+def _serve_description(app: FastAPI, openapi: bytes) -> None:
     @app.get(OPENAPI, include_in_schema=False)
-    async def describe() -> Response:
-        return Response(description, media_type="application/json")
+    async def description() -> Response:
+        return Response(openapi, media_type="application/json")
+
+
+def _describe(app: FastAPI) -> None:
+    from tollgate.web.document import openapi
+
+    app.openapi = cache(partial(openapi, app))  # type: ignore[method-assign]  # as FastAPI has it
 
 
 def _tell_errors(app: FastAPI, services: Services) -> None:

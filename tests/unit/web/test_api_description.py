@@ -26,7 +26,7 @@ async def test_c41_a_405_says_which_methods_there_are(method: str, path: str, al
 
 
 async def test_c6_a_description_that_was_built_is_served_as_it_is() -> None:
-    built = api_app((await api()).services, LIMITS, description=b'{"openapi":"3.1.0"}')
+    built = api_app((await api()).services, LIMITS, openapi=b'{"openapi":"3.1.0"}')
     reply = await request(built, "GET", "/v1/openapi.json")
     assert (reply.status, reply.body) == (200, b'{"openapi":"3.1.0"}')
     assert reply.headers["content-type"] == "application/json"
