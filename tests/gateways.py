@@ -4,15 +4,15 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
 from tests.scripted import Scripted, answers
-from tests.stores import MemoryStores, funded_key, memory_stores
+from tests.stores import MemoryStores, Stores, funded_key, memory_stores
 from tests.unit.routing.catalogs import catalog as small_catalog
 from tests.virtual_time import LoopClock
-from tollgate.core.clock import Deadline
+from tollgate.core.clock import Deadline, SystemClock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
@@ -318,6 +318,19 @@ async def house(
         trace=trace,
         secret=secret,
         principal=principal,
+    )
+
+
+def gateway_over(home: House, stores: Stores) -> Gateway:
+    """The gateway of a house over other stores, by the real clock."""
+    clock = SystemClock()
+    return replace(
+        home.gateway,
+        keys=stores.keys,
+        ledger=stores.ledger,
+        cooldowns=stores.cooldowns,
+        clock=clock,
+        ids=IdSource(clock),
     )
 
 
