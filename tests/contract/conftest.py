@@ -1,6 +1,7 @@
 """Endpoints that speak AWS, and stores over each of them."""
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import boto3
@@ -43,14 +44,28 @@ def honest_url(request: pytest.FixtureRequest) -> str:
     return url
 
 
-@pytest.fixture
-async def dynamo(ministack_url: str) -> AsyncIterator[DynamoStores]:
-    """Stores on ministack, with tables of their own; every expression is parsed on its way."""
+@asynccontextmanager
+async def stores_at(endpoint_url: str) -> AsyncIterator[DynamoStores]:
+    """Stores with tables of their own; every expression is parsed on its way."""
     clock = HandClock()
-    client = aws_client(ministack_url, clock=clock)
+    client = aws_client(endpoint_url, clock=clock)
     checked = GrammarChecked(client)
     yield dynamo_stores(checked, await fresh_tables(checked), clock)
     await client.close()
+
+
+@pytest.fixture(params=["ministack", "moto"])
+async def dynamo(request: pytest.FixtureRequest) -> AsyncIterator[DynamoStores]:
+    """Stores on each engine, for one call at a time."""
+    async with stores_at(request.getfixturevalue(f"{request.param}_url")) as stores:
+        yield stores
+
+
+@pytest.fixture
+async def honest(honest_url: str) -> AsyncIterator[DynamoStores]:
+    """Stores for races."""
+    async with stores_at(honest_url) as stores:
+        yield stores
 
 
 @pytest.fixture(params=["memory", "ministack", "moto"])
@@ -61,11 +76,8 @@ async def stores(
     if request.param == "memory":
         yield memory_stores()
         return
-    clock = HandClock()
-    client = aws_client(request.getfixturevalue(f"{request.param}_url"), clock=clock)
-    checked = GrammarChecked(client)
-    yield dynamo_stores(checked, await fresh_tables(checked), clock)
-    await client.close()
+    async with stores_at(request.getfixturevalue(f"{request.param}_url")) as stores:
+        yield stores
 
 
 @pytest.fixture(params=["s3", "folder"])

@@ -106,13 +106,13 @@ async def test_c68_a_failure_is_not_kept(answer_store: DynamoAnswerStore) -> Non
 
 
 async def test_c68_the_same_request_from_many_at_once_is_billed_once(
-    dynamo: DynamoStores, ministack_url: str, tmp_path: Path
+    honest: DynamoStores, honest_url: str, tmp_path: Path
 ) -> None:
     """Two processes, each with many askers; whoever is told 409 asks again."""
-    secret, _ = await funded_key(dynamo, 10**12)
+    secret, _ = await funded_key(honest, 10**12)
     order = Order(
-        endpoint_url=ministack_url,
-        tables=asdict(dynamo.tables),
+        endpoint_url=honest_url,
+        tables=asdict(honest.tables),
         folder=str(tmp_path),
         secret=secret,
         key="once",
@@ -125,9 +125,9 @@ async def test_c68_the_same_request_from_many_at_once_is_billed_once(
     outcomes = Counter(outcome for each in said for outcome in each)
     assert set(outcomes) == {"made", "kept", "409"}
     assert (outcomes["made"], outcomes["kept"]) == (1, 31)
-    records = await dynamo.client.call("Scan", {"TableName": dynamo.tables.generations})
+    records = await honest.client.call("Scan", {"TableName": honest.tables.generations})
     assert [read_number(item, "c") for item in records["Items"]] == [10 * 1_000 + 2 * 2_000]
-    balance = await dynamo.credits.balance("acme")
+    balance = await honest.credits.balance("acme")
     assert (balance.spent_nano_usd, balance.held_nano_usd) == (14_000, 0)
 
 
@@ -141,7 +141,10 @@ async def conflict(answer_store: DynamoAnswerStore, claim: Claim) -> ErrorCode:
     return raised.value.code
 
 
-async def test_c68_while_one_runs_all_others_conflict(answer_store: DynamoAnswerStore) -> None:
+async def test_c68_while_one_runs_all_others_conflict(
+    honest: DynamoStores, objects: ObjectStore
+) -> None:
+    answer_store = DynamoAnswerStore(honest.client, honest.tables.core, objects, clock=honest.clock)
     claims = [
         Claim(workspace_id="acme", key_hash="ab" * 32, body_hash="cd" * 32, request_id=f"r{n}")
         for n in range(8)

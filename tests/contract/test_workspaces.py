@@ -160,15 +160,15 @@ async def test_c61_each_alert_is_made_once_and_sent_until_it_is_taken(
     assert (await dynamo.workspaces.ensure("acme")).paused is False
 
 
-async def test_c61_caretakers_that_race_send_each_alert_once(dynamo: DynamoStores) -> None:
-    _, principal = await funded_key(dynamo, 10_000, KEY)
-    await dynamo.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
+async def test_c61_caretakers_that_race_send_each_alert_once(honest: DynamoStores) -> None:
+    _, principal = await funded_key(honest, 10_000, KEY)
+    await honest.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
     inbox = Inbox()
-    await spend(dynamo, principal, 1_000)
+    await spend(honest, principal, 1_000)
 
     for _ in range(3):
-        reports = await asyncio.gather(*(caretaker(dynamo, inbox).run() for _ in range(8)))
-        dynamo.clock.now += ROUND_S
+        reports = await asyncio.gather(*(caretaker(honest, inbox).run() for _ in range(8)))
+        honest.clock.now += ROUND_S
 
     assert sum(report.alerts for report in reports) == 0
     assert sorted(percents(inbox)) == [50, 75, 90, 100]
