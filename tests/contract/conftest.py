@@ -10,6 +10,7 @@ from moto.server import ThreadedMotoServer
 
 from tests.dynamodb_local import dynamodb_local_url
 from tests.ministack import ministack_url
+from tests.sdk_caller import sdk_caller
 from tests.stores import (
     REGION,
     DynamoStores,
@@ -68,13 +69,18 @@ async def honest(honest_url: str) -> AsyncIterator[DynamoStores]:
         yield stores
 
 
-@pytest.fixture(params=["memory", "ministack", "moto"])
+@pytest.fixture(params=["memory", "ministack", "moto", "aioboto3"])
 async def stores(
     request: pytest.FixtureRequest,
 ) -> AsyncIterator[MemoryStores | DynamoStores]:
-    """The same stores on everything they run on."""
+    """The same stores on everything they run on, and through AWS's own SDK."""
     if request.param == "memory":
         yield memory_stores()
+        return
+    if request.param == "aioboto3":
+        clock = HandClock()
+        async with sdk_caller(request.getfixturevalue("ministack_url"), REGION) as client:
+            yield dynamo_stores(client, await fresh_tables(client), clock)
         return
     async with stores_at(request.getfixturevalue(f"{request.param}_url")) as stores:
         yield stores
