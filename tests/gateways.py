@@ -12,7 +12,7 @@ from tests.scripted import Scripted, answers
 from tests.stores import MemoryStores, Stores, funded_key, memory_stores
 from tests.unit.routing.catalogs import catalog as small_catalog
 from tests.virtual_time import LoopClock
-from tollgate.core.clock import Deadline, SystemClock
+from tollgate.core.clock import Clock, Deadline, SystemClock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
@@ -321,9 +321,9 @@ async def house(
     )
 
 
-def gateway_over(home: House, stores: Stores) -> Gateway:
-    """The gateway of a house over other stores, by the real clock."""
-    clock = SystemClock()
+def gateway_over(home: House, stores: Stores, clock: Clock | None = None) -> Gateway:
+    """The gateway of a house over other stores, by the real clock if not by another."""
+    clock = clock or SystemClock()
     return replace(
         home.gateway,
         keys=stores.keys,
