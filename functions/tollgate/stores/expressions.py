@@ -168,7 +168,11 @@ WORKSPACE_PAUSE: Final = ConditionalUpdate("SET lk = :lk", "lk = :was")
 WORKSPACE_TOLD: Final = ConditionalUpdate("SET told = :told", IF_PRESENT)
 SECRET_TELL_ADMISSION: Final = ConditionalUpdate("SET n = :n, adm = :adm", IF_PRESENT)
 SECRET_TELL_NO_ADMISSION: Final = ConditionalUpdate("SET n = :n REMOVE adm", IF_PRESENT)
-ALERT_DELIVERED: Final = ConditionalUpdate("SET done = :at", IF_PRESENT)
+ALERT_LEASE: Final = ConditionalUpdate(
+    "SET #lease = :until",
+    "attribute_not_exists(#at) AND (attribute_not_exists(#lease) OR #lease < :now)",
+)
+ALERT_SENT: Final = ConditionalUpdate("SET #at = :now", IF_PRESENT)
 
 ROWS_OF_PARTITION: Final = "pk = :pk AND begins_with(sk, :prefix)"
 ROWS_BETWEEN: Final = "pk = :pk AND sk BETWEEN :low AND :high"

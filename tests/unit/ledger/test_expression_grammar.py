@@ -33,7 +33,8 @@ UPDATES = {
     "workspace told": expressions.WORKSPACE_TOLD,
     "secret tell": expressions.SECRET_TELL_ADMISSION,
     "secret tell, no admission": expressions.SECRET_TELL_NO_ADMISSION,
-    "alert delivered": expressions.ALERT_DELIVERED,
+    "alert lease": expressions.ALERT_LEASE,
+    "alert sent": expressions.ALERT_SENT,
     "wallet uncrowd": expressions.WALLET_UNCROWD,
     "claim done": expressions.CLAIM_DONE,
 }
