@@ -1,6 +1,6 @@
 """What the api routes work with, and who may call them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -13,6 +13,7 @@ from tollgate.engine.content_log import ContentLog
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.base import Ingress
 from tollgate.routing.catalog import Catalog
+from tollgate.routing.schema import KeyTierSection
 from tollgate.stores.base import (
     ActivityStore,
     CooldownStore,
@@ -44,6 +45,11 @@ class Services:
     journal: Journal
     clock: Clock
     operator_workspace: str
+
+    @property
+    def key_tiers(self) -> Mapping[str, KeyTierSection]:
+        """The tiers that keys may be of."""
+        return self.catalog().key_tiers
 
     def now_s(self) -> int:
         """The Unix second."""
