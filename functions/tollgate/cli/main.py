@@ -28,9 +28,11 @@ _ENTRIES: Final = {
     ),
     "keys": _Entry("tollgate.cli.keys", "keys", "Make, list, rotate and stop keys."),
     "spend": _Entry("tollgate.cli.spend", "spend", "Show what a month cost, by team or model."),
+    "models": _Entry("tollgate.cli.models", "models", "Add a model to a routing file."),
     "permissions": _Entry(
         "tollgate.cli.permissions", "permissions", "Allow the functions what a file names, no more."
     ),
+    "prices": _Entry("tollgate.cli.prices", "prices", "Compare prices with published ones."),
 }
 
 

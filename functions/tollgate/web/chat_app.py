@@ -15,7 +15,13 @@ from starlette.routing import Route
 from starlette.types import ExceptionHandler, Receive, Scope, Send
 
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
-from tollgate.core.errors import ErrorCode, GatewayError, InternalError, RequestError
+from tollgate.core.errors import (
+    ErrorCode,
+    GatewayError,
+    InternalError,
+    MethodNotAllowed,
+    RequestError,
+)
 from tollgate.core.idempotency import Claim
 from tollgate.engine.answers import AnswerStore
 from tollgate.engine.content_log import ContentLog, ContentSink
@@ -33,7 +39,7 @@ from tollgate.ingress.base import Ingress, Routed
 from tollgate.web.auth import authenticated
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.idempotency import claim_of, generate_once
-from tollgate.web.paths import CHAT_COMPLETIONS, CanonicalPath
+from tollgate.web.paths import CHAT_COMPLETIONS, METERED_METHODS, CanonicalPath
 from tollgate.web.reply import AsgiReply, disconnected, read_body
 from tollgate.web.request_id import RequestIds, client_request_id, request_id_of
 
@@ -128,8 +134,8 @@ class MeteredEndpoint:
     async def _admit(self, scope: Scope, receive: Receive, request_id: str) -> _Admitted:
         headers = Headers(scope=scope)
         if scope["method"] != "POST":
-            raise RequestError(
-                ErrorCode.METHOD_NOT_ALLOWED, f"{scope['method']} is not served here; use POST."
+            raise MethodNotAllowed(
+                f"{scope['method']} is not served here; use POST.", METERED_METHODS
             )
         principal = await authenticated(self._gateway.keys, headers, role="inference")
         body = await read_body(receive, self._limits.body_bytes_max)
