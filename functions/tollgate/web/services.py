@@ -1,7 +1,8 @@
 """What the api routes work with, and who may call them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from starlette.requests import Request
 
@@ -25,6 +26,13 @@ from tollgate.stores.base import (
 from tollgate.web.auth import authenticated
 
 
+class Catalogs(Protocol):
+    """The catalogs that are served."""
+
+    async def of(self, key_id: str | None) -> Catalog:
+        """What serves a key; whoever has none sees what is live."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """The stores and the catalog behind the api; `chat` is OpenAI's format, errors and all.
@@ -39,17 +47,16 @@ class Services:
     activity: ActivityStore
     cooldowns: CooldownStore
     contents: ContentLog | None
-    catalog: Callable[[], Catalog]
+    catalogs: Catalogs
     chat: Ingress
     ids: IdSource
     journal: Journal
     clock: Clock
     operator_workspace: str
 
-    @property
-    def key_tiers(self) -> Mapping[str, KeyTierSection]:
+    async def key_tiers(self) -> Mapping[str, KeyTierSection]:
         """The tiers that keys may be of."""
-        return self.catalog().key_tiers
+        return (await self.catalogs.of(None)).key_tiers
 
     def now_s(self) -> int:
         """The Unix second."""
