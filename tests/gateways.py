@@ -18,6 +18,7 @@ from tollgate.core.clock import Clock, Deadline, SystemClock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
+from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
 from tollgate.engine.answers import AnswerStore
 from tollgate.engine.gateway import Call, Gateway, Pace
@@ -83,10 +84,11 @@ class WatchedLedger:
         *,
         tokens: int = 0,
         covered: bool = False,
+        tier: TierLimits | None = None,
     ) -> Hold:
         await asyncio.sleep(self.hold_takes_s)
         hold = await self._ledger.hold(
-            principal, amount_nano_usd, first_id, tokens=tokens, covered=covered
+            principal, amount_nano_usd, first_id, tokens=tokens, covered=covered, tier=tier
         )
         self._trace.append("hold")
         return hold
