@@ -68,7 +68,7 @@ class Architecture(BaseModel):
 
 
 class Rates(BaseModel):
-    """USD per token, per request and per picture made, as decimal strings; null is not priced."""
+    """USD per token, per request and per picture made, as decimal strings, of what is priced."""
 
     prompt: str | None = None
     completion: str | None = None
@@ -120,7 +120,6 @@ class ModelObject(BaseModel):
     architecture: Architecture
     pricing: Pricing
     top_provider: TopProvider
-    per_request_limits: None = None
     supported_parameters: list[str]
 
 
@@ -132,8 +131,6 @@ class EndpointObject(BaseModel):
     tag: str
     context_length: int
     max_completion_tokens: int
-    max_prompt_tokens: int | None = None
-    quantization: str | None = None
     pricing: Pricing
     pricing_overrides: list[PricingOverride]
     supported_parameters: list[str]

@@ -25,7 +25,7 @@ def model_routes(services: Services) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["models"])
     anybody = Annotated[Principal | None, Depends(services.anybody)]
 
-    @router.get("/models")
+    @router.get("/models", response_model_exclude_none=True)
     async def list_models(principal: anybody) -> ModelsReply:
         """All models, or with a key those it may use; prices are of the first endpoint, now."""
         catalog, now_s = services.catalog(), services.clock.now_s()
@@ -37,14 +37,14 @@ def model_routes(services: Services) -> APIRouter:
             ]
         )
 
-    @router.get("/models/{author}/{slug}")
+    @router.get("/models/{author}/{slug}", response_model_exclude_none=True)
     async def one_model(author: str, slug: str, principal: anybody) -> ModelObject:
         """One model; OpenAI's `models.retrieve`."""
         catalog = services.catalog()
         name = _known(catalog, f"{author}/{slug}", principal)
         return model_object(catalog, name, now_s=services.clock.now_s())
 
-    @router.get("/models/{author}/{slug}/endpoints")
+    @router.get("/models/{author}/{slug}/endpoints", response_model_exclude_none=True)
     async def list_endpoints(author: str, slug: str, principal: anybody) -> EndpointsReply:
         """Who serves a model, at which price, and who rests after failures."""
         catalog = services.catalog()
