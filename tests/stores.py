@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from tests.dynamodb_grammar import check_request
 from tollgate.core.clock import Clock
@@ -40,6 +40,7 @@ from tollgate.stores.memory import (
 from tollgate.stores.memory_activity import MemoryActivityStore
 from tollgate.stores.memory_books import MemoryBooks
 from tollgate.stores.memory_keys import MemoryKeyStore
+from tollgate.stores.publications import PublicationStore
 from tollgate.stores.sweeper import Sweeper
 from tollgate.stores.tables import Tables, create_tables, wallet_key
 from tollgate.stores.wallets import Wallets
@@ -107,6 +108,7 @@ class DynamoStores(Stores):
     client: AwsCaller
     tables: Tables
     wallets: Wallets
+    publications: PublicationStore
     workspaces: Workspaces
     sweeper: Sweeper
     audit: Audit
@@ -145,6 +147,9 @@ class MemoryStores(Stores):
         self.books.lock(workspace_id)
 
 
+_Client = TypeVar("_Client", bound=AwsJson)
+
+
 def aws_client(
     endpoint_url: str,
     service: JsonService = "dynamodb",
@@ -153,9 +158,21 @@ def aws_client(
     timeout_s: float = 1.0,
 ) -> AwsJson:
     """A client that trusts whoever answers; emulators do not check signatures."""
+    return client_of(AwsJson, endpoint_url, service, clock=clock, timeout_s=timeout_s)
+
+
+def client_of(
+    kind: type[_Client],
+    endpoint_url: str,
+    service: JsonService = "dynamodb",
+    *,
+    clock: Clock | None = None,
+    timeout_s: float = 1.0,
+) -> _Client:
+    """The same of a class that is made of it."""
     clock = clock or HandClock()
     signer = Signer(service, REGION, lambda: Credentials("test", "test"), clock)
-    return AwsJson(
+    return kind(
         service,
         REGION,
         signer,
@@ -187,11 +204,20 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> Dynamo
     ids = IdSource(clock)
     wallets = Wallets(client, tables.ledger)
     key_states = KeyStates(client, tables.ledger, clock)
+    publications = PublicationStore(client, tables.core, None, clock=clock)
     generations = DynamoGenerationStore(client, tables.generations)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     return DynamoStores(
         ledger=DynamoLedger(wallets, key_states, generations, ids=ids, clock=clock),
-        keys=DynamoKeyStore(client, tables, key_states, ids=ids, clock=clock, prefix=PREFIX),
+        keys=DynamoKeyStore(
+            client,
+            tables,
+            key_states,
+            ids=ids,
+            clock=clock,
+            prefix=PREFIX,
+            publications=publications,
+        ),
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
         activity=DynamoActivityStore(client, tables, generations, clock=clock),
@@ -200,6 +226,7 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> Dynamo
         client=client,
         tables=tables,
         wallets=wallets,
+        publications=publications,
         workspaces=workspaces,
         audit=Audit(client, tables, wallets=wallets, workspaces=workspaces, clock=clock),
         sweeper=Sweeper(
@@ -260,4 +287,5 @@ def record_of(hold: Hold, cost_nano_usd: int, outcome: Outcome = "ok") -> Genera
         ),
         cost_nano_usd=cost_nano_usd,
         held_nano_usd=hold.wallet_nano_usd,
+        shard=hold.shard,
     )

@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from tollgate.core.errors import ErrorCode, GatewayError
+from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed
 from tollgate.ingress.base import ErrorReply, Routed
 
 STATUS: Final[Mapping[ErrorCode, int]] = {
@@ -97,6 +97,8 @@ def openai_reply(error: GatewayError, request_id: str, routed: Routed | None = N
         headers["retry-after"] = str(retry)
     if status == 401:
         headers["www-authenticate"] = "Bearer"
+    if isinstance(error, MethodNotAllowed):
+        headers["allow"] = ", ".join(error.allowed)
     content: dict[str, JsonValue] = {"error": {**openai_error(error, request_id)}}
     if routed is not None:
         content["tollgate_metadata"] = tollgate_metadata(routed)

@@ -25,10 +25,13 @@ def model_routes(services: Services) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["models"])
     anybody = Annotated[Principal | None, Depends(services.anybody)]
 
+    async def catalog_of(principal: Principal | None) -> Catalog:
+        return await services.catalogs.of(principal.key_id if principal else None)
+
     @router.get("/models", response_model_exclude_none=True)
     async def list_models(principal: anybody) -> ModelsReply:
         """All models, or with a key those it may use; prices are of the first endpoint, now."""
-        catalog, now_s = services.catalog(), services.clock.now_s()
+        catalog, now_s = await catalog_of(principal), services.clock.now_s()
         return ModelsReply(
             data=[
                 model_object(catalog, slug, now_s=now_s)
@@ -40,14 +43,14 @@ def model_routes(services: Services) -> APIRouter:
     @router.get("/models/{author}/{slug}", response_model_exclude_none=True)
     async def one_model(author: str, slug: str, principal: anybody) -> ModelObject:
         """One model; OpenAI's `models.retrieve`."""
-        catalog = services.catalog()
+        catalog = await catalog_of(principal)
         name = _known(catalog, f"{author}/{slug}", principal)
         return model_object(catalog, name, now_s=services.clock.now_s())
 
     @router.get("/models/{author}/{slug}/endpoints", response_model_exclude_none=True)
     async def list_endpoints(author: str, slug: str, principal: anybody) -> EndpointsReply:
         """Who serves a model, at which price, and who rests after failures."""
-        catalog = services.catalog()
+        catalog = await catalog_of(principal)
         name = _known(catalog, f"{author}/{slug}", principal)
         ids = {offer.attempt.target.endpoint_id for offer in offers_of(catalog, name)}
         resting = await services.cooldowns.resting(ids, catalog.defaults.cooldown.policy)
