@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from tests.unit.providers.decoding import pieces
 from tests.unit.providers.shared_cases import ANSWERS, meant, read, told
-from tests.upstream.speakers import SECRET_WORDS
+from tests.upstream.speakers import SECRETS
 from tests.upstream.wires import WIRES, Wire
 from tollgate.core.content import Image, InlineMedia, Text
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.request import GenerationRequest, UserMessage
+from tollgate.providers.base import UpstreamRefused
 
 PROMPT, OUTPUT = 9, 3
 
@@ -90,6 +91,14 @@ def test_c43_rate_limited(wire: Wire) -> None:
 
 
 @all_wires
+def test_c44_words_of_a_400_are_shown_without_secrets(wire: Wire) -> None:
+    refused = UpstreamRefused(400, {}, wire.rate_limited.body)
+    error = wire.codec.error(refused, wire.target)
+    assert error.code in {ErrorCode.INVALID_REQUEST, ErrorCode.PROVIDER_RATE_LIMIT}
+    assert not leaks(error)
+
+
+@all_wires
 @few
 @given(case=st.sampled_from([*ANSWERS]), place=st.integers(min_value=0))
 def test_q31_overloaded_mid_stream(wire: Wire, case: str, place: int) -> None:
@@ -130,5 +139,5 @@ def test_image_in(wire: Wire) -> None:
 
 
 def leaks(error: UpstreamError) -> list[str]:
-    """The words of a provider's error that must not be shown and are."""
-    return [word for word in SECRET_WORDS.split() if len(word) > 7 and word in error.message]
+    """What must not be shown of a provider's words and is."""
+    return [secret for secret in SECRETS if secret in error.message]
