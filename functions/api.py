@@ -22,4 +22,5 @@ _services = wire_services(
     clock=_clock,
     journal=LogJournal(),
 )
-handler = Mangum(api_app(_services, web_limits(_settings)), lifespan="off")
+_openapi = _settings.openapi_file.read_bytes() if _settings.openapi_file else None
+handler = Mangum(api_app(_services, web_limits(_settings), openapi=_openapi), lifespan="off")

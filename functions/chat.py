@@ -1,31 +1,47 @@
 """The streaming function: started by `stream_bootstrap` in place of Lambda's runtime client."""
 
 import asyncio
+from dataclasses import dataclass
 
 from starlette.types import ASGIApp
 
 from tollgate.core.clock import SystemClock
-from tollgate.lambda_runtime.loop import report_init_error, serve
+from tollgate.lambda_runtime.loop import Snapshot, report_init_error, serve
 from tollgate.observability.log import LogJournal, configure_logging
 from tollgate.settings import Settings, lambda_runtime_api
+from tollgate.web.renewal import Renewed
+from tollgate.wiring.aws import rotating_credentials
 from tollgate.wiring.catalog import bundled_catalog
 from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream
 from tollgate.wiring.limits import web_limits
 from tollgate.wiring.stores import wire_stores
 
 
-def app(settings: Settings) -> ASGIApp:
-    """The metered routes over the bundled catalog."""
+@dataclass(frozen=True, slots=True)
+class Function:
+    """The metered routes over the bundled catalog, and what a snapshot of them must not hold."""
+
+    app: ASGIApp
+    snapshot: Snapshot | None
+
+
+def wired(settings: Settings) -> Function:
+    """The function as its settings say."""
     clock = SystemClock()
-    stores = wire_stores(settings, clock)
+    stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
     gateway = wire_gateway(
-        stores,
-        wire_upstream(settings, clock),
-        bundled_catalog(settings),
-        clock=clock,
-        journal=LogJournal(),
+        stores, upstream, bundled_catalog(settings), clock=clock, journal=LogJournal()
     )
-    return wire_chat_app(gateway, stores, web_limits(settings))
+    app: ASGIApp = wire_chat_app(gateway, stores, web_limits(settings))
+    credentials = rotating_credentials(settings)
+    if credentials is not None:
+        app = Renewed(app, credentials.renew)
+    if settings.initialization_type != "snap-start":
+        return Function(app, None)
+    # Imported where a snapshot is taken: the others start without it.
+    from tollgate.wiring.snapshot import FunctionSnapshot
+
+    return Function(app, FunctionSnapshot(settings, stores, upstream))
 
 
 def main() -> None:
@@ -33,13 +49,13 @@ def main() -> None:
     configure_logging()
     runtime_api = lambda_runtime_api()
     if runtime_api is None:
-        raise SystemExit("chat.py runs on Lambda; `tollgate dev` serves the same app locally")
+        raise SystemExit("chat.py runs on Lambda; `tollgate serve` serves the same app elsewhere")
     try:
-        wired = app(Settings())
+        function = wired(Settings())
     except Exception as error:
         asyncio.run(report_init_error(runtime_api, error))
         raise SystemExit(1) from error
-    asyncio.run(serve(wired, runtime_api))
+    asyncio.run(serve(function.app, runtime_api, snapshot=function.snapshot))
 
 
 if __name__ == "__main__":

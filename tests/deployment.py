@@ -19,6 +19,7 @@ import aiohttp
 from openai import AsyncOpenAI
 
 from tests.emulator import Emulator, Function
+from tests.emulator.credentials import CredentialsServer
 from tests.emulator.process import EXEC_WRAPPER
 from tests.upstream import FakeUpstream
 from tests.upstream.speakers import Speaker
@@ -63,7 +64,12 @@ class Code:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"PYTHONPATH": str(self.runtime)} if self.runtime else {}
+        if self.runtime is None:
+            return {}
+        return {
+            "PYTHONPATH": str(self.runtime),
+            "TOLLGATE_OPENAPI_FILE": str(self.api / "openapi.json"),
+        }
 
 
 SOURCE = Code()
@@ -212,9 +218,17 @@ class Deployment:
 
 @asynccontextmanager
 async def deployed(
-    dynamodb_url: str, directory: Path, limits: Limits | None = None, *, code: Code = SOURCE
+    dynamodb_url: str,
+    directory: Path,
+    limits: Limits | None = None,
+    *,
+    code: Code = SOURCE,
+    credentials: CredentialsServer | None = None,
 ) -> AsyncIterator[Deployment]:
-    """Deploy to this machine; `directory` is for the routing file and what is made of it."""
+    """Deploy to this machine; `directory` is for the routing file and what is made of it.
+
+    With `credentials` the streaming function has SnapStart.
+    """
     upstreams = Upstreams()
     async with AsyncExitStack() as stack:
         for upstream in upstreams.each:
@@ -225,7 +239,7 @@ async def deployed(
         await stores.create_tables()
         _compile(settings.catalog_file, upstreams, limits or Limits())
         emulator = await stack.enter_async_context(Emulator())
-        chat = await _start_chat(emulator, settings, code)
+        chat = await _start_chat(emulator, settings, code, credentials)
         api = await _start_api(emulator, settings, code)
         http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PATIENCE_S))
         await stack.enter_async_context(http)
@@ -270,7 +284,9 @@ def environment(settings: Settings) -> dict[str, str]:
     }
 
 
-async def _start_chat(emulator: Emulator, settings: Settings, code: Code) -> Function:
+async def _start_chat(
+    emulator: Emulator, settings: Settings, code: Code, credentials: CredentialsServer | None
+) -> Function:
     return await emulator.start_function(
         name="chat",
         # The wrapper keeps the interpreter and leaves Lambda's own runtime client out.
@@ -284,6 +300,7 @@ async def _start_chat(emulator: Emulator, settings: Settings, code: Code) -> Fun
         timeout_s=CHAT_TIMEOUT_S,
         routes=CHAT_ROUTES,
         task_root=code.chat,
+        credentials=credentials,
     )
 
 

@@ -36,6 +36,7 @@ class Expression:
     """One expression being read, with the aliases and values it has used so far."""
 
     text: str
+    aliases: Mapping[str, str] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     values: set[str] = field(default_factory=set)
     paths: list[str] = field(default_factory=list)
@@ -56,7 +57,8 @@ class Expression:
                 raise NotInTheGrammar(f"unexpected {clause} in {self.text!r}")
             seen.add(clause)
             while True:
-                targets.append(self._path())
+                parts = self._path().split(".")
+                targets.append(".".join(self.aliases.get(part, part) for part in parts))
                 if clause == "SET":
                     self._expect("=")
                     self._set_value()
@@ -246,7 +248,8 @@ def check_request(payload: Mapping[str, Any]) -> None:
         if name in payload
     ]
     if "UpdateExpression" in payload:
-        expressions.append(Expression(payload["UpdateExpression"]).update())
+        aliases = payload.get("ExpressionAttributeNames", {})
+        expressions.append(Expression(payload["UpdateExpression"], aliases).update())
     if "ProjectionExpression" in payload:
         expressions.append(Expression(payload["ProjectionExpression"]).projection())
     for kind, used in (

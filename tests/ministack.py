@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,7 +79,7 @@ def stoppable_ministack(directory: Path, port: int | None = None) -> Iterator[Mi
         )
         try:
             url = f"http://127.0.0.1:{port}"
-            _wait_until_it_answers(url, process)
+            wait_until_it_answers(f"{url}/_ministack/health", process)
             yield Ministack(url, process)
         finally:
             # One that was frozen hears nothing else.
@@ -99,17 +100,21 @@ def free_port() -> int:
         return port
 
 
-def _wait_until_it_answers(url: str, process: "subprocess.Popen[bytes]") -> None:
+def wait_until_it_answers(url: str, process: "subprocess.Popen[bytes]") -> None:
+    """Wait for an HTTP status of any kind; RuntimeError once the process or our patience ends."""
     gives_up_at = time.monotonic() + _STARTS_WITHIN_S
     while time.monotonic() < gives_up_at:
         if process.poll() is not None:
-            raise RuntimeError(f"ministack ended with {process.returncode}")
+            raise RuntimeError(f"it ended with {process.returncode}: {process.args!r}")
         try:
-            with urllib.request.urlopen(f"{url}/_ministack/health", timeout=1):
+            with urllib.request.urlopen(url, timeout=1):
                 return
+        except urllib.error.HTTPError as refused:
+            refused.close()
+            return
         except OSError:
             time.sleep(0.05)
-    raise RuntimeError("ministack does not answer")
+    raise RuntimeError(f"nothing answers at {url}")
 
 
 @pytest.fixture(scope="session")

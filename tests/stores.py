@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from tests.dynamodb_grammar import check_request
 from tollgate.core.clock import Clock
@@ -145,6 +145,9 @@ class MemoryStores(Stores):
         self.books.lock(workspace_id)
 
 
+_Client = TypeVar("_Client", bound=AwsJson)
+
+
 def aws_client(
     endpoint_url: str,
     service: JsonService = "dynamodb",
@@ -153,9 +156,21 @@ def aws_client(
     timeout_s: float = 1.0,
 ) -> AwsJson:
     """A client that trusts whoever answers; emulators do not check signatures."""
+    return client_of(AwsJson, endpoint_url, service, clock=clock, timeout_s=timeout_s)
+
+
+def client_of(
+    kind: type[_Client],
+    endpoint_url: str,
+    service: JsonService = "dynamodb",
+    *,
+    clock: Clock | None = None,
+    timeout_s: float = 1.0,
+) -> _Client:
+    """The same of a class that is made of it."""
     clock = clock or HandClock()
     signer = Signer(service, REGION, lambda: Credentials("test", "test"), clock)
-    return AwsJson(
+    return kind(
         service,
         REGION,
         signer,
@@ -260,4 +275,5 @@ def record_of(hold: Hold, cost_nano_usd: int, outcome: Outcome = "ok") -> Genera
         ),
         cost_nano_usd=cost_nano_usd,
         held_nano_usd=hold.wallet_nano_usd,
+        shard=hold.shard,
     )

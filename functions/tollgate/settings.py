@@ -29,6 +29,8 @@ class Settings(BaseSettings):
     ledger_table: str = "tollgate-ledger"
     generations_table: str = "tollgate-generations"
     catalog_file: Path = Path("/var/task/routing.json")
+    # What the api says of itself, written at build; worked out when asked for where there is none.
+    openapi_file: Path | None = None
     dynamodb_endpoint_url: str | None = None
     secretsmanager_endpoint_url: str | None = None
     metrics_namespace: str = "Tollgate"
@@ -57,6 +59,21 @@ class Settings(BaseSettings):
     aws_session_token: str | None = Field(
         default=None, validation_alias="AWS_SESSION_TOKEN", repr=False
     )
+    # In place of those three where credentials end: in restored snapshots, and in containers.
+    container_credentials_url: str | None = Field(
+        default=None, validation_alias="AWS_CONTAINER_CREDENTIALS_FULL_URI"
+    )
+    container_credentials_path: str | None = Field(
+        default=None, validation_alias="AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"
+    )
+    container_credentials_token: str | None = Field(
+        default=None, validation_alias="AWS_CONTAINER_AUTHORIZATION_TOKEN", repr=False
+    )
+    container_credentials_token_file: Path | None = Field(
+        default=None, validation_alias="AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
+    )
+    # `snap-start` where Lambda takes a snapshot once the function has started.
+    initialization_type: str = Field(default="", validation_alias="AWS_LAMBDA_INITIALIZATION_TYPE")
 
 
 def lambda_runtime_api() -> str | None:

@@ -1,4 +1,4 @@
-"""One function's folder: its entry file, what that reaches, and the compiled routing file."""
+"""One function's folder: its entry file, what that reaches, and what is compiled for it."""
 
 import shutil
 from collections.abc import Iterable, Mapping
@@ -8,13 +8,14 @@ from typing import Final
 
 from infra.artefact.bytecode import compile_all
 from infra.artefact.closure import closure
+from infra.artefact.openapi import openapi_document
 from infra.artefact.site import Site
 from tollgate.providers.base import Auth
 from tollgate.routing.compile import compile_catalog
 from tollgate.routing.schema import Routing
 
 ROUTING_FILE: Final = "routing.json"
-
+OPENAPI_FILE: Final = "openapi.json"
 
 # Packages that only rows with this `auth` need, imported with their first token: 4 MB zipped.
 _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {"google": frozenset({"google"})}
@@ -22,17 +23,21 @@ _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {"google": frozenset({"google"}
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """What it starts with: a module, and files that are not Python; and if it asks providers."""
+    """What it starts with: a module, and files that are not Python; and if it asks providers.
+
+    One that `describes_the_api` gets the document that says what can be asked of it.
+    """
 
     module: str
     beside: tuple[str, ...] = ()
     asks_providers: bool = False
+    describes_the_api: bool = False
 
 
 # By logical id in infra/template.yaml.
 FUNCTIONS: Final = {
     "ChatFunction": Function("chat", ("stream_bootstrap",), asks_providers=True),
-    "ApiFunction": Function("api"),
+    "ApiFunction": Function("api", describes_the_api=True),
     "SweeperFunction": Function("sweeper"),
     "RollupFunction": Function("rollup"),
 }
@@ -48,6 +53,8 @@ def build(function: Function, *, source: Path, site: Site, routing: Path, output
     _copy(source, [it.relative_to(source) for it in ours.files], output)
     _copy(source, map(Path, function.beside), output)
     (output / ROUTING_FILE).write_bytes(compiled.content)
+    if function.describes_the_api:
+        (output / OPENAPI_FILE).write_bytes(openapi_document(compiled.content))
 
 
 def _unused(routing: Routing) -> frozenset[str]:

@@ -16,6 +16,7 @@ import pytest
 from infra.artefact.build import FUNCTIONS
 from infra.artefact.closure import closure
 from infra.artefact.interpreters import NoInterpreter
+from infra.artefact.openapi import openapi_document
 from infra.artefact.wheels import Target, installed
 from tests.artefact.building import ROOT, python_3_13
 from tollgate.routing.catalog import Catalog
@@ -177,3 +178,12 @@ def test_a_lock_that_needs_markers_is_not_built_from_unseen() -> None:
 def test_a_host_artefact_without_an_interpreter_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoInterpreter, match=r"Python 3\.13"):
         installed(ROOT / "functions" / "requirements.txt", tmp_path, Target.HOST, None)
+
+
+def test_c6_the_api_has_the_description_of_the_app_that_is_built(for_lambda: Path) -> None:
+    """It fails where the document is older than a route or a model."""
+    built = for_lambda / "ApiFunction"
+    now = openapi_document((built / "routing.json").read_bytes())
+    assert (built / "openapi.json").read_bytes() == now
+    for function in set(FUNCTIONS) - {"ApiFunction"}:
+        assert not (for_lambda / function / "openapi.json").exists()

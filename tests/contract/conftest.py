@@ -7,6 +7,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
+from tests.dynamodb_local import dynamodb_local_url
 from tests.ministack import ministack_url
 from tests.stores import (
     REGION,
@@ -22,7 +23,7 @@ from tests.stores import (
 from tollgate.stores.objects import FolderObjects, ObjectStore, S3Objects
 from tollgate.wire.sigv4 import Credentials, Signer
 
-__all__ = ["ministack_url"]
+__all__ = ["dynamodb_local_url", "ministack_url"]
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +34,13 @@ def moto_url() -> Iterator[str]:
     host, port = server.get_host_and_port()
     yield f"http://{host}:{port}"
     server.stop()
+
+
+@pytest.fixture(params=["ministack", "dynamodb_local"])
+def honest_url(request: pytest.FixtureRequest) -> str:
+    """Each engine on which a race shows: requests of both are atomic, as moto's are not."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
 
 
 @pytest.fixture

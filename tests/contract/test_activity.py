@@ -1,6 +1,6 @@
 """Listing generations and adding them up, in every store."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
@@ -151,6 +151,18 @@ async def test_c67_a_closed_day_reads_as_it_did_when_it_was_open(dynamo: DynamoS
 
     assert await dynamo.activity.activity("acme", *days) == live
     assert sum(row.cost_nano_usd for row in live.rows) == 8 * 7
+
+
+async def test_c67_a_closed_day_keeps_every_class_of_usage(dynamo: DynamoStores) -> None:
+    _, principal = await funded_key(dynamo, 10**6)
+    usage = Usage(**{field.name: place + 1 for place, field in enumerate(fields(Usage))})
+    await generated(dynamo, principal, MIDNIGHT_S - 1, usage=usage)
+    dynamo.clock.now = MIDNIGHT_S + 3600
+    await dynamo.activity.close_due()
+
+    found = await dynamo.activity.activity("acme", MIDNIGHT_S - DAY_S, MIDNIGHT_S)
+
+    assert [row.usage for row in found.rows] == [usage]
 
 
 async def test_c67_closing_a_day_again_changes_nothing(dynamo: DynamoStores) -> None:

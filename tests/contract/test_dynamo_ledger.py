@@ -1,7 +1,8 @@
 """What only the ledger on DynamoDB can meet: silence, ambiguity and shards."""
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -9,13 +10,55 @@ from tests.meddler import first, holds, is_hold, meddled
 from tests.stores import (
     DynamoStores,
     disable,
+    dynamo_stores,
     funded_key,
     record_of,
 )
 from tollgate.core.errors import AccessError, ErrorCode, LedgerError
+from tollgate.core.ids import IdSource, created_s
+from tollgate.ledger.account import UNLIMITED, shard_order
+from tollgate.ledger.periods import minute_bucket
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
+from tollgate.stores.attributes import Item, read_number
+from tollgate.stores.aws_json import ATTEMPTS_MAX, Reply
 from tollgate.stores.failures import ConditionFailed
-from tollgate.stores.tables import key_state_key, wallet_key
+from tollgate.stores.tables import get_item, key_state_key, wallet_key
+
+
+@dataclass
+class Twice:
+    """A network that delivers a hold on one shard twice, and a grant in between."""
+
+    stores: DynamoStores
+    shard: int
+    done: bool = False
+
+    async def call(
+        self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
+    ) -> Reply:
+        client = self.stores.client
+        if self.done or not is_hold(wallet_key("acme", self.shard))(payload):
+            return await client.call(operation, payload, attempts_max=attempts_max)
+        self.done = True
+        with pytest.raises(ConditionFailed) as refused:
+            await client.call(operation, payload)
+        await self.stores.wallets.move(
+            "acme", 200, source=1 - self.shard, target=self.shard, token="between"
+        )
+        await client.call(operation, payload)
+        raise refused.value
+
+
+async def wallet(stores: DynamoStores, shard: int) -> Item:
+    item = await get_item(stores.client, stores.tables.ledger, wallet_key("acme", shard))
+    assert item is not None
+    return item
+
+
+def ids_of(stores: DynamoStores) -> Iterator[str]:
+    ids = IdSource(stores.clock)
+    while True:
+        yield ids.new_id()
 
 
 @pytest.mark.parametrize("side", ["wallet", "key"])
@@ -71,6 +114,24 @@ async def test_a_refusal_beside_a_silent_side_is_told_and_the_silent_side_releas
 
     assert raised.value.code is ErrorCode.INVALID_API_KEY
     assert await holds(dynamo, wallet_key("acme", 0)) == {}
+
+
+async def test_a_request_that_took_minutes_to_arrive_holds_in_the_minute_it_began(
+    dynamo: DynamoStores,
+) -> None:
+    """Its bucket is one that the next hold would remove, and no path may be in an update twice."""
+    _, principal = await funded_key(dynamo, 1_000)
+    slow_id = IdSource(dynamo.clock).new_id()
+    await dynamo.ledger.hold(principal, 1, tokens=10)
+    dynamo.clock.now += 180
+    await dynamo.ledger.hold(principal, 1, tokens=10)
+
+    hold = await dynamo.ledger.hold(principal, 1, slow_id, tokens=10)
+
+    assert hold.id == slow_id
+    state = await get_item(dynamo.client, dynamo.tables.ledger, key_state_key(principal.key_id))
+    assert state is not None
+    assert int(state[minute_bucket(created_s(slow_id))]["N"]) == UNLIMITED - 20
 
 
 async def test_a_hold_that_is_delivered_twice_lands_once(dynamo: DynamoStores) -> None:
@@ -174,27 +235,33 @@ async def test_a_hold_looks_on_every_shard_before_it_refuses(dynamo: DynamoStore
     assert (await dynamo.credits.balance("acme")).spent_nano_usd == 600
 
 
+async def test_a_hold_that_comes_twice_is_charged_on_the_shard_that_its_record_names(
+    dynamo: DynamoStores,
+) -> None:
+    """The first delivery finds an empty shard, the second the credit that came in between."""
+    await dynamo.workspaces.ensure("acme", shards=2)
+    _, principal = await funded_key(dynamo, 1_000)
+    poor = next(
+        shard
+        for shard, item in enumerate([await wallet(dynamo, shard) for shard in range(2)])
+        if read_number(item, "av") == 0
+    )
+    twice = Twice(dynamo, poor)
+    stores = dynamo_stores(twice, dynamo.tables, dynamo.clock)
+
+    first_id = next(id_ for id_ in ids_of(dynamo) if shard_order(id_, 2)[0] == poor)
+    hold = await stores.ledger.hold(principal, 100, first_id)
+    assert (hold.id, hold.shard) == (first_id, 1 - poor)
+    assert await holds(dynamo, wallet_key("acme", poor)) == {hold.id: 100}
+    await stores.ledger.settle(hold, record_of(hold, 60))
+    dynamo.clock.now += HOLD_LIFETIME_S + 1
+    assert (await dynamo.sweeper.run()).settled == 1
+
+    balance = await dynamo.credits.balance("acme")
+    assert (balance.spent_nano_usd, balance.held_nano_usd) == (60, 0)
+    assert await dynamo.audit.run() == []
+
+
 async def test_a_workspace_keeps_the_shards_it_began_with(dynamo: DynamoStores) -> None:
     assert (await dynamo.workspaces.ensure("acme", shards=2)).shards == 2
     assert (await dynamo.workspaces.ensure("acme", shards=5)).shards == 2
-
-
-# Calls: what a generation costs.
-
-
-async def test_an_ordinary_generation_is_five_writes_and_no_read(dynamo: DynamoStores) -> None:
-    _, principal = await funded_key(dynamo, 1_000)
-    meddler, stores = meddled(dynamo)
-
-    hold = await stores.ledger.hold(principal, 10)
-    held_after = len(meddler.sent)
-    await stores.ledger.settle(hold, record_of(hold, 5))
-
-    assert held_after == 2
-    assert [operation for operation, _ in meddler.sent] == [
-        "UpdateItem",
-        "UpdateItem",
-        "PutItem",
-        "UpdateItem",
-        "UpdateItem",
-    ]

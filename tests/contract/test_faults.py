@@ -14,7 +14,23 @@ from pathlib import Path
 
 from tests.faults.mutants import MUTANTS
 from tests.faults.run import RICH, STARVED, run
+from tests.faulty_client import MONEY_SITES, TRANSACTION_SITES, faults_at
 
+# What every run has to go through, and does: the time ends only once each has happened.
+SEEN = (
+    "settled",
+    "settled twice",
+    "vanished",
+    "swept",
+    "entered",
+    "grown",
+    "moved",
+    "stopped",
+    "midnights",
+    "looks",
+    "workspace_locked",
+    "invalid_api_key",
+)
 SECONDS = float(os.environ.get("TOLLGATE_SOAK_S", "4"))
 _MUTANT_SECONDS = "3"
 _MUTANT_LATE_S = "3"
@@ -22,20 +38,28 @@ _AT_ONCE = 2
 _ROOT = Path(__file__).parent.parent.parent
 
 
-async def test_c64_the_books_survive_a_bad_year(ministack_url: str) -> None:
+async def test_c64_the_books_survive_a_bad_year(honest_url: str) -> None:
     seed = int.from_bytes(os.urandom(3), "big")
     print(f"seed {seed}")
 
     found = await asyncio.gather(
-        *(run(ministack_url, wallet, seconds=SECONDS, seed=seed) for wallet in (RICH, STARVED))
+        *(run(honest_url, wallet, seconds=SECONDS, seed=seed) for wallet in (RICH, STARVED))
     )
 
     for findings in found:
         print(dict(findings.counts))
         assert findings.violations == []
-        for seen in ("settled", "swept", "grown", "moved", "stopped", "midnights", "looks"):
+        for seen in SEEN:
             assert findings.counts[seen] > 0, seen
-    assert found[1].counts["insufficient_credits"] > 0
+    rich, starved = (findings.counts for findings in found)
+    assert starved["insufficient_credits"] > 0
+    missed = [
+        f"{fault}, {site}"
+        for site in sorted(MONEY_SITES | TRANSACTION_SITES)
+        for fault in faults_at(site)
+        if not (rich + starved)[f"{fault}, {site}"]
+    ]
+    assert missed == [], "a write has not met every fault"
 
 
 async def test_each_seeded_bug_is_caught(ministack_url: str, tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.faulty_client import FaultyClient, Killed
+from tests.faulty_client import Faults, FaultyAwsJson, Killed
 from tests.stores import (
     DynamoStores,
     HandClock,
-    aws_client,
+    client_of,
     dynamo_stores,
     fresh_tables,
     funded_key,
@@ -95,7 +95,7 @@ def assert_key_adds_up(item: Item) -> None:
 
 
 @pytest.fixture
-async def processes(ministack_url: str) -> AsyncIterator[list[DynamoStores]]:
+async def processes(honest_url: str) -> AsyncIterator[list[DynamoStores]]:
     """Four processes over the same tables, each with its own caches and its own faulty network.
 
     The first has no faults and serves to look and to sweep.
@@ -103,26 +103,18 @@ async def processes(ministack_url: str) -> AsyncIterator[list[DynamoStores]]:
     seed = int.from_bytes(os.urandom(4), "big")
     print(f"seed {seed}")
     clock = HandClock()
-    client = aws_client(ministack_url, clock=clock)
-    tables = await fresh_tables(client)
-    yield [
-        dynamo_stores(client, tables, clock),
-        *(
-            dynamo_stores(FaultyClient(client, random.Random(seed + n)), tables, clock)
-            for n in range(3)
-        ),
-    ]
-    await client.close()
+    clients = [client_of(FaultyAwsJson, honest_url, clock=clock) for _ in range(4)]
+    for place, client in enumerate(clients[1:]):
+        client.faults = Faults(random.Random(seed + place))
+    tables = await fresh_tables(clients[0])
+    yield [dynamo_stores(client, tables, clock) for client in clients]
+    for client in clients:
+        await client.close()
 
 
-def faults(processes: list[DynamoStores], **rates: float) -> list[FaultyClient]:
-    clients = []
-    for process in processes[1:]:
-        assert isinstance(process.client, FaultyClient)
-        for name, rate in rates.items():
-            setattr(process.client, name, rate)
-        clients.append(process.client)
-    return clients
+def faults(processes: list[DynamoStores]) -> list[Faults]:
+    clients = [process.client for process in processes[1:]]
+    return [it.faults for it in clients if isinstance(it, FaultyAwsJson) and it.faults]
 
 
 async def work(
@@ -168,8 +160,9 @@ async def run_workers(processes: list[DynamoStores], principal: Principal, amoun
 
 
 async def sweep_until_at_rest(processes: list[DynamoStores]) -> None:
-    for client in faults(processes, killed=0, lost=0, late=0, conflict=0, twice=0):
-        await client.all_delivered()
+    for each in faults(processes):
+        each.rate = 0
+        await each.all_delivered()
     processes[0].clock.now += HOLD_LIFETIME_S + 1
     report = await processes[0].sweeper.run()
     assert report.found == report.settled
@@ -196,7 +189,8 @@ async def test_crashes_lost_replies_and_late_deliveries_leave_the_books_exact(
         await processes[0].credits.grant("acme", f"g{grant}", credit // (shards * 4), "test")
     _, principal = await funded_key(processes[0], credit, WIDE_KEY)
     assert principal.shards == shards
-    faults(processes, killed=0.01, lost=0.05, late=0.05, conflict=0.03, twice=0.05)
+    for each in faults(processes):
+        each.rate = 0.2
 
     await run_workers(processes, principal, amount_max=500)
     await sweep_until_at_rest(processes)

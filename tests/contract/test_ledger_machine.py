@@ -120,11 +120,11 @@ class Books(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("shards", [1, 3])
-def test_c64_the_books_add_up_after_any_step(ministack_url: str, shards: int) -> None:
+def test_c64_the_books_add_up_after_any_step(honest_url: str, shards: int) -> None:
     class Here(Books):
         pass
 
-    Here.endpoint_url, Here.shards = ministack_url, shards
+    Here.endpoint_url, Here.shards = honest_url, shards
     run_state_machine_as_test(
         Here,
         settings=settings(

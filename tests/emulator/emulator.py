@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.emulator.credentials import CredentialsServer
 from tests.emulator.front import Front
 from tests.emulator.function import Function, Mode
 from tests.emulator.process import FunctionConfig
@@ -70,12 +71,14 @@ class Emulator:
         integration_timeout_s: float | None = None,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
         init_timeout_s: float = 60,
+        credentials: CredentialsServer | None = None,
     ) -> Function:
         """Start a function's first environment and route methods to it.
 
         `command` is what the managed runtime would run; with AWS_LAMBDA_EXEC_WRAPPER in `env` the
         wrapper is started and gets it as arguments. `task_root` is /var/task, the working
-        directory. Without `handler`, the last argument is taken. Raises InitFailed, ValueError.
+        directory. `credentials` turns SnapStart on. Without `handler`, the last argument is taken.
+        Raises InitFailed, ValueError.
         """
         config = FunctionConfig(
             name=name,
@@ -85,6 +88,7 @@ class Emulator:
             task_root=task_root,
             memory_mb=memory_mb,
             init_timeout_s=init_timeout_s,
+            credentials=credentials,
         )
         function = Function(
             config,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from tests.emulator.credentials import CredentialsServer
 from tests.emulator.event import ACCOUNT_ID, REGION
 from tests.emulator.invocation import Invocation
 from tests.emulator.runtime_api import RuntimeApi
@@ -29,6 +30,8 @@ _RESERVED = {"_HANDLER", "_X_AMZN_TRACE_ID", "AWS_DEFAULT_REGION", "AWS_REGION"}
     "AWS_LAMBDA_INITIALIZATION_TYPE",
     "AWS_LAMBDA_LOG_GROUP_NAME",
     "AWS_LAMBDA_LOG_STREAM_NAME",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN",
     "AWS_ACCESS_KEY",
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
@@ -43,6 +46,7 @@ _RESERVED = {"_HANDLER", "_X_AMZN_TRACE_ID", "AWS_DEFAULT_REGION", "AWS_REGION"}
 class FunctionConfig:
     """What CloudFormation would be given; `command` is the interpreter and its original arguments.
 
+    With `credentials` the function has SnapStart, and asks that server who it is.
     Raises ValueError where a deployment would be refused.
     """
 
@@ -53,6 +57,7 @@ class FunctionConfig:
     task_root: Path
     memory_mb: int
     init_timeout_s: float
+    credentials: CredentialsServer | None = None
 
     def __post_init__(self) -> None:
         if reserved := _RESERVED & self.env.keys():
@@ -83,21 +88,33 @@ class FunctionConfig:
             "TZ": ":UTC",
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
-            "AWS_ACCESS_KEY_ID": "ASIAEMULATED00000000",
-            "AWS_SECRET_ACCESS_KEY": "emulated-secret",
-            "AWS_SESSION_TOKEN": "emulated-session",
             "AWS_EXECUTION_ENV": "AWS_Lambda_python3.13",
             "AWS_LAMBDA_FUNCTION_NAME": self.name,
             "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(self.memory_mb),
             "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
-            "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
             "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{self.name}",
             "AWS_LAMBDA_LOG_STREAM_NAME": "emulated",
             "AWS_LAMBDA_RUNTIME_API": runtime_api,
             "LAMBDA_TASK_ROOT": str(self.task_root),
             "LAMBDA_RUNTIME_DIR": str(Path(sys.executable).parent),
             "_HANDLER": self.handler,
+            **self._identity(),
             **self.env,
+        }
+
+    def _identity(self) -> dict[str, str]:
+        if self.credentials is None:
+            return {
+                "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+                "AWS_ACCESS_KEY_ID": "ASIAEMULATED00000000",
+                "AWS_SECRET_ACCESS_KEY": "emulated-secret",
+                "AWS_SESSION_TOKEN": "emulated-session",
+            }
+        # "Activating and managing Lambda SnapStart": the container's, not the access keys.
+        return {
+            "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start",
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": self.credentials.url,
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN": self.credentials.token,
         }
 
 
@@ -117,6 +134,7 @@ class Environment:
     current: Invocation | None = None
     initialised: bool = False
     init_error: str | None = None
+    snapshots: int = 0
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     _assignment: asyncio.Future[Invocation] | None = None
@@ -169,6 +187,10 @@ class Environment:
 
     def report(self, rule: Rule, detail: str) -> None:
         self.report_violation(rule, detail, self.current.request_id if self.current else None)
+
+    @property
+    def snap_start(self) -> bool:
+        return self.config.credentials is not None
 
     def init_failed(self, message: str) -> None:
         self.init_error = message

@@ -44,7 +44,10 @@ class Host(Protocol):
 
     current: Invocation | None
     initialised: bool
+    snapshots: int
 
+    @property
+    def snap_start(self) -> bool: ...
     @property
     def arn(self) -> str: ...
     @property
@@ -111,6 +114,10 @@ class RuntimeApi:
         match request.method, request.target.removeprefix(_PREFIX):
             case "GET", "/invocation/next":
                 await self._next(writer)
+            case "GET", "/restore/next" if self._host.snap_start:
+                await self._restore(writer)
+            case "POST", "/restore/error" if self._host.snap_start:
+                await self._restore_error(request, writer)
             case "POST", "/init/error":
                 await self._init_error(request, writer)
             case "POST", _ if answer and answer[2] == "response":
@@ -124,6 +131,8 @@ class RuntimeApi:
 
     async def _next(self, writer: asyncio.StreamWriter) -> None:
         current = self._host.current
+        if self._host.snap_start and not self._host.snapshots:
+            raise self._refuse(Rule.NEXT_BEFORE_RESTORE, 403, "InvalidStateTransition", "no copy")
         if self._host.waiting:
             raise self._refuse(Rule.CONCURRENT_NEXT, 403, "InvalidStateTransition", "one waits")
         if current is not None and not current.answered:
@@ -215,6 +224,17 @@ class RuntimeApi:
     async def _error(self, request: Request, request_id: str, writer: asyncio.StreamWriter) -> None:
         invocation = self._addressed(request, request_id, after_start=Rule.ERROR_AFTER_START)
         invocation.fail("error", await self._error_text(request))
+        await _reply(writer, 202, {"status": "OK"})
+
+    async def _restore(self, writer: asyncio.StreamWriter) -> None:
+        """The snapshot is taken and restored at once, in the same process."""
+        if self._host.snapshots:
+            raise self._refuse(Rule.RESTORED_TWICE, 403, "InvalidStateTransition", "again")
+        self._host.snapshots += 1
+        await _reply(writer, 200, {})
+
+    async def _restore_error(self, request: Request, writer: asyncio.StreamWriter) -> None:
+        self._host.init_failed(await self._error_text(request))
         await _reply(writer, 202, {"status": "OK"})
 
     async def _init_error(self, request: Request, writer: asyncio.StreamWriter) -> None:

@@ -12,6 +12,7 @@ from enum import Enum
 RUNTIME_API = "Using the Lambda runtime API for custom runtimes"
 CUSTOM_RUNTIME = "Building a custom runtime"
 LAMBDA_QUOTAS = "Lambda quotas"
+SNAP_START = "Implementing SnapStart hooks for container images"
 STREAM = "Stream the integration response for your proxy integrations in API Gateway"
 STREAM_FORMAT = "Set up a Lambda proxy integration with payload response streaming in API Gateway"
 PROXY_FORMAT = "Lambda proxy integrations in API Gateway"
@@ -29,6 +30,8 @@ class Rule(Enum):
     INVOCATION_ID = ("an echoed Lambda-Runtime-Invocation-Id is the one of /next", RUNTIME_API)
     CONCURRENT_NEXT = ("one /next at a time outside Managed Instances", RUNTIME_API)
     NEXT_BEFORE_RESPONSE = ("/next comes after the invocation was answered", RUNTIME_API)
+    NEXT_BEFORE_RESTORE = ("with SnapStart /next comes after /restore/next", SNAP_START)
+    RESTORED_TWICE = ("an environment is restored once", SNAP_START)
     INIT_ERROR_AFTER_INIT = ("/init/error comes before the first /next", RUNTIME_API)
     ERROR_AFTER_START = ("/error is allowed only before the response begins", CUSTOM_RUNTIME)
     ERROR_DOCUMENT = ("an error is a JSON object with errorMessage and errorType", RUNTIME_API)

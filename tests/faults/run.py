@@ -1,30 +1,44 @@
 """The fault test: what a wallet goes through in a bad year, in seconds, and an audit at the end.
 
-Worker processes spend through a network that kills, loses, delays, repeats and refuses. Meanwhile
-this process watches the books, sweeps, moves credit between shards, lets the workspace grow, locks
-it, disables a key; midnight passes. Then everything comes to rest and must add up exactly.
+Worker processes spend through a network that kills, loses, delays, repeats and refuses, until each
+of their writes has met each of these. Meanwhile this process watches the books, sweeps, grants and
+takes back, moves credit between shards, all through such a network too; it lets the workspace grow,
+locks it, disables a key; midnight passes. Then everything comes to rest and must add up exactly.
 `python -m tests.faults.run <endpoint> <seconds> <seed> <late_max_s>` prints what it found.
 """
 
 import asyncio
+import itertools
 import json
 import os
 import random
+import re
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.faults.clock import RATE, FastClock
 from tests.faults.worker import Order
-from tests.stores import DynamoStores, aws_client, disable, dynamo_stores, fresh_tables
-from tollgate.core.errors import GatewayError
+from tests.faulty_client import MONEY_SITES, Faults, FaultyAwsJson, Killed
+from tests.stores import (
+    DynamoStores,
+    aws_client,
+    client_of,
+    disable,
+    dynamo_stores,
+    fresh_tables,
+)
+from tollgate.core.errors import GatewayError, RequestError
+from tollgate.ledger.periods import bucket_names
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
 from tollgate.stores.attributes import Item, read_number, read_numbers_by_name, read_text
-from tollgate.stores.base import KeySettings, NewKey
+from tollgate.stores.base import CreatedKey, CreditEntry, KeySettings, NewKey
 from tollgate.stores.failures import StoreError
+from tollgate.stores.tables import all_rows, get_items, key_state_key
 
 WORKSPACE = "acme"
 LIMIT = 10**12
@@ -32,27 +46,39 @@ LIMIT = 10**12
 MIDNIGHT_S = 1795305600.0
 PROCESSES = 2
 WORKERS = 64
-_DAYS = ("b_20261121", "b_20261122")
+# A run lasts some days of November 2026, whose buckets these are.
+_LASTING = ("b_total", "b_202611")
+_DAY = re.compile(r"b_\d{8}")
 _ROOT = Path(__file__).parent.parent.parent
+
+
+_FAULT_RATE = 0.25
+_CALLED_OFF = (GatewayError, StoreError, Killed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wallet:
-    """How rich a run's workspace is; a starved one shows other bugs than a rich one."""
+    """How rich a run's workspace is; a starved one shows other bugs than a rich one.
+
+    `sites` are those of the money path that its workers get to.
+    """
 
     name: str
     credit: int
     amount_max: int
+    sites: frozenset[str]
 
 
-RICH = Wallet(name="rich", credit=10**9, amount_max=500)
-STARVED = Wallet(name="starved", credit=40_000, amount_max=1_500)
+# Nobody takes the rest of a wallet that has enough.
+RICH = Wallet(name="rich", credit=10**9, amount_max=500, sites=MONEY_SITES - {"wallet rest"})
+STARVED = Wallet(name="starved", credit=40_000, amount_max=1_500, sites=MONEY_SITES)
 
 
 @dataclass
 class Findings:
-    """What went wrong, in words, and how much was looked at."""
+    """What went wrong, in words, and how much was looked at; the day's bucket it all began in."""
 
+    first_day: str
     violations: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -71,7 +97,7 @@ async def run(
     clock = FastClock(started_s, MIDNIGHT_S - seconds * RATE * 0.7)
     client = aws_client(endpoint_url, clock=clock, timeout_s=10.0)
     stores = dynamo_stores(client, await fresh_tables(client), clock)
-    secrets = await _opened(stores, wallet)
+    keys = await _opened(stores, wallet)
     tables = stores.tables
     orders = [
         Order(
@@ -81,39 +107,49 @@ async def run(
                 "ledger": tables.ledger,
                 "generations": tables.generations,
             },
-            secrets=secrets,
+            secrets=[key.secret for key in keys],
             workers=WORKERS // PROCESSES,
             seconds=seconds,
             seed=seed + process,
             amount_max=wallet.amount_max,
+            sites=sorted(wallet.sites),
+            fault_rate=_FAULT_RATE,
             late_max_s=late_max_s,
             started_s=started_s,
             began_s=clock.began_s,
         )
         for process in range(PROCESSES)
     ]
-    findings = Findings()
+    findings = Findings(first_day=bucket_names(int(clock.began_s))[0])
     done = asyncio.Event()
+    network = client_of(FaultyAwsJson, endpoint_url, clock=clock, timeout_s=10.0)
+    network.faults = faults = Faults(random.Random(seed), rate=_FAULT_RATE, late_max_s=late_max_s)
+    faulty = dynamo_stores(network, tables, clock)
     around = [
-        asyncio.create_task(_watch(stores, findings, done)),
-        asyncio.create_task(_sweep(stores, findings, done)),
+        asyncio.create_task(_watch(stores, [key.summary.id for key in keys], findings, done)),
+        asyncio.create_task(_sweep(faulty, findings, done)),
+        asyncio.create_task(_enter(faulty, findings, done)),
+        asyncio.create_task(_move(faulty, random.Random(seed), findings, done)),
         asyncio.create_task(_meddle(stores, random.Random(seed), findings, done)),
     ]
     for counts in await asyncio.gather(*map(_worked, processes, orders)):
         findings.counts.update(counts)
     done.set()
     await asyncio.gather(*around)
+    await faults.all_delivered()
+    await network.close()
+    findings.counts.update(faults.hits)
     clock.now += HOLD_LIFETIME_S + 2
     await stores.sweeper.run()
     again = await stores.sweeper.run()
     findings.check(again.found == 0, f"I7: {again.found} holds outlive two sweeps")
-    await _audit(stores, wallet, findings)
+    await _audit(stores, findings)
     await client.close()
     return findings
 
 
-async def _opened(stores: DynamoStores, wallet: Wallet) -> list[str]:
-    """A workspace with its credit and three keys; their secrets."""
+async def _opened(stores: DynamoStores, wallet: Wallet) -> list[CreatedKey]:
+    """A workspace with its credit and three keys."""
     await stores.credits.grant(WORKSPACE, "first", wallet.credit, "test")
     new = NewKey(
         workspace_id=WORKSPACE,
@@ -123,7 +159,7 @@ async def _opened(stores: DynamoStores, wallet: Wallet) -> list[str]:
         tokens_per_minute=10**9,
         limits_nano_usd={"day": LIMIT, "week": LIMIT, "month": LIMIT, "total": LIMIT},
     )
-    return [(await stores.keys.create(new)).secret for _ in range(3)]
+    return [await stores.keys.create(new) for _ in range(3)]
 
 
 async def _started() -> asyncio.subprocess.Process:
@@ -156,11 +192,16 @@ async def _worked(process: asyncio.subprocess.Process, order: Order) -> dict[str
     return counts
 
 
-async def _watch(stores: DynamoStores, findings: Findings, done: asyncio.Event) -> None:
-    """I1 and I2 at any moment; costs never exceed their holds here, so nothing may be negative."""
+async def _watch(
+    stores: DynamoStores, keys: Sequence[str], findings: Findings, done: asyncio.Event
+) -> None:
+    """I1, I2 and I6 at any moment; costs never exceed their holds here, so nothing is negative."""
+    states = [key_state_key(key_id) for key_id in keys]
     while not done.is_set():
         for item in await stores.wallets.items(WORKSPACE, 16):
             _check_shard(item, findings)
+        for item in await get_items(stores.client, stores.tables.ledger, states):
+            _check_key(item, findings)
         findings.counts["looks"] += 1
         await asyncio.sleep(0.05)
 
@@ -168,30 +209,68 @@ async def _watch(stores: DynamoStores, findings: Findings, done: asyncio.Event) 
 async def _sweep(stores: DynamoStores, findings: Findings, done: asyncio.Event) -> None:
     while not done.is_set():
         await asyncio.sleep(0.5)
-        findings.counts["swept"] += (await stores.sweeper.run()).settled
+        with suppress(*_CALLED_OFF):
+            findings.counts["swept"] += (await stores.sweeper.run()).settled
+
+
+async def _enter(stores: DynamoStores, findings: Findings, done: asyncio.Event) -> None:
+    """Credit comes, and some of it is taken back; each entry is repeated until it has an answer."""
+    for entry in itertools.count():
+        if done.is_set() and not owed(stores, "entry"):
+            return
+        await asyncio.sleep(0.1)
+        amount = -1_000 if entry % 4 == 3 else 3_000
+        while True:
+            try:
+                await stores.credits.enter(
+                    CreditEntry(
+                        id=f"entry-{entry}",
+                        workspace_id=WORKSPACE,
+                        kind="grant" if amount > 0 else "adjustment",
+                        amount_nano_usd=amount,
+                        note="test",
+                        created_s=int(stores.clock.now_s()),
+                    )
+                )
+            except RequestError:
+                break
+            except _CALLED_OFF:
+                await asyncio.sleep(0)
+            else:
+                findings.counts["entered"] += amount > 0
+                break
+
+
+async def _move(
+    stores: DynamoStores, draw: random.Random, findings: Findings, done: asyncio.Event
+) -> None:
+    """Credit goes from shard to shard."""
+    while not done.is_set() or owed(stores, "move"):
+        await asyncio.sleep(0.1)
+        shards = range((await stores.workspaces.ensure(WORKSPACE)).shards)
+        if len(shards) < 2:
+            continue
+        source, target = draw.sample(shards, 2)
+        with suppress(*_CALLED_OFF):
+            findings.counts["moved"] += await stores.wallets.move(
+                WORKSPACE,
+                draw.randint(1, 2_000),
+                source=source,
+                target=target,
+                token=os.urandom(8).hex(),
+            )
 
 
 async def _meddle(
     stores: DynamoStores, draw: random.Random, findings: Findings, done: asyncio.Event
 ) -> None:
-    """What administrators do meanwhile."""
+    """What administrators do meanwhile: the workspace grows, is locked, and keys are disabled."""
     keys = await stores.keys.list(WORKSPACE)
+    await asyncio.sleep(0.5)
+    findings.counts["grown"] += await stores.workspaces.grow(WORKSPACE)
     while not done.is_set():
         await asyncio.sleep(0.3)
-        workspace = await stores.workspaces.ensure(WORKSPACE)
-        if findings.counts["looks"] > 10 and workspace.shards == 1:
-            await stores.workspaces.grow(WORKSPACE)
-            findings.counts["grown"] += 1
-            continue
         with suppress(GatewayError, StoreError):
-            for target in range(1, workspace.shards):
-                findings.counts["moved"] += await stores.wallets.move(
-                    WORKSPACE,
-                    draw.randint(1, 2_000),
-                    source=draw.choice((0, target - 1)),
-                    target=target,
-                    token=os.urandom(8).hex(),
-                )
             key = draw.choice(keys)
             await disable(stores, key.id, WORKSPACE)
             await stores.workspaces.set_locked(WORKSPACE, locked=True)
@@ -201,7 +280,13 @@ async def _meddle(
             findings.counts["stopped"] += 1
 
 
-async def _audit(stores: DynamoStores, wallet: Wallet, findings: Findings) -> None:
+def owed(stores: DynamoStores, site: str) -> bool:
+    """Whether a site of this network has yet to meet some fault."""
+    client = stores.client
+    return isinstance(client, FaultyAwsJson) and bool(client.faults and client.faults.owed([site]))
+
+
+async def _audit(stores: DynamoStores, findings: Findings) -> None:
     """Everything at rest: I1 to I7 and I10."""
     shards = await stores.wallets.items(WORKSPACE, 16)
     ledger = await _scan(stores, stores.tables.ledger)
@@ -210,7 +295,14 @@ async def _audit(stores: DynamoStores, wallet: Wallet, findings: Findings) -> No
     for item in shards:
         _check_shard(item, findings)
     granted = sum(read_number(item, "gr") for item in shards)
-    findings.check(granted == wallet.credit, f"I3: granted {granted} of {wallet.credit}")
+    entries = await all_rows(stores.client, stores.tables.core, f"W#{WORKSPACE}", "L#")
+    entered = sum(read_number(item, "amt") for item in entries)
+    findings.check(granted == entered, f"I3: granted {granted}, entered {entered}")
+    single = {read_text(item, "id") for item in entries}
+    findings.check(len(single) == len(entries), f"I3: {len(entries)} rows of {len(single)} entries")
+    answered = findings.counts["entered"] + 1
+    given = sum(read_number(item, "amt") > 0 for item in entries)
+    findings.check(given == answered, f"I3: {answered} grants were answered, {given} are there")
     spent = sum(read_number(item, "sp") for item in shards)
     recorded = sum(read_number(item, "c") for item in records)
     findings.check(spent == recorded, f"I4: spent {spent}, recorded {recorded}")
@@ -219,13 +311,7 @@ async def _audit(stores: DynamoStores, wallet: Wallet, findings: Findings) -> No
     held = [item for item in ledger if item["h"]["M"]]
     findings.check(not held, f"I7: {len(held)} items hold something at rest")
     for item in keys:
-        for period in ("b_total", "b_202611"):
-            left = int(item[period]["N"]) if period in item else LIMIT
-            used = read_number(item, "us")
-            findings.check(left + used == LIMIT, f"I6: {period} has {left} left of {used}")
-        days = [LIMIT - int(item[day]["N"]) for day in _DAYS if day in item]
-        findings.counts["midnights"] += len(days) > 1
-        findings.check(sum(days) == read_number(item, "us"), f"I6: days say {days}")
+        _check_key(item, findings)
     findings.counts["records"] = len(records)
 
 
@@ -235,6 +321,21 @@ def _check_shard(item: Item, findings: Findings) -> None:
     total = available + held + spent
     findings.check(total == read_number(item, "gr"), f"I1: {read_text(item, 'pk')} {total}")
     findings.check(available >= 0, f"I2: {read_text(item, 'pk')} has {available}")
+
+
+def _check_key(item: Item, findings: Findings) -> None:
+    """What every period has left, with what is held and spent, is its limit.
+
+    An hour after its end a day's bucket goes; one that an old hold brings back begins anew.
+    """
+    used = sum(read_numbers_by_name(item, "h").values()) + read_number(item, "us")
+    for period in _LASTING:
+        left = read_number(item, period) if period in item else LIMIT
+        findings.check(left + used == LIMIT, f"I6: {period} has {left} left of {used}")
+    days = {name: LIMIT - read_number(item, name) for name in item if _DAY.fullmatch(name)}
+    findings.counts["midnights"] += len(days) > 1
+    if days.get(findings.first_day, 0) > 0:
+        findings.check(sum(days.values()) == used, f"I6: {days} of {used}")
 
 
 def _enabled(settings: KeySettings) -> KeySettings:

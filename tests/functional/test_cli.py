@@ -20,7 +20,7 @@ import pytest
 
 from tests.local_server import ROOT, TOLLGATE, LocalServer, environment, local_server
 
-COLUMNS = "id\tcreated_at\tstatus\tmodel\tprovider\tkey\ttokens\tusd\tms"
+COLUMNS = "id\tcreated_at\tstatus\tusd\tmodel\tkey\ttokens\tms\tprovider"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,9 @@ def test_a_list_is_tsv_in_a_pipe_csv_and_json_if_asked(server: LocalServer) -> N
     assert head == COLUMNS
     assert len(rows) == 2
     assert all(
-        row.split("\t")[2:6] == ["ok", "test/echo", "simulator", "local inference"] for row in rows
+        row.split("\t")[4:6] == ["test/echo", "local inference"]
+        and row.split("\t")[8] == "simulator"
+        for row in rows
     )
 
     table = list(csv.DictReader(io.StringIO(printed(server, "generations", "ls", "--csv"))))
@@ -83,6 +85,15 @@ def test_a_bill_is_explained_line_by_line(server: LocalServer) -> None:
         printed(server, "generations", "show", newest, "--json"), parse_float=Decimal
     )
     assert sum(costs) == record["total_cost"]
+
+
+def test_c53_a_gateway_explains_where_a_request_would_go(server: LocalServer) -> None:
+    simulate = ("--simulate", "529@simulator/echo:529")
+    told = json.loads(printed(server, "explain", "test/fallback", "--json"))
+    head, *lines = printed(server, "explain", "test/fallback", *simulate).splitlines()
+    assert head.endswith(f"catalog {told['catalog_sha'][:7]}")
+    assert lines[-1].endswith("serves")
+    assert printed(server, "generations", "ls").count("\n") == 3
 
 
 def test_spend_by_key_and_model_adds_up_to_the_month(server: LocalServer) -> None:
@@ -200,27 +211,39 @@ def test_generations_are_told_as_they_end(server: LocalServer) -> None:
     assert told["id"] in replies
 
 
-def test_a_person_sees_a_table(server: LocalServer) -> None:
+def on_screen(server: LocalServer, *arguments: str, columns: int) -> list[str]:
+    """What a person sees on a terminal of this width."""
     reader, terminal = pty.openpty()
+    reached = {"TOLLGATE_URL": server.base_url, "TOLLGATE_KEY": server.management_key}
     with subprocess.Popen(
-        [TOLLGATE, "credits", "show"],
+        [TOLLGATE, *arguments],
         cwd=ROOT,
-        env={
-            **environment(),
-            "TOLLGATE_URL": server.base_url,
-            "TOLLGATE_KEY": server.management_key,
-            "TERM": "dumb",
-            "COLUMNS": "100",
-        },
+        env={**environment(), **reached, "TERM": "xterm", "COLUMNS": str(columns)},
         stdout=terminal,
+        stderr=subprocess.PIPE,
     ) as shown:
         os.close(terminal)
-        assert shown.wait(60) == 0
+        _, remarks = shown.communicate(timeout=60)
+        assert shown.returncode == 0
     with os.fdopen(reader, "rb", buffering=0) as screen:
-        head, row = screen.read(4096).decode().splitlines()
-    assert head.split() == ["available", "held", "total_usage", "total_credits"]
-    assert len(head) == len(row) or row.endswith(row.split()[-1])
-    assert "\t" not in row
+        table = re.sub(r"\x1b\[[0-9;]*m", "", screen.read(65_536).decode())
+        return [*table.splitlines(), *remarks.decode().splitlines()]
+
+
+def test_a_person_sees_a_table(server: LocalServer) -> None:
+    head, row, *_ = on_screen(server, "generations", "ls", columns=120)
+    assert head.split() == COLUMNS.split()
+    assert re.match(r"gen-\S{15}  \d\d-\d\d \d\d:\d\d:\d\d  ok +0\.0", row)
+    assert row.rstrip().endswith("simulator")
+
+
+def test_a_narrow_terminal_shows_fewer_columns_and_every_one_whole(server: LocalServer) -> None:
+    head, row, *_, remark = on_screen(server, "generations", "ls", columns=60)
+    assert head.split() == ["id", "created_at", "status", "usd"]
+    assert "…" not in row
+    assert remark == (
+        "A wider terminal shows model, key, tokens, ms, provider too; --json has all."
+    )
 
 
 @pytest.mark.parametrize(

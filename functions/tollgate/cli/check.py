@@ -10,9 +10,10 @@ from pydantic_core import to_json
 
 from tollgate.cli.options import routing_file
 from tollgate.core.clock import SystemClock
-from tollgate.routing.compile import compile_catalog
+from tollgate.routing.compile import compiled
 from tollgate.routing.load import Inspection, inspect
 from tollgate.routing.problems import Problem, text
+from tollgate.routing.schema import Routing
 
 
 @click.command()
@@ -38,25 +39,24 @@ def _as_text(file: Path, inspection: Inspection) -> str:
     errors = len(inspection.errors)
     warnings = len(inspection.problems) - errors
     found = [text(problem) for problem in inspection.problems]
-    if errors:
+    if inspection.production is None:
         return "\n".join([*found, f"{_count(errors, 'error')}, {_count(warnings, 'warning')}"])
-    return "\n".join([*found, _summary(file, warnings)])
+    return "\n".join([*found, _summary(file, inspection.production, warnings)])
 
 
-def _summary(file: Path, warnings: int) -> str:
+def _summary(file: Path, routing: Routing, warnings: int) -> str:
     """One line about what production would serve."""
-    compiled = compile_catalog(file)
     counts = ", ".join(
         _count(len(entries), kind)
         for kind, entries in (
-            ("provider", compiled.routing.providers),
-            ("model", compiled.routing.models),
-            ("alias", compiled.routing.aliases),
-            ("route", compiled.routing.routes),
+            ("provider", routing.providers),
+            ("model", routing.models),
+            ("alias", routing.aliases),
+            ("route", routing.routes),
         )
     )
     noted = f", {_count(warnings, 'warning')}" if warnings else ""
-    return f"{file.as_posix()} is fine: {counts}{noted}; catalog {compiled.sha[:12]}"
+    return f"{file.as_posix()} is fine: {counts}{noted}; catalog {compiled(routing).sha[:12]}"
 
 
 def _as_github(file: Path, inspection: Inspection) -> str:
@@ -76,7 +76,7 @@ def _escaped(value: str) -> str:
 
 
 def _as_json(file: Path, inspection: Inspection) -> str:
-    sha = None if inspection.errors else compile_catalog(file).sha
+    sha = None if inspection.production is None else compiled(inspection.production).sha
     return to_json({"catalog_sha": sha, "problems": inspection.problems}, indent=2).decode()
 
 

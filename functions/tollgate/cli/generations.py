@@ -11,8 +11,9 @@ from tollgate.cli.http import Api, Refused
 from tollgate.cli.tables import Style, as_json, calls_gateway, exact, show
 from tollgate.core.clock import SystemClock
 
-_COLUMNS: Final = ("id", "created_at", "status", "model", "provider", "key", "tokens", "usd", "ms")
+_COLUMNS: Final = ("id", "created_at", "status", "usd", "model", "key", "tokens", "ms", "provider")
 _TAIL_EVERY_S: Final = 2.0
+_TAIL_MAX: Final = 200
 _OTHERS_MAX: Final = 200
 
 
@@ -66,12 +67,12 @@ def tail_generations(api: Api, style: Style) -> None:
     seen: set[str] = set()
     first, clock = True, SystemClock()
     while True:
-        page = api.get("/generations", {"limit": 50})["data"]
+        page = api.get("/generations", {"limit": _TAIL_MAX})["data"]
         for record in reversed(page):
             if record["id"] not in seen and not first:
                 row = _row(record)
-                line = as_json(record) if style == "json" else "\t".join(row.values())
-                click.echo(line)
+                fields = (row[column] for column in _COLUMNS)
+                click.echo(as_json(record) if style == "json" else "\t".join(fields))
         seen = {record["id"] for record in page}
         first = False
         asyncio.run(clock.sleep(_TAIL_EVERY_S))

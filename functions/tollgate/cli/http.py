@@ -45,9 +45,9 @@ class Api:
         """The reply to GET, numbers with a point as decimals."""
         return self._send("GET", path, query or {}, None)
 
-    def post(self, path: str, body: Mapping[str, object]) -> Any:
+    def post(self, path: str, body: Mapping[str, object], query: Query | None = None) -> Any:
         """The reply to POST."""
-        return self._send("POST", path, {}, body)
+        return self._send("POST", path, query or {}, body)
 
     def patch(self, path: str, body: Mapping[str, object]) -> Any:
         """The reply to PATCH."""

@@ -10,7 +10,7 @@ from tollgate.cli.http import Api
 from tollgate.cli.tables import Style, as_json, calls_gateway, exact, show
 from tollgate.ledger.periods import PERIODS
 
-_COLUMNS: Final = ("id", "name", "secret", "role", "state", "usage", "held", "limits", "created")
+_COLUMNS: Final = ("name", "id", "state", "role", "usage", "limits", "held", "secret", "created")
 # Settings that are sent as they are given, and those that may go, by their names here.
 _PLAIN: Final = (
     "tier",

@@ -21,15 +21,18 @@ _ENTRIES: Final = {
     "credits": _Entry("tollgate.cli.credits", "credit", "Show and add a workspace's money."),
     "dev": _Entry("tollgate.cli.dev", "dev", "Serve the gateway on this machine."),
     "doctor": _Entry("tollgate.cli.doctor", "doctor", "Say whether a deployed stack works."),
+    "explain": _Entry("tollgate.cli.explain", "explain", "Say where a request would go, and why."),
     "first-key": _Entry("tollgate.cli.first_key", "first_key", "Make the first management key."),
     "generations": _Entry(
         "tollgate.cli.generations", "generations", "List generations, explain what one cost."
     ),
     "keys": _Entry("tollgate.cli.keys", "keys", "Make, list, rotate and stop keys."),
     "spend": _Entry("tollgate.cli.spend", "spend", "Show what a month cost, by team or model."),
+    "models": _Entry("tollgate.cli.models", "models", "Add a model to a routing file."),
     "permissions": _Entry(
         "tollgate.cli.permissions", "permissions", "Allow the functions what a file names, no more."
     ),
+    "prices": _Entry("tollgate.cli.prices", "prices", "Compare prices with published ones."),
 }
 
 

@@ -3,11 +3,12 @@
 import csv
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import wraps
-from typing import Any, Literal, ParamSpec
+from typing import Any, Final, Literal, ParamSpec
 
 import click
 
@@ -15,6 +16,8 @@ from tollgate.cli.http import gateway
 
 Style = Literal["auto", "json", "csv"]
 Row = Mapping[str, str]
+_GAP: Final = 2
+_MOMENT: Final = re.compile(r"\d{4}-(\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z", re.ASCII)
 _Params = ParamSpec("_Params")
 
 
@@ -44,7 +47,10 @@ def calls_gateway(command: Callable[_Params, None]) -> Callable[..., None]:
 
 
 def show(rows: Iterable[Row], columns: Sequence[str], style: Style, *, data: object = None) -> None:
-    """Print rows under these columns; `data` is what JSON has instead, where it has more."""
+    """Print rows under these columns, the weightiest first: a narrow terminal drops the last.
+
+    `data` is what JSON has instead, where it has more.
+    """
     listed = list(rows)
     if style == "json":
         click.echo(as_json(listed if data is None else data))
@@ -92,17 +98,34 @@ def _table(rows: Sequence[Row], columns: Sequence[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    console = Console(highlight=False, markup=False)
+    cells = {column: [_plain(row[column]) for row in rows] for column in columns}
+    shown = _fitting(cells, console.width)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        figures = all(_is_figure(row[column]) for row in rows)
-        table.add_column(column, justify="right" if figures and rows else "left", no_wrap=True)
-    for row in rows:
-        # Names are the caller's own: none of them may colour or break the table.
-        table.add_row(*(_plain(row[column]) for column in columns))
-    Console(highlight=False, markup=False).print(table)
+    for column in shown:
+        figures = rows and all(map(_is_figure, cells[column]))
+        table.add_column(column, justify="right" if figures else "left", no_wrap=True)
+    for line in zip(*(cells[column] for column in shown), strict=True):
+        table.add_row(*line)
+    console.print(table)
+    if left := columns[len(shown) :]:
+        click.echo(f"A wider terminal shows {', '.join(left)} too; --json has all.", err=True)
+
+
+def _fitting(cells: Mapping[str, Sequence[str]], width: int) -> list[str]:
+    """The first columns, as many as fit whole; half a name or a figure helps nobody."""
+    shown: list[str] = []
+    for column, texts in cells.items():
+        width -= max(map(len, (column, *texts))) + (_GAP if shown else 0)
+        if width < 0 and shown:
+            break
+        shown.append(column)
+    return shown
 
 
 def _plain(text: str) -> str:
+    """Text that cannot colour or break the table; moments as a person says them."""
+    text = _MOMENT.sub(r"\1 \2", text)
     return "".join(character if character.isprintable() else "?" for character in text)
 
 

@@ -72,6 +72,14 @@ class RequestError(GatewayError):
     """The request cannot be understood, or asks for what is not there."""
 
 
+class MethodNotAllowed(RequestError):
+    """The path is there, but not for this method; `allowed` are those it is there for."""
+
+    def __init__(self, message: str, allowed: tuple[str, ...]) -> None:
+        super().__init__(ErrorCode.METHOD_NOT_ALLOWED, message)
+        self.allowed = allowed
+
+
 class AccessError(GatewayError):
     """The key may not do this, or not now."""
 

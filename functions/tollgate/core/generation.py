@@ -82,7 +82,8 @@ class GenerationRecord:
 
     `cost_nano_usd` is what the caller pays: the sum of `lines`, or 0 unless the outcome says
     otherwise. `model` and `provider` are None when nothing served it. `key_label` and `labels` are
-    what the key was called when it asked; a record that the sweeper wrote has none.
+    what the key was called when it asked; a record that the sweeper wrote has none. `shard` is the
+    wallet shard that pays: a hold of this id on any other is a write that came twice.
     """
 
     id: str
@@ -104,6 +105,7 @@ class GenerationRecord:
     usage_source: UsageSource = "none"
     cost_nano_usd: int = 0
     held_nano_usd: int = 0
+    shard: int = 0
     lines: tuple[BillLine, ...] = ()
     attempts: tuple[AttemptRecord, ...] = ()
     raw_usage: JsonValue = None

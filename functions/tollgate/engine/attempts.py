@@ -8,7 +8,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import assert_never
 
@@ -25,11 +25,12 @@ from tollgate.core.events import (
 )
 from tollgate.core.usage import Usage
 from tollgate.engine import retry
-from tollgate.engine.choices import Chosen, answering, asking
+from tollgate.engine.choices import Asking, Chosen, answering, asking
 from tollgate.engine.cooldown import FailureReports
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
+from tollgate.engine.walk import Walk
 from tollgate.providers.base import Target
 from tollgate.routing.plan import Attempt, Plan
 
@@ -71,50 +72,78 @@ async def committed(chain: Chain) -> AsyncIterator[Committed]:
 
 
 async def _first_to_commit(chain: Chain, connections: AsyncExitStack) -> Committed:
-    attempts = chain.plan.attempts
-    depth = tries = 0
+    walk = Walk(await _fitting(chain))
     while True:
-        attempt = attempts[depth]
-        tries += 1
         try:
-            return await _commit(chain, depth, connections)
+            return await _commit(chain, walk, connections)
         except UpstreamError as error:
-            chain.failures.note(attempt.target.endpoint_id, error)
-            situation = retry.Situation(
-                tries=tries,
-                another_left=depth + 1 < len(attempts),
+            chain.failures.note(walk.attempt.target.endpoint_id, error)
+            verdict = walk.failed(
+                error,
                 remaining_s=chain.deadline.remaining_s(),
-                next_on=chain.plan.next_on,
+                jitter=chain.gateway.ids.uniform(),
             )
-            verdict = retry.decide(error, situation, attempt.retry, chain.gateway.ids.uniform())
             match verdict:
                 case retry.Again(delay_s):
                     await chain.gateway.clock.sleep(delay_s)
                 case retry.Next():
-                    depth, tries = depth + 1, 0
+                    pass
                 case retry.Stop():
                     raise
                 case _:
                     assert_never(verdict)
 
 
-async def _commit(chain: Chain, depth: int, connections: AsyncExitStack) -> Committed:
-    """Ask one endpoint and read up to its first content event."""
-    attempt = chain.plan.attempts[depth]
+async def _fitting(chain: Chain) -> Plan:
+    """The plan without the endpoints that cannot take every parameter, where that is required.
+
+    Only encoding tells what a codec leaves out or refuses. RequestError if no endpoint is left.
+    """
+    if not chain.media.request.preferences.require_parameters:
+        return chain.plan
+    fitting: list[Attempt] = []
+    refusals: list[RequestError] = []
+    for attempt in chain.plan.attempts:
+        try:
+            left_out = (await _asking(chain, attempt)).adapted
+        except RequestError as refusal:
+            refusals.append(refusal)
+        except UpstreamError:
+            # Says nothing of parameters; the walk meets it again, and goes on from there.
+            fitting.append(attempt)
+        else:
+            if left_out:
+                refusals.append(_not_taken(attempt, left_out))
+            else:
+                fitting.append(attempt)
+    if not fitting:
+        raise refusals[0]
+    return replace(chain.plan, attempts=tuple(fitting))
+
+
+def _not_taken(attempt: Attempt, left_out: tuple[str, ...]) -> RequestError:
+    return RequestError(
+        ErrorCode.INVALID_REQUEST,
+        f"{attempt.target.provider} does not take {', '.join(left_out)}, "
+        "nor does any other provider here take every parameter.",
+        param=left_out[0],
+    )
+
+
+async def _asking(chain: Chain, attempt: Attempt) -> Asking:
     provider = chain.gateway.providers.provider(attempt.target.provider)
-    request = await chain.media.inlined(attempt.target)
-    asked = asking(provider, attempt, request)
-    if asked.adapted and request.preferences.require_parameters:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            f"{attempt.target.provider} does not take {', '.join(asked.adapted)}.",
-            param="provider.require_parameters",
-        )
+    return asking(provider, attempt, await chain.media.inlined(attempt.target))
+
+
+async def _commit(chain: Chain, walk: Walk, connections: AsyncExitStack) -> Committed:
+    """Ask one endpoint and read up to its first content event."""
+    attempt = walk.attempt
+    asked = await _asking(chain, attempt)
     chain.meter.attempt_opened(attempt)
     peeked = _Peek()
     async with AsyncExitStack() as connection:
         try:
-            async with asyncio.timeout(_first_token_limit_s(chain, depth)):
+            async with asyncio.timeout(walk.first_token_limit_s(chain.deadline.remaining_s())):
                 events = await connection.enter_async_context(answering(asked))
                 await peeked.read(events)
         except TimeoutError as late:
@@ -128,7 +157,7 @@ async def _commit(chain: Chain, depth: int, connections: AsyncExitStack) -> Comm
     chain.meter.attempt_committed(attempt, streams=len(asked.wires))
     return Committed(
         target=attempt.target,
-        depth=depth,
+        depth=walk.depth,
         adapted=asked.adapted,
         head=tuple(peeked.events),
         rest=events,
@@ -165,16 +194,6 @@ def _commits(event: StreamEvent) -> bool:
             return isinstance(part, ToolCall)
         case _:
             return False
-
-
-def _first_token_limit_s(chain: Chain, depth: int) -> float:
-    """The configured limit, or an even share of what is left so that later attempts have a turn."""
-    attempts_left = len(chain.plan.attempts) - depth
-    configured_s = chain.plan.attempts[depth].timeouts.first_token_s
-    if attempts_left == 1:
-        # The deadline ends the last one, and says so in its own words.
-        return configured_s
-    return min(configured_s, chain.deadline.remaining_s() / attempts_left)
 
 
 def _timed_out(attempt: Attempt, what: str) -> UpstreamError:

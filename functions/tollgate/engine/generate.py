@@ -31,13 +31,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     Raises what is refused before the hold; after it, errors go to the sink. Settling comes before
     the last byte: the platform may freeze the process as soon as that has left.
     """
-    demand = Demand.of(
-        call.parsed.request,
-        principal=call.principal,
-        request_id=call.request_id,
-        fallbacks=call.fallbacks,
-    )
-    plan = gateway.planner.plan(demand, now_s=gateway.clock.now_s())
+    plan = gateway.planner.plan(demand_of(call), now_s=gateway.clock.now_s())
     (hold, resting), cancelled = await _uncancelled(_hold(gateway, call, plan))
     plan = plan.resting_last(resting)
     meter = Meter(gateway.clock, call, plan, hold)
@@ -72,6 +66,16 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         await sink.finish(record)
     else:
         await sink.fail(failure, record)
+
+
+def demand_of(call: Call) -> Demand:
+    """What a call asks of the planner."""
+    return Demand.of(
+        call.parsed.request,
+        principal=call.principal,
+        request_id=call.request_id,
+        fallbacks=call.fallbacks,
+    )
 
 
 async def _stream(chain: Chain, sink: EventSink) -> None:

@@ -36,7 +36,7 @@ class RequestMedia:
 
     def __init__(self, fetcher: MediaFetcher, request: GenerationRequest) -> None:
         self._fetcher = fetcher
-        self._request = request
+        self.request = request
         self._fetched: dict[str, FetchedMedia] = {}
 
     async def inlined(self, target: Target) -> GenerationRequest:
@@ -46,17 +46,17 @@ class RequestMedia:
         """
         urls = {
             part.source.url
-            for message in self._request.messages
+            for message in self.request.messages
             for part in message.content
             if isinstance(part, Image | Document)
             and isinstance(part.source, MediaUrl)
             and not _fetches(target, part)
         }
         if not urls:
-            return self._request
+            return self.request
         await self._fetch(urls)
-        messages = tuple(self._message(message, urls) for message in self._request.messages)
-        return replace(self._request, messages=messages)
+        messages = tuple(self._message(message, urls) for message in self.request.messages)
+        return replace(self.request, messages=messages)
 
     async def _fetch(self, urls: set[str]) -> None:
         if len(urls) > URLS_MAX:

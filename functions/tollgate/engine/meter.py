@@ -171,6 +171,7 @@ class Meter:
             usage_source=usage_source,
             cost_nano_usd=total_nano_usd(lines),
             held_nano_usd=self._hold.wallet_nano_usd,
+            shard=self._hold.shard,
             lines=lines,
             attempts=(*self._attempts, *self._last_attempt(usage)),
             raw_usage=self._raw_usage(),

@@ -13,7 +13,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import credits_text
 from tollgate.core.response import Fold
 from tollgate.engine.gateway import Pace
-from tollgate.ingress.base import Ingress, ParsedCall, Renderer, Served
+from tollgate.ingress.base import Ingress, ParsedCall, Renderer, Routed, Served
 from tollgate.stores.base import Hold
 
 # One newline, between events: a blank line after a comment ends an event for some clients.
@@ -99,7 +99,8 @@ class SseSink:
 
     async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
         if not self._status_sent:
-            await send_error(self._reply, self._ingress, error, self._headers)
+            routed = _routed(self._parsed, record)
+            await send_error(self._reply, self._ingress, error, self._headers, routed=routed)
             return
         if self._renderer is None:
             nobody = Served(
@@ -197,7 +198,12 @@ class CollectSink:
         await self._reply.end(body)
 
     async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
-        await send_error(self._reply, self._ingress, error, self._headers)
+        routed = _routed(self._parsed, record)
+        await send_error(self._reply, self._ingress, error, self._headers, routed=routed)
+
+
+def _routed(parsed: ParsedCall, record: GenerationRecord) -> Routed | None:
+    return Routed.of(record) if parsed.tells_routing else None
 
 
 def _cancel(task: asyncio.Task[None]) -> None:
@@ -213,9 +219,16 @@ STREAM_HEADERS: Final = {
 }
 
 
-async def send_error(reply: Reply, ingress: Ingress, error: GatewayError, headers: Headers) -> None:
+async def send_error(
+    reply: Reply,
+    ingress: Ingress,
+    error: GatewayError,
+    headers: Headers,
+    *,
+    routed: Routed | None = None,
+) -> None:
     """Reply with an error in the client's format; `headers` name the request."""
-    told = ingress.error(error, headers["x-request-id"])
+    told = ingress.error(error, headers["x-request-id"], routed)
     await reply.start(
         told.status,
         {

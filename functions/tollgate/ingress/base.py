@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, Self
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.generation import AttemptRecord, GenerationRecord
 from tollgate.core.request import GenerationRequest
 from tollgate.core.response import GenerationResponse
 
@@ -15,7 +15,7 @@ from tollgate.core.response import GenerationResponse
 class ParsedCall:
     """A request understood: what to generate, and how the caller wants it told.
 
-    `ignored` names fields that the format does not know.
+    `ignored` names fields that the format does not know; `tells_routing` asks for a `Routed`.
     """
 
     request: GenerationRequest
@@ -23,6 +23,7 @@ class ParsedCall:
     usage_on_finish: bool = False
     episode_id: str | None = None
     ignored: tuple[str, ...] = ()
+    tells_routing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,28 @@ class Served:
     fallback_from: str | None = None
     fallback_depth: int = 0
     adapted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routed:
+    """How a request was routed, for callers who ask: by which rule, and every attempt so far."""
+
+    requested: str
+    catalog_sha: str
+    route: str | None = None
+    rule: int | None = None
+    attempts: tuple[AttemptRecord, ...] = ()
+
+    @classmethod
+    def of(cls, record: GenerationRecord) -> Self:
+        """What the record of a generation says of it."""
+        return cls(
+            requested=record.trace.requested_model,
+            catalog_sha=record.catalog_sha,
+            route=record.trace.route,
+            rule=record.trace.rule,
+            attempts=record.attempts,
+        )
 
 
 class Renderer(Protocol):
@@ -76,5 +99,7 @@ class Ingress(Protocol):
     def renderer(self, call: ParsedCall, served: Served) -> Renderer:
         """A fresh renderer for one reply."""
 
-    def error(self, error: GatewayError, request_id: str) -> ErrorReply:
-        """An error in this format's envelope."""
+    def error(
+        self, error: GatewayError, request_id: str, routed: Routed | None = None
+    ) -> ErrorReply:
+        """An error in this format's envelope, with how the request was routed if that is told."""

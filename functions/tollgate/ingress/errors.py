@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
+from pydantic import JsonValue
 from pydantic_core import to_json
 
-from tollgate.core.errors import ErrorCode, GatewayError
-from tollgate.ingress.base import ErrorReply
+from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed
+from tollgate.ingress.base import ErrorReply, Routed
 
 STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.INVALID_REQUEST: 400,
@@ -87,7 +88,7 @@ def openai_error(error: GatewayError, request_id: str) -> dict[str, str | None]:
     }
 
 
-def openai_reply(error: GatewayError, request_id: str) -> ErrorReply:
+def openai_reply(error: GatewayError, request_id: str, routed: Routed | None = None) -> ErrorReply:
     """An error as HTTP, in the OpenAI envelope."""
     status = STATUS[error.code]
     headers = {"content-type": "application/json"}
@@ -96,5 +97,29 @@ def openai_reply(error: GatewayError, request_id: str) -> ErrorReply:
         headers["retry-after"] = str(retry)
     if status == 401:
         headers["www-authenticate"] = "Bearer"
-    body = to_json({"error": openai_error(error, request_id)})
-    return ErrorReply(status=status, body=body, headers=headers)
+    if isinstance(error, MethodNotAllowed):
+        headers["allow"] = ", ".join(error.allowed)
+    content: dict[str, JsonValue] = {"error": {**openai_error(error, request_id)}}
+    if routed is not None:
+        content["tollgate_metadata"] = tollgate_metadata(routed)
+    return ErrorReply(status=status, body=to_json(content), headers=headers)
+
+
+def tollgate_metadata(routed: Routed) -> JsonValue:
+    """How a request was routed, in every format's body alike; who served answered with 200."""
+    return {
+        "requested": routed.requested,
+        "route": routed.route,
+        "rule": routed.rule,
+        "attempts": [
+            {
+                "provider": attempt.provider,
+                "model": attempt.model,
+                "status": 200 if attempt.error is None else attempt.status,
+                "error": attempt.error,
+                "ms": attempt.duration_ms,
+            }
+            for attempt in routed.attempts
+        ],
+        "catalog_sha": routed.catalog_sha,
+    }

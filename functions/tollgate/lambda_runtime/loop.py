@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from pydantic_core import to_json
 
@@ -35,21 +35,51 @@ class IncompleteResponse(Exception):
     """The application returned without ending its response."""
 
 
-async def serve(app: ASGIApp, runtime_api: str, *, clock: Clock | None = None) -> None:
+class Snapshot(Protocol):
+    """What an application does about being copied into many environments (SnapStart)."""
+
+    async def before(self) -> None:
+        """Let go of what copies must not share, sockets above all."""
+
+    async def after(self) -> None:
+        """Get what each copy must have of its own; Lambda gives it 10 s."""
+
+
+async def serve(
+    app: ASGIApp,
+    runtime_api: str,
+    *,
+    clock: Clock | None = None,
+    snapshot: Snapshot | None = None,
+) -> None:
     """Start the application, then answer one invocation after the other, for ever.
 
-    `runtime_api` is `host:port`. A start that fails is reported to Lambda and raised;
+    `runtime_api` is `host:port`. A start or a restore that fails is reported to Lambda and raised;
     RuntimeApiError ends the loop, and the process should end with it.
     """
     async with AsyncExitStack() as stack:
         try:
             state = await stack.enter_async_context(lifespan(app))
+            if snapshot is not None:
+                await snapshot.before()
         except Exception as error:
             await report_init_error(runtime_api, error)
             raise
         api = RuntimeApi(runtime_api)
         stack.callback(api.close)
+        if snapshot is not None:
+            await _restore(api, snapshot)
         await Poller(app, api, state, clock or SystemClock()).run()
+
+
+async def _restore(api: RuntimeApi, snapshot: Snapshot) -> None:
+    await api.restored()
+    try:
+        await snapshot.after()
+    except Exception as error:
+        _LOGGER.error("restore failed", exc_info=error)
+        await api.fail_restore(FunctionError(type=_type_of(error), message=str(error)))
+        raise
 
 
 async def report_init_error(runtime_api: str, error: Exception) -> None:

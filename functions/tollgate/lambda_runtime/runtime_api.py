@@ -1,7 +1,8 @@
 """The client of the Lambda Runtime API.
 
 Endpoints, headers and trailers: AWS Lambda developer guide, "Using the Lambda runtime API for
-custom runtimes" and "Building a custom runtime" (seen 2026-11-21).
+custom runtimes", "Building a custom runtime" and "Implementing SnapStart hooks for container
+images" (seen 2026-11-21).
 """
 
 import base64
@@ -115,6 +116,20 @@ class RuntimeApi:
         """Report that the function could not start; the process must end after it."""
         await self._report(f"{_ROOT}/init/error", error, {})
 
+    async def restored(self) -> None:
+        """Say that the snapshot may be taken, and wait until an environment is restored from it."""
+        head = request_head("GET", f"{_ROOT}/restore/next", {"Host": self._host})
+        try:
+            reply = await self._call_once(head)
+        except (OSError, MalformedReply) as error:
+            raise RuntimeApiError(f"not restored: {error}") from error
+        if reply.status != 200:
+            raise RuntimeApiError(f"not restored: HTTP {reply.status}")
+
+    async def fail_restore(self, error: FunctionError) -> None:
+        """Report that a restored function cannot go on; the process must end after it."""
+        await self._report(f"{_ROOT}/restore/error", error, {})
+
     def close(self) -> None:
         """Close the connection that is kept."""
         if self._polling is not None:
@@ -148,16 +163,20 @@ class RuntimeApi:
             _ERROR_TYPE: error.type,
         }
         try:
-            connection = await Connection.open(self._address)
-            try:
-                await connection.send(request_head("POST", path, own | headers) + body)
-                reply = await connection.reply(body_bytes_max=_ACKNOWLEDGEMENT_BYTES_MAX)
-            finally:
-                connection.close()
+            reply = await self._call_once(request_head("POST", path, own | headers) + body)
         except (OSError, MalformedReply) as failure:
             raise RuntimeApiError(f"error not reported: {failure}") from failure
         if reply.status != 202:
             raise RuntimeApiError(f"error not reported: HTTP {reply.status}")
+
+    async def _call_once(self, request: bytes) -> Reply:
+        """The reply to a request that has a connection to itself."""
+        connection = await Connection.open(self._address)
+        try:
+            await connection.send(request)
+            return await connection.reply(body_bytes_max=_ACKNOWLEDGEMENT_BYTES_MAX)
+        finally:
+            connection.close()
 
 
 class ResponseStream:

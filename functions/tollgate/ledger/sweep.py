@@ -33,17 +33,23 @@ class KeyHolds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiredHold:
-    """A hold past its deadline, with those of its sides that landed."""
+    """A hold past its deadline, with those of its sides that landed.
+
+    On a second shard is what a write left that came twice.
+    """
 
     id: str
     workspace_id: str
-    wallet: WalletHolds | None
+    wallets: Sequence[WalletHolds]
     key: KeyHolds | None
 
     @property
     def held_nano_usd(self) -> int:
         """What was held, by whichever side held more."""
-        return max(side.holds[self.id] for side in (self.wallet, self.key) if side is not None)
+        sides: list[WalletHolds | KeyHolds] = [*self.wallets]
+        if self.key is not None:
+            sides.append(self.key)
+        return max(side.holds[self.id] for side in sides)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,20 +66,20 @@ def expired_holds(items: Iterable[WalletHolds | KeyHolds], now_s: float) -> Sequ
 
     A side alone is enough to expire a hold, but only both together name its workspace and key.
     """
-    wallets: dict[str, WalletHolds] = {}
+    wallets: dict[str, list[WalletHolds]] = {}
     keys: dict[str, KeyHolds] = {}
     for item in items:
         for hold_id in item.holds:
             if created_s(hold_id) + HOLD_LIFETIME_S < now_s:
                 if isinstance(item, WalletHolds):
-                    wallets[hold_id] = item
+                    wallets.setdefault(hold_id, []).append(item)
                 else:
                     keys[hold_id] = item
     return [
         ExpiredHold(
             id=hold_id,
-            workspace_id=(keys.get(hold_id) or wallets[hold_id]).workspace_id,
-            wallet=wallets.get(hold_id),
+            workspace_id=(keys.get(hold_id) or wallets[hold_id][0]).workspace_id,
+            wallets=wallets.get(hold_id, ()),
             key=keys.get(hold_id),
         )
         for hold_id in sorted(wallets.keys() | keys.keys())

@@ -2,21 +2,33 @@
 
 from typing import Final
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tollgate.core.errors import UpstreamError
 from tollgate.providers.base import UpstreamRefused
 from tollgate.providers.refusals import Refusal, refused, retry_after_s
-from tollgate.wire.openai_chat_chunk import ErrorBody, ErrorDetail
+from tollgate.wire.openai_chat_chunk import ErrorBody, ErrorDetail, FieldError, FieldErrors
 
-# What an error inside a stream, which has no status of its own, says instead of one.
+# Google's layer for OpenAI's format answers with a list of one.
+_BODY: Final = TypeAdapter[ErrorBody | list[ErrorBody]](ErrorBody | list[ErrorBody])
+
+# What an error inside a stream, which has no status of its own, says instead of one. Responses says
+# there what chat completions says by a status: https://platform.openai.com/docs/guides/error-codes
 _STATUS_OF_TYPE: Final = {
     "authentication_error": 401,
+    "invalid_api_key": 401,
     "permission_error": 403,
     "not_found_error": 404,
     "invalid_request_error": 400,
+    "context_length_exceeded": 400,
+    "content_filter": 400,
+    "content_policy_violation": 400,
+    "invalid_prompt": 400,
     "rate_limit_error": 429,
     "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "server_is_overloaded": 503,
+    "slow_down": 503,
     "overloaded_error": 529,
 }
 
@@ -24,9 +36,10 @@ _STATUS_OF_TYPE: Final = {
 def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
     """The meaning of an error status with its body, whatever the body is."""
     try:
-        detail = _detail(ErrorBody.model_validate_json(reply.body))
+        body = _BODY.validate_json(reply.body)
+        detail = _detail(body if isinstance(body, ErrorBody) else next(iter(body), ErrorBody()))
     except ValidationError:
-        # A proxy's HTML, Gemini's list or nothing at all: the status alone decides.
+        # A proxy's HTML, or nothing at all: the status alone decides.
         detail = ErrorDetail()
     return refused(
         Refusal(
@@ -58,10 +71,15 @@ def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
 def _detail(body: ErrorBody) -> ErrorDetail:
     if isinstance(body.error, ErrorDetail):
         return body.error
-    message = body.error or body.message
-    if message is None and isinstance(body.detail, str):
-        message = body.detail
+    said = body.error or body.message or body.detail
+    message = said if isinstance(said, str) else _told(said)
     return ErrorDetail(message=message, code=body.code, type=body.type)
+
+
+def _told(errors: FieldErrors | list[FieldError] | None) -> str | None:
+    fields = errors.detail if isinstance(errors, FieldErrors) else errors
+    told = (f"{'.'.join(map(str, field.loc))}: {field.msg}" for field in fields or ())
+    return "; ".join(told) or None
 
 
 def _code(detail: ErrorDetail) -> str:

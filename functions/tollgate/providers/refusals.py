@@ -30,20 +30,24 @@ _BY_STATUS: Final = {
     529: (ErrorCode.PROVIDER_OVERLOADED, "is overloaded"),
 }
 
-_CONTEXT_CODES: Final = frozenset({"context_length_exceeded", "too_many_prompt_tokens"})
-_FILTER_CODES: Final = frozenset(
-    {"content_filter", "content_policy_violation", "data_inspection_failed"}
+_CONTEXT_CODES: Final = frozenset(
+    {"context_length_exceeded", "exceed_context_size_error", "too_many_prompt_tokens"}
 )
-_RATE_CODES: Final = frozenset({"rate_limit_exceeded"})
+_FILTER_CODES: Final = frozenset(
+    {"content_filter", "content_policy_violation", "data_inspection_failed", "invalid_prompt"}
+)
+_RATE_CODES: Final = frozenset({"insufficient_quota", "rate_limit_exceeded"})
 _AUTH_CODES: Final = frozenset({"authentication_error", "invalid_api_key"})
 
 # The only places where a provider's wording decides, after all else. Several providers answer an
-# oversized prompt with a plain 400 whose code says no more than "invalid". Each phrase is from a
-# recorded reply: Anthropic; Bedrock Nova; Vertex; DeepSeek, OpenRouter and OpenAI; Ollama.
+# oversized prompt with a plain 400 whose code says no more than "invalid". From recorded replies in
+# order: Anthropic; Bedrock Nova; Vertex; DeepSeek, OpenRouter, OpenAI and Ollama. From public
+# reports (seen 2026-11-21): Anthropic, of prompt and answer together; Responses; xAI; Groq.
 _CONTEXT_WORDING: Final = re.compile(
     r"prompt is too long|input is too long|input tokens exceeded"
     r"|input token count .{0,40}exceeds the maximum"
-    r"|maximum context length|max(?:imum)? context length",
+    r"|max(?:imum)? context length|exceed context limit|exceeds the context window"
+    r"|maximum prompt length is|reduce the length of the messages",
     re.IGNORECASE,
 )
 

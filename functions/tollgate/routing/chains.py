@@ -103,9 +103,12 @@ class ConditionSection(Strict, json_schema_extra={"minProperties": 1}):
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        if self == ConditionSection.model_construct():
+        if self == _NO_CONDITION:
             raise ValueError("must name a condition, or be left out")
         return self
+
+
+_NO_CONDITION: Final = ConditionSection.model_construct()
 
 
 class RuleSection(Strict):

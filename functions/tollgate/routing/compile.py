@@ -24,7 +24,11 @@ def compile_catalog(path: Path, *, dev: bool = False) -> CompiledCatalog:
 
     Raises InvalidRouting with every error that was found.
     """
-    routing = load(path, dev=dev)
+    return compiled(load(path, dev=dev))
+
+
+def compiled(routing: Routing) -> CompiledCatalog:
+    """The compiled form of a routing that was checked."""
     content = canonical(routing)
     return CompiledCatalog(sha256(content).hexdigest(), content, routing)
 

@@ -9,9 +9,10 @@ from typing import Final
 
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.document import Document, Where
+from tollgate.routing.policy_checks import check_model_policy, check_route_policy
 from tollgate.routing.price_checks import check_prices
 from tollgate.routing.problems import Problem, looks_like_secret
-from tollgate.routing.promise_checks import PlacedModel, check_promise, steps_of
+from tollgate.routing.promise_checks import PlacedModel, chains_of, check_promise, steps_of
 from tollgate.routing.schema import (
     EndpointSection,
     IncludedFile,
@@ -103,6 +104,11 @@ class _Checker:
         self._content = part.content
         self._visible = visible
         self._included = included
+        self._policies = {
+            slug: row.data_policy
+            for each in (*visible, *included)
+            for slug, row in each.content.providers.items()
+        }
 
     def providers(self) -> Iterator[Problem]:
         """A row must be complete for its transport."""
@@ -117,6 +123,7 @@ class _Checker:
                 message = f"max_output {model.max_output} is more than context {model.context}"
                 yield self._document.at_value((*where, "max_output"), "R011", message)
             yield from self._endpoints(where, model, today)
+            yield from check_model_policy(self._document, slug, model, self._policies)
 
     def aliases(self, today: date | None) -> Iterator[Problem]:
         """Where aliases lead."""
@@ -143,6 +150,9 @@ class _Checker:
             if route.guardrail is not None:
                 yield from self._guarded(where, route, models)
             yield from check_promise(self._document, name, route, models=models, today=today)
+            yield from check_route_policy(
+                self._document, name, route, models=models, policies=self._policies
+            )
 
     def key_tiers(self, every: Sequence[Part]) -> Iterator[Problem]:
         """Whether the globs of a tier match anything."""
@@ -180,7 +190,7 @@ class _Checker:
             tier = rule.condition.key_tier if rule.condition else None
             if tier is not None:
                 yield from self._reference((*place, "if", "key_tier"), tier, ("key_tiers",))
-        for place, steps in _chains(where, route):
+        for place, steps in chains_of(route, where):
             tried: set[str] = set()
             for index, step in enumerate(steps):
                 for model in sorted(tried & step.keys()):
@@ -331,13 +341,3 @@ class _Checker:
         return frozenset(
             name for part in parts for section in sections for name in part.names(section)
         )
-
-
-def _chains(
-    where: Where, route: RouteSection
-) -> Iterator[tuple[Where, Sequence[Mapping[str, int]]]]:
-    """The chain of each rule, with its place."""
-    if route.steps is not None:
-        yield (*where, "try"), route.steps
-    for number, rule in enumerate(route.rules or ()):
-        yield (*where, "rules", number, "try"), rule.steps

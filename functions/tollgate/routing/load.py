@@ -17,10 +17,14 @@ from tollgate.routing.validate import validate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
-    """What was found; `routing` is None if there are errors."""
+    """What was found; `routing` is None if there are errors.
+
+    `production` is the routing without what was included for development.
+    """
 
     problems: tuple[Problem, ...]
     routing: Routing | None
+    production: Routing | None
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -46,7 +50,7 @@ def inspect(path: Path, *, dev: bool, today: date | None = None) -> Inspection:
     main, found = validate(document, RoutingFile)
     problems += found
     if main is None:
-        return Inspection(problems=_in_order(problems), routing=None)
+        return Inspection(problems=_in_order(problems), routing=None, production=None)
     parts = [Part(document, main)]
     development: list[Part] = []
     globs: list[tuple[Where, str, list[Part]]] = [
@@ -63,8 +67,11 @@ def inspect(path: Path, *, dev: bool, today: date | None = None) -> Inspection:
         group += found_parts
     problems += crosscheck(parts, development, today)
     clean = all(problem.severity != "error" for problem in problems)
-    routing = _merged(main, [*parts, *development]) if clean else None
-    return Inspection(problems=_in_order(problems), routing=routing)
+    return Inspection(
+        problems=_in_order(problems),
+        routing=_merged(main, [*parts, *development]) if clean else None,
+        production=_merged(main, parts) if clean else None,
+    )
 
 
 def _included(

@@ -12,9 +12,8 @@ from tollgate.core.usage import Usage
 _DAY_S: Final = 86_400
 _PIECES_PER_RATE: Final = Decimal(1_000_000)
 _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
-# Four classes of input are rounded apart, each by half a nano-dollar at most; audio makes it six.
-_ROUNDING_MAX_NANO_USD: Final = 2
-_ROUNDING_OF_AUDIO_MAX_NANO_USD: Final = 1
+# A bill without fees has nine lines at most, each rounded up by half a nano-dollar at most.
+_ROUNDING_MAX_NANO_USD: Final = Decimal("4.5")
 _FREE: Final = Decimal(0)
 
 
@@ -147,16 +146,16 @@ def total_nano_usd(lines: tuple[BillLine, ...]) -> int:
 
 
 def cost_max_nano_usd(input_tokens_max: int, output_tokens_max: int, price: Price) -> int:
-    """What an answer within these limits costs at most, whatever its prompt is billed as."""
+    """What a choice within these limits costs at most, whatever its prompt is billed as.
+
+    A choice is one picture at most: whoever wants more asks for more choices.
+    """
     exact = (
         input_tokens_max * price.input_dearest
         + output_tokens_max * max(price.output, price.audio_output or _FREE)
-        + (price.request or _FREE) * _PIECES_PER_RATE
+        + ((price.request or _FREE) + (price.image or _FREE)) * _PIECES_PER_RATE
     ) * _NANO_USD_PER_USD_PER_MILLION
-    rounding = _ROUNDING_MAX_NANO_USD
-    if price.audio_input is not None or price.audio_output is not None:
-        rounding += _ROUNDING_OF_AUDIO_MAX_NANO_USD
-    return int(exact.to_integral_value(rounding=ROUND_CEILING)) + rounding
+    return int((exact + _ROUNDING_MAX_NANO_USD).to_integral_value(rounding=ROUND_CEILING))
 
 
 def _part(tokens: int | None, whole: int | None) -> int:

@@ -19,14 +19,21 @@ class PlacedModel:
     section: ModelSection
 
 
+def chains_of(
+    route: RouteSection, where: Where
+) -> Iterator[tuple[Where, Sequence[Mapping[str, int]]]]:
+    """The chain of each rule of a route, with its place."""
+    if route.steps is not None:
+        yield (*where, "try"), route.steps
+    for number, rule in enumerate(route.rules or ()):
+        yield (*where, "rules", number, "try"), rule.steps
+
+
 def steps_of(route: RouteSection, where: Where) -> Iterator[tuple[Where, Mapping[str, int]]]:
     """The steps of all rules of a route, each with its place."""
-    if route.steps is not None:
-        for index, step in enumerate(route.steps):
-            yield (*where, "try", index), step
-    for number, rule in enumerate(route.rules or ()):
-        for index, step in enumerate(rule.steps):
-            yield (*where, "rules", number, "try", index), step
+    for place, steps in chains_of(route, where):
+        for index, step in enumerate(steps):
+            yield (*place, index), step
 
 
 def check_promise(

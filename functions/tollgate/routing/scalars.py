@@ -1,8 +1,10 @@
 """What a single value of routing.yaml may be, and what all sections have in common.
 
-Dollars are per million tokens and exact. Units are part of a key's name.
+Dollars are per million tokens and exact. Units are part of a key's name. A function reads thousands
+of decimals and dates at every cold start, so those of the compiled form are read without Python.
 """
 
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Annotated, Final, TypeVar
@@ -12,10 +14,12 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     PlainSerializer,
     StringConstraints,
     WithJsonSchema,
 )
+from pydantic_core import CoreSchema, core_schema
 
 _DOLLARS_MAX: Final = Decimal(1_000_000)
 _FRACTION_DIGITS_MAX: Final = 12
@@ -25,7 +29,7 @@ _NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
 
 
 def _decimal(value: object) -> object:
-    """Exact decimals from whole numbers of the YAML file and from strings of the compiled form."""
+    """Exact decimals from whole numbers and strings of the YAML file."""
     if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
         raise ValueError("must be a decimal number")
     try:
@@ -57,9 +61,28 @@ def _date(value: object) -> object:
         raise ValueError("must be a date such as 2026-11-21") from unreadable
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _InJson:
+    """Has JSON, which is the compiled form, read by a schema of its own."""
+
+    schema: CoreSchema
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.json_or_python_schema(
+            json_schema=self.schema, python_schema=handler(source)
+        )
+
+
 Dollars = Annotated[
     Decimal,
     BeforeValidator(_decimal),
+    _InJson(
+        core_schema.decimal_schema(
+            ge=Decimal(0), le=_DOLLARS_MAX, decimal_places=_FRACTION_DIGITS_MAX
+        )
+    ),
     PlainSerializer(_decimal_text, return_type=str),
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": int(_DOLLARS_MAX)}),
 ]
@@ -67,7 +90,7 @@ Dollars = Annotated[
 Seconds = Annotated[float, Field(ge=0, le=900), BeforeValidator(_float)]
 Interval = Annotated[float, Field(ge=1, le=900), BeforeValidator(_float)]
 Tokens = Annotated[int, Field(ge=1, le=100_000_000)]
-Day = Annotated[date, BeforeValidator(_date)]
+Day = Annotated[date, BeforeValidator(_date), _InJson(core_schema.date_schema())]
 Sentence = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Slug = Annotated[str, StringConstraints(pattern=_SLUG, max_length=64)]
 ModelSlug = Annotated[str, StringConstraints(pattern=MODEL_SLUG, max_length=128)]

@@ -7,7 +7,7 @@ in a function.
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -125,6 +125,7 @@ class ProviderSection(Strict):
     """A provider is a row: a codec, a transport, and where to reach it.
 
     `project` and `location` say where in Google Cloud its models are, for `auth: google`.
+    `data_policy` names how it treats prompts; a chain may not lead from one policy to another.
     """
 
     codec: CodecName
@@ -135,6 +136,7 @@ class ProviderSection(Strict):
     auth: Auth = "bearer"
     project: GoogleName | None = None
     location: GoogleName | None = None
+    data_policy: Slug | None = None
     dialect: Dialect = Dialect()
 
     def row(self, slug: str) -> ProviderRow:
@@ -197,13 +199,16 @@ class WhenSection(Strict, json_schema_extra={"minProperties": 1}):
 
     @model_validator(mode="after")
     def _can_happen(self) -> Self:
-        if self == WhenSection.model_construct():
+        if self == _NEVER_SAID:
             raise ValueError("must say when")
         if self.since and self.until and self.until <= self.since:
             raise ValueError(f"must begin before it ends on {self.until}")
         if self.utc_window and self.utc_window[:5] == self.utc_window[6:]:
             raise ValueError("must have a utc_window that ends at another minute than it begins")
         return self
+
+
+_NEVER_SAID: Final = WhenSection.model_construct()
 
 
 class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
@@ -221,9 +226,12 @@ class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        if self == RatesSection.model_construct():
+        if self == _NO_RATES:
             raise ValueError("must name a rate")
         return self
+
+
+_NO_RATES: Final = RatesSection.model_construct()
 
 
 class OverrideSection(Strict):

@@ -5,7 +5,7 @@ be repeated and interrupted; the day counts as closed only once a last item says
 expire, and are written long before the records do.
 
 Attributes of a row: `c` cost in nano-dollars, `n` generations, `x` those that failed, `kl` the
-key's label, `lb` its labels, and its tokens by class as `_TOKENS` names them.
+key's label, `lb` its labels, and what it used by class as `_USAGE` names it.
 """
 
 import asyncio
@@ -51,13 +51,16 @@ _LIVE_RECORDS_MAX: Final = 20_000
 _LIVE_FOR_S: Final = 60.0
 _LIVE_DAYS_MAX: Final = 500
 _WRITES_AT_ONCE: Final = 16
-_TOKENS: Final = {
+_USAGE: Final = {
     "ti": "uncached_input_tokens",
     "tr": "cache_read_input_tokens",
     "t5": "cache_write_5m_input_tokens",
     "t1": "cache_write_1h_input_tokens",
     "to": "output_tokens",
     "tz": "reasoning_tokens",
+    "ai": "audio_input_tokens",
+    "ao": "audio_output_tokens",
+    "im": "images",
 }
 
 
@@ -217,8 +220,8 @@ def _row_item(workspace_id: str, row: ActivityRow) -> Item:
         "kl": text(row.key_label),
         "lb": {"M": {name: text(value) for name, value in row.labels.items()}},
     }
-    for name, tokens in _TOKENS.items():
-        count: int | None = getattr(row.usage, tokens)
+    for name, used in _USAGE.items():
+        count: int | None = getattr(row.usage, used)
         if count is not None:
             item[name] = number(count)
     return item
@@ -236,9 +239,7 @@ def _read_row(item: Item) -> ActivityRow:
         requests=read_number(item, "n"),
         failed=read_number(item, "x"),
         cost_nano_usd=read_number(item, "c"),
-        usage=Usage(
-            **{tokens: read_optional_number(item, name) for name, tokens in _TOKENS.items()}
-        ),
+        usage=Usage(**{used: read_optional_number(item, name) for name, used in _USAGE.items()}),
     )
 
 

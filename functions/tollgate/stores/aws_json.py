@@ -122,6 +122,14 @@ class AwsJson:
             self._session = None
 
     async def _send(self, operation: str, body: bytes) -> Reply:
+        status, content = await self.post(operation, body)
+        reply = _parsed(content)
+        if status == 200 and reply is not None:
+            return reply
+        raise _failure(status, reply or {})
+
+    async def post(self, operation: str, body: bytes) -> tuple[int, bytes]:
+        """Send one request, once: status and body of its reply, StoreUnavailable without one."""
         headers = self._signer.sign(
             "POST",
             self._url,
@@ -132,8 +140,7 @@ class AwsJson:
             async with self._opened().post(
                 URL(self._url, encoded=True), data=body, headers=headers, allow_redirects=False
             ) as response:
-                status = response.status
-                content = await _read_limited(response)
+                return response.status, await _read_limited(response)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as failed:
             # Raised while connecting only: the request was never sent.
             raise StoreUnavailable("cannot connect", maybe_applied=False) from failed
@@ -143,10 +150,6 @@ class AwsJson:
             raise _ConnectionLost from failed
         except aiohttp.ClientError as failed:
             raise StoreUnavailable(type(failed).__name__, maybe_applied=True) from failed
-        reply = _parsed(content)
-        if status == 200 and reply is not None:
-            return reply
-        raise _failure(status, reply or {})
 
     def _opened(self) -> aiohttp.ClientSession:
         """The session, made within a loop because it belongs to one."""

@@ -210,7 +210,9 @@ class KeyStates:
         names = _names(hold_id)
         names["#on"] = "on"
         names["#used"] = used
-        names.update({f"#s{index}": name for index, name in enumerate(stale)})
+        # A request that took minutes to arrive holds in a bucket that is stale by now.
+        gone = [name for name in stale if name not in names.values()]
+        names.update({f"#s{index}": name for index, name in enumerate(gone)})
         values = {
             ":a": number(take.amount_nano_usd),
             ":t": number(take.tokens),
@@ -218,7 +220,7 @@ class KeyStates:
             ":second": number(now_us // 1_000_000),
             ":one": number(1),
         }
-        payload = self._update(key_hold(take.form, len(stale)), key_id, names, values)
+        payload = self._update(key_hold(take.form, len(gone)), key_id, names, values)
         payload["ReturnValues"] = "ALL_NEW"
         return payload
 

@@ -4,13 +4,14 @@ Same decisions and same contract tests as the stores on DynamoDB; no I/O, so not
 unavailable and no write can be lost. One wallet shard a workspace.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import assert_never
+from typing import Final, assert_never
 
 from tollgate.core.activity import GenerationFilter, GenerationPage
 from tollgate.core.clock import Clock
-from tollgate.core.errors import GatewayError
+from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.principal import Principal
@@ -37,6 +38,8 @@ from tollgate.stores.base import (
 )
 from tollgate.stores.cooldowns import Failures, resting_of
 from tollgate.stores.memory_books import MemoryBooks, MemoryKey, MemoryWallet
+
+_PLACE: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class MemoryLedger:
@@ -212,6 +215,8 @@ class MemoryCreditStore:
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
     ) -> EntriesPage:
         """Entries of a workspace, latest first."""
+        if after is not None and not _PLACE.fullmatch(after):
+            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
         entries = list(self._books.entries.get(workspace_id, {}).values())[::-1]
         start = int(after or 0)
         end = start + limit

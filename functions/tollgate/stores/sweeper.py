@@ -70,13 +70,14 @@ class Sweeper:
         async with slots:
             try:
                 standing = await self._generations.put_if_absent(lost_record(expired))
-                if expired.wallet is not None:
+                for wallet in expired.wallets:
+                    pays = wallet.shard == standing.shard
                     await self._wallets.settle(
                         expired.workspace_id,
-                        expired.wallet.shard,
+                        wallet.shard,
                         expired.id,
-                        held_nano_usd=expired.wallet.holds[expired.id],
-                        cost_nano_usd=standing.cost_nano_usd,
+                        held_nano_usd=wallet.holds[expired.id],
+                        cost_nano_usd=standing.cost_nano_usd if pays else 0,
                     )
                 if expired.key is not None:
                     await self._keys.settle(

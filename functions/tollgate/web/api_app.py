@@ -1,20 +1,23 @@
 """The buffered application: keys, credits, records, models and health."""
 
 from collections.abc import Mapping
+from functools import cache, partial
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.routing import Match
 
-from tollgate.core.errors import ErrorCode, GatewayError, RequestError
+from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, RequestError
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.envelope import Envelope
-from tollgate.web.paths import METERED_PATHS, CanonicalPath, HeadAsGet
+from tollgate.web.paths import METERED_METHODS, METERED_PATHS, OPENAPI, CanonicalPath, HeadAsGet
 from tollgate.web.request_id import RequestIds, request_id_of
 from tollgate.web.routes.activity import activity_routes
 from tollgate.web.routes.credits import credit_routes
+from tollgate.web.routes.explanations import explanation_routes
 from tollgate.web.routes.generations import generation_routes
 from tollgate.web.routes.health import health_routes
 from tollgate.web.routes.keys import key_routes
@@ -23,12 +26,16 @@ from tollgate.web.routes.workspaces import workspace_routes
 from tollgate.web.services import Services
 
 
-def api_app(services: Services, limits: WebLimits) -> FastAPI:
-    """The app that serves everything but the metered routes."""
+def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = None) -> FastAPI:
+    """The app that serves everything but the metered routes.
+
+    `openapi` is its own description, written when it was built; without it, it is worked out when
+    somebody asks.
+    """
     app = FastAPI(
         title="Tollgate",
         version="1",
-        openapi_url="/v1/openapi.json",
+        openapi_url=None if openapi else OPENAPI,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -40,7 +47,7 @@ def api_app(services: Services, limits: WebLimits) -> FastAPI:
             Middleware(
                 Envelope,
                 body_bytes_max=limits.body_bytes_max,
-                errors=services.errors,
+                errors=services.chat,
                 journal=services.journal,
             ),
         ],
@@ -52,18 +59,35 @@ def api_app(services: Services, limits: WebLimits) -> FastAPI:
         generation_routes,
         activity_routes,
         model_routes,
+        explanation_routes,
         health_routes,
     ):
         app.include_router(routes(services))
+    if openapi:
+        _serve_description(app, openapi)
+    else:
+        _describe(app)
     _tell_errors(app, services)
     return app
+
+
+def _serve_description(app: FastAPI, openapi: bytes) -> None:
+    @app.get(OPENAPI, include_in_schema=False)
+    async def description() -> Response:
+        return Response(openapi, media_type="application/json")
+
+
+def _describe(app: FastAPI) -> None:
+    from tollgate.web.document import openapi
+
+    app.openapi = cache(partial(openapi, app))  # type: ignore[method-assign]  # as FastAPI has it
 
 
 def _tell_errors(app: FastAPI, services: Services) -> None:
     """Every error in the one envelope, whoever raised it."""
 
     def reply(request: Request, error: GatewayError) -> Response:
-        told = services.errors.error(error, request_id_of(request.scope))
+        told = services.chat.error(error, request_id_of(request.scope))
         return Response(
             told.body, told.status, {"content-type": "application/json", **told.headers}
         )
@@ -82,12 +106,24 @@ def _tell_errors(app: FastAPI, services: Services) -> None:
         match error.status_code:
             case 404 if request.scope["path"] not in METERED_PATHS:
                 told = RequestError(ErrorCode.NOT_FOUND, f"There is no {where}.")
-            # A metered path's POST goes to the streaming function, other methods come here.
             case 404 | 405:
-                told = RequestError(ErrorCode.METHOD_NOT_ALLOWED, f"{where} is not served.")
+                told = MethodNotAllowed(f"{where} is not served.", _methods_at(app, request))
             case _:
                 told = RequestError(ErrorCode.INVALID_REQUEST, str(error.detail))
         return reply(request, told)
+
+
+def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:
+    """The methods that a path is served for, those of the middleware included."""
+    if request.scope["path"] in METERED_PATHS:
+        # Its POST goes to the streaming function, other methods come here.
+        return METERED_METHODS
+    served = {"OPTIONS"}
+    for method in ("DELETE", "GET", "PATCH", "POST", "PUT"):
+        scope = {**request.scope, "method": method}
+        if any(route.matches(scope)[0] is Match.FULL for route in app.routes):
+            served.add(method)
+    return tuple(sorted(served | {"HEAD"} if "GET" in served else served))
 
 
 def _invalid_request(first: Mapping[str, Any]) -> RequestError:

@@ -15,12 +15,18 @@ from starlette.routing import Route
 from starlette.types import ExceptionHandler, Receive, Scope, Send
 
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
-from tollgate.core.errors import ErrorCode, GatewayError, InternalError, RequestError
+from tollgate.core.errors import (
+    ErrorCode,
+    GatewayError,
+    InternalError,
+    MethodNotAllowed,
+    RequestError,
+)
 from tollgate.core.idempotency import Claim
 from tollgate.engine.answers import AnswerStore
 from tollgate.engine.content_log import ContentLog, ContentSink
 from tollgate.engine.gateway import Call, Gateway
-from tollgate.engine.generate import SETTLE_BUDGET_S, generate
+from tollgate.engine.generate import SETTLE_BUDGET_S, demand_of, generate
 from tollgate.engine.sink import (
     ClientGone,
     CollectSink,
@@ -29,11 +35,11 @@ from tollgate.engine.sink import (
     request_headers,
     send_error,
 )
-from tollgate.ingress.base import Ingress
+from tollgate.ingress.base import Ingress, Routed
 from tollgate.web.auth import authenticated
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.idempotency import claim_of, generate_once
-from tollgate.web.paths import CHAT_COMPLETIONS, CanonicalPath
+from tollgate.web.paths import CHAT_COMPLETIONS, METERED_METHODS, CanonicalPath
 from tollgate.web.reply import AsgiReply, disconnected, read_body
 from tollgate.web.request_id import RequestIds, client_request_id, request_id_of
 
@@ -109,6 +115,7 @@ class MeteredEndpoint:
 
     async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
         request_id = request_id_of(scope)
+        admitted: _Admitted | None = None
         try:
             admitted = await self._admit(scope, receive, request_id)
             await _unless_gone(self._answer(admitted, reply), receive)
@@ -116,7 +123,8 @@ class MeteredEndpoint:
             raise
         except GatewayError as refusal:
             named = request_headers(refusal.request_id or request_id)
-            await send_error(reply, self._ingress, refusal, named)
+            routed = self._routed(admitted.call) if admitted else None
+            await send_error(reply, self._ingress, refusal, named, routed=routed)
         except Exception as defect:
             self._gateway.journal.defect(defect, request_id)
             if reply.started:
@@ -126,12 +134,15 @@ class MeteredEndpoint:
     async def _admit(self, scope: Scope, receive: Receive, request_id: str) -> _Admitted:
         headers = Headers(scope=scope)
         if scope["method"] != "POST":
-            raise RequestError(
-                ErrorCode.METHOD_NOT_ALLOWED, f"{scope['method']} is not served here; use POST."
+            raise MethodNotAllowed(
+                f"{scope['method']} is not served here; use POST.", METERED_METHODS
             )
         principal = await authenticated(self._gateway.keys, headers, role="inference")
         body = await read_body(receive, self._limits.body_bytes_max)
-        parsed = self._ingress.parse(body)
+        parsed = replace(
+            self._ingress.parse(body),
+            tells_routing=headers.get("x-tollgate-metadata", "").lower() == "enabled",
+        )
         call = Call(
             principal=principal,
             parsed=parsed,
@@ -182,6 +193,19 @@ class MeteredEndpoint:
             return sink
         choices = call.parsed.request.choices
         return ContentSink(sink, self._contents, body=admitted.body, choices=choices, days=days)
+
+    def _routed(self, call: Call) -> Routed | None:
+        """How a request was to be routed that was refused before any attempt."""
+        if not call.parsed.tells_routing:
+            return None
+        gateway = self._gateway
+        trace = gateway.planner.survey(demand_of(call), now_s=gateway.clock.now_s()).trace
+        return Routed(
+            requested=call.parsed.request.model,
+            catalog_sha=gateway.planner.catalog.sha,
+            route=trace.route if trace else None,
+            rule=trace.rule if trace else None,
+        )
 
     def _deadline(self, scope: Scope, *, streamed: bool) -> Deadline:
         clock = self._gateway.clock

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import Header, Query
 from starlette.responses import Response
@@ -12,6 +12,10 @@ from starlette.responses import Response
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 Format = Literal["json", "csv"]
+# What a route that answers either way adds to its place in the document.
+OR_CSV: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {"text/csv": {"schema": {"type": "string"}}}}
+}
 
 
 async def wanted_format(

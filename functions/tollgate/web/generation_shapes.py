@@ -71,6 +71,9 @@ ACTIVITY_COLUMNS = (
     "cache_write_tokens",
     "completion_tokens",
     "reasoning_tokens",
+    "audio_prompt_tokens",
+    "audio_completion_tokens",
+    "images",
 )
 
 
@@ -269,6 +272,9 @@ class ActivityObject(BaseModel):
     reasoning_tokens: int
     cached_tokens: int
     cache_write_tokens: int
+    audio_prompt_tokens: int
+    audio_completion_tokens: int
+    images: int
 
     @classmethod
     def of(cls, row: ActivityRow) -> "ActivityObject":
@@ -288,6 +294,9 @@ class ActivityObject(BaseModel):
             reasoning_tokens=row.usage.reasoning_tokens or 0,
             cached_tokens=row.usage.cache_read_input_tokens or 0,
             cache_write_tokens=row.usage.cache_write_input_tokens,
+            audio_prompt_tokens=row.usage.audio_input_tokens or 0,
+            audio_completion_tokens=row.usage.audio_output_tokens or 0,
+            images=row.usage.images or 0,
         )
 
 
@@ -342,6 +351,9 @@ def activity_cells(row: ActivityRow) -> Mapping[str, str]:
         "cache_write_tokens": str(row.usage.cache_write_input_tokens),
         "completion_tokens": str(row.usage.output_tokens or 0),
         "reasoning_tokens": str(row.usage.reasoning_tokens or 0),
+        "audio_prompt_tokens": str(row.usage.audio_input_tokens or 0),
+        "audio_completion_tokens": str(row.usage.audio_output_tokens or 0),
+        "images": str(row.usage.images or 0),
     }
 
 

@@ -5,7 +5,9 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 CHAT_COMPLETIONS: Final = "/v1/chat/completions"
+OPENAPI: Final = "/v1/openapi.json"
 METERED_PATHS: Final = frozenset({CHAT_COMPLETIONS})
+METERED_METHODS: Final = ("OPTIONS", "POST")
 _MOUNT: Final = "/api"
 
 

@@ -15,6 +15,7 @@ from tollgate.ingress.base import Ingress
 from tollgate.routing.catalog import Catalog
 from tollgate.stores.base import (
     ActivityStore,
+    CooldownStore,
     CreditStore,
     GenerationStore,
     KeyStore,
@@ -25,7 +26,7 @@ from tollgate.web.auth import authenticated
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """The stores and the catalog behind the api; `errors` writes them in OpenAI's envelope.
+    """The stores and the catalog behind the api; `chat` is OpenAI's format, errors and all.
 
     Management keys of the workspace `operator_workspace` look after all workspaces.
     """
@@ -35,9 +36,10 @@ class Services:
     credits: CreditStore
     generations: GenerationStore
     activity: ActivityStore
+    cooldowns: CooldownStore
     contents: ContentLog | None
     catalog: Callable[[], Catalog]
-    errors: Ingress
+    chat: Ingress
     ids: IdSource
     journal: Journal
     clock: Clock
@@ -46,6 +48,10 @@ class Services:
     def now_s(self) -> int:
         """The Unix second."""
         return int(self.clock.now_s())
+
+    async def reader(self, request: Request) -> Principal:
+        """Whoever holds a key, of which nothing is written down."""
+        return await authenticated(self.keys, request.headers)
 
     async def caller(self, request: Request) -> Principal:
         """Whoever holds a key."""

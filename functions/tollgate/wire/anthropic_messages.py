@@ -190,9 +190,12 @@ class MessageStop(_Shape):
 
 
 class Ping(_Shape):
-    """Nothing but a sign of life."""
+    """Nothing but a sign of life; Vertex sends its own count besides, which says nothing new.
 
-    type: Literal["ping"]
+    https://github.com/vercel/ai/issues/11309 (seen 2026-11-21)
+    """
+
+    type: Literal["ping", "vertex_event"]
 
 
 class ErrorDetail(_Shape):

@@ -18,8 +18,10 @@ class ToolUseStart(_Shape):
     name: str
 
 
-class BlockStart(_Shape):
-    """What kind of block begins; text and reasoning have none."""
+class BlockStart(BaseModel):
+    """What kind of block begins: a call, or nothing for a text; the rest lands in `model_extra`."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
 
     tool_use: ToolUseStart | None = Field(default=None, alias="toolUse")
 
@@ -45,12 +47,33 @@ class ReasoningDelta(_Shape):
     redacted_content: str | None = Field(default=None, alias="redactedContent")
 
 
+class WebLocation(_Shape):
+    """A page."""
+
+    url: str | None = None
+
+
+class CitationLocation(_Shape):
+    """Where a citation points: a page, or a place in a document of the prompt, which has none."""
+
+    web: WebLocation | None = None
+
+
+class CitationDelta(_Shape):
+    """What a text is taken from."""
+
+    title: str | None = None
+    source: str | None = None
+    location: CitationLocation | None = None
+
+
 class BlockDelta(_Shape):
     """A piece of a block; exactly one field is set."""
 
     text: str | None = None
     tool_use: ToolUseDelta | None = Field(default=None, alias="toolUse")
     reasoning: ReasoningDelta | None = Field(default=None, alias="reasoningContent")
+    citation: CitationDelta | None = None
 
 
 class ContentBlockDelta(_Shape):

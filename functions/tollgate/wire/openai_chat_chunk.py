@@ -2,12 +2,21 @@
 
 Only fields that are read are named. Shapes: OpenAI's chunk schema, and what its imitators do with
 it (seen 2026-11-21): Mistral's content lists, two names for reasoning, tool deltas without an
-index, errors as an object, a text or a list.
+index, arguments as an object, usage in a choice, errors as an object, a text or a list.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+import pydantic_core
+from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
+
+
+def _as_text(value: object) -> object:
+    """JSON in place of a text as the text that it should have been."""
+    return pydantic_core.to_json(value).decode() if isinstance(value, dict | list) else value
+
+
+_JsonText = Annotated[str, BeforeValidator(_as_text)]
 
 
 class _Shape(BaseModel):
@@ -21,18 +30,25 @@ class TextItem(_Shape):
     text: str
 
 
+class ReferenceItem(_Shape):
+    """Mistral's mark that a text rests on results of the caller's own tools, by their numbers."""
+
+    type: Literal["reference"]
+    reference_ids: list[int | str] = []
+
+
 class ThinkingItem(_Shape):
     """Mistral's reasoning in a content list."""
 
     type: Literal["thinking"]
-    thinking: list[TextItem]
+    thinking: list[TextItem | ReferenceItem]
 
 
 class FunctionDelta(_Shape):
     """A piece of a call."""
 
     name: str | None = None
-    arguments: str | None = None
+    arguments: _JsonText | None = None
 
 
 class ToolCallDelta(_Shape):
@@ -72,23 +88,33 @@ class TokenLogProbs(_Shape):
 class Delta(_Shape):
     """A piece of the answer; also the shape of a whole `message`."""
 
-    content: str | list[TextItem | ThinkingItem] | None = None
+    content: str | list[TextItem | ThinkingItem | ReferenceItem] | None = None
     refusal: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
     reasoning_details: list[dict[str, JsonValue]] | None = None
     annotations: list[Annotation] | None = None
     tool_calls: list[ToolCallDelta] | None = None
+    audio: JsonValue = None
+    images: JsonValue = None
+    function_call: JsonValue = None
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is what no answer here can hold; Snowflake sends such fields, but blank."""
+        beside = (self.audio, self.images, self.function_call)
+        return any(any(more.values()) if isinstance(more, dict) else more for more in beside)
 
 
 class Choice(_Shape):
-    """One of the answers; servers that do not stream send `message`."""
+    """One of the answers; servers that do not stream send `message`, Moonshot's `usage` is here."""
 
-    index: int = 0
+    index: int | None = None
     delta: Delta | None = None
     message: Delta | None = None
     logprobs: TokenLogProbs | None = None
     finish_reason: str | None = None
+    usage: dict[str, JsonValue] | None = None
 
 
 class SearchResult(_Shape):
@@ -96,6 +122,13 @@ class SearchResult(_Shape):
 
     url: str | None = None
     title: str | None = None
+
+
+class Groq(_Shape):
+    """What Groq tells beside its chunks: why a stream breaks off, and usage nobody asked for."""
+
+    usage: dict[str, JsonValue] | None = None
+    error: JsonValue = None
 
 
 class Chunk(_Shape):
@@ -110,6 +143,14 @@ class Chunk(_Shape):
     citations: list[str] | None = None
     search_results: list[SearchResult] | None = None
     error: JsonValue = None
+    x_groq: Groq | None = None
+
+    @property
+    def counted(self) -> dict[str, JsonValue] | None:
+        """The usage, wherever the server has put it."""
+        in_choices = (choice.usage for choice in self.choices or ())
+        places = (self.usage, *in_choices, (self.x_groq or Groq()).usage)
+        return next((usage for usage in places if usage is not None), None)
 
 
 class PromptDetails(_Shape):
@@ -143,19 +184,31 @@ class UsageReport(_Shape):
 class ErrorDetail(_Shape):
     """The usual content of `error`."""
 
-    message: str | None = None
+    message: _JsonText | None = None
     code: str | int | None = None
     type: str | None = None
-    param: str | None = None
     status: str | int | None = None
     status_code: int | None = None
+
+
+class FieldError(_Shape):
+    """What FastAPI, and with it vLLM and Mistral, says of a field; its `input` is the prompt's."""
+
+    loc: list[str | int] = []
+    msg: str
+
+
+class FieldErrors(_Shape):
+    """Mistral's envelope around them."""
+
+    detail: list[FieldError]
 
 
 class ErrorBody(_Shape):
     """An error reply; some servers have no envelope, or other names for it."""
 
     error: ErrorDetail | str | None = None
-    message: str | None = None
-    detail: JsonValue = None
+    message: str | FieldErrors | None = None
+    detail: str | list[FieldError] | None = None
     code: str | int | None = None
     type: str | None = None

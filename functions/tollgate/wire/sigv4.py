@@ -1,7 +1,7 @@
-"""AWS Signature Version 4 for requests whose whole body is known; no I/O, no S3 path rules.
+"""AWS Signature Version 4 for requests whose whole body is known; no I/O.
 
 Rules: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
-(seen 2026-11-21). Tests hold it byte for byte to botocore's SigV4Auth.
+(seen 2026-11-21). Tests hold it byte for byte to botocore's SigV4Auth and S3SigV4Auth.
 """
 
 import hashlib
@@ -16,6 +16,9 @@ from urllib.parse import SplitResult, quote, urlsplit
 from tollgate.core.clock import Clock
 
 _ALGORITHM: Final = "AWS4-HMAC-SHA256"
+# It takes paths as they are sent, because dots and slashes may be part of a key, and wants the hash
+# of the body in a header.
+_S3: Final = "s3"
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 # Proxies and tracing rewrite these in flight, so they are never part of a signature.
 _UNSIGNED: Final = frozenset({"expect", "transfer-encoding", "user-agent", "x-amzn-trace-id"})
@@ -55,6 +58,7 @@ class Signer:
         signature.
         """
         credentials = self._credentials()
+        body_hash = hashlib.sha256(body).hexdigest()
         timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._clock.now_s()))
         parts = urlsplit(url)
         signed = {name.lower(): value for name, value in headers.items()}
@@ -64,16 +68,18 @@ class Signer:
         signed.pop("x-amz-security-token", None)
         if credentials.session_token is not None:
             signed["x-amz-security-token"] = credentials.session_token
+        if self._service == _S3:
+            signed["x-amz-content-sha256"] = body_hash
         names = sorted(signed.keys() - _UNSIGNED)
         canonical = "\n".join(
             (
                 method.upper(),
-                _canonical_path(parts.path),
+                (parts.path or "/") if self._service == _S3 else _canonical_path(parts.path),
                 "&".join(_canonical_query(parts.query)),
                 *(f"{name}:{' '.join(signed[name].split())}" for name in names),
                 "",
                 ";".join(names),
-                hashlib.sha256(body).hexdigest(),
+                body_hash,
             )
         )
         scope = f"{timestamp[:8]}/{self._region}/{self._service}/aws4_request"
@@ -114,7 +120,7 @@ def _host(parts: SplitResult) -> str:
 
 
 def _canonical_path(path: str) -> str:
-    """The path with dot segments resolved, escaped once more (every service but S3 wants that)."""
+    """The path with dot segments resolved, escaped once more, as every service but S3 wants it."""
     if not path or path == "/":
         return "/"
     resolved = posixpath.normpath(path)

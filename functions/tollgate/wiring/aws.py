@@ -1,11 +1,22 @@
 """Clients of AWS as the settings have them: real services, or emulators with no credentials."""
 
-from tollgate.core.clock import Clock
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings
 from tollgate.stores.aws_json import TIMEOUT_S, AwsJson, JsonService
+from tollgate.stores.failures import StoreUnavailable
 from tollgate.stores.objects import FolderObjects, ObjectStore, S3Objects
 from tollgate.wire.sigv4 import Credentials, Signer
+
+if TYPE_CHECKING:
+    from tollgate.stores.container_credentials import RotatingCredentials
+
+# Where Amazon ECS serves AWS_CONTAINER_CREDENTIALS_RELATIVE_URI ("Container credential provider",
+# AWS SDKs and Tools Reference Guide, 2026-11-21).
+_ECS_URL: Final = "http://169.254.170.2"
 
 
 def aws_json(
@@ -44,14 +55,42 @@ def objects_of(settings: Settings, clock: Clock) -> ObjectStore | None:
 
 def signer(settings: Settings, service: str, clock: Clock) -> Signer:
     """Signs as the function's role; an emulator checks no credentials, but wants a signature."""
-    local = Credentials("local", "local")
-    return Signer(service, settings.aws_region, lambda: credentials(settings) or local, clock)
+    return Signer(service, settings.aws_region, lambda: _identity(settings), clock)
 
 
 def credentials(settings: Settings) -> Credentials | None:
     """The function's own credentials, None where there are none."""
+    rotating = rotating_credentials(settings)
+    if rotating is not None:
+        return rotating.current()
     if not settings.aws_access_key_id:
         return None
     return Credentials(
         settings.aws_access_key_id, settings.aws_secret_access_key, settings.aws_session_token
     )
+
+
+@cache
+def rotating_credentials(settings: Settings) -> "RotatingCredentials | None":
+    """What fetches them, the same for every client of these settings; None where they are fixed."""
+    url = settings.container_credentials_url
+    if url is None and settings.container_credentials_path is not None:
+        url = _ECS_URL + settings.container_credentials_path
+    if url is None:
+        return None
+    # Most functions start without it.
+    from tollgate.stores.container_credentials import CredentialsEndpoint, RotatingCredentials
+
+    endpoint = CredentialsEndpoint(
+        url,
+        token=settings.container_credentials_token,
+        token_file=settings.container_credentials_token_file,
+    )
+    return RotatingCredentials(endpoint.fetch, SystemClock())
+
+
+def _identity(settings: Settings) -> Credentials:
+    found = credentials(settings)
+    if found is None and rotating_credentials(settings) is not None:
+        raise StoreUnavailable("there are no credentials at the moment", maybe_applied=False)
+    return found or Credentials("local", "local")

@@ -19,7 +19,7 @@ from tollgate.stores.aws_json import AwsJson
 from tollgate.stores.secrets import AwsSecretStore
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
-from tollgate.wiring.aws import aws_json, credentials
+from tollgate.wiring.aws import aws_json, credentials, rotating_credentials
 from tollgate.wiring.stores import Stores
 
 
@@ -55,7 +55,7 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
     pool = HttpPool()
     endpoint_url = settings.secretsmanager_endpoint_url
     secrets = None
-    if endpoint_url or credentials(settings):
+    if endpoint_url or settings.aws_access_key_id or rotating_credentials(settings):
         secrets = aws_json(settings, "secretsmanager", endpoint_url, clock)
     services = ProviderServices(
         pool=pool,

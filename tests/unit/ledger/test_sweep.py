@@ -43,11 +43,20 @@ def test_both_sides_of_a_hold_are_found_together_oldest_first() -> None:
 
     found = expired_holds([on_key, on_wallet], NOW_S)
 
-    assert [(hold.id, hold.wallet, hold.key, hold.held_nano_usd) for hold in found] == [
-        (first, on_wallet, on_key, 7),
-        (second, on_wallet, None, 5),
-        (third, None, on_key, 3),
+    assert [(hold.id, tuple(hold.wallets), hold.key, hold.held_nano_usd) for hold in found] == [
+        (first, (on_wallet,), on_key, 7),
+        (second, (on_wallet,), None, 5),
+        (third, (), on_key, 3),
     ]
+
+
+def test_a_hold_on_two_shards_is_found_on_both() -> None:
+    id_ = hold_id(OLD_S)
+    sides = [WalletHolds(workspace_id="acme", shard=shard, holds={id_: 5}) for shard in (0, 3)]
+
+    (found,) = expired_holds(sides, NOW_S)
+
+    assert (tuple(found.wallets), found.key, found.workspace_id) == (tuple(sides), None, "acme")
 
 
 def test_a_lost_generation_costs_nothing_and_names_what_is_known() -> None:

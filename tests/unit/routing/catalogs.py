@@ -18,13 +18,14 @@ NOW_S = 1795264201.0
 RECENTLY = "2026-11-21"
 
 
-def price(dollars_in: str = "1", dollars_out: str = "2") -> dict[str, object]:
-    """Rates of one endpoint."""
+def price(dollars_in: str = "1", dollars_out: str = "2", **rates: str) -> dict[str, object]:
+    """Rates of one endpoint, and those of other classes by their names."""
     return {
         "input": Decimal(dollars_in),
         "output": Decimal(dollars_out),
         "source": "made up",
         "checked": RECENTLY,
+        **{name: Decimal(rate) for name, rate in rates.items()},
     }
 
 

@@ -233,8 +233,8 @@ def cost_max(name: str, **sizes: int) -> int:
 
 
 def test_the_bound_is_that_of_the_dearest_attempt() -> None:
-    # 500 tokens of prompt at 4 dollars, 100 of output at 20, and 2 for rounding.
-    assert cost_max("acme/large", size_bytes=1_000, output_tokens_max=100) == 4_000_002
+    # 500 tokens of prompt at 4 dollars, 100 of output at 20, and 5 for rounding.
+    assert cost_max("acme/large", size_bytes=1_000, output_tokens_max=100) == 4_000_005
 
 
 def test_the_bound_is_that_of_the_dearest_price_a_prompt_may_turn_out_to_have() -> None:
@@ -252,11 +252,11 @@ def test_the_bound_is_that_of_the_dearest_price_a_prompt_may_turn_out_to_have() 
         ).cost_max_nano_usd
         for tokens in (100, 101, 300)
     ]
-    # Dollars per million are thousands of nano-dollars per token; 2 are for rounding.
+    # Dollars per million are thousands of nano-dollars per token; 5 are for rounding.
     assert bounds == [
-        100 * 1_000 + 10 * 2_000 + 2,
-        101 * 1_000 + 10 * 30_000 + 2,
-        300 * 1_000 + 10 * 30_000 + 2,
+        100 * 1_000 + 10 * 2_000 + 5,
+        101 * 1_000 + 10 * 30_000 + 5,
+        300 * 1_000 + 10 * 30_000 + 5,
     ]
 
 
@@ -265,14 +265,28 @@ def test_c12_the_bound_caps_the_callers_limit_at_the_models() -> None:
     assert cost_max("acme/small", size_bytes=0, output_tokens_max=1_000_000) == at_the_limit
 
 
+def test_the_bound_has_a_picture_for_every_choice() -> None:
+    offer, painter = endpoint("near", "large-1"), endpoint("near", "large-1", image="0.04")
+    asked = replace(request("acme/large", size_bytes=0, output_tokens_max=0), choices=3)
+    bounds = [
+        plan_of(
+            catalog(models={"acme/large": model(it)}, aliases={}, routes={}),
+            asked,
+            principal=principal(),
+        ).cost_max_nano_usd
+        for it in (offer, painter)
+    ]
+    assert bounds[1] - bounds[0] == 3 * 40_000_000
+
+
 def test_without_a_limit_the_bound_takes_the_tokens_to_hold_by_default() -> None:
-    assert cost_max("acme/large", size_bytes=0) == 4_096 * 20_000 + 2
-    assert cost_max("acme/small", size_bytes=0) == 100 * 2_000 + 2
+    assert cost_max("acme/large", size_bytes=0) == 4_096 * 20_000 + 5
+    assert cost_max("acme/small", size_bytes=0) == 100 * 2_000 + 5
 
 
 def test_the_bound_covers_a_prompt_of_two_bytes_a_token_but_no_more_than_the_context() -> None:
-    full_context = 1_000 * 1_000 + 100 * 2_000 + 2
-    assert cost_max("acme/small", size_bytes=1) == 1 * 1_000 + 100 * 2_000 + 2
+    full_context = 1_000 * 1_000 + 100 * 2_000 + 5
+    assert cost_max("acme/small", size_bytes=1) == 1 * 1_000 + 100 * 2_000 + 5
     assert cost_max("acme/small", size_bytes=2_000) == full_context
     assert cost_max("acme/small", size_bytes=6_000) == full_context
 

@@ -23,6 +23,7 @@ ROUTES = [
     ("GET", "/v1/generation/content?id=x", None),
     ("GET", "/v1/generations", None),
     ("GET", "/v1/activity", None),
+    ("POST", "/v1/route/explain", {"model": "smart", "messages": []}),
 ]
-EVERY_KEYS_ROUTES = ("/v1/key", "/v1/generation?id=x")
+EVERY_KEYS_ROUTES = ("/v1/key", "/v1/generation?id=x", "/v1/route/explain")
 MANAGEMENT_ROUTES = [route for route in ROUTES if route[1] not in EVERY_KEYS_ROUTES]

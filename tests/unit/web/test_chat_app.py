@@ -58,6 +58,7 @@ async def test_c41_another_method_is_405_in_the_envelope(method: str) -> None:
     reply = await request(app_of(await house()), method, PATH)
     assert reply.status == 405
     assert reply.error["code"] == "method_not_allowed"
+    assert reply.headers["allow"] == "OPTIONS, POST"
 
 
 async def test_c41_a_path_that_is_not_served_is_404_in_the_envelope() -> None:

@@ -2,9 +2,10 @@
 
 import datetime as dt
 from unittest.mock import patch
+from urllib.parse import quote, urlencode
 
 import pytest
-from botocore.auth import SigV4Auth
+from botocore.auth import S3SigV4Auth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotocoreCredentials
 from hypothesis import given
@@ -38,12 +39,19 @@ def signer(service: str, token: str | None = None, clock: FixedClock | None = No
 
 
 def botocore_signs(
-    service: str, url: str, headers: dict[str, str], body: bytes, token: str | None
+    service: str,
+    url: str,
+    headers: dict[str, str],
+    body: bytes,
+    token: str | None,
+    *,
+    method: str = "POST",
 ) -> dict[str, str]:
     """What botocore would send, in lower-case names, with the clock stopped at NOW_S."""
-    request = AWSRequest(method="POST", url=url, headers=headers, data=body)
+    request = AWSRequest(method=method, url=url, headers=headers, data=body)
     now = dt.datetime.fromtimestamp(NOW_S, dt.UTC).replace(tzinfo=None)
-    auth = SigV4Auth(BotocoreCredentials("AKIDEXAMPLE", SECRET, token), service, "eu-central-1")
+    kind = S3SigV4Auth if service == "s3" else SigV4Auth
+    auth = kind(BotocoreCredentials("AKIDEXAMPLE", SECRET, token), service, "eu-central-1")
     with patch("botocore.auth.get_current_datetime", return_value=now):
         auth.add_auth(request)
     return {name.lower(): value for name, value in request.headers.items()}
@@ -101,6 +109,40 @@ def test_any_path_body_and_header_signs_as_botocore_does(
         ours["authorization"]
         == botocore_signs("bedrock", url, headers, body, None)["authorization"]
     )
+
+
+BUCKET = "https://objects.s3.eu-central-1.amazonaws.com"
+# Whole segments that other services' rules would resolve or merge are keys like any other to S3.
+segments = st.text(min_size=1, max_size=12) | st.sampled_from(
+    [".", "..", "", "a b", "é", "%2F", "~"]
+)
+keys = st.lists(segments, min_size=1, max_size=5).map("/".join).filter(bool)
+queries = st.lists(
+    st.tuples(st.sampled_from(["list-type", "prefix", "versionId", "X-a"]), st.text(max_size=8)),
+    max_size=4,
+)
+bodies = st.binary(max_size=64) | st.sampled_from([b"", b"x" * 1_000_000])
+
+
+@given(
+    method=st.sampled_from(["GET", "PUT", "DELETE", "HEAD"]),
+    key=keys,
+    query=queries,
+    body=bodies,
+    token=st.none() | st.just("IQoJb3JpZ2luX2VjEXAMPLE//"),
+)
+def test_any_object_signs_as_botocore_does_for_s3(
+    method: str, key: str, query: list[tuple[str, str]], body: bytes, token: str | None
+) -> None:
+    asked = "?" + urlencode(query, quote_via=quote, safe="~") if query else ""
+    url = f"{BUCKET}/{quote(key.encode(errors='replace'), safe='/~')}{asked}"
+    headers = {"x-amz-server-side-encryption": "AES256"} if method == "PUT" else {}
+
+    ours = signer("s3", token).sign(method, url, headers, body)
+    theirs = botocore_signs("s3", url, headers, body, token, method=method)
+
+    assert ours["x-amz-content-sha256"] == theirs["x-amz-content-sha256"]
+    assert ours["authorization"] == theirs["authorization"]
 
 
 def test_the_headers_returned_are_all_that_must_be_sent() -> None:

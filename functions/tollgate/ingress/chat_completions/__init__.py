@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
-from tollgate.ingress.base import ErrorReply, ParsedCall, Served
+from tollgate.ingress.base import ErrorReply, ParsedCall, Routed, Served
 from tollgate.ingress.chat_completions.parse import parse
 from tollgate.ingress.chat_completions.render import ChatRenderer
 from tollgate.ingress.errors import openai_reply
@@ -29,9 +29,12 @@ class ChatCompletions:
             usage_on_finish=call.usage_on_finish,
             credits_per_usd=self._credits_per_usd,
             choices=call.request.choices,
+            tells_routing=call.tells_routing,
             excludes_reasoning=bool(call.request.reasoning and call.request.reasoning.exclude),
         )
 
-    def error(self, error: GatewayError, request_id: str) -> ErrorReply:
+    def error(
+        self, error: GatewayError, request_id: str, routed: Routed | None = None
+    ) -> ErrorReply:
         """An error in OpenAI's envelope."""
-        return openai_reply(error, request_id)
+        return openai_reply(error, request_id, routed)

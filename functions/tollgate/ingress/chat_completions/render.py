@@ -25,10 +25,10 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import credits_text, usd_text
 from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
-from tollgate.ingress.base import Served
+from tollgate.ingress.base import Routed, Served
 from tollgate.ingress.chat_completions.choice_frames import ChoiceFrames
 from tollgate.ingress.chat_completions.message import whole_choice
-from tollgate.ingress.errors import openai_error
+from tollgate.ingress.errors import openai_error, tollgate_metadata
 
 DONE: Final = b"data: [DONE]\n\n"
 
@@ -47,12 +47,14 @@ class ChatRenderer:
         usage_on_finish: bool,
         credits_per_usd: Decimal,
         choices: int = 1,
+        tells_routing: bool = False,
         excludes_reasoning: bool = False,
     ) -> None:
         self._served = served
         self._episode_id = episode_id
         self._usage_on_finish = usage_on_finish
         self._credits_per_usd = credits_per_usd
+        self._tells_routing = tells_routing
         self._excludes_reasoning = excludes_reasoning
         self._finish = b""
         self._head = self._frame_head(Started())
@@ -135,6 +137,8 @@ class ChatRenderer:
             told["fallback_depth"] = self._served.fallback_depth
         if self._served.adapted:
             told["adapted"] = list(self._served.adapted)
+        if self._tells_routing:
+            told["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
         # Amounts are written digit by digit: a float cannot hold every nano-dollar.
         cost = record.cost_nano_usd
         return b'"usage":%b,"cost":%b},"credits_used":%b,%b' % (

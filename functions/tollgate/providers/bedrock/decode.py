@@ -11,10 +11,12 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from tollgate.core.content import Opaque, Part, Reasoning, Text, ToolCall
 from tollgate.core.events import (
+    Citation,
     Ended,
     Finish,
     PartDelta,
     PartEnd,
+    PartNote,
     PartStart,
     Started,
     StreamEvent,
@@ -25,6 +27,7 @@ from tollgate.providers.base import Frame
 from tollgate.providers.bedrock.errors import error_in_stream
 from tollgate.providers.refusals import closed_early, malformed
 from tollgate.wire.bedrock_converse import (
+    CitationDelta,
     ContentBlockDelta,
     ContentBlockStart,
     ContentBlockStop,
@@ -121,9 +124,11 @@ class ConverseDecoder:
 
     def _block_start(self, data: bytes) -> Iterator[StreamEvent]:
         event = self._read(ContentBlockStart, data)
+        if event.start.model_extra:
+            raise malformed(self._provider, "a content block of unknown kind")
         call = event.start.tool_use
         if call is None:
-            raise malformed(self._provider, "a content block of unknown kind")
+            return
         self._calls = True
         yield from self._opened(event.block, ToolCall(id=call.id, name=call.name, arguments=""))
 
@@ -138,6 +143,8 @@ class ConverseDecoder:
             yield from self._text(event.block, None, delta.tool_use.input)
         elif delta.reasoning is not None:
             yield from self._reasoning(event.block, delta.reasoning)
+        elif delta.citation is not None:
+            yield from self._cited(event.block, delta.citation)
         else:
             raise malformed(self._provider, "a content delta of unknown kind")
 
@@ -177,6 +184,12 @@ class ConverseDecoder:
                 opened.redacted += base64.b64decode(delta.redacted_content or "", validate=True)
             except binascii.Error as invalid:
                 raise malformed(self._provider, "hidden reasoning that is not base64") from invalid
+
+    def _cited(self, block: int, cited: CitationDelta) -> Iterator[StreamEvent]:
+        yield from self._opened(block, Text(text=""))
+        page = cited.location.web if cited.location else None
+        citation = Citation(url=page.url if page else cited.source, title=cited.title)
+        yield PartNote(index=self._open[block].part, note=citation)
 
     def _opened(self, block: int, part: Part) -> Iterator[StreamEvent]:
         """Open a block once: only calls are announced, text and reasoning come unannounced."""

@@ -114,7 +114,8 @@ class GeminiDecoder:
     def _chunk(self, chunk: Chunk, seed: bytes) -> Iterator[StreamEvent]:
         if chunk.error is not None:
             raise error_in_stream(chunk.error, self._provider)
-        if chunk.candidates is None and chunk.feedback is None and chunk.usage is None:
+        known = (chunk.candidates, chunk.feedback, chunk.usage, chunk.model)
+        if all(field is None for field in known):
             raise malformed(self._provider, "a frame of unknown form")
         usage = self._usage(chunk)
         if not self._started:
@@ -149,8 +150,8 @@ class GeminiDecoder:
         if part.call is not None:
             yield from self._function_call(part.call, part.signature, seed)
             return
-        if set(part.model_extra or {}) - _BESIDE_CONTENT:
-            raise malformed(self._provider, "a part of unknown kind")
+        if unknown := sorted(set(part.model_extra or {}) - _BESIDE_CONTENT):
+            raise malformed(self._provider, f"a part {unknown[0][:64]!r}, which no answer can hold")
         kind = Reasoning if part.thought else Text
         if part.text:
             yield from self._opened(kind)

@@ -5,8 +5,10 @@ the prompt. A count of zero is left out, as is a count that is not known yet, so
 count follows from the total.
 """
 
+from collections.abc import Sequence
+
 from tollgate.core.usage import Usage
-from tollgate.wire.gemini import UsageMetadata
+from tollgate.wire.gemini import ModalityCount, UsageMetadata
 
 
 def usage_of(report: UsageMetadata) -> Usage:
@@ -16,7 +18,20 @@ def usage_of(report: UsageMetadata) -> Usage:
         cache_read_input_tokens=report.cached,
         output_tokens=_output_tokens(report),
         reasoning_tokens=report.thoughts,
+        audio_input_tokens=_audio_input_tokens(report),
+        audio_output_tokens=_audio(report.candidates_details),
     )
+
+
+def _audio_input_tokens(report: UsageMetadata) -> int | None:
+    """Audio of the prompt that did not come from a cache, which has a rate for all modalities."""
+    heard = _audio(report.prompt_details)
+    return None if heard is None else max(0, heard - (_audio(report.cached_details) or 0))
+
+
+def _audio(details: Sequence[ModalityCount]) -> int | None:
+    counts = [count.tokens for count in details if count.modality == "AUDIO"]
+    return sum(counts) if counts else None
 
 
 def _uncached(report: UsageMetadata) -> int | None:

@@ -1,9 +1,9 @@
 """OpenAI-like streams as events."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, assert_never
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from tollgate.core.content import Opaque, Reasoning, Refusal, Text
 from tollgate.core.events import (
@@ -30,26 +30,44 @@ from tollgate.wire.openai_chat_chunk import (
     Choice,
     Chunk,
     Delta,
+    Groq,
+    ReferenceItem,
     TextItem,
     ThinkingItem,
     UsageReport,
 )
 
-# Words of the OpenAI family for why an answer ended; a word that is not here counts as `stop` and
-# is still told as the provider's own. Together says `eos`, Mistral `model_length`.
+# Words of the OpenAI family for why an answer ended, in lower case; a word that is not here counts
+# as `stop` and is still told as the provider's own. Together says `eos`, Hugging Face `eos_token`,
+# Mistral `model_length`, Z.ai `sensitive`.
 _FINISH: Final[dict[str, Finish]] = {
     "stop": "stop",
     "eos": "stop",
+    "eos_token": "stop",
     "length": "length",
     "max_tokens": "length",
     "model_length": "length",
+    "model_context_window_exceeded": "length",
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
     "content_filter": "content_filter",
+    "sensitive": "content_filter",
+    "safety": "content_filter",
+    "recitation": "content_filter",
 }
 
-# Words that say that the answer broke: DeepSeek's is about its own capacity.
-_BROKEN: Final = frozenset({"abort", "error", "insufficient_system_resource"})
+# Words that say that the answer broke: DeepSeek's is about its own capacity, Z.ai's about its net,
+# the last is how Google's layer tells that the model wrote no valid call.
+_BROKEN: Final = frozenset(
+    {
+        "abort",
+        "error",
+        "insufficient_system_resource",
+        "network_error",
+        "malformed_function_call",
+        "function_call_filter: malformed_function_call",
+    }
+)
 
 _TextKind = type[Text] | type[Reasoning] | type[Refusal]
 
@@ -86,11 +104,12 @@ class ChatDecoder:
         # Snowflake finishes with an empty word, which would not tell an end of a stream from a cut.
         if self._finish is None or not (self._finish or self._done or self._calls):
             raise closed_early(self._provider)
-        if self._finish in _BROKEN:
-            raise malformed(self._provider, f"the finish reason {self._finish!r}")
+        word = self._finish.lower()
+        if word in _BROKEN:
+            raise malformed(self._provider, f"the finish reason {word!r}")
         yield from self._close_text()
         yield from self._calls.end()
-        finish = _FINISH.get(self._finish, "stop")
+        finish = _FINISH.get(word, "stop")
         if finish == "stop" and self._calls:
             finish = "tool_calls"
         yield Ended(finish=finish, raw_finish=self._finish or None)
@@ -102,8 +121,9 @@ class ChatDecoder:
             if event == "error":
                 raise error_in_stream(None, self._provider) from invalid
             raise malformed(self._provider, "a frame that cannot be read") from invalid
-        if event == "error" or chunk.error is not None:
-            raise error_in_stream(chunk.error, self._provider)
+        error = chunk.error or (chunk.x_groq or Groq()).error
+        if event == "error" or error is not None:
+            raise error_in_stream(error, self._provider)
         if chunk.choices is None and chunk.usage is None:
             raise malformed(self._provider, "a frame of unknown form")
         return chunk
@@ -121,11 +141,11 @@ class ChatDecoder:
         self._notes += self._citations.of_chunk(chunk)
         for choice in chunk.choices or ():
             yield from self._choice(choice, data)
-        if chunk.usage is not None:
-            yield self._usage(chunk)
+        if (counted := chunk.counted) is not None:
+            yield self._usage(counted)
 
     def _choice(self, choice: Choice, data: bytes) -> Iterator[StreamEvent]:
-        if choice.index != 0:
+        if choice.index:
             raise malformed(self._provider, "a second choice that nobody asked for")
         delta = choice.delta
         if delta is None and choice.message is not None:
@@ -141,6 +161,8 @@ class ChatDecoder:
             self._finish = choice.finish_reason or self._finish or ""
 
     def _delta(self, delta: Delta, data: bytes) -> Iterator[StreamEvent]:
+        if delta.has_more:
+            raise malformed(self._provider, "an image, a sound or a call in the form of 2023")
         # Some servers send one reasoning text under two names, or three.
         details = delta.reasoning_details or ()
         plain = delta.reasoning_content or delta.reasoning
@@ -164,12 +186,18 @@ class ChatDecoder:
             except OrphanPiece as orphan:
                 raise malformed(self._provider, "a piece of a call that has no name") from orphan
 
-    def _item(self, item: TextItem | ThinkingItem) -> Iterator[StreamEvent]:
-        if isinstance(item, TextItem):
-            yield from self._text(Text, item.text)
-        else:
-            for thought in item.thinking:
-                yield from self._text(Reasoning, thought.text)
+    def _item(self, item: TextItem | ThinkingItem | ReferenceItem) -> Iterator[StreamEvent]:
+        match item:
+            case TextItem(text=text):
+                yield from self._text(Text, text)
+            case ThinkingItem(thinking=thoughts):
+                for thought in thoughts:
+                    if isinstance(thought, TextItem):
+                        yield from self._text(Reasoning, thought.text)
+            case ReferenceItem(reference_ids=numbers):
+                self._notes += (Citation(title=str(number)) for number in numbers)
+            case _:
+                assert_never(item)
 
     def _text(self, kind: _TextKind, text: str | None) -> Iterator[StreamEvent]:
         if text:
@@ -202,9 +230,9 @@ class ChatDecoder:
         yield PartEnd(index=index, opaque=opaque)
         self._open = None
 
-    def _usage(self, chunk: Chunk) -> UsageReported:
+    def _usage(self, counted: dict[str, JsonValue]) -> UsageReported:
         try:
-            report = UsageReport.model_validate(chunk.usage)
+            report = UsageReport.model_validate(counted)
         except ValidationError as invalid:
             raise malformed(self._provider, "usage that cannot be read") from invalid
-        return UsageReported(usage=usage_of(report), raw=chunk.usage)
+        return UsageReported(usage=usage_of(report), raw=counted)

@@ -12,6 +12,8 @@ from tollgate.core.content import Opaque
 
 # The fields of a detail that a stream cuts into pieces.
 _STREAMED = ("text", "summary", "data")
+# What tells one detail from another.
+_SAME = ("type", "index")
 
 
 class ReasoningDetails:
@@ -21,9 +23,9 @@ class ReasoningDetails:
         self._items: list[dict[str, JsonValue]] = []
 
     def add(self, piece: Mapping[str, JsonValue]) -> None:
-        """One more piece: it continues the last detail if it is of its type and index."""
+        """One more piece: it continues the last detail unless it says that it is another."""
         last = self._items[-1] if self._items else None
-        if last is None or any(last.get(key) != piece.get(key) for key in ("type", "index")):
+        if last is None or _is_other(last, piece):
             self._items.append(dict(piece))
             return
         for key, value in piece.items():
@@ -43,3 +45,10 @@ def thought(pieces: Iterable[Mapping[str, JsonValue]]) -> str:
     """What the pieces say in words."""
     said = (piece.get("text") or piece.get("summary") for piece in pieces)
     return "".join(text for text in said if isinstance(text, str))
+
+
+def _is_other(last: Mapping[str, JsonValue], piece: Mapping[str, JsonValue]) -> bool:
+    """Whether a piece begins a detail: an id may be told once, and a signature is the end."""
+    ids = {last.get("id"), piece.get("id")} - {None}
+    is_signed = bool(last.get("signature") and piece.get("text"))
+    return is_signed or len(ids) > 1 or any(last.get(key) != piece.get(key) for key in _SAME)

@@ -27,9 +27,11 @@ _INCOMPLETE: Final[dict[str, Finish]] = {
     "max_output_tokens": "length",
     "content_filter": "content_filter",
 }
-# Events that repeat what others have said, or say nothing of the answer.
+# Events that repeat what others have said, or say nothing of the answer. `keepalive` is in no page
+# of OpenAI's: https://github.com/openai/openai-node/issues/1964
 _SILENT: Final = frozenset(
     {
+        "keepalive",
         "response.content_part.added",
         "response.content_part.done",
         "response.function_call_arguments.done",
@@ -184,11 +186,15 @@ class ResponsesDecoder:
         yield from self._parts.close(place, {self._provider: kept} if kept else {})
 
     def _content(self, place: Place, content: Content) -> Iterator[StreamEvent]:
-        if self._parts.is_told(place):
-            return
-        part: Text | Refusal = Refusal(text="") if content.type == "refusal" else Text(text="")
-        said = content.refusal if content.type == "refusal" else content.text
-        if not said:
+        part: Text | Refusal
+        match content.type:
+            case "output_text":
+                part, said = Text(text=""), content.text
+            case "refusal":
+                part, said = Refusal(text=""), content.refusal
+            case _:
+                raise malformed(self._provider, "a content of unknown kind")
+        if not said or self._parts.is_told(place):
             return
         yield from self._parts.open(place, part)
         yield from self._parts.add(place, said)

@@ -60,8 +60,9 @@ class HttpPool:
             response.close()
 
     async def close(self) -> None:
-        """Close every connection."""
-        for session in (self._kept, self._fresh):
+        """Close every connection; the next call opens new ones."""
+        sessions, self._kept, self._fresh = (self._kept, self._fresh), None, None
+        for session in sessions:
             if session is not None:
                 await session.close()
 

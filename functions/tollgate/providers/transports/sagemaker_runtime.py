@@ -75,7 +75,7 @@ class SageMakerRuntime:
         )
         try:
             async with self._pool.post(call) as response:
-                yield BodyFrames(response, _PayloadFrames(self._slug), self._slug)
+                yield BodyFrames(response, PayloadFrames(self._slug), self._slug)
         except UpstreamRefused as refused:
             raise _by_container(refused) from refused
 
@@ -101,7 +101,7 @@ def _by_container(refused: UpstreamRefused) -> UpstreamRefused:
     return UpstreamRefused(inner.status, refused.headers, inner.message.encode())
 
 
-class _PayloadFrames:
+class PayloadFrames:
     """SSE events out of the payload of event-stream messages, however they were cut."""
 
     def __init__(self, provider: str) -> None:

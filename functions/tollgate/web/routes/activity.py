@@ -9,7 +9,7 @@ from tollgate.core.activity import DAY_S
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.money import usd
 from tollgate.core.principal import Principal
-from tollgate.web.csv_reply import Format, csv_reply, wanted_format
+from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.generation_shapes import (
     ACTIVITY_COLUMNS,
     ActivityObject,
@@ -28,7 +28,7 @@ def activity_routes(services: Services) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["generations"])
     administrator = Annotated[Principal, Depends(services.administrator)]
 
-    @router.get("/activity", response_model=ActivityReply)
+    @router.get("/activity", response_model=ActivityReply, responses=OR_CSV)
     async def show_activity(
         principal: administrator,
         query: Annotated[Selection, Query()],

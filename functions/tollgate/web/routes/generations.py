@@ -13,7 +13,7 @@ from tollgate.core.generation import Outcome
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money import nano_usd
 from tollgate.core.principal import Principal
-from tollgate.web.csv_reply import Format, csv_reply, wanted_format
+from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.generation_shapes import (
     RECORD_COLUMNS,
     ContentObject,
@@ -105,7 +105,7 @@ def generation_routes(services: Services) -> APIRouter:
             )
         return ContentReply(data=ContentObject.model_validate_json(content))
 
-    @router.get("/generations", response_model=GenerationsReply)
+    @router.get("/generations", response_model=GenerationsReply, responses=OR_CSV)
     async def list_generations(
         principal: administrator,
         query: Annotated[GenerationsQuery, Query()],

@@ -14,7 +14,7 @@ from tests.unit.providers.decoding import decoded, folded, pieces
 from tests.upstream import converse_events as converse
 from tollgate.core.content import Reasoning, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.events import Ended, PartEnd, StreamEvent, UsageReported
+from tollgate.core.events import Citation, Ended, PartEnd, StreamEvent, UsageReported
 from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
@@ -266,3 +266,19 @@ def test_usage_may_be_lost_without_losing_the_answer() -> None:
 def test_c37_any_cut_of_the_bytes_gives_the_same_events(cuts: list[int]) -> None:
     body = b"".join(converse.text_stream(["Grüße", " 世界"]))
     assert events_of(pieces(body, cuts)) == events_of([body])
+
+
+def test_a_citation_is_told_of_the_text_it_is_in() -> None:
+    page = {"title": "A", "location": {"web": {"url": "https://a.example", "domain": "a.example"}}}
+    place = {"title": "B", "source": "b.pdf", "location": {"documentPage": {"documentIndex": 0}}}
+    cited = [
+        converse.event("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"citation": each}})
+        for each in (page, place)
+    ]
+    response = answer(
+        converse.message_start(), converse.text_delta("Paris"), *cited, converse.block_stop(), *END
+    )
+    assert response.notes[0] == (
+        Citation(url="https://a.example", title="A"),
+        Citation(url="b.pdf", title="B"),
+    )

@@ -1,0 +1,70 @@
+"""A chat request made of what a command line says: enough for a planner, nothing to answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from pydantic import JsonValue
+from pydantic_core import to_json
+
+Feature = Literal["audio", "image", "pdf", "structured_output", "tools"]
+_BYTES_PER_TOKEN: Final = 4
+_PIXEL: Final = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
+_PAGE: Final = "data:application/pdf;base64,JVBERi0xLjQK"
+_SILENCE: Final = "UklGRgAAAABXQVZF"
+_PARTS: Final[Mapping[str, JsonValue]] = {
+    "audio": {"type": "input_audio", "input_audio": {"data": _SILENCE, "format": "wav"}},
+    "image": {"type": "image_url", "image_url": {"url": _PIXEL}},
+    "pdf": {"type": "file", "file": {"file_data": _PAGE, "filename": "page.pdf"}},
+}
+_FIELDS: Final[Mapping[str, Mapping[str, JsonValue]]] = {
+    "structured_output": {
+        "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {}}}
+    },
+    "tools": {"tools": [{"type": "function", "function": {"name": "a"}}]},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A request as a command line describes it; what is None stays as the body has it."""
+
+    model: str | None = None
+    prompt_tokens: int | None = None
+    output_tokens_max: int | None = None
+    has: Sequence[Feature] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    session: str | None = None
+
+    def body(self, given: Mapping[str, JsonValue]) -> bytes:
+        """The body of the request: what was given, with what is described over it."""
+        stated: dict[str, JsonValue] = {
+            "model": self.model,
+            "max_tokens": self.output_tokens_max,
+            "metadata": dict(self.metadata) or None,
+            "session_id": self.session,
+        }
+        body: dict[str, JsonValue] = {
+            "messages": [{"role": "user", "content": ""}],
+            **given,
+            **{name: value for name, value in stated.items() if value is not None},
+        }
+        for feature in self.has:
+            body.update(_FIELDS.get(feature, {}))
+        parts = [_PARTS[feature] for feature in self.has if feature in _PARTS]
+        if parts:
+            body["messages"] = [*_messages(body), {"role": "user", "content": parts}]
+        written = to_json(body)
+        lacking = (self.prompt_tokens or 0) * _BYTES_PER_TOKEN - len(written)
+        if lacking <= 0:
+            return written
+        filler: dict[str, JsonValue] = {"role": "user", "content": ""}
+        body["messages"] = [*_messages(body), filler]
+        # The new message takes a comma and itself.
+        filler["content"] = "x" * max(0, lacking - len(to_json(filler)) - 1)
+        return to_json(body)
+
+
+def _messages(body: Mapping[str, JsonValue]) -> list[JsonValue]:
+    messages = body["messages"]
+    return messages if isinstance(messages, list) else []

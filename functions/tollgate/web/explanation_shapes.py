@@ -1,0 +1,196 @@
+"""A plan explained, as the api and the command line show it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Self
+
+from pydantic import BaseModel, Field
+
+from tollgate.core.errors import GatewayError
+from tollgate.core.money import usd
+from tollgate.engine.generate import SETTLE_BUDGET_S
+from tollgate.engine.simulation import Fault, SimulatedAttempt, simulated
+from tollgate.ingress.base import ParsedCall
+from tollgate.routing.demand import Demand
+from tollgate.routing.plan import Attempt, Candidate, Plan
+from tollgate.routing.planner import Survey
+from tollgate.routing.rules import SkippedRule
+from tollgate.routing.schema import TimeoutsSection
+from tollgate.web.cors import WebLimits
+from tollgate.web.shapes import Usd, moment
+
+
+class SkippedRuleObject(BaseModel):
+    """A rule that does not apply."""
+
+    rule: int
+    reason: str
+
+    @classmethod
+    def of(cls, skipped: SkippedRule) -> Self:
+        """The rule as it is shown."""
+        return cls(rule=skipped.number, reason=skipped.reason)
+
+
+class CandidateObject(BaseModel):
+    """An endpoint that was considered, in the order of trying."""
+
+    attempt: int | None = Field(description="its place in the plan, from 1; null if it is out")
+    model: str
+    provider: str
+    upstream: str = Field(description="the provider's own name of the model")
+    model_weight: int | None = Field(description="percent, where models are drawn")
+    model_draw: float | None = Field(description="what the model drew; the highest is first")
+    weight: int | None = Field(description="percent, where endpoints of the model are drawn")
+    draw: float | None = Field(description="what the endpoint drew")
+    cost_max: Usd = Field(description="what the request costs here at most")
+    removed: str | None = Field(description="why it is out")
+    resting_until: datetime | None = Field(description="it failed of late, and is tried last")
+
+
+class ErrorObject(BaseModel):
+    """What the caller would be told."""
+
+    code: str
+    message: str
+    param: str | None
+
+    @classmethod
+    def of(cls, error: GatewayError) -> Self:
+        """The error as it is shown."""
+        return cls(code=error.code.value, message=error.message, param=error.param)
+
+
+class SimulatedAttemptObject(BaseModel):
+    """One try that was imagined; `error` is null for the one that serves."""
+
+    model: str
+    provider: str
+    upstream: str
+    error: str | None
+    took_s: float
+    pause_s: float = Field(description="before the next try")
+
+    @classmethod
+    def of(cls, made: SimulatedAttempt) -> Self:
+        """The try as it is shown."""
+        target = made.attempt.target
+        return cls(
+            model=target.model,
+            provider=target.provider,
+            upstream=target.upstream_model,
+            error=made.error.value if made.error else None,
+            took_s=round(made.took_s, 3),
+            pause_s=round(made.pause_s, 3),
+        )
+
+
+class SimulationObject(BaseModel):
+    """What would be tried if endpoints failed so; `error` is null if one serves."""
+
+    faults: list[str]
+    attempts: list[SimulatedAttemptObject]
+    error: str | None
+
+    @classmethod
+    def of(cls, plan: Plan, faults: Sequence[Fault], time_s: float) -> Self:
+        """What the engine would do within `time_s`, as it is shown."""
+        made = simulated(plan, faults, time_s=time_s)
+        return cls(
+            faults=[f"{fault.kind}@{fault.where}" for fault in faults],
+            attempts=[SimulatedAttemptObject.of(each) for each in made.attempts],
+            error=made.error.value if made.error else None,
+        )
+
+
+class ExplanationObject(BaseModel):
+    """How a request would be routed, and why; nothing is asked, held or recorded."""
+
+    requested: str
+    route: str | None
+    rule: int | None = Field(description="the one that counts, from 1; null if there is no choice")
+    skipped: list[SkippedRuleObject]
+    catalog_sha: str
+    drawn_by: str = Field(description="the hash of the session's id, else of the request's")
+    prompt_tokens: int = Field(description="as estimated for rules")
+    prompt_tokens_max: int = Field(description="as costs are bounded by")
+    candidates: list[CandidateObject]
+    hold: Usd | None = Field(description="what would be set aside; null if it is refused")
+    next_on: list[str] = Field(description="the errors on which the next attempt is made")
+    error: ErrorObject | None = Field(description="what refuses the request, null if nothing does")
+    simulation: SimulationObject | None
+
+    @property
+    def serves(self) -> bool:
+        """Whether somebody would serve it."""
+        return self.error is None and not (self.simulation and self.simulation.error)
+
+
+def explained(
+    survey: Survey,
+    demand: Demand,
+    catalog_sha: str,
+    *,
+    faults: Sequence[Fault] = (),
+    time_s: float,
+    resting: Mapping[str, float],
+) -> ExplanationObject:
+    """A survey as it is shown; `resting` endpoints are tried last, until that Unix second.
+
+    `time_s` is how long the whole answer may take. Raises the refusal of a request that leads
+    nowhere, and RequestError for faults that meet nothing of the plan.
+    """
+    if survey.trace is None and survey.refusal is not None:
+        raise survey.refusal
+    plan = survey.plan.resting_last(resting) if survey.plan else None
+    attempts = plan.attempts if plan else ()
+    places = {_place_of(attempt): place for place, attempt in enumerate(attempts, start=1)}
+    return ExplanationObject(
+        requested=demand.model,
+        route=survey.trace.route if survey.trace else None,
+        rule=survey.trace.rule if survey.trace else None,
+        skipped=[SkippedRuleObject.of(skipped) for skipped in survey.skipped],
+        catalog_sha=catalog_sha,
+        drawn_by=demand.draw_key_hash,
+        prompt_tokens=demand.input_tokens,
+        prompt_tokens_max=demand.input_tokens_max,
+        candidates=[_candidate(each, places, resting) for each in survey.candidates],
+        hold=usd(plan.cost_max_nano_usd) if plan else None,
+        next_on=sorted(plan.next_on) if plan else [],
+        error=ErrorObject.of(survey.refusal) if survey.refusal else None,
+        simulation=SimulationObject.of(plan, faults, time_s) if plan and faults else None,
+    )
+
+
+def answer_time_s(parsed: ParsedCall, timeouts: TimeoutsSection) -> float:
+    """How long an answer may take where no platform says when it ends."""
+    if not parsed.stream:
+        return timeouts.non_streamed_total_s
+    return WebLimits().stream_total_s - SETTLE_BUDGET_S
+
+
+_Place = tuple[str, str]
+
+
+def _place_of(attempt: Attempt) -> _Place:
+    return attempt.target.model, attempt.target.endpoint_id
+
+
+def _candidate(
+    candidate: Candidate, places: Mapping[_Place, int], resting: Mapping[str, float]
+) -> CandidateObject:
+    attempt = candidate.attempt
+    until_s = resting.get(attempt.target.endpoint_id)
+    return CandidateObject(
+        attempt=places.get(_place_of(attempt)),
+        model=attempt.target.model,
+        provider=attempt.target.provider,
+        upstream=attempt.target.upstream_model,
+        model_weight=candidate.model_weight,
+        model_draw=candidate.model_draw,
+        weight=candidate.weight,
+        draw=candidate.draw,
+        cost_max=usd(candidate.cost_max_nano_usd),
+        removed=candidate.removed,
+        resting_until=None if until_s is None else moment(int(until_s)),
+    )

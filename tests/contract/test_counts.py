@@ -1,0 +1,167 @@
+"""What a generation costs of DynamoDB, and how often it waits for it.
+
+Keeps C62.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from typing_extensions import override
+
+from tests.asgi import request
+from tests.gateways import house, request_body
+from tests.metered import Metered
+from tests.scripted import Scripted, answers
+from tests.stores import (
+    DynamoStores,
+    HandClock,
+    aws_client,
+    dynamo_stores,
+    fresh_tables,
+    funded_key,
+    record_of,
+)
+from tollgate.core.clock import SystemClock
+from tollgate.core.ids import IdSource
+from tollgate.providers.base import Frame, Timeouts, WireRequest
+from tollgate.stores.attributes import text
+from tollgate.stores.base import NewKey
+from tollgate.web.chat_app import chat_app
+from tollgate.web.cors import WebLimits
+
+# The longest name and every limit: no state of a key has more attributes.
+LONGEST = NewKey(
+    workspace_id="w" * 63,
+    label="test",
+    requests_per_minute=60_000,
+    burst=1_000,
+    tokens_per_minute=10**9,
+    concurrency=1_000,
+    limits_nano_usd={"day": 10**15, "week": 10**15, "month": 10**15, "total": 10**15},
+)
+IN_FLIGHT = 20
+
+
+@pytest.fixture
+async def metered(honest_url: str) -> AsyncIterator[tuple[Metered, DynamoStores]]:
+    clock = HandClock()
+    client = aws_client(honest_url, clock=clock)
+    meter = Metered(client)
+    yield meter, dynamo_stores(meter, await fresh_tables(client), clock)
+    await client.close()
+
+
+class Watching(Scripted):
+    """Notes how many rounds had been answered when it was asked."""
+
+    def __init__(self, meter: Metered) -> None:
+        super().__init__(answers("Hello"))
+        self.rounds_before: list[int] = []
+        self._meter = meter
+
+    @override
+    @asynccontextmanager
+    async def open(
+        self, request: WireRequest, timeouts: Timeouts
+    ) -> AsyncIterator[AsyncIterator[Frame]]:
+        self.rounds_before.append(len(self._meter.rounds))
+        async with super().open(request, timeouts) as frames:
+            yield frames
+
+
+@pytest.mark.parametrize("in_flight", [0, IN_FLIGHT])
+async def test_an_ordinary_generation_is_five_write_units_and_no_read(
+    metered: tuple[Metered, DynamoStores], in_flight: int
+) -> None:
+    meter, stores = metered
+    _, principal = await funded_key(stores, 10**15, LONGEST)
+    # From the second hold on the bucket of the rate is busy, and the last reply has said so.
+    for _ in range(1 + in_flight):
+        await stores.ledger.hold(principal, 10**9, tokens=1_000)
+    meter.reset()
+
+    hold = await stores.ledger.hold(principal, 10**9, tokens=1_000)
+    await stores.ledger.settle(hold, record_of(hold, 5))
+
+    assert meter.rounds == [["UpdateItem"] * 2, ["PutItem"], ["UpdateItem"] * 2]
+    assert (meter.write_units, meter.conditions_failed, meter.reads) == (5, 0, [])
+
+
+async def test_the_meter_counts_an_item_by_its_kilobytes_and_a_transaction_twice(
+    metered: tuple[Metered, DynamoStores],
+) -> None:
+    meter, stores = metered
+    put = {
+        "TableName": stores.tables.core,
+        "Item": {"pk": text("a"), "sk": text("b"), "x": text("x" * 1_100)},
+    }
+    await meter.call("PutItem", put)
+    assert meter.write_units == 2
+    await meter.call(
+        "UpdateItem",
+        {
+            "TableName": stores.tables.core,
+            "Key": {"pk": text("a"), "sk": text("b")},
+            "UpdateExpression": "REMOVE x",
+        },
+    )
+    # An update costs what the larger of the item before and after it does.
+    assert meter.write_units == 4
+    await meter.call("TransactWriteItems", {"TransactItems": [{"Put": put}]})
+    assert meter.write_units == 8
+    meter.reset()
+    await asyncio.gather(*(meter.call("PutItem", put) for _ in range(3)))
+    assert len(meter.rounds) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [
+        ("acme/small", ["UpdateItem", "UpdateItem"]),
+        # Which of several endpoints rest is read meanwhile.
+        ("acme/large", ["BatchGetItem", "UpdateItem", "UpdateItem"]),
+    ],
+)
+async def test_one_round_trip_before_the_first_token_and_two_after_the_last(
+    metered: tuple[Metered, DynamoStores], name: str, before: list[str], stream: bool
+) -> None:
+    meter, stores = metered
+    secret, _ = await funded_key(stores, 10**12, replace(LONGEST, workspace_id="acme"))
+    near = Watching(meter)
+    home = await house(near=near, far=near)
+    clock = SystemClock()
+    gateway = replace(
+        home.gateway,
+        keys=stores.keys,
+        ledger=stores.ledger,
+        cooldowns=stores.cooldowns,
+        clock=clock,
+        ids=IdSource(clock),
+    )
+    app = chat_app(gateway, home.ingress, WebLimits())
+    asked: dict[str, Any] = {
+        "headers": {"authorization": f"Bearer {secret}"},
+        "body": request_body(name, stream=stream),
+    }
+    first = await request(app, "POST", "/v1/chat/completions", **asked)
+    assert first.status == 200
+    # Everything that was read is forgotten by now, except the key.
+    stores.clock.now += 5
+    await stores.keys.authenticate(secret)
+    meter.reset()
+
+    answer = await request(app, "POST", "/v1/chat/completions", **asked)
+
+    assert (answer.status, answer.complete) == (200, True)
+    assert near.rounds_before[-1] == 1
+    assert [sorted(round_) for round_ in meter.rounds] == [
+        before,
+        ["PutItem"],
+        ["UpdateItem", "UpdateItem"],
+    ]
+    assert (meter.write_units, meter.conditions_failed) == (5, 0)

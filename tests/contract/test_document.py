@@ -1,0 +1,60 @@
+"""The published document tells the truth: a fuzzer that knows nothing else finds nothing untold.
+
+Keeps C6, C40.
+"""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import Case, GenerationMode, checks
+from starlette.types import ASGIApp
+
+from tests.gateways import house
+from tests.unit.web.test_api_app import LIMITS, Api
+from tollgate.stores.base import NewKey
+from tollgate.web.chat_app import chat_app
+from tollgate.web.local_app import LocalApp
+
+CHECKS = [
+    checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
+]
+
+
+@pytest.fixture(scope="module")
+def served() -> tuple[ASGIApp, str]:
+    """Both apps over one memory, and a management key, which may do the most."""
+
+    async def start() -> tuple[ASGIApp, str]:
+        home = await house()
+        admin = NewKey(workspace_id="acme", label="admin", role="management")
+        secret = (await home.stores.keys.create(admin)).secret
+        api = Api(home, secret, "").app
+        return LocalApp(chat_app(home.gateway, home.ingress, LIMITS), api), secret
+
+    return asyncio.run(start())
+
+
+@pytest.mark.parametrize("mode", GenerationMode)
+def test_c6_a_fuzzer_finds_no_500_and_nothing_that_is_not_in_the_document(
+    served: tuple[ASGIApp, str], mode: GenerationMode
+) -> None:
+    app, secret = served
+    headers = {"authorization": f"Bearer {secret}"}
+    document = schemathesis.openapi.from_asgi("/v1/openapi.json", app)
+    for operation in document.get_all_operations():
+
+        @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+        @given(case=operation.ok().as_strategy(generation_mode=mode))
+        def answers_as_documented(case: Case) -> None:
+            case.call_and_validate(headers=headers, checks=CHECKS)
+
+        # Nothing can be wrong with a request that has no parts.
+        with suppress(Unsatisfiable):
+            answers_as_documented()

@@ -1,0 +1,74 @@
+"""The launcher of DynamoDB Local: what it needs, what it says without it, and that it runs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.dynamodb_local import (
+    FOLDER_VARIABLE,
+    NotInstalled,
+    dynamodb_local_folder,
+    running_dynamodb_local,
+)
+from tests.stores import aws_client, fresh_tables
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "DynamoDBLocal.jar").touch()
+    (tmp_path / "DynamoDBLocal_lib").mkdir()
+    return tmp_path
+
+
+def java_that(directory: Path, script: str) -> Path:
+    java = directory / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\n{script}\n")
+    java.chmod(0o755)
+    return java.parent
+
+
+def test_without_a_folder_it_says_which_variable_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+    with pytest.raises(NotInstalled, match=FOLDER_VARIABLE):
+        dynamodb_local_folder()
+
+
+@pytest.mark.parametrize("part", ["DynamoDBLocal.jar", "DynamoDBLocal_lib"])
+def test_a_folder_that_lacks_a_part_is_named_with_it(
+    folder: Path, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
+    assert dynamodb_local_folder() == folder
+    (folder / part).rename(folder / "elsewhere")
+    with pytest.raises(NotInstalled, match=f"{folder.name} has no {part}"):
+        dynamodb_local_folder()
+
+
+def test_without_java_it_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(folder))
+    with (
+        pytest.raises(NotInstalled, match="java"),
+        running_dynamodb_local(folder, folder / "log"),
+    ):
+        pytest.fail("nothing can run")
+
+
+def test_one_that_ends_at_once_is_an_error_and_not_a_skip(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(java_that(folder, "echo no such class; exit 3")))
+    with (
+        pytest.raises(RuntimeError, match="ended with 3"),
+        running_dynamodb_local(folder, folder / "log"),
+    ):
+        pytest.fail("nothing runs")
+    assert (folder / "log").read_text() == "no such class\n"
+
+
+async def test_one_that_runs_keeps_tables(dynamodb_local_url: str) -> None:
+    client = aws_client(dynamodb_local_url)
+    tables = await fresh_tables(client)
+    names = (await client.call("ListTables", {}))["TableNames"]
+    await client.close()
+    assert {tables.core, tables.ledger, tables.generations} <= set(names)

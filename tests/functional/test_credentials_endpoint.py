@@ -1,0 +1,58 @@
+"""The endpoint that gives a container its credentials, over a real socket."""
+
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.emulator.credentials import CredentialsServer
+from tollgate.stores.container_credentials import CredentialsEndpoint
+from tollgate.stores.failures import StoreUnavailable
+
+
+async def test_what_it_gives_is_an_identity_and_its_end(tmp_path: Path) -> None:
+    async with CredentialsServer() as server:
+        lease = await CredentialsEndpoint(server.url, token=server.token).fetch()
+        assert lease.credentials.access_key_id == server.identity(1)
+        assert lease.ends_s > 0
+        # Amazon EKS replaces the file; it is read each time.
+        file = tmp_path / "token"
+        endpoint = CredentialsEndpoint(server.url, token_file=file)
+        with pytest.raises(StoreUnavailable, match="FileNotFoundError"):
+            await endpoint.fetch()
+        file.write_text(server.token + "\n")
+        assert (await endpoint.fetch()).credentials.access_key_id == server.identity(2)
+
+
+@pytest.mark.parametrize("token", [None, "wrong"])
+async def test_without_the_right_token_there_is_nothing(token: str | None) -> None:
+    async with CredentialsServer() as server:
+        with pytest.raises(StoreUnavailable, match="HTTP 401"):
+            await CredentialsEndpoint(server.url, token=token).fetch()
+
+
+async def test_nobody_listening_is_unavailable() -> None:
+    with pytest.raises(StoreUnavailable, match="ClientConnectorError"):
+        await CredentialsEndpoint("http://127.0.0.1:1/credentials").fetch()
+
+
+@pytest.mark.parametrize(
+    "body", ["", "[]", '{"AccessKeyId":"A","SecretAccessKey":"hush-hush"}', "hush-hush"]
+)
+async def test_a_reply_of_another_form_is_not_quoted(body: str) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(text=body)
+
+    app = web.Application()
+    app.router.add_get("/", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+        with pytest.raises(StoreUnavailable, match="another form") as refused:
+            await CredentialsEndpoint(url).fetch()
+    finally:
+        await runner.cleanup()
+    assert "hush" not in str(refused.value)
+    assert refused.value.__context__ is None or refused.value.__suppress_context__

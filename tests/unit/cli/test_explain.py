@@ -1,0 +1,195 @@
+"""`tollgate explain` by a file, as it is typed and as it is read.
+
+Keeps C53.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tollgate.cli.main import main
+
+FILE = Path(__file__).parent / "explained.yaml"
+# Where a test is about something else than prices and draws, these stay what they are.
+FIXED = ("--session", "s-1", "--at", "2026-11-21")
+
+CHOSEN = """\
+best → smart → rule 3 (not rule 1: tier is team, not free; rule 2: no pdf in the input)  \
+catalog eb68435
+about 12,000 prompt tokens, 24,000 at most; drawn by 6a840baf5d8c3ff2
+
+   model       share  draw   endpoint            share  draw   costs at most
+1  acme/plain  10 %   56.90  openai/plain                      $0.0560
+2  acme/large  90 %   44.11  anthropic/large-1   80 %   47.79  $0.130
+3  acme/large  90 %   44.11  bedrock/us.large-1  20 %   18.75  $0.143
+-  acme/small                openai/small                      $0.00280       does not support tools
+
+Holds $0.143. Next on: provider_overloaded, provider_rate_limit, provider_timeout, \
+provider_unavailable.
+"""
+FAILING = """\
+acme/large  catalog eb68435
+about 20 prompt tokens, 42 at most; drawn by 6a840baf5d8c3ff2
+
+   model       endpoint            share  draw    costs at most
+1  acme/large  anthropic/large-1   80 %   279.67  $0.0410
+2  acme/large  bedrock/us.large-1  20 %   51.47   $0.0451
+
+Holds $0.0451. Next on: content_filter, context_length_exceeded, provider_auth, \
+provider_overloaded, provider_rate_limit, provider_timeout, provider_unavailable.
+With timeout@anthropic, 429@bedrock:
+    120.00 s  acme/large at anthropic/large-1  provider_timeout
+    120.00 s  acme/large at bedrock/us.large-1  provider_rate_limit
+    120.19 s  acme/large at bedrock/us.large-1  provider_rate_limit
+    120.56 s  acme/large at bedrock/us.large-1  provider_rate_limit
+Nobody serves: the caller is told provider_rate_limit.
+"""
+REFUSED = """\
+smart → rule 1  catalog eb68435
+about 30,000 prompt tokens, 60,000 at most; drawn by 6a840baf5d8c3ff2
+
+   model       endpoint      costs at most
+-  acme/small  openai/small  $0.00280       takes 8000 tokens
+
+Refused: The request has 20000 tokens or more by its size: acme/small takes 8000 tokens. \
+(context_length_exceeded)
+"""
+
+
+def run(*arguments: str, **variables: str) -> Result:
+    return CliRunner(env=variables).invoke(main, ["explain", "--file", str(FILE), *arguments])
+
+
+def told(*arguments: str) -> dict[str, object]:
+    answer = json.loads(run(*arguments, "--json").stdout)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_c53_candidates_weights_draws_costs_and_what_removed_each() -> None:
+    result = run(
+        "best",
+        *("--tier", "team", "--has", "tools"),
+        *("--prompt-tokens", "12000", "--output-tokens", "8192"),
+        *FIXED,
+    )
+    assert (result.stdout, result.exit_code) == (CHOSEN, 0)
+
+
+def test_c53_every_try_of_a_simulated_failure_and_its_pause() -> None:
+    result = run(
+        "acme/large", "--simulate", "timeout@anthropic", "--simulate", "429@bedrock", *FIXED
+    )
+    assert (result.stdout, result.exit_code) == (FAILING, 1)
+
+
+def test_c53_what_is_refused_says_so_and_exits_with_one() -> None:
+    result = run("smart", "--tier", "free", "--prompt-tokens", "30000", *FIXED)
+    assert (result.stdout, result.exit_code) == (REFUSED, 1)
+
+
+def test_c53_json_has_what_the_route_answers() -> None:
+    answer = told("smart", "--simulate", "503@acme/plain", *FIXED)
+    assert (answer["route"], answer["rule"], answer["hold"]) == ("smart", 3, 0.045141802)
+    assert answer["simulation"] == {
+        "faults": ["503@acme/plain"],
+        "attempts": [
+            {
+                "model": "acme/plain",
+                "provider": "openai",
+                "upstream": "plain",
+                "error": "provider_overloaded",
+                "took_s": 0.0,
+                "pause_s": 0.0,
+            },
+            {
+                "model": "acme/large",
+                "provider": "anthropic",
+                "upstream": "large-1",
+                "error": None,
+                "took_s": 0.0,
+                "pause_s": 0.0,
+            },
+        ],
+        "error": None,
+    }
+
+
+def test_prices_are_those_of_the_moment_asked_about() -> None:
+    before = told("acme/large", "--session", "s-1", "--at", "2026-12-31T23:59:59")
+    after = told("acme/large", "--session", "s-1", "--at", "2027-01-01")
+    assert (before["hold"], after["hold"]) == (0.045148402, 0.082088002)
+
+
+@pytest.mark.parametrize(
+    ("has", "code"),
+    [
+        ("audio", "audio_not_supported_by_model"),
+        ("image", "image_not_supported_by_model"),
+        ("pdf", "file_not_supported_by_model"),
+        ("structured_output", "invalid_request"),
+        ("tools", "invalid_request"),
+    ],
+)
+def test_what_a_request_has_leaves_out_whoever_cannot_take_it(has: str, code: str) -> None:
+    answer = told("acme/small", "--has", has)
+    error = answer["error"]
+    assert isinstance(error, dict)
+    assert (error["code"], answer["hold"]) == (code, None)
+
+
+def test_a_chat_request_is_explained_as_it_would_be_sent(tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    body = {
+        "model": "smart",
+        "messages": [{"role": "user", "content": "x" * 4000}],
+        "session_id": "s-1",
+        "provider": {"ignore": ["anthropic"]},
+    }
+    file.write_text(json.dumps(body), encoding="utf-8")
+    answer = told("--request", str(file))
+    assert (answer["prompt_tokens"], answer["drawn_by"]) == (1028, "6a840baf5d8c3ff2")
+    candidates = answer["candidates"]
+    assert isinstance(candidates, list)
+    removed = {each["provider"]: each["removed"] for each in candidates}
+    assert removed["anthropic"] == "is in provider.ignore"
+
+
+def test_what_the_command_line_says_is_over_what_the_request_says() -> None:
+    body = json.dumps({"model": "smart", "messages": [{"role": "user", "content": "Hi"}]})
+    command = ["explain", "acme/small", "--file", str(FILE), "--request", "-", "--json"]
+    result = CliRunner().invoke(main, [*command, "--prompt-tokens", "1000"], input=body)
+    answer = json.loads(result.stdout)
+    assert (answer["requested"], answer["prompt_tokens"]) == ("acme/small", 1000)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (("smrt",), 1, "There is no model, alias or route named smrt. Did you mean smart?"),
+        (("smart", "--simulate", "429"), 1, "must be KIND@WHERE"),
+        (("smart", "--simulate", "700@openai"), 1, "must be KIND@WHERE"),
+        (("smart", "--simulate", "429@nobody"), 1, "429@nobody meets nothing of the plan"),
+        (("smart", "--url", "http://localhost:1", "--tier", "free"), 2, "belongs to a file"),
+        (("smart", "--metadata", "team"), 2, "write NAME=VALUE"),
+        ((), 2, "Name a model"),
+    ],
+)
+def test_what_cannot_be_explained_says_why(
+    arguments: tuple[str, ...], status: int, said: str
+) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, said in result.stderr) == (status, True), result.stderr
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{"])
+def test_a_request_that_is_no_json_object_is_a_mistake_in_the_command(content: str) -> None:
+    command = ["explain", "smart", "--file", str(FILE), "--request", "-"]
+    result = CliRunner().invoke(main, command, input=content)
+    assert (result.exit_code, "--request" in result.stderr) == (2, True)
+
+
+def test_a_file_named_on_the_command_line_is_asked_even_where_a_gateway_is_set_up() -> None:
+    assert run("smart", TOLLGATE_URL="http://localhost:1", TOLLGATE_KEY="k").exit_code == 0

@@ -1,0 +1,169 @@
+"""Every codec behind every framing reads the same answers alike; synthetic frames throughout.
+
+The cases are the shared names of the style page, so that a clone without recordings tests them all.
+
+Keeps C15, C25, C26, C31, C33, C37, C41, C43, C44.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.providers.decoding import decoded, folded, pieces
+from tests.upstream.answers import Answer
+from tests.upstream.speakers import SECRET_WORDS, Call
+from tests.upstream.wires import WIRES, Wire
+from tollgate.core.content import Image, InlineMedia, Reasoning, Text, ToolCall
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.request import GenerationRequest, UserMessage
+from tollgate.core.response import GenerationResponse
+
+WEATHER = Call(id="call_abc1", name="weather", pieces=('{"city":', '"Paris"}'))
+CLOCK = Call(id="call_abc2", name="now", pieces=())
+CITY = Call(id="call_abc3", name="weather", pieces=('{"city":"Rome",', '"days":2}'))
+ANSWERS = {
+    "text": Answer(words=("Hel", "lo, Zoë ", "👋\n")),
+    "reasoning": Answer(thought="Let me see.", words=("Well", ".")),
+    "tool": Answer(words=("I look.",), calls=(WEATHER,), finish="tool_calls"),
+    "tool_no_args": Answer(calls=(CLOCK,), finish="tool_calls"),
+    "parallel_tools": Answer(thought="Two.", calls=(WEATHER, CLOCK, CITY), finish="tool_calls"),
+    "cache_hit": Answer(words=("Hi",), cached=4),
+    "length": Answer(words=("Once upon",), finish="length"),
+    "refusal": Answer(words=("I",), finish="content_filter"),
+}
+PROMPT, OUTPUT = 9, 3
+
+all_wires = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
+all_answers = pytest.mark.parametrize("case", ANSWERS)
+cuts = st.lists(st.integers(min_value=0), max_size=12)
+
+
+def read(wire: Wire, chunks: Sequence[bytes]) -> GenerationResponse:
+    return folded(decoded(wire.decoder(), wire.frames(chunks)))
+
+
+def told(response: GenerationResponse) -> Iterator[tuple[str, object]]:
+    """The parts without ids of the format's own and what only goes back to the provider."""
+    for part in response.parts:
+        match part:
+            case Text(text=text):
+                yield "text", text
+            case Reasoning(text=text):
+                yield "reasoning", text
+            case ToolCall(id=id_, name=name, arguments=arguments):
+                yield "call", (id_, name, json.loads(arguments))
+            case _:
+                raise AssertionError(part)
+
+
+def meant(answer: Answer) -> Iterator[tuple[str, object]]:
+    if answer.thought:
+        yield "reasoning", answer.thought
+    if answer.words:
+        yield "text", "".join(answer.words)
+    for call in answer.calls:
+        yield "call", (call.id, call.name, json.loads(call.arguments or "{}"))
+
+
+@all_wires
+@all_answers
+def test_c37_an_answer_is_read_alike_from_every_format(wire: Wire, case: str) -> None:
+    answer = ANSWERS[case]
+    response = read(wire, [wire.body(wire.write(answer))])
+    assert [*told(response)] == [*meant(answer)]
+    assert response.finish == answer.finish
+
+
+@all_wires
+@all_answers
+def test_c26_usage_is_counted_alike_from_every_format(wire: Wire, case: str) -> None:
+    usage = read(wire, [wire.body(wire.write(ANSWERS[case]))]).usage
+    assert (usage.input_tokens, usage.output_tokens) == (PROMPT, OUTPUT)
+    assert usage.total_tokens == PROMPT + OUTPUT
+    assert (usage.cache_read_input_tokens or 0) == ANSWERS[case].cached
+
+
+@all_wires
+@given(case=st.sampled_from([*ANSWERS]), cuts=cuts)
+def test_c37_where_the_bytes_are_cut_changes_nothing(
+    wire: Wire, case: str, cuts: list[int]
+) -> None:
+    body = wire.body(wire.write(ANSWERS[case]))
+    assert read(wire, pieces(body, cuts)) == read(wire, [body])
+
+
+@all_wires
+@given(case=st.sampled_from([*ANSWERS]), chance=st.randoms())
+def test_q30_frames_that_say_nothing_change_nothing(wire: Wire, case: str, chance: Random) -> None:
+    events = wire.write(ANSWERS[case])
+    noisy = [*events]
+    for silence in wire.silences:
+        noisy.insert(chance.randint(wire.head, len(noisy) - 1), silence)
+    response = read(wire, [wire.body(noisy)])
+    assert [*told(response)] == [*meant(ANSWERS[case])]
+
+
+@all_wires
+@given(case=st.sampled_from([*ANSWERS]), place=st.integers(min_value=0))
+def test_a_frame_of_unknown_kind_is_an_error_wherever_it_comes(
+    wire: Wire, case: str, place: int
+) -> None:
+    events = wire.write(ANSWERS[case])
+    events.insert(place % len(events), wire.unknown)
+    with pytest.raises(UpstreamError) as raised:
+        read(wire, [wire.body(events)])
+    assert raised.value.code is ErrorCode.PROVIDER_UNAVAILABLE
+
+
+@all_wires
+def test_c43_rate_limited(wire: Wire) -> None:
+    error = wire.codec.error(wire.rate_limited, wire.target)
+    assert (error.code, error.retry_after_s) == (ErrorCode.PROVIDER_RATE_LIMIT, 7)
+    assert not leaks(error)
+
+
+@all_wires
+@given(case=st.sampled_from([*ANSWERS]), place=st.integers(min_value=0))
+def test_q31_overloaded_mid_stream(wire: Wire, case: str, place: int) -> None:
+    events = wire.write(ANSWERS[case])
+    cut = wire.head + place % (len(events) - wire.head)
+    with pytest.raises(UpstreamError) as raised:
+        read(wire, [wire.body([*events[:cut], wire.overloaded])])
+    assert raised.value.code is ErrorCode.PROVIDER_OVERLOADED
+    assert not leaks(raised.value)
+
+
+@all_wires
+@all_answers
+def test_truncated(wire: Wire, case: str) -> None:
+    body = wire.body(wire.write(ANSWERS[case]))
+    with pytest.raises(UpstreamError) as raised:
+        read(wire, [body[: len(body) // 2]])
+    assert raised.value.code is ErrorCode.PROVIDER_UNAVAILABLE
+
+
+@all_wires
+@given(place=st.integers(min_value=0), garbage=st.binary(min_size=1, max_size=40))
+def test_malformed(wire: Wire, place: int, garbage: bytes) -> None:
+    """Bytes of chance in place of the rest: an error that does not show them."""
+    body = wire.body(wire.write(ANSWERS["text"]))
+    cut = place % (len(body) // 2)
+    with pytest.raises(UpstreamError):
+        read(wire, [body[:cut], garbage])
+
+
+@all_wires
+def test_image_in(wire: Wire) -> None:
+    source = InlineMedia(media_type="image/png", base64="iVBORw0KGgo=")
+    shown = UserMessage(content=(Text(text="What?"), Image(source=source)))
+    request = GenerationRequest(model="acme/m", messages=(shown,))
+    assert source.base64 in json.dumps(wire.codec.encode(request, wire.target).body)
+
+
+def leaks(error: UpstreamError) -> list[str]:
+    """The words of a provider's error that must not be shown and are."""
+    return [word for word in SECRET_WORDS.split() if len(word) > 7 and word in error.message]

@@ -1,0 +1,81 @@
+"""A large file is checked and its compiled form loaded without work that nobody needs.
+
+Counts, not seconds: `make bench` prints those.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from types import FrameType
+
+import pytest
+import yaml
+from bench.catalog_300 import routing
+
+from tollgate.routing import compile as compiling
+from tollgate.routing import document, scalars, schema
+from tollgate.routing.catalog import Catalog
+from tollgate.routing.load import inspect
+
+MODELS = 300
+TODAY = date(2026, 11, 21)
+
+
+def calls_of(work: Callable[[], object]) -> Counter[str]:
+    """How often work calls into each Python file."""
+    calls: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            calls[frame.f_code.co_filename] += 1
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.fixture(name="file")
+def _file(tmp_path: Path) -> Path:
+    file = tmp_path / "routing.yaml"
+    file.write_text(routing(MODELS), encoding="utf-8")
+    return file
+
+
+def test_loading_the_compiled_form_runs_no_python_for_its_decimals_and_dates(file: Path) -> None:
+    content = compiling.compile_catalog(file).content
+    Catalog.from_json(content)
+    calls = calls_of(lambda: Catalog.from_json(content))
+    # Seconds of the defaults, however many models there are.
+    assert calls[scalars.__file__] < 20
+    # What may run are validators of conditions and overrides, one each.
+    assert calls[schema.__file__] < MODELS
+    assert calls["<frozen importlib._bootstrap>"] == 0
+
+
+def test_checking_a_file_reads_it_once_and_leaves_the_scanning_to_libyaml(file: Path) -> None:
+    calls = calls_of(lambda: inspect(file, dev=True, today=TODAY))
+    assert calls[document.__file__] < 20 * file.read_text(encoding="utf-8").count("\n")
+    if yaml.__with_libyaml__:
+        scanner = Path(yaml.__file__).with_name("scanner.py")
+        assert calls[str(scanner)] == 0
+
+
+def test_what_production_leaves_out_is_told_without_reading_again(file: Path) -> None:
+    inspection = inspect(file, dev=True, today=TODAY)
+    assert inspection.production is not None
+    assert compiling.compiled(inspection.production) == compiling.compile_catalog(file)
+    calls = calls_of(lambda: compiling.compiled(inspection.production or pytest.fail("none")))
+    assert calls[document.__file__] == 0
+
+
+def test_libyaml_and_pyyaml_read_the_same_of_every_good_file(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_libyaml = compiling.compile_catalog(file)
+    monkeypatch.setattr(yaml, "__with_libyaml__", False)
+    assert compiling.compile_catalog(file) == by_libyaml

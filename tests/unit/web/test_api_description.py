@@ -1,0 +1,48 @@
+"""What the api says of itself: its description, and the methods of a path.
+
+Keeps C6, C41.
+"""
+
+import pytest
+
+from tests.asgi import request
+from tests.unit.web.routes import ROUTES
+from tests.unit.web.test_api_app import LIMITS, api
+from tollgate.web.api_app import api_app
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("DELETE", "/v1/models", "GET, HEAD, OPTIONS"),
+        ("PUT", "/v1/keys/", "GET, HEAD, OPTIONS, POST"),
+        ("PUT", "/api/v1/keys/Na1b2c3d4e5f6g7", "DELETE, GET, HEAD, OPTIONS, PATCH"),
+        ("GET", "/v1/chat/completions", "OPTIONS, POST"),
+    ],
+)
+async def test_c41_a_405_says_which_methods_there_are(method: str, path: str, allowed: str) -> None:
+    reply = await (await api())(method, path)
+    assert (reply.status, reply.headers["allow"]) == (405, allowed)
+
+
+async def test_c6_a_description_that_was_built_is_served_as_it_is() -> None:
+    built = api_app((await api()).services, LIMITS, openapi=b'{"openapi":"3.1.0"}')
+    reply = await request(built, "GET", "/v1/openapi.json")
+    assert (reply.status, reply.body) == (200, b'{"openapi":"3.1.0"}')
+    assert reply.headers["content-type"] == "application/json"
+
+
+async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
+    document = (await (await api())("GET", "/v1/openapi.json")).json
+    assert document["openapi"].startswith("3.1")
+    routes = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
+    served = {(method, path.partition("?")[0]) for method, path, _ in ROUTES}
+    names = {"/Na1b2c3d4e5f6g7": "/{key_id}", "/nowhere": "/{workspace_id}"}
+    for name, template in names.items():
+        served = {(method, path.replace(name, template)) for method, path in served}
+    assert routes == served | {
+        ("POST", "/v1/chat/completions"),
+        ("GET", "/v1/models"),
+        ("GET", "/v1/health/live"),
+        ("GET", "/v1/health/ready"),
+    }

@@ -1,0 +1,149 @@
+"""POST /v1/route/explain: where a chat request would go, told to its key and at no cost.
+
+Keeps C6, C40, C53.
+"""
+
+import copy
+from typing import Any
+
+import pytest
+
+from tests.asgi import Exchange
+from tests.gateways import store_is_away
+from tests.unit.web.test_api_app import Api, api
+from tollgate.stores.base import NewKey
+
+PATH = "/v1/route/explain"
+CHAT = {"messages": [{"role": "user", "content": "Say hello."}], "session_id": "s-1"}
+
+
+async def ask(call: Api, name: str, path: str = PATH, **fields: Any) -> Exchange:
+    headers = fields.pop("headers", None)
+    body = {"model": name, **CHAT, **fields}
+    return await call("POST", path, key=call.home.secret, content=body, headers=headers)
+
+
+def considered(reply: Exchange) -> list[tuple[int | None, str, str | None]]:
+    return [
+        (each["attempt"], f"{each['provider']}/{each['upstream']}", each["removed"])
+        for each in reply.json["candidates"]
+    ]
+
+
+async def test_c53_a_chat_request_is_told_its_candidates_and_what_removed_each() -> None:
+    call = await api()
+    tools = [{"type": "function", "function": {"name": "look_up"}}]
+    reply = await ask(call, "best", tools=tools, provider={"ignore": ["near"]})
+    assert reply.status == 200
+    assert considered(reply) == [
+        (None, "near/small-1", "does not support tools"),
+        (None, "near/large-1", "is in provider.ignore"),
+        (1, "far/L", None),
+        (2, "far/T", None),
+    ]
+    told = reply.json
+    assert (told["requested"], told["route"], told["rule"]) == ("best", "smart", None)
+    assert (told["catalog_sha"], told["error"]) == (call.home.catalog.sha, None)
+    assert told["hold"] == max(each["cost_max"] for each in told["candidates"] if each["attempt"])
+
+
+async def test_c53_it_costs_nothing_and_writes_nothing() -> None:
+    call = await api()
+    before = copy.deepcopy(call.home.stores.books)
+    await ask(call, "smart")
+    assert call.home.stores.books == before
+    assert (call.home.near.requests, call.home.far.requests, call.home.trace) == ([], [], [])
+
+
+async def test_c53_what_is_told_is_what_the_engine_does() -> None:
+    call = await api()
+    told = (await ask(call, "smart")).json
+    await call.home.serve("smart")
+    record = call.home.record
+    assert (record.model, record.provider) == ("acme/small", "near")
+    assert told["candidates"][0]["model"] == record.model
+    assert told["hold"] == pytest.approx(record.held_nano_usd / 1e9, rel=0.01)
+
+
+async def test_c53_a_simulated_failure_shows_the_chain_of_attempts() -> None:
+    call = await api()
+    reply = await ask(call, "smart", f"{PATH}?simulate=429@near&simulate=timeout@acme/large")
+    simulation = reply.json["simulation"]
+    assert simulation["faults"] == ["429@near", "timeout@acme/large"]
+    assert [(each["provider"], each["error"]) for each in simulation["attempts"]] == [
+        ("near", "provider_rate_limit"),
+        ("near", "provider_rate_limit"),
+        ("far", "provider_timeout"),
+        ("far", None),
+    ]
+    assert simulation["error"] is None
+
+
+async def test_c51_an_endpoint_that_rests_is_tried_last_and_says_until_when() -> None:
+    call = await api()
+    policy = call.home.catalog.defaults.cooldown.policy
+    for _ in range(policy.after_failures):
+        await call.home.stores.cooldowns.failed("near/large-1", policy)
+    reply = await ask(call, "acme/large")
+    assert considered(reply) == [(2, "near/large-1", None), (1, "far/L", None)]
+    assert reply.json["candidates"][0]["resting_until"] is not None
+
+
+async def test_c53_a_key_hears_what_it_may_not_use() -> None:
+    call = await api(key=NewKey(workspace_id="acme", label="few", models=("other/*",)))
+    reply = await ask(call, "smart")
+    assert [removed for _, _, removed in considered(reply)][:2] == ["is not for this key"] * 2
+    assert considered(reply)[-1] == (1, "far/T", None)
+    reply = await ask(call, "acme/small")
+    assert (reply.status, reply.json["error"]["code"]) == (200, "model_not_allowed")
+    assert (reply.json["hold"], reply.json["next_on"]) == (None, [])
+
+
+async def test_c52_without_fallbacks_the_first_model_is_all_there_is() -> None:
+    reply = await ask(await api(), "smart", headers={"x-disable-fallback": "true"})
+    assert [attempt for attempt, _, _ in considered(reply)] == [1, None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "status", "param"),
+    [
+        ("smrt", PATH, 404, "model"),
+        ("smart", f"{PATH}?simulate=nothing", 400, "simulate"),
+        ("smart", f"{PATH}?simulate=429@nobody", 400, "simulate"),
+        (7, PATH, 400, "model"),
+    ],
+)
+async def test_c40_what_cannot_be_explained_is_an_error_in_the_envelope(
+    name: Any, path: str, status: int, param: str
+) -> None:
+    reply = await ask(await api(), name, path)
+    assert (reply.status, reply.error["param"]) == (status, param)
+
+
+async def test_c40_more_faults_than_anybody_reads_are_refused() -> None:
+    call = await api()
+    reply = await ask(call, "smart", f"{PATH}?{'&'.join(['simulate=429@near'] * 17)}")
+    assert (reply.status, reply.error["code"]) == (400, "invalid_request")
+
+
+async def test_c62_a_key_that_cannot_be_checked_is_refused() -> None:
+    call = await api()
+
+    class Away:
+        async def authenticate(self, secret: str) -> None:
+            raise store_is_away()
+
+    call.changes["keys"] = Away()
+    assert (await ask(call, "smart")).status == 503
+
+
+async def test_c6_the_document_has_every_field_of_a_chat_request() -> None:
+    document = (await (await api())("GET", "/v1/openapi.json")).json
+    operation = document["paths"][PATH]["post"]
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert {"model", "messages", "tools", "provider", "session_id"} <= set(schema["properties"])
+    found = schema["properties"]["provider"]["anyOf"][0]["$ref"]
+    at: Any = document
+    for step in found.removeprefix("#/").split("/"):
+        at = at[step.replace("~1", "/")]
+    assert "require_parameters" in at["properties"]
