@@ -6,6 +6,7 @@ gets a profile of everything between the first request and the end.
 
 import asyncio
 import cProfile
+import gc
 import os
 import signal
 import sys
@@ -42,6 +43,8 @@ async def main(upstream_port: int, dynamodb_url: str | None) -> None:
     app = wire_chat_app(gateway, stores, web_limits(settings))
     if profile_to := os.environ.get("PROFILE_TO"):
         _profile(Path(profile_to))
+    # As chat.py does.
+    gc.freeze()
     await serve(Adapter(app), key=key)
 
 
