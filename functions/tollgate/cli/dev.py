@@ -116,6 +116,8 @@ async def _serve(
             _announce(options, catalog, listener, keys)
             await serving
         watching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watching
         await server.until_settled()
     if options.ready_file is not None:
         options.ready_file.unlink(missing_ok=True)

@@ -60,14 +60,18 @@ class Following(Generic[Made]):
         publication = await self._published()
         if publication is None:
             return self._made[self._good]
-        wanted = publication.sha_for(key_id)
-        if wanted not in self._made:
-            loading = self._load(wanted)
-            if self._clock.now_s() - publication.moved_s >= _OPTIONAL_FOR_S:
-                await asyncio.wait({loading}, timeout=_WAIT_MAX_S)
-        if publication.live in self._made:
-            self._good = publication.live
-        return self._made.get(wanted, self._made[self._good])
+        overdue = self._clock.now_s() - publication.moved_s >= _OPTIONAL_FOR_S
+        # Who cannot have the candidate is served by what is live.
+        for sha in dict.fromkeys((publication.sha_for(key_id), publication.live)):
+            if sha not in self._made:
+                loading = self._load(sha)
+                if overdue:
+                    await asyncio.wait({loading}, timeout=_WAIT_MAX_S)
+            if sha in self._made:
+                if sha == publication.live:
+                    self._good = sha
+                return self._made[sha]
+        return self._made[self._good]
 
     async def settled(self) -> None:
         """Wait a while for what is being loaded: nothing runs between invocations."""

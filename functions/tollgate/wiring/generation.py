@@ -73,7 +73,6 @@ def wire_gateway(
     """The gateway of one catalog."""
     defaults = catalog.defaults
     return Gateway(
-        keys=stores.keys,
         ledger=stores.ledger,
         cooldowns=stores.cooldowns,
         cooldown=defaults.cooldown.policy,
