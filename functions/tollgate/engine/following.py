@@ -65,7 +65,8 @@ class Following(Generic[Made]):
         for sha in dict.fromkeys((publication.sha_for(key_id), publication.live)):
             if sha not in self._made:
                 loading = self._load(sha)
-                if overdue:
+                # What has failed is tried again beside requests: none waits for it twice.
+                if overdue and sha not in self._failed_s:
                     await asyncio.wait({loading}, timeout=_WAIT_MAX_S)
             if sha in self._made:
                 if sha == publication.live:

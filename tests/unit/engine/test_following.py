@@ -151,6 +151,10 @@ async def test_c54_a_catalog_that_cannot_be_served_leaves_the_last_good_one(
     place.broken.clear()
     place.catalogs[bad] = AFTER
     await asyncio.sleep(15)
+    began_s = place.clock.monotonic_s()
+    assert await follower.of("key") == good
+    assert place.clock.monotonic_s() == began_s
+    await follower.settled()
     assert await follower.of("key") == bad
 
 
