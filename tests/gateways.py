@@ -42,6 +42,7 @@ class RecordedJournal:
         self.records: list[GenerationRecord] = []
         self.lost: list[tuple[GenerationRecord, Exception]] = []
         self.defects: list[tuple[Exception, str]] = []
+        self.rests: list[str] = []
         self._trace = trace
 
     def settled(self, record: GenerationRecord) -> None:
@@ -50,6 +51,9 @@ class RecordedJournal:
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
         self.lost.append((record, failure))
+
+    def rested(self, endpoint_id: str) -> None:
+        self.rests.append(endpoint_id)
 
     def defect(self, error: Exception, request_id: str) -> None:
         self.defects.append((error, request_id))
