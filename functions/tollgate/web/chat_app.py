@@ -139,7 +139,7 @@ class MeteredEndpoint:
 
     async def _admit(self, scope: Scope, receive: Receive, request_id: str) -> _Admitted:
         headers = Headers(scope=scope)
-        tracing.begin(headers.get("traceparent"), self._gateway.ids)
+        tracing.begin(headers.get("traceparent"), self._front.ids)
         if scope["method"] != "POST":
             raise MethodNotAllowed(
                 f"{scope['method']} is not served here; use POST.", METERED_METHODS
