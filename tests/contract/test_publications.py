@@ -10,12 +10,11 @@ import pytest
 
 from tests.stores import DynamoStores, HandClock, funded_key
 from tests.unit.routing.catalogs import endpoint, model, routing
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.compile import canonical
 from tollgate.routing.publication import Signature, canaried, published
 from tollgate.stores.attributes import Item, number, text
-from tollgate.stores.failures import StoreUnavailable
 from tollgate.stores.objects import FolderObjects, ObjectStore
 from tollgate.stores.publications import PublicationStore
 from tollgate.stores.tables import PUBLICATION_KEY, get_item
@@ -99,9 +98,9 @@ async def test_c54_a_damaged_or_missing_catalog_is_never_handed_out(
     store = PublicationStore(dynamo.client, dynamo.tables.core, folder, clock=dynamo.clock)
     sha = await store.keep(FIRST)
     await folder.put(f"catalogs/{sha}.json", SECOND)
-    with pytest.raises(StoreUnavailable, match="damaged"):
+    with pytest.raises(LedgerError, match="damaged"):
         await store.catalog(sha)
-    with pytest.raises(StoreUnavailable, match="missing"):
+    with pytest.raises(LedgerError, match="missing"):
         await store.catalog("0" * 64)
 
 
@@ -122,7 +121,7 @@ async def test_c54_a_pointer_that_makes_no_sense_keeps_nobody_out(
     await dynamo.clock.sleep(5)
 
     assert (await dynamo.keys.authenticate(secret)).key_id == principal.key_id
-    with pytest.raises(StoreUnavailable, match="makes no sense"):
+    with pytest.raises(LedgerError, match="makes no sense"):
         await dynamo.publications.publication()
 
 
