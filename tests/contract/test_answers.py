@@ -10,7 +10,7 @@ import pytest
 from tests.asgi import Exchange, request
 from tests.faults.asker import Order
 from tests.faults.processes import started, told
-from tests.gateways import House, house, request_body
+from tests.gateways import Always, House, house, request_body
 from tests.scripted import Scripted, answers, refuses
 from tests.stores import DynamoStores, funded_key
 from tollgate.core.errors import ErrorCode, RequestError
@@ -37,7 +37,7 @@ async def post(
     stream: bool = False,
     other: bool = False,
 ) -> Exchange:
-    app = chat_app(home.gateway, home.ingress, WebLimits(), answers=kept)
+    app = chat_app(home.front, Always(home.gateway), WebLimits(), answers=kept)
     headers = {"authorization": f"Bearer {home.secret}", "idempotency-key": key}
     content = request_body("acme/small", stream=stream)
     if other:

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.asgi import Exchange, exchange
 from tests.faulty_client import Killed
-from tests.gateways import gateway_over, house, request_body
+from tests.gateways import chat_app_over, house, request_body
 from tests.meddler import meddled
 from tests.scripted import FOREVER, Scripted, answers, refuses, says
 from tests.stores import DynamoStores, HandClock, dynamo_stores, funded_key
@@ -24,8 +24,6 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
 from tollgate.stores.base import NewKey, Period
 from tollgate.stores.generations import read_record
-from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
 
 # Ten tokens in at one dollar a million, two out at two dollars.
 COST_NANO_USD = 14_000
@@ -37,8 +35,7 @@ async def app_over(
 ) -> ASGIApp:
     """A chat app of its own over these tables; its clock is theirs if it is moved by hand."""
     home = await house(near=near or Scripted(answers("Hello")))
-    clock = stores.clock if by_hand else None
-    return chat_app(gateway_over(home, stores, clock), home.ingress, WebLimits())
+    return chat_app_over(home, stores, clock=stores.clock if by_hand else None)
 
 
 def asked(secret: str, **fields: Any) -> Exchange:

@@ -7,14 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.asgi import request
-from tests.gateways import gateway_over, house, request_body
+from tests.gateways import chat_app_over, house, request_body
 from tests.scripted import Scripted, Silence, answers
 from tests.stores import HandClock, aws_client, dynamo_stores
 from tollgate.stores.answers import DynamoAnswerStore
 from tollgate.stores.objects import FolderObjects
 from tollgate.stores.tables import Tables
-from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
 
 # While it lasts the others meet a claim that runs, after it an answer that is kept.
 _ANSWER_TAKES_S = 0.3
@@ -45,7 +43,7 @@ async def main(order: Order) -> list[str]:
     kept = DynamoAnswerStore(
         client, stores.tables.core, FolderObjects(Path(order.folder)), clock=clock
     )
-    app = chat_app(gateway_over(home, stores), home.ingress, WebLimits(), answers=kept)
+    app = chat_app_over(home, stores, answers=kept)
 
     async def ask(place: int) -> list[str]:
         told: list[str] = []

@@ -11,6 +11,7 @@ import pytest
 
 from tests.infra.test_roles import permissions, statements
 from tests.infra.translation import Stack
+from tollgate.core.money import NANO_USD_PER_USD
 from tollgate.settings import Settings
 
 KEY: Final = "arn:aws:kms:us-east-1:123456789012:key/abc"
@@ -25,6 +26,11 @@ OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
     "alerts by webhook": ({"AlertWebhookUrl": HOOK, "AlertWebhookSecretArn": SECRET}, set()),
     "reserved": ({"ChatReservedConcurrency": "50"}, set()),
     "provisioned": ({"ChatProvisionedConcurrency": "2"}, set()),
+    "snapshots": ({"ChatSnapStart": "true"}, set()),
+    "spend": ({"HourlySpendAlarmUsd": "50"}, {"SpendAlarm"}),
+    "X-Ray": ({"XRay": "true"}, set()),
+    "spans": ({"OtlpEndpointUrl": "https://collector.example:4318"}, set()),
+    "headers of spans": ({"OtlpHeaders": "true"}, set()),
     "budget": ({"MonthlyBudgetUsd": "100"}, {"MonthlyBudget"}),
     "access logs": ({"AccessLogs": "true"}, {"AccessLogGroup"}),
     "account role": ({"ApiGatewayLogsRole": "true"}, {"ApiGatewayAccount", "ApiGatewayRole"}),
@@ -132,6 +138,53 @@ def test_concurrency_is_the_accounts_unless_asked(any_stack: Stack) -> None:
     assert reserved["ReservedConcurrentExecutions"] == {"Ref": "ChatReservedConcurrency"}
 
 
+def test_a_snapshot_is_taken_of_published_versions_where_asked(any_stack: Stack) -> None:
+    assert "SnapStart" not in any_stack.given().functions["ChatFunction"]
+    asked = any_stack.given(ChatSnapStart="true")
+    assert asked.functions["ChatFunction"]["SnapStart"] == {"ApplyOn": "PublishedVersions"}
+    assert {name for name, it in asked.functions.items() if "SnapStart" in it} == {"ChatFunction"}
+
+
+def test_x_ray_traces_everything_or_nothing(any_stack: Stack) -> None:
+    for asked, mode in (("false", "PassThrough"), ("true", "Active")):
+        stack = any_stack.given(XRay=asked)
+        (stage,) = stack.properties("AWS::ApiGateway::Stage").values()
+        assert stage["TracingEnabled"] is (mode == "Active")
+        for name, function in stack.functions.items():
+            assert function["TracingConfig"] == {"Mode": mode}, name
+        for name, role in stack.properties("AWS::IAM::Role").items():
+            writes = [it["Action"] for it in statements(role) if it["Resource"] == "*"]
+            allowed = [["xray:PutTelemetryRecords", "xray:PutTraceSegments"]]
+            assert writes == (allowed if mode == "Active" else []), name
+
+
+def test_spans_go_where_asked_with_headers_from_a_secret(any_stack: Stack) -> None:
+    usual = any_stack.given()
+    names = {"TOLLGATE_OTLP_ENDPOINT_URL", "TOLLGATE_OTLP_HEADERS_SECRET"}
+    for function in usual.functions:
+        assert not names & set(usual.environment(function))
+    asked = any_stack.given(OtlpEndpointUrl="https://collector.example", OtlpHeaders="true")
+    environment = asked.environment("ChatFunction")
+    assert environment["TOLLGATE_OTLP_ENDPOINT_URL"] == {"Ref": "OtlpEndpointUrl"}
+    name = environment["TOLLGATE_OTLP_HEADERS_SECRET"]
+
+    def secrets_of(stack: Stack) -> str:
+        return json.dumps(statements(stack.properties("AWS::IAM::Role")["ChatRole"]))
+
+    assert f":secret:{name}-??????" in secrets_of(asked)
+    assert f":secret:{name}-" not in secrets_of(usual)
+
+
+def test_the_spend_alarm_counts_dollars(any_stack: Stack) -> None:
+    stack = any_stack.given(HourlySpendAlarmUsd="50")
+    alarm = stack.properties("AWS::CloudWatch::Alarm")["SpendAlarm"]
+    cost, dollars = alarm["Metrics"]
+    assert cost["MetricStat"]["Metric"]["MetricName"] == "CostNanoUsd"
+    assert (cost["MetricStat"]["Stat"], cost["MetricStat"]["Period"]) == ("Sum", 3600)
+    assert dollars["Expression"] == f"{cost['Id']} / {NANO_USD_PER_USD}"
+    assert alarm["Threshold"] == {"Ref": "HourlySpendAlarmUsd"}
+
+
 def test_warm_environments_belong_to_the_alias_that_is_invoked(any_stack: Stack) -> None:
     def provisioned(stack: Stack) -> list[object]:
         aliases = stack.properties("AWS::Lambda::Alias")
@@ -186,18 +239,27 @@ def test_c1_a_domain_has_both_prefixes(any_stack: Stack) -> None:
 
 
 def test_half_an_option_is_refused_before_anything_is_made(any_stack: Stack) -> None:
-    rules = any_stack.template["Rules"]
+    rules = any_stack.template["Rules"].values()
+    needing = [rule for rule in rules if "Fn::Not" in rule["Assertions"][0]["Assert"]]
     pairs = {
-        rule["RuleCondition"]["Fn::Not"][0]["Fn::Equals"][0]["Ref"]: rule["Assertions"][0][
-            "Assert"
-        ]["Fn::Not"][0]["Fn::Equals"][0]["Ref"]
-        for rule in rules.values()
+        rule["RuleCondition"].get("Fn::Not", [rule["RuleCondition"]])[0]["Fn::Equals"][0][
+            "Ref"
+        ]: rule["Assertions"][0]["Assert"]["Fn::Not"][0]["Fn::Equals"][0]["Ref"]
+        for rule in needing
     }
     assert pairs == {
         "AlertWebhookUrl": "AlertWebhookSecretArn",
         "DomainName": "CertificateArn",
         "MonthlyBudgetUsd": "AlarmEmail",
+        "OtlpHeaders": "OtlpEndpointUrl",
     }
+
+
+def test_snapshots_and_warm_environments_exclude_each_other(any_stack: Stack) -> None:
+    rule = any_stack.template["Rules"]["SnapshotsAreNotProvisioned"]
+    assert rule["RuleCondition"] == {"Fn::Equals": [{"Ref": "ChatSnapStart"}, "true"]}
+    (refused,) = rule["Assertions"]
+    assert refused["Assert"] == {"Fn::Equals": [{"Ref": "ChatProvisionedConcurrency"}, ""]}
 
 
 def test_the_firewall_stands_before_the_stage(any_stack: Stack) -> None:

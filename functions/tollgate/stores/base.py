@@ -385,8 +385,8 @@ class CooldownStore(Protocol):
     ) -> Mapping[str, float]:
         """Those of the endpoints that rest, with the Unix second until which they do."""
 
-    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> None:
-        """Count a failure of an endpoint."""
+    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Count a failure of an endpoint; whether it is the one that makes it rest."""
 
 
 class SecretStore(Protocol):

@@ -281,8 +281,9 @@ class MemoryCooldownStore:
         failures = {each: self._failures.get(each) for each in endpoint_ids}
         return resting_of(failures, policy, now_s=self._clock.now_s())
 
-    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> None:
-        """Count a failure."""
+    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Count a failure; whether it is the one that makes the endpoint rest."""
         now_s = self._clock.now_s()
         before = self._failures.get(endpoint_id, Failures(0, 0, 0))
-        self._failures[endpoint_id] = before.counted(now_s, policy)
+        after = self._failures[endpoint_id] = before.counted(now_s, policy)
+        return after.count == policy.after_failures
