@@ -18,6 +18,7 @@ from tollgate.core.clock import Clock, Deadline, SystemClock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
+from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
 from tollgate.engine.answers import AnswerStore
 from tollgate.engine.gateway import Call, Gateway, Pace
@@ -83,10 +84,11 @@ class WatchedLedger:
         *,
         tokens: int = 0,
         covered: bool = False,
+        tier: TierLimits | None = None,
     ) -> Hold:
         await asyncio.sleep(self.hold_takes_s)
         hold = await self._ledger.hold(
-            principal, amount_nano_usd, first_id, tokens=tokens, covered=covered
+            principal, amount_nano_usd, first_id, tokens=tokens, covered=covered, tier=tier
         )
         self._trace.append("hold")
         return hold
@@ -357,14 +359,14 @@ async def house(
     )
 
 
-def chat_app_over(
+def app_over_stores(
     home: House,
     stores: Stores,
-    *,
     clock: Clock | None = None,
+    *,
     answers: AnswerStore | None = None,
 ) -> ASGIApp:
-    """The chat app of a house over other stores, by the real clock if not by another."""
+    """The app of a house over other stores, by the real clock if not by another."""
     clock = clock or SystemClock()
     ids = IdSource(clock)
     gateway = replace(

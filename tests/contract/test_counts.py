@@ -14,7 +14,7 @@ import pytest
 from typing_extensions import override
 
 from tests.asgi import request
-from tests.gateways import chat_app_over, house, request_body
+from tests.gateways import app_over_stores, house, request_body
 from tests.metered import Metered
 from tests.scripted import Scripted, answers
 from tests.stores import (
@@ -133,7 +133,7 @@ async def test_one_round_trip_before_the_first_token_and_two_after_the_last(
     secret, _ = await funded_key(stores, 10**12, replace(LONGEST, workspace_id="acme"))
     near = Watching(meter)
     home = await house(near=near, far=near)
-    app = chat_app_over(home, stores)
+    app = app_over_stores(home, stores)
     asked: dict[str, Any] = {
         "headers": {"authorization": f"Bearer {secret}"},
         "body": request_body(name, stream=stream),
@@ -165,7 +165,7 @@ async def test_c68_a_claim_is_one_more_round_trip_and_an_answer_that_is_kept_hol
     near = Watching(meter)
     home = await house(near=near)
     kept = DynamoAnswerStore(meter, stores.tables.core, FolderObjects(tmp_path), clock=stores.clock)
-    app = chat_app_over(home, stores, answers=kept)
+    app = app_over_stores(home, stores, answers=kept)
     await stores.keys.authenticate(secret)
 
     made = [["PutItem"], ["UpdateItem"] * 2, ["PutItem"], ["UpdateItem"] * 2, ["UpdateItem"]]

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.asgi import Exchange, exchange
 from tests.faulty_client import Killed
-from tests.gateways import chat_app_over, house, request_body
+from tests.gateways import app_over_stores, house, request_body
 from tests.meddler import meddled
 from tests.scripted import FOREVER, Scripted, answers, refuses, says
 from tests.stores import DynamoStores, HandClock, dynamo_stores, funded_key
@@ -35,7 +35,8 @@ async def app_over(
 ) -> ASGIApp:
     """A chat app of its own over these tables; its clock is theirs if it is moved by hand."""
     home = await house(near=near or Scripted(answers("Hello")))
-    return chat_app_over(home, stores, clock=stores.clock if by_hand else None)
+    clock = stores.clock if by_hand else None
+    return app_over_stores(home, stores, clock)
 
 
 def asked(secret: str, **fields: Any) -> Exchange:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.asgi import request
-from tests.gateways import chat_app_over, house, request_body
+from tests.gateways import app_over_stores, house, request_body
 from tests.scripted import Scripted, Silence, answers
 from tests.stores import HandClock, aws_client, dynamo_stores
 from tollgate.stores.answers import DynamoAnswerStore
@@ -43,7 +43,7 @@ async def main(order: Order) -> list[str]:
     kept = DynamoAnswerStore(
         client, stores.tables.core, FolderObjects(Path(order.folder)), clock=clock
     )
-    app = chat_app_over(home, stores, answers=kept)
+    app = app_over_stores(home, stores, answers=kept)
 
     async def ask(place: int) -> list[str]:
         told: list[str] = []
