@@ -1,6 +1,6 @@
 """Bedrock's runtime API: signed requests, answers in event-stream framing."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 import pydantic_core
@@ -40,7 +40,7 @@ class BedrockRuntime:
     @asynccontextmanager
     async def open(
         self, request: WireRequest, timeouts: Timeouts
-    ) -> AsyncIterator[AsyncIterator[Frame]]:
+    ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         url = f"{self._base_url}{request.path}"
         body = pydantic_core.to_json(request.body)
         headers = {

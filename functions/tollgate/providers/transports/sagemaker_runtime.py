@@ -3,7 +3,7 @@
 https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpointWithResponseStream.html
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 from urllib.parse import quote
@@ -60,7 +60,7 @@ class SageMakerRuntime:
     @asynccontextmanager
     async def open(
         self, request: WireRequest, timeouts: Timeouts
-    ) -> AsyncIterator[AsyncIterator[Frame]]:
+    ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         # An endpoint has one path of its own, whatever the format's is.
         endpoint = quote(str(request.body.get("model")), safe="")
         url = f"{self._base_url}/endpoints/{endpoint}/invocations-response-stream"
