@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pydantic_core import to_json
 
 from tollgate.core.clock import SystemClock
-from tollgate.observability.log import LogJournal
 from tollgate.routing.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.wiring.administration import wire_administration, wire_services
 from tollgate.wiring.limits import web_limits
+from tollgate.wiring.observation import wire_observation
 from tollgate.wiring.stores import wire_stores
 
 
@@ -33,6 +33,6 @@ def openapi_document(compiled_routing: bytes) -> bytes:
         wire_administration(settings, stores, clock),
         _Compiled(Catalog.from_json(compiled_routing)),
         clock=clock,
-        journal=LogJournal(),
+        journal=wire_observation(settings, clock).journal,
     )
     return to_json(api_app(services, web_limits(settings)).openapi())

@@ -44,6 +44,9 @@ class Journal(Protocol):
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
         """A generation ended but its record could not be kept: this line is all there is of it."""
 
+    def rested(self, endpoint_id: str) -> None:
+        """An endpoint begins to rest."""
+
     def defect(self, error: Exception, request_id: str) -> None:
         """Something of ours broke."""
 

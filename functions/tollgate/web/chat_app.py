@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ExceptionHandler, Receive, Scope, Send
 
+from tollgate.core import tracing
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
 from tollgate.core.errors import (
     ErrorCode,
@@ -138,6 +139,7 @@ class MeteredEndpoint:
 
     async def _admit(self, scope: Scope, receive: Receive, request_id: str) -> _Admitted:
         headers = Headers(scope=scope)
+        tracing.begin(headers.get("traceparent"), self._front.ids)
         if scope["method"] != "POST":
             raise MethodNotAllowed(
                 f"{scope['method']} is not served here; use POST.", METERED_METHODS
