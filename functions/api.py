@@ -7,7 +7,7 @@ from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.wiring.administration import wire_administration, wire_services
-from tollgate.wiring.catalog import bundled_catalog
+from tollgate.wiring.catalog import wire_following
 from tollgate.wiring.limits import web_limits
 from tollgate.wiring.observation import wire_observation
 from tollgate.wiring.stores import wire_stores
@@ -19,7 +19,7 @@ _stores = wire_stores(_settings, _clock)
 _services = wire_services(
     _stores,
     wire_administration(_settings, _stores, _clock),
-    bundled_catalog(_settings),
+    wire_following(_settings, _stores.publications, lambda catalog: catalog, clock=_clock),
     clock=_clock,
     journal=wire_observation(_settings, _clock).journal,
 )

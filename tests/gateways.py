@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from tests.scripted import Scripted, answers
 from tests.stores import MemoryStores, funded_key, memory_stores
@@ -26,6 +26,9 @@ from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.planner import Planner
 from tollgate.stores.base import Hold, Ledger, NewKey
+from tollgate.web.front import Front
+
+_Made = TypeVar("_Made")
 
 FUNDS_NANO_USD = 10**12
 # Seconds that a streamed generation has, when a test does not say.
@@ -199,6 +202,19 @@ class ShelvedMedia:
         return self.shelf[url]
 
 
+@dataclass(frozen=True)
+class Always(Generic[_Made]):
+    """The same for every key."""
+
+    made: _Made
+
+    async def of(self, key_id: str | None) -> _Made:
+        return self.made
+
+    async def settled(self) -> None:
+        """Nothing goes on beside requests."""
+
+
 @dataclass
 class House:
     """A gateway with a funded key, and everything around it."""
@@ -214,6 +230,17 @@ class House:
     trace: list[str]
     secret: str
     principal: Principal
+
+    @property
+    def front(self) -> Front:
+        gateway = self.gateway
+        return Front(
+            keys=self.stores.keys,
+            chat_completions=self.ingress,
+            clock=gateway.clock,
+            ids=gateway.ids,
+            journal=gateway.journal,
+        )
 
     def call(
         self, name: str, *, stream: bool = True, time_s: float = TIME_S, **changes: Any
@@ -238,6 +265,7 @@ class House:
             call.parsed,
             clock=self.gateway.clock,
             pace=self.gateway.pace,
+            credits_per_usd=self.gateway.credits_per_usd,
         )
 
     async def serve(
@@ -297,7 +325,6 @@ async def house(
     catalog = small_catalog(**sections)
     ledger, journal = WatchedLedger(stores.ledger, trace), RecordedJournal(trace)
     gateway = Gateway(
-        keys=stores.keys,
         ledger=ledger,
         cooldowns=stores.cooldowns,
         cooldown=catalog.defaults.cooldown.policy,
@@ -314,7 +341,7 @@ async def house(
         stores=stores,
         ledger=ledger,
         journal=journal,
-        ingress=ChatCompletions(Decimal(1), ids=ids),
+        ingress=ChatCompletions(ids),
         catalog=catalog,
         gateway=gateway,
         near=near,

@@ -1,5 +1,7 @@
 """What the api says of itself, worked out once instead of in every cold start."""
 
+from dataclasses import dataclass
+
 from pydantic_core import to_json
 
 from tollgate.core.clock import SystemClock
@@ -12,6 +14,16 @@ from tollgate.wiring.observation import wire_observation
 from tollgate.wiring.stores import wire_stores
 
 
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """The catalog that is being built, for whoever asks."""
+
+    catalog: Catalog
+
+    async def of(self, key_id: str | None) -> Catalog:
+        return self.catalog
+
+
 def openapi_document(compiled_routing: bytes) -> bytes:
     """The OpenAPI document of the app that is deployed; nothing is connected to for it."""
     settings, clock = Settings(), SystemClock()
@@ -19,7 +31,7 @@ def openapi_document(compiled_routing: bytes) -> bytes:
     services = wire_services(
         stores,
         wire_administration(settings, stores, clock),
-        Catalog.from_json(compiled_routing),
+        _Compiled(Catalog.from_json(compiled_routing)),
         clock=clock,
         journal=wire_observation(settings, clock).journal,
     )

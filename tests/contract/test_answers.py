@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.asgi import Exchange, request
-from tests.gateways import House, house, request_body
+from tests.gateways import Always, House, house, request_body
 from tests.scripted import Scripted, answers, refuses
 from tests.stores import DynamoStores
 from tollgate.core.errors import ErrorCode, RequestError
@@ -31,7 +31,7 @@ async def post(
     stream: bool = False,
     other: bool = False,
 ) -> Exchange:
-    app = chat_app(home.gateway, home.ingress, WebLimits(), answers=kept)
+    app = chat_app(home.front, Always(home.gateway), WebLimits(), answers=kept)
     headers = {"authorization": f"Bearer {home.secret}", "idempotency-key": key}
     content = request_body("acme/small", stream=stream)
     if other:

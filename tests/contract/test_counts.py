@@ -13,7 +13,7 @@ import pytest
 from typing_extensions import override
 
 from tests.asgi import request
-from tests.gateways import house, request_body
+from tests.gateways import Always, house, request_body
 from tests.metered import Metered
 from tests.scripted import Scripted, answers
 from tests.stores import (
@@ -137,13 +137,13 @@ async def test_one_round_trip_before_the_first_token_and_two_after_the_last(
     clock = SystemClock()
     gateway = replace(
         home.gateway,
-        keys=stores.keys,
         ledger=stores.ledger,
         cooldowns=stores.cooldowns,
         clock=clock,
         ids=IdSource(clock),
     )
-    app = chat_app(gateway, home.ingress, WebLimits())
+    front = replace(home.front, keys=stores.keys)
+    app = chat_app(front, Always(gateway), WebLimits())
     asked: dict[str, Any] = {
         "headers": {"authorization": f"Bearer {secret}"},
         "body": request_body(name, stream=stream),

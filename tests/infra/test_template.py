@@ -77,12 +77,13 @@ def test_c1_the_only_stage_is_named_api(stack: Stack) -> None:
     assert "StageName" not in deployment
 
 
-def test_the_outputs_are_the_base_url_and_the_table_names(stack: Stack) -> None:
+def test_the_outputs_are_the_base_url_and_where_things_are_kept(stack: Stack) -> None:
     assert {name: output["Value"] for name, output in stack.outputs.items()} == {
         "ApiUrl": {"Fn::Sub": "https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}/api/v1"},
         "CoreTableName": {"Ref": "CoreTable"},
         "LedgerTableName": {"Ref": "LedgerTable"},
         "GenerationsTableName": {"Ref": "GenerationsTable"},
+        "ObjectsBucketName": {"Ref": "ObjectsBucket"},
     }
 
 

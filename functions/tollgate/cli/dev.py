@@ -14,16 +14,17 @@ import click
 
 from tollgate.cli.dev_journal import TerminalJournal
 from tollgate.cli.ministack import Ministack, ministack
+from tollgate.cli.reload import Reloaded, RoutingSource
 from tollgate.cli.seed import LocalKeys, seed
 from tollgate.cli.server import Server, listening, stopped_by_signals
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import LedgerError
+from tollgate.engine.gateway import Gateway
 from tollgate.routing.catalog import Catalog
-from tollgate.routing.compile import compile_catalog
 from tollgate.routing.problems import InvalidRouting
 from tollgate.settings import Settings
 from tollgate.wiring.administration import wire_administration
-from tollgate.wiring.generation import wire_upstream
+from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.whole import wire_whole_app
 
@@ -66,13 +67,22 @@ def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
     """Serve the gateway on this machine."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     options = DevOptions(port=port, routing=routing, state=state, ready_file=ready_file)
-    catalog = _catalog(routing)
+    source = RoutingSource(routing)
+    try:
+        catalog = source.read()
+    except InvalidRouting as invalid:
+        raise click.ClickException(str(invalid)) from invalid
     with listening("127.0.0.1", port) as listener, ministack(state) as store:
-        asyncio.run(_serve(options, catalog, listener, store))
+        asyncio.run(_serve(options, source, catalog, listener=listener, store=store))
 
 
 async def _serve(
-    options: DevOptions, catalog: Catalog, listener: socket.socket, store: Ministack
+    options: DevOptions,
+    source: RoutingSource,
+    catalog: Catalog,
+    *,
+    listener: socket.socket,
+    store: Ministack,
 ) -> None:
     clock, journal = SystemClock(), TerminalJournal()
     settings = Settings(dynamodb_endpoint_url=store.url, objects_folder=options.state / "objects")
@@ -82,23 +92,26 @@ async def _serve(
         await _until_it_answers(stores, clock, store)
         administration = wire_administration(settings, stores, clock)
         keys = await seed(stores.keys, administration.credits, options.state)
-        app = wire_whole_app(settings, stores, upstream, catalog, clock=clock, journal=journal)
+
+        def gateway(catalog: Catalog) -> Gateway:
+            return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
+
+        gateways = Reloaded(catalog, gateway)
+        catalogs = Reloaded(catalog, lambda catalog: catalog)
+        app = wire_whole_app(settings, stores, gateways, catalogs, clock=clock, journal=journal)
         server = Server(app, drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
+        watching = asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace)))
         with stopped_by_signals(server):
             _announce(options, catalog, listener, keys)
             await serving
+        watching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watching
         await server.until_settled()
     if options.ready_file is not None:
         options.ready_file.unlink(missing_ok=True)
     click.echo("Stopped.")
-
-
-def _catalog(routing: Path) -> Catalog:
-    try:
-        return Catalog.from_json(compile_catalog(routing, dev=True).content)
-    except InvalidRouting as invalid:
-        raise click.ClickException(str(invalid)) from invalid
 
 
 async def _until_it_answers(stores: Stores, clock: Clock, store: Ministack) -> None:

@@ -11,7 +11,7 @@ from tollgate.core.principal import Admission, Principal
 from tollgate.ingress.base import ParsedCall
 from tollgate.providers.base import MediaFetcher, Provider
 from tollgate.routing.planner import Planner
-from tollgate.stores.base import CooldownPolicy, CooldownStore, KeyStore, Ledger
+from tollgate.stores.base import CooldownPolicy, CooldownStore, Ledger
 
 
 class ProviderDirectory(Protocol):
@@ -55,7 +55,6 @@ class Journal(Protocol):
 class Gateway:
     """Everything that `generate` needs, chosen by the wiring."""
 
-    keys: KeyStore
     ledger: Ledger
     cooldowns: CooldownStore
     cooldown: CooldownPolicy

@@ -31,6 +31,7 @@ class ConditionalUpdate:
 
 IF_ABSENT: Final = "attribute_not_exists(pk)"
 IF_PRESENT: Final = "attribute_exists(pk)"
+SAME_REVISION: Final = "rev = :rev"
 
 WALLET_HOLD: Final = ConditionalUpdate(
     "SET av = av - :a, h.#h = :a",

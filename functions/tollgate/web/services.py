@@ -1,7 +1,7 @@
 """What the api routes work with, and who may call them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from starlette.requests import Request
 
@@ -24,6 +24,13 @@ from tollgate.stores.base import (
 from tollgate.web.auth import authenticated
 
 
+class Catalogs(Protocol):
+    """The catalogs that are served."""
+
+    async def of(self, key_id: str | None) -> Catalog:
+        """What serves a key; whoever has none sees what is live."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """The stores and the catalog behind the api; `chat` is OpenAI's format, errors and all.
@@ -38,7 +45,7 @@ class Services:
     activity: ActivityStore
     cooldowns: CooldownStore
     contents: ContentLog | None
-    catalog: Callable[[], Catalog]
+    catalogs: Catalogs
     chat: Ingress
     ids: IdSource
     journal: Journal

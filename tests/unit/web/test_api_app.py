@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.asgi import Exchange, request
-from tests.gateways import House, house, store_is_away
+from tests.gateways import Always, House, house, store_is_away
 from tests.unit.routing.catalogs import endpoint, model
 from tests.unit.web.routes import MANAGEMENT_ROUTES, ROUTES
 from tollgate.core.generation import GenerationRecord
@@ -66,7 +66,7 @@ class Api:
                 name: getattr(home.stores, name)
                 for name in ("keys", "credits", "generations", "activity", "cooldowns", "clock")
             },
-            "catalog": lambda: home.catalog,
+            "catalogs": Always(home.catalog),
             "chat": home.ingress,
             "ids": home.gateway.ids,
             "journal": home.journal,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.asgi import Exchange, request
-from tests.gateways import house, request_body
+from tests.gateways import Always, house, request_body
 from tests.scripted import Scripted, Silence, answers, refuses, says
 from tollgate.engine.gateway import Pace
 from tollgate.providers.base import Frame
@@ -73,7 +73,7 @@ async def ask(
     headers = {"authorization": f"Bearer {home.secret}"}
     if header is not None:
         headers["x-tollgate-metadata"] = header
-    app = chat_app(home.gateway, home.ingress, WebLimits())
+    app = chat_app(home.front, Always(home.gateway), WebLimits())
     body = request_body(fields.pop("model", "smart"), stream=stream, **fields)
     reply = await request(app, "POST", "/v1/chat/completions", headers=headers, body=body)
     chunks = [

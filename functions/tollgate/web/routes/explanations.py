@@ -49,7 +49,7 @@ def explanation_routes(services: Services) -> APIRouter:
             request_id=request_id_of(request.scope),
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
         )
-        catalog = services.catalog()
+        catalog = await services.catalogs.of(principal.key_id)
         survey = Planner(catalog).survey(demand, now_s=services.clock.now_s())
         resting: Mapping[str, float] = {}
         if survey.plan is not None:

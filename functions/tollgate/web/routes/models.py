@@ -62,10 +62,11 @@ def model_routes(services: Services) -> APIRouter:
     @router.get("/models")
     async def list_models(principal: anybody) -> ModelsReply:
         """All models, or with a key those it may use; prices are of the first endpoint."""
+        catalog = await services.catalogs.of(principal.key_id if principal else None)
         return ModelsReply(
             data=[
                 _model(slug, section)
-                for slug, section in services.catalog().models.items()
+                for slug, section in catalog.models.items()
                 if _allowed(slug, principal)
             ]
         )
