@@ -15,7 +15,7 @@ uv_compile := uv pip compile --quiet --universal --python-version 3.11 --generat
 	--no-emit-index-url --custom-compile-command "make lock" $(LOCK_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak check fmt build deploy smoke lock clean always
+.PHONY: help run test soak bench check fmt build deploy smoke lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
@@ -32,6 +32,10 @@ test: check ## Run every check and every test
 
 soak: .venv/dev.stamp .tools/ministack/stamp ## Run the ledger's fault test for longer (SOAK_S=300)
 	TOLLGATE_SOAK_S=$(or $(SOAK_S),300) .venv/bin/python -m pytest -s tests/contract/test_faults.py -k bad_year
+
+bench: .venv/dev.stamp .tools/ministack/stamp ## Measure beside a bare pass-through (FIGURE=..., ROUNDS=..., PROFILE=...)
+	@PYTHONPATH=functions .venv/bin/python -m bench $(if $(FIGURE),--figure $(FIGURE)) \
+		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PROFILE),--profile $(PROFILE))
 
 check: .venv/dev.stamp ## Run the linter, the type checker and the tidy test
 	.venv/bin/ruff check --quiet

@@ -4,19 +4,23 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
+from starlette.types import ASGIApp
+
 from tests.scripted import Scripted, answers
-from tests.stores import MemoryStores, funded_key, memory_stores
+from tests.stores import MemoryStores, Stores, funded_key, memory_stores
 from tests.unit.routing.catalogs import catalog as small_catalog
 from tests.virtual_time import LoopClock
-from tollgate.core.clock import Deadline
+from tollgate.core.clock import Clock, Deadline, SystemClock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
+from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
+from tollgate.engine.answers import AnswerStore
 from tollgate.engine.gateway import Call, Gateway, Pace
 from tollgate.engine.generate import generate
 from tollgate.engine.sink import ClientGone, CollectSink, EventSink, SseSink
@@ -26,6 +30,8 @@ from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.planner import Planner
 from tollgate.stores.base import Hold, Ledger, NewKey
+from tollgate.web.chat_app import chat_app
+from tollgate.web.cors import WebLimits
 from tollgate.web.front import Front
 
 _Made = TypeVar("_Made")
@@ -78,10 +84,11 @@ class WatchedLedger:
         *,
         tokens: int = 0,
         covered: bool = False,
+        tier: TierLimits | None = None,
     ) -> Hold:
         await asyncio.sleep(self.hold_takes_s)
         hold = await self._ledger.hold(
-            principal, amount_nano_usd, first_id, tokens=tokens, covered=covered
+            principal, amount_nano_usd, first_id, tokens=tokens, covered=covered, tier=tier
         )
         self._trace.append("hold")
         return hold
@@ -350,6 +357,23 @@ async def house(
         secret=secret,
         principal=principal,
     )
+
+
+def app_over_stores(
+    home: House,
+    stores: Stores,
+    clock: Clock | None = None,
+    *,
+    answers: AnswerStore | None = None,
+) -> ASGIApp:
+    """The app of a house over other stores, by the real clock if not by another."""
+    clock = clock or SystemClock()
+    ids = IdSource(clock)
+    gateway = replace(
+        home.gateway, ledger=stores.ledger, cooldowns=stores.cooldowns, clock=clock, ids=ids
+    )
+    front = replace(home.front, keys=stores.keys, clock=clock, ids=ids)
+    return chat_app(front, Always(gateway), WebLimits(), answers=answers)
 
 
 def request_body(name: str = "acme/large", **fields: Any) -> bytes:

@@ -37,7 +37,7 @@ class Scripted:
     @asynccontextmanager
     async def open(
         self, request: WireRequest, timeouts: Timeouts
-    ) -> AsyncIterator[AsyncIterator[Frame]]:
+    ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         self.requests.append(request)
         answer = self._answers[min(len(self.requests), len(self._answers)) - 1]
         self.open_count += 1
@@ -50,7 +50,7 @@ class Scripted:
             self.open_count -= 1
 
 
-async def _played(answer: Answer) -> AsyncIterator[Frame]:
+async def _played(answer: Answer) -> AsyncIterator[Sequence[Frame]]:
     for step in answer:
         match step:
             case Silence(duration_s=duration_s):
@@ -58,7 +58,7 @@ async def _played(answer: Answer) -> AsyncIterator[Frame]:
             case Exception():
                 raise step
             case _:
-                yield step
+                yield (step,)
 
 
 def frame(payload: object) -> Frame:

@@ -148,6 +148,11 @@ class Environment:
         return self.config.arn
 
     @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def waiting(self) -> bool:
         return self._assignment is not None
 

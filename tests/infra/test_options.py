@@ -1,6 +1,6 @@
 """What the template makes only where a parameter asks for it.
 
-Keeps C1.
+Keeps C1, C61.
 """
 
 import json
@@ -9,15 +9,21 @@ from typing import Final
 
 import pytest
 
-from tests.infra.test_roles import statements
+from tests.infra.test_roles import permissions, statements
 from tests.infra.translation import Stack
 from tollgate.core.money import NANO_USD_PER_USD
+from tollgate.settings import Settings
 
 KEY: Final = "arn:aws:kms:us-east-1:123456789012:key/abc"
+TOPIC: Final = "arn:aws:sns:us-east-1:123456789012:budgets"
+HOOK: Final = "https://hooks.example.com/budgets"
+SECRET: Final = "arn:aws:secretsmanager:us-east-1:123456789012:secret:hook-AbCdEf"
 # What each option adds to the stack of the defaults.
 OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
     "alarm e-mail": ({"AlarmEmail": "a@example.com"}, {"AlarmSubscription"}),
     "key": ({"KmsKeyArn": KEY}, set()),
+    "alerts by SNS": ({"AlertTopicArn": TOPIC}, set()),
+    "alerts by webhook": ({"AlertWebhookUrl": HOOK, "AlertWebhookSecretArn": SECRET}, set()),
     "reserved": ({"ChatReservedConcurrency": "50"}, set()),
     "provisioned": ({"ChatProvisionedConcurrency": "2"}, set()),
     "snapshots": ({"ChatSnapStart": "true"}, set()),
@@ -74,6 +80,51 @@ def test_tables_are_encrypted_with_a_key_of_yours_and_roles_may_use_it_for_them_
         via = {"kms:ViaService": {"Fn::Sub": "dynamodb.${AWS::Region}.amazonaws.com"}}
         assert use["Condition"] == {"StringEquals": via}, name
         assert not any("Grant" in it or it == "kms:*" for it in use["Action"]), name
+
+
+def test_c61_the_sweeper_alone_may_send_alerts_and_only_where_they_go(any_stack: Stack) -> None:
+    rights = ("sns:", "secretsmanager:")
+    sends = {
+        "AlertTopicArn": {"sns:Publish"},
+        "AlertWebhookSecretArn": {"secretsmanager:GetSecretValue"},
+    }
+    usual = permissions(any_stack.given().properties("AWS::IAM::Role")["SweeperRole"])
+    assert not any(action.startswith(rights) for actions in usual.values() for action in actions)
+    for parameter, value in (("AlertTopicArn", TOPIC), ("AlertWebhookSecretArn", SECRET)):
+        stack = any_stack.given(**{parameter: value})
+        for name, role in stack.properties("AWS::IAM::Role").items():
+            before = any_stack.given().properties("AWS::IAM::Role")[name]
+            added = {
+                resource: actions
+                for resource, actions in permissions(role).items()
+                if resource not in permissions(before)
+            }
+            sender = name == "SweeperRole"
+            assert added == ({parameter: sends[parameter]} if sender else {}), name
+
+
+def test_c61_the_sweeper_alone_is_told_where_alerts_go(any_stack: Stack) -> None:
+    told = {
+        "TOLLGATE_ALERT_TOPIC_ARN": {"Ref": "AlertTopicArn"},
+        "TOLLGATE_ALERT_WEBHOOK_URL": {"Ref": "AlertWebhookUrl"},
+        "TOLLGATE_ALERT_WEBHOOK_SECRET": {"Ref": "AlertWebhookSecretArn"},
+    }
+    stack = any_stack.given()
+    for name in stack.functions:
+        variables = stack.environment(name)
+        alerts = {key: value for key, value in variables.items() if "ALERT" in key}
+        assert alerts == (told if name == "SweeperFunction" else {}), name
+    assert {key.removeprefix("TOLLGATE_").lower() for key in told} <= set(Settings.model_fields)
+
+
+def test_c61_a_webhook_is_https_has_a_secret_and_is_not_shown(any_stack: Stack) -> None:
+    webhook = any_stack.parameters["AlertWebhookUrl"]
+    assert webhook["NoEcho"] is True
+    assert not re.search(webhook["AllowedPattern"], "http://hooks.example.com")
+    assert re.search(webhook["AllowedPattern"], HOOK)
+    secret = any_stack.parameters["AlertWebhookSecretArn"]["AllowedPattern"]
+    assert re.search(secret, SECRET)
+    assert not re.search(secret, SECRET.replace("AbCdEf", "*"))
 
 
 def test_without_a_key_of_yours_dynamodb_uses_its_own(stack: Stack) -> None:
@@ -197,6 +248,7 @@ def test_half_an_option_is_refused_before_anything_is_made(any_stack: Stack) -> 
         for rule in needing
     }
     assert pairs == {
+        "AlertWebhookUrl": "AlertWebhookSecretArn",
         "DomainName": "CertificateArn",
         "MonthlyBudgetUsd": "AlarmEmail",
         "OtlpHeaders": "OtlpEndpointUrl",

@@ -5,22 +5,24 @@ they are decoded; where it has no such thing, each choice is a request of its ow
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import StreamEvent, StreamGrammar
 from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import (
+    Decoder,
     Demultiplexer,
     Frame,
     NativeChoices,
     Provider,
-    Unwrapped,
     UpstreamRefused,
     WireRequest,
+    unwrapped,
 )
 from tollgate.routing.plan import Attempt
 
@@ -93,7 +95,7 @@ async def _stream(
         sorter: Demultiplexer = _OneChoice()
         if choices > 1 and isinstance(codec, NativeChoices):
             sorter = codec.demultiplexer(target, choices)
-        decoders = [Unwrapped(codec.decoder(target), wire.wrapping) for _ in range(choices)]
+        decoders = [unwrapped(codec.decoder(target), wire.wrapping) for _ in range(choices)]
         yield _decoded(frames, sorter, decoders, asking.attempt)
 
 
@@ -105,9 +107,9 @@ class _OneChoice:
 
 
 async def _decoded(
-    frames: AsyncIterator[Frame],
+    frames: AsyncIterator[Sequence[Frame]],
     sorter: Demultiplexer,
-    decoders: list[Unwrapped],
+    decoders: list[Decoder],
     attempt: Attempt,
 ) -> AsyncGenerator[Chosen, None]:
     """Decode frames as they come, holding each choice to the grammar and all to the idle limit."""
@@ -116,7 +118,7 @@ async def _decoded(
     while True:
         try:
             async with asyncio.timeout(idle_s):
-                frame = await anext(frames)
+                together = await anext(frames)
         except StopAsyncIteration:
             break
         except TimeoutError as late:
@@ -124,7 +126,7 @@ async def _decoded(
                 ErrorCode.PROVIDER_TIMEOUT,
                 f"{attempt.target.provider} was silent for {idle_s:g} s.",
             ) from late
-        for choice, own in sorter.feed(frame):
+        for choice, own in chain.from_iterable(map(sorter.feed, together)):
             for event in decoders[choice].feed(own):
                 grammars[choice].accept(event)
                 yield choice, event

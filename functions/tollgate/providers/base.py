@@ -1,6 +1,6 @@
 """The two halves of a provider: a pure codec, and a transport that does the I/O."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
@@ -108,7 +108,12 @@ class Decoder(Protocol):
         """The events due when the stream closes; UpstreamError if it closed too early."""
 
 
-class Unwrapped:
+def unwrapped(decoder: Decoder, wrapping: Wrapping) -> Decoder:
+    """The decoder of the answer that is meant, where the request asked for one in a wrapping."""
+    return decoder if wrapping == NOT_WRAPPED else _Unwrapped(decoder, wrapping)
+
+
+class _Unwrapped:
     """A decoder of answers that have something around them; see `core.emulation`."""
 
     def __init__(self, decoder: Decoder, wrapping: Wrapping) -> None:
@@ -160,8 +165,8 @@ class Transport(Protocol):
 
     def open(
         self, request: WireRequest, timeouts: Timeouts
-    ) -> AbstractAsyncContextManager[AsyncIterator[Frame]]:
-        """Send, and yield the frames as they come.
+    ) -> AbstractAsyncContextManager[AsyncIterator[Sequence[Frame]]]:
+        """Send, and yield the frames as they come, together those that came together.
 
         Raises UpstreamRefused for an error status, UpstreamError for what the network or missing
         credentials do. First-token and idle limits are the caller's; this one limits connecting.

@@ -1,5 +1,6 @@
 """What the api routes work with, and who may call them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +14,7 @@ from tollgate.engine.content_log import ContentLog
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.base import Ingress
 from tollgate.routing.catalog import Catalog
+from tollgate.routing.schema import KeyTierSection
 from tollgate.stores.base import (
     ActivityStore,
     CooldownStore,
@@ -51,6 +53,10 @@ class Services:
     journal: Journal
     clock: Clock
     operator_workspace: str
+
+    async def key_tiers(self) -> Mapping[str, KeyTierSection]:
+        """The tiers that keys may be of."""
+        return (await self.catalogs.of(None)).key_tiers
 
     def now_s(self) -> int:
         """The Unix second."""

@@ -1,6 +1,7 @@
 """One provider behind each transport, asked as the engine asks."""
 
 from collections.abc import AsyncGenerator
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -80,8 +81,8 @@ class OneProvider:
         wire = provider.codec.encode(request, target)
         decoder = provider.codec.decoder(target)
         async with provider.transport.open(wire, Timeouts(connect_s=5)) as frames:
-            async for frame in frames:
-                for event in decoder.feed(frame):
+            async for together in frames:
+                for event in chain.from_iterable(map(decoder.feed, together)):
                     yield event
             for event in decoder.end():
                 yield event

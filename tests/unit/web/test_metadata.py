@@ -17,6 +17,7 @@ from tollgate.providers.base import Frame
 from tollgate.stores.base import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
+from tollgate.wire.openai_chat_response import ChatCompletion, ChatCompletionChunk, ErrorEnvelope
 
 ROUTES = {
     "smart": {
@@ -79,6 +80,11 @@ async def ask(
     chunks = [
         json.loads(line[6:]) for line in reply.body.split(b"\n") if line.startswith(b"data: {")
     ]
+    for chunk in chunks:
+        ChatCompletionChunk.model_validate(chunk)
+    if not chunks:
+        published = ChatCompletion if reply.status == 200 else ErrorEnvelope
+        published.model_validate(reply.json)
     return Asked(reply, home.catalog.sha, chunks)
 
 

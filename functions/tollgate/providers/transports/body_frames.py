@@ -1,8 +1,7 @@
 """The body of a reply as frames, one by one as they come."""
 
 import asyncio
-from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final, Protocol, Self
 
@@ -47,7 +46,7 @@ class WholeBody:
 
 
 class BodyFrames:
-    """Iterates over the frames of a reply; the reply's context closes it, not this."""
+    """Iterates over what each read of a reply completes; the context of the reply closes it."""
 
     def __init__(
         self, response: aiohttp.ClientResponse, decoder: FrameDecoder, provider: str
@@ -55,36 +54,40 @@ class BodyFrames:
         self._content = response.content
         self._decoder = decoder
         self._provider = provider
-        self._ready: deque[Frame] = deque()
         self._ended = False
+        self._marked = False
         self._broken: UpstreamError | None = None
 
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Frame:
-        while not self._ready:
+    async def __anext__(self) -> Sequence[Frame]:
+        together: list[Frame] = []
+        while not together:
             if self._broken is not None:
                 raise self._broken
-            if self._ended:
+            if self._marked:
+                await self._drain()
+            if self._marked or self._ended:
                 raise StopAsyncIteration
-            await self._read()
-        frame = self._ready.popleft()
-        if frame.data == END_MARK:
-            self._ended = True
-            self._ready.clear()
-            await self._drain()
-        return frame
+            together = await self._read()
+        return together
 
-    async def _read(self) -> None:
+    async def _read(self) -> list[Frame]:
         with network_errors(self._provider):
             chunk = await self._content.readany()
         self._ended = not chunk
+        frames: list[Frame] = []
         try:
-            self._ready.extend(self._decoder.feed(chunk) if chunk else self._decoder.end())
+            frames.extend(self._decoder.feed(chunk) if chunk else self._decoder.end())
         except UpstreamError as broken:
             # Only chance put the frames before it into the same read: they still count.
             self._broken = broken
+        for place, frame in enumerate(frames, start=1):
+            if frame.data == END_MARK:
+                self._marked = True
+                return frames[:place]
+        return frames
 
     async def _drain(self) -> None:
         """Read up to the end of the body, which lets the connection serve another call.

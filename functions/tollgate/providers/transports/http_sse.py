@@ -1,6 +1,6 @@
 """Server-sent events over HTTP, for whoever the row's authorization says."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 import pydantic_core
@@ -24,7 +24,7 @@ class HttpSse:
     @asynccontextmanager
     async def open(
         self, request: WireRequest, timeouts: Timeouts
-    ) -> AsyncIterator[AsyncIterator[Frame]]:
+    ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         call = HttpCall(
             provider=self._row.slug,
             url=f"{self._row.base_url}{request.path}",

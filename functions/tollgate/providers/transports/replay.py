@@ -27,14 +27,14 @@ class Replay:
     @asynccontextmanager
     async def open(
         self, request: WireRequest, timeouts: Timeouts
-    ) -> AsyncIterator[AsyncIterator[Frame]]:
+    ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         self.requests.append(request)
         if self._refused is not None:
             raise self._refused
         yield self._replayed()
 
-    async def _replayed(self) -> AsyncIterator[Frame]:
+    async def _replayed(self) -> AsyncIterator[Sequence[Frame]]:
         for frame in self._frames:
-            yield frame
+            yield (frame,)
         if self._failure is not None:
             raise self._failure

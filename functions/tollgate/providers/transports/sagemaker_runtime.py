@@ -3,7 +3,7 @@
 https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpointWithResponseStream.html
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 from urllib.parse import quote
@@ -21,6 +21,7 @@ from tollgate.providers.base import (
     WireRequest,
 )
 from tollgate.providers.refusals import malformed
+from tollgate.providers.transports.aws_identity import identity
 from tollgate.providers.transports.body_frames import BodyFrames
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
 from tollgate.wire.eventstream import EventStreamDecoder
@@ -54,13 +55,12 @@ class SageMakerRuntime:
         self._slug = row.slug
         self._base_url = row.base_url or f"https://runtime.sagemaker.{row.region}.amazonaws.com"
         self._pool = pool
-        self._credentials = credentials
-        self._signer = Signer("sagemaker", row.region, self._identity, clock)
+        self._signer = Signer("sagemaker", row.region, identity(row.slug, credentials), clock)
 
     @asynccontextmanager
     async def open(
         self, request: WireRequest, timeouts: Timeouts
-    ) -> AsyncIterator[AsyncIterator[Frame]]:
+    ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         # An endpoint has one path of its own, whatever the format's is.
         endpoint = quote(str(request.body.get("model")), safe="")
         url = f"{self._base_url}/endpoints/{endpoint}/invocations-response-stream"
@@ -78,16 +78,6 @@ class SageMakerRuntime:
                 yield BodyFrames(response, PayloadFrames(self._slug), self._slug)
         except UpstreamRefused as refused:
             raise _by_container(refused) from refused
-
-    def _identity(self) -> Credentials:
-        credentials = self._credentials()
-        if credentials is None:
-            raise UpstreamError(
-                ErrorCode.PROVIDER_AUTH,
-                f"The provider {self._slug} has no credentials: set environment variables"
-                " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
-            )
-        return credentials
 
 
 def _by_container(refused: UpstreamRefused) -> UpstreamRefused:

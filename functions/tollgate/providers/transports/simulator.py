@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from typing import Final
@@ -39,7 +39,7 @@ class Simulator:
     @asynccontextmanager
     async def open(
         self, request: WireRequest, timeouts: Timeouts
-    ) -> AsyncIterator[AsyncIterator[Frame]]:
+    ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         body = pydantic_core.to_json(request.body)
         try:
             parsed = SimulatedRequest.model_validate_json(body)
@@ -75,11 +75,11 @@ class Simulator:
 
     async def _frames(
         self, chunks: Iterator[bytes], *, pause_s: float | None
-    ) -> AsyncIterator[Frame]:
+    ) -> AsyncIterator[Sequence[Frame]]:
         for number, chunk in enumerate(chunks):
             if pause_s is not None and number:
                 await self._clock.sleep(pause_s)
-            yield Frame(data=chunk)
+            yield (Frame(data=chunk),)
 
 
 class _Answer:

@@ -11,7 +11,7 @@ FRAMES = [Frame(data=b"one"), Frame(data=b"two")]
 
 async def replayed(transport: Replay) -> list[Frame]:
     async with transport.open(WIRE, Timeouts()) as frames:
-        return [frame async for frame in frames]
+        return [frame async for together in frames for frame in together]
 
 
 async def test_every_request_gets_the_same_frames_and_is_kept() -> None:

@@ -59,7 +59,11 @@ async def answer(
     request = request or GenerationRequest(model="test/x", messages=(USER,), **fields)
     transport = simulator or Simulator(CountingClock())
     async with transport.open(codec.encode(request, target), Timeouts()) as frames:
-        return folded(decoded(codec.decoder(target), [frame async for frame in frames]))
+        return folded(
+            decoded(
+                codec.decoder(target), [frame async for together in frames for frame in together]
+            )
+        )
 
 
 async def test_echo_repeats_the_last_user_text_and_counts_words() -> None:

@@ -1,0 +1,84 @@
+"""Measure, and print the table. `make bench` says the rest."""
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+
+from bench.children import pin
+from bench.figures import GATEWAYS, IN_MEMORY, SCENARIOS, WITH_LEDGER, Row, rows
+from bench.large_catalog import catalog_rows
+from bench.profile import profile, scenario_named
+from bench.rounds import gateways, measured, round_trip_s
+from bench.starts import start_rows
+from bench.table import table
+
+FIGURES = ("requests", "streams", "first-token", "start", "catalog")
+_SCENARIOS_OF = {
+    "requests": ("small", "many-events", "large-prompt"),
+    "streams": ("paced-sse", "paced-event-stream"),
+    "first-token": ("first-token",),
+}
+# The processes measured have no credentials but these; nothing here is outside this machine.
+_ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "bench",
+    "AWS_SECRET_ACCESS_KEY": "bench",
+    "BENCH_API_KEY": "bench",
+}
+
+
+def main() -> None:
+    """Read the options and print the table, or a profile."""
+    options = _options()
+    if sys.platform != "linux":
+        raise SystemExit("the benchmark reads CPU time and memory from /proc: it needs Linux")
+    os.environ.update(_ENVIRONMENT)
+    pin(0, last=False)
+    if options.profile:
+        gateway = WITH_LEDGER if options.ledger else IN_MEMORY
+        print(asyncio.run(profile(scenario_named(options.profile), gateway)))
+        return
+    started_s = time.monotonic()
+    print(table(asyncio.run(_rows(options))))
+    print(
+        f"\nMedians of {options.rounds} interleaved rounds, CPU of the process tree. Took"
+        f" {time.monotonic() - started_s:.0f} s; load {os.getloadavg()[0]:.1f}. Compare ratios:"
+        " times of two runs, or of two machines, do not compare."
+    )
+
+
+async def _rows(options: argparse.Namespace) -> list[Row]:
+    made: list[Row] = []
+    wanted = [name for figure in options.figure for name in _SCENARIOS_OF.get(figure, ())]
+    scenarios = [it for it in SCENARIOS if it.name in wanted]
+    if scenarios:
+        _tell("requests and streams")
+        needed = [it for it in GATEWAYS if any(it in scenario.gateways for scenario in scenarios)]
+        with gateways(needed) as (running, dynamodb_url):
+            samples = await measured(scenarios, running, options.rounds)
+            made += rows(samples, await round_trip_s(dynamodb_url) if dynamodb_url else 0.0)
+    if "start" in options.figure:
+        _tell("cold starts and memory")
+        made += await start_rows(options.rounds)
+    if "catalog" in options.figure:
+        _tell("large catalogs")
+        made += catalog_rows(options.rounds)
+    return made
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--figure", nargs="*", choices=FIGURES, default=FIGURES)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--profile", choices=[it.name for it in SCENARIOS])
+    parser.add_argument("--ledger", action="store_true", help="profile with the ledger on")
+    return parser.parse_args()
+
+
+def _tell(what: str) -> None:
+    print(f"measuring {what}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

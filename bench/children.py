@@ -1,0 +1,113 @@
+"""Child processes: started and stopped in order, and what the whole tree of each has used."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+TOP = Path(__file__).parent.parent
+_STOP_S = 10.0
+_CPUS = sorted(os.sched_getaffinity(0))
+
+
+def announce(**facts: Any) -> None:
+    """Tell the parent, once, how to reach this process."""
+    print(json.dumps(facts), flush=True)
+
+
+@dataclass(frozen=True)
+class Child:
+    """A running process; `facts` are what it announced."""
+
+    pid: int
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def port(self) -> int:
+        """Where it listens, on 127.0.0.1."""
+        return int(self.facts["port"])
+
+    def cpu_s(self) -> float:
+        """CPU seconds of all threads of the tree so far."""
+        return sum(_thread_cpu_ns(pid) for pid in tree(self.pid)) / 1e9
+
+    def resident_mb(self) -> float:
+        """Resident memory of the tree."""
+        return sum(_resident_kb(pid) for pid in tree(self.pid)) / 1024
+
+
+@contextmanager
+def child(module: str, *arguments: str, measured: bool = True) -> Iterator[Child]:
+    """Run `python -m module` until the block ends.
+
+    What is measured has the last CPU to itself, as on a Lambda of one vCPU; the rest shares the
+    first.
+    """
+    with tempfile.TemporaryFile("w+") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            cwd=TOP,
+            env={**os.environ, "PYTHONPATH": f"{TOP / 'functions'}{os.pathsep}{TOP}"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            assert process.stdout is not None
+            pin(process.pid, last=measured)
+            line = process.stdout.readline()
+            if not line:
+                log.seek(0)
+                raise RuntimeError(f"{module} did not start:\n{log.read()}")
+            yield Child(process.pid, json.loads(line))
+        finally:
+            process.terminate()
+            try:
+                process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def pin(pid: int, *, last: bool) -> None:
+    """Keep a process on one CPU of those that we may use; 0 is this process."""
+    os.sched_setaffinity(pid, {_CPUS[-1] if last else _CPUS[0]})
+
+
+def tree(root: int) -> list[int]:
+    """A process and all that descend from it."""
+    children: dict[int, list[int]] = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            stat = Path(f"/proc/{name}/stat").read_text()
+        except OSError:
+            continue
+        parent = int(stat.rpartition(")")[2].split()[1])
+        children.setdefault(parent, []).append(int(name))
+    found = [root]
+    for pid in found:
+        found += children.get(pid, [])
+    return found
+
+
+def _thread_cpu_ns(pid: int) -> int:
+    return sum(
+        int(schedstat.read_text().split()[0])
+        for schedstat in Path(f"/proc/{pid}/task").glob("*/schedstat")
+    )
+
+
+def _resident_kb(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    return 0

@@ -1,0 +1,204 @@
+"""The figures of `make bench`: what each asks for, what it compares, what it should be."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from bench.upstream import SHORT_CHUNKS, STREAM_CHUNKS
+
+FLOOR, PASSTHROUGH = "floor", "pass-through"
+IN_MEMORY, WITH_LEDGER = "ours, in memory", "ours, ledger"
+GATEWAYS = (FLOOR, PASSTHROUGH, IN_MEMORY, WITH_LEDGER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """What is asked of every gateway in `gateways`, in each round `times` times."""
+
+    name: str
+    model: str
+    stream: bool
+    gateways: Sequence[str]
+    times: int
+    at_once: int = 1
+    prompt_bytes: int = 200
+    event_stream: bool = False
+
+    @property
+    def marks(self) -> int:
+        """Pieces of content in a whole answer."""
+        return SHORT_CHUNKS if self.model == "short" else STREAM_CHUNKS
+
+
+SCENARIOS = (
+    Scenario(name="small", model="short", stream=False, gateways=GATEWAYS, times=160, at_once=8),
+    Scenario(
+        name="many-events",
+        model="quick",
+        stream=False,
+        gateways=(IN_MEMORY,),
+        times=80,
+        at_once=8,
+    ),
+    Scenario(
+        name="large-prompt",
+        model="short",
+        stream=False,
+        gateways=(PASSTHROUGH, IN_MEMORY, WITH_LEDGER),
+        times=80,
+        at_once=8,
+        prompt_bytes=64_000,
+    ),
+    Scenario(
+        name="paced-sse",
+        model="paced",
+        stream=True,
+        gateways=(FLOOR, PASSTHROUGH, IN_MEMORY),
+        times=1,
+    ),
+    Scenario(
+        name="paced-event-stream",
+        model="paced",
+        stream=True,
+        gateways=(FLOOR, PASSTHROUGH, IN_MEMORY),
+        times=1,
+        event_stream=True,
+    ),
+    Scenario(
+        name="first-token",
+        model="short",
+        stream=True,
+        gateways=(FLOOR, PASSTHROUGH, IN_MEMORY, WITH_LEDGER),
+        times=40,
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """One gateway in one round of one scenario, for each request."""
+
+    cpu_s: float
+    first_token_s: float
+
+
+# By scenario and gateway, a sample a round: what has the same index was measured side by side.
+Samples = Mapping[tuple[str, str], Sequence[Sample]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A line of the table; `met` is None for a figure without a target."""
+
+    figure: str
+    floor: str = ""
+    passthrough: str = ""
+    ours: str
+    ratio: str = ""
+    target: str = ""
+    met: bool | None = None
+
+
+def rows(samples: Samples, round_trip_s: float) -> list[Row]:
+    """The lines that the samples allow; `round_trip_s` is one write to DynamoDB."""
+    made: list[Row] = []
+    for scenario, ours, figure, target in (
+        ("small", WITH_LEDGER, "CPU, whole ~1 KB answer, 8 at once, ledger on", 8.0),
+        ("small", IN_MEMORY, "CPU, the same, ledger in memory", 3.0),
+        ("many-events", IN_MEMORY, "CPU, the same, upstream sends 200 events, not 16", None),
+        ("large-prompt", IN_MEMORY, "CPU, 64 KB prompt, ledger in memory", None),
+    ):
+        if (scenario, ours) in samples:
+            made.append(_request_row(samples, scenario, ours, figure=figure, target=target))
+    for ours, where in ((WITH_LEDGER, "ledger on"), (IN_MEMORY, "in memory")):
+        if ("large-prompt", ours) in samples and ("small", ours) in samples:
+            made.append(_prompt_row(samples, ours, where))
+    for scenario, figure in (
+        ("paced-sse", "CPU a chunk, paced stream of 200, SSE"),
+        ("paced-event-stream", "CPU a chunk, the same, Bedrock event stream"),
+    ):
+        if (scenario, IN_MEMORY) in samples:
+            made.append(_chunk_row(samples, scenario, figure))
+    for ours, where, extra_s in (
+        (IN_MEMORY, "in memory", 0.0),
+        (WITH_LEDGER, "ledger on", round_trip_s),
+    ):
+        if ("first-token", ours) in samples:
+            made.append(_first_token_row(samples, ours, where, extra_s))
+    return made
+
+
+def _request_row(
+    samples: Samples, scenario: str, ours: str, *, figure: str, target: float | None
+) -> Row:
+    ratio = _ratio(samples, (scenario, ours), ("small", PASSTHROUGH))
+    return Row(
+        figure=figure,
+        floor=_cpu_ms(samples, scenario, FLOOR),
+        passthrough=_cpu_ms(samples, scenario, PASSTHROUGH),
+        ours=_cpu_ms(samples, scenario, ours),
+        ratio=f"{ratio:.1f} ×" if ratio else "",
+        target=f"≤ {target:g} ×" if target else "",
+        met=ratio <= target if target and ratio else None,
+    )
+
+
+def _prompt_row(samples: Samples, ours: str, where: str) -> Row:
+    ratio = _ratio(samples, ("large-prompt", ours), ("small", ours)) or 0.0
+    return Row(
+        figure=f"CPU, 64 KB prompt against a small one, {where}",
+        ours=_cpu_ms(samples, "large-prompt", ours),
+        ratio=f"{ratio:.1f} × small",
+        target="≤ 2 × small",
+        met=ratio <= 2.0,
+    )
+
+
+def _chunk_row(samples: Samples, scenario: str, figure: str) -> Row:
+    ratio = _ratio(samples, (scenario, IN_MEMORY), (scenario, PASSTHROUGH)) or 0.0
+    return Row(
+        figure=figure,
+        floor=_chunk_us(samples, scenario, FLOOR),
+        passthrough=_chunk_us(samples, scenario, PASSTHROUGH),
+        ours=_chunk_us(samples, scenario, IN_MEMORY),
+        ratio=f"{ratio:.2f} ×",
+        target="≤ 1.5 ×",
+        met=ratio <= 1.5,
+    )
+
+
+def _first_token_row(samples: Samples, ours: str, where: str, extra_s: float) -> Row:
+    bare = samples["first-token", PASSTHROUGH]
+    added_s = median(
+        mine.first_token_s - theirs.first_token_s
+        for mine, theirs in zip(samples["first-token", ours], bare, strict=True)
+    )
+    limit_s = 0.002 + extra_s
+    return Row(
+        figure=f"Added time to first token, one at a time, {where}",
+        passthrough=f"{median(it.first_token_s for it in bare) * 1e3:.2f} ms",
+        ours=f"+ {added_s * 1e3:.2f} ms",
+        target=f"≤ {limit_s * 1e3:.2f} ms",
+        met=added_s <= limit_s,
+    )
+
+
+def _cpu_ms(samples: Samples, scenario: str, gateway: str) -> str:
+    return _median(samples, scenario, gateway, lambda it: f"{it * 1e3:.2f} ms")
+
+
+def _chunk_us(samples: Samples, scenario: str, gateway: str) -> str:
+    return _median(samples, scenario, gateway, lambda it: f"{it / STREAM_CHUNKS * 1e6:.0f} µs")
+
+
+def _median(samples: Samples, scenario: str, gateway: str, written: Callable[[float], str]) -> str:
+    taken = samples.get((scenario, gateway))
+    return written(median(it.cpu_s for it in taken)) if taken else ""
+
+
+def _ratio(samples: Samples, ours: tuple[str, str], base: tuple[str, str]) -> float | None:
+    """The median of the ratios within each round, in which the noise of the machine cancels."""
+    if base not in samples:
+        return None
+    pairs = zip(samples[ours], samples[base], strict=True)
+    return median(mine.cpu_s / theirs.cpu_s for mine, theirs in pairs)

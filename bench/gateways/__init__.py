@@ -1,0 +1,1 @@
+"""What is measured, each a process of its own."""

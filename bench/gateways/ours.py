@@ -1,0 +1,127 @@
+"""Tollgate behind the same web server as the pass-through, its ledger in memory or on DynamoDB.
+
+Usage: python -m bench.gateways.ours UPSTREAM_PORT [DYNAMODB_URL]; PROFILE_TO names a file that
+gets a profile of everything between the first request and the end.
+"""
+
+import asyncio
+import cProfile
+import gc
+import os
+import signal
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from aiohttp import web
+from starlette.types import ASGIApp, Message, Scope
+from tests.stores import funded_key, memory_stores
+
+from bench.accounts import BUSY_KEY, GRANT_NANO_USD, prepared
+from bench.catalogs import bench_catalog
+from bench.gateways.serving import serve
+from tollgate.core.clock import Clock, SystemClock
+from tollgate.observability.log import LogJournal
+from tollgate.settings import Settings
+from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream
+from tollgate.wiring.limits import web_limits
+from tollgate.wiring.stores import wire_stores
+
+
+async def main(upstream_port: int, dynamodb_url: str | None) -> None:
+    """Serve the metered routes to one funded key."""
+    clock, settings = SystemClock(), Settings(dynamodb_endpoint_url=dynamodb_url)
+    stores, key = await _stores(settings, clock)
+    gateway = wire_gateway(
+        stores,
+        wire_upstream(settings, clock),
+        bench_catalog(upstream_port),
+        clock=clock,
+        journal=LogJournal(),
+    )
+    app = wire_chat_app(gateway, stores, web_limits(settings))
+    if profile_to := os.environ.get("PROFILE_TO"):
+        _profile(Path(profile_to))
+    # As chat.py does.
+    gc.freeze()
+    await serve(Adapter(app), key=key)
+
+
+async def _stores(settings: Settings, clock: Clock) -> tuple[Any, str]:
+    """The stores and a funded key in them; those in memory have what the wiring asks of others."""
+    if settings.dynamodb_endpoint_url is None:
+        memory = memory_stores(clock)
+        key, _ = await funded_key(memory, GRANT_NANO_USD, BUSY_KEY)
+        return SimpleNamespace(**vars(memory), answers=None, contents=None), key
+    stores = wire_stores(settings, clock)
+    return stores, await prepared(settings, stores, clock)
+
+
+class Adapter:
+    """An ASGI application as a handler of aiohttp's server."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        body: bytes | None = await request.read()
+        answered = asyncio.Event()
+        response = web.StreamResponse()
+
+        async def receive() -> Message:
+            nonlocal body
+            if body is not None:
+                message = {"type": "http.request", "body": body, "more_body": False}
+                body = None
+                return message
+            await answered.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                response.set_status(message["status"])
+                for name, value in message["headers"]:
+                    response.headers.add(name.decode("latin-1"), value.decode("latin-1"))
+                await response.prepare(request)
+                return
+            if octets := message["body"]:
+                await response.write(octets)
+            if not message.get("more_body", False):
+                answered.set()
+
+        await self._app(_scope(request), receive, send)
+        return response
+
+
+def _scope(request: web.Request) -> Scope:
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": "http",
+        "path": request.path,
+        "raw_path": request.path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(name.lower(), value) for name, value in request.raw_headers],
+        "client": None,
+        "server": None,
+    }
+
+
+def _profile(to: Path) -> None:
+    profiler = cProfile.Profile()
+
+    def finish() -> None:
+        profiler.disable()
+        profiler.dump_stats(to)
+        sys.exit()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, finish)
+    profiler.enable()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None))

@@ -1,0 +1,60 @@
+"""How long a routing file of 300 models takes, for people who check it and for functions."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+
+from bench.catalogs import large_routing
+from bench.children import TOP
+from bench.figures import Row
+from tollgate.routing.catalog import Catalog
+from tollgate.routing.compile import compile_catalog
+
+_MODELS = 300
+_CHECK = "from tollgate.cli.main import main; main()"
+_CHECK_MAX_S = 1.0
+_LOAD_MAX_S = 0.010
+
+
+def catalog_rows(runs: int) -> list[Row]:
+    """`tollgate check` as a whole process, and what a function does with the compiled file."""
+    with tempfile.TemporaryDirectory() as folder:
+        routing = large_routing(Path(folder), _MODELS)
+        check_s = median(_check_s(routing) for _ in range(min(runs, 3)))
+        content = compile_catalog(routing).content
+    load_s = median(_load_s(content) for _ in range(runs))
+    return [
+        Row(
+            figure=f"`tollgate check` of {_MODELS} models",
+            ours=f"{check_s:.2f} s",
+            target=f"≤ {_CHECK_MAX_S:g} s",
+            met=check_s <= _CHECK_MAX_S,
+        ),
+        Row(
+            figure=f"Loading a compiled catalog of {_MODELS} models",
+            ours=f"{load_s * 1e3:.1f} ms",
+            target=f"≤ {_LOAD_MAX_S * 1e3:g} ms",
+            met=load_s <= _LOAD_MAX_S,
+        ),
+    ]
+
+
+def _check_s(routing: Path) -> float:
+    start_s = perf_counter()
+    subprocess.run(
+        [sys.executable, "-c", _CHECK, "check", str(routing)],
+        cwd=TOP,
+        env={"PYTHONPATH": str(TOP / "functions")},
+        check=True,
+        capture_output=True,
+    )
+    return perf_counter() - start_s
+
+
+def _load_s(content: bytes) -> float:
+    start_s = process_time()
+    Catalog.from_json(content)
+    return process_time() - start_s

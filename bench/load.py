@@ -1,0 +1,108 @@
+"""A closed-loop HTTP/1.1 client on bare sockets: cheap, and it knows a complete answer."""
+
+import asyncio
+import json
+import statistics
+import time
+from dataclasses import dataclass, field, replace
+
+from bench.upstream import MARK
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is asked again and again; a good answer has `marks` in it."""
+
+    path: str
+    body: bytes
+    marks: int
+    key: str = ""
+
+    @classmethod
+    def chat(
+        cls, model: str, marks: int, *, stream: bool, prompt_bytes: int = 200, key: str = ""
+    ) -> "Question":
+        """A chat completion whose prompt has so many bytes."""
+        prompt = ("Please say hello in a friendly way. " * (prompt_bytes // 36 + 1))[:prompt_bytes]
+        asked: dict[str, object] = {
+            "model": model,
+            "messages": [
+                {"role": "system", "content": "You are a helpful assistant."},
+                {"role": "user", "content": prompt},
+            ],
+        }
+        if stream:
+            asked |= {"stream": True, "stream_options": {"include_usage": True}}
+        body = json.dumps(asked).encode()
+        return cls(path="/v1/chat/completions", body=body, marks=marks, key=key)
+
+    def to(self, path: str) -> "Question":
+        """The same, asked somewhere else."""
+        return replace(self, path=path)
+
+    def request(self, port: int) -> bytes:
+        """The bytes of one request."""
+        head = (
+            f"POST {self.path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n"
+            f"content-type: application/json\r\nauthorization: Bearer {self.key}\r\n"
+            f"content-length: {len(self.body)}\r\n\r\n"
+        )
+        return head.encode() + self.body
+
+
+@dataclass
+class Answers:
+    """What came back; times are in seconds from the request's last byte."""
+
+    first_token_s: list[float] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return len(self.first_token_s)
+
+    @property
+    def median_first_token_s(self) -> float:
+        """The time to the first content, of half of them at most."""
+        return statistics.median(self.first_token_s)
+
+
+async def ask(port: int, question: Question, *, times: int, at_once: int = 1) -> Answers:
+    """Ask so often, `at_once` side by side; RuntimeError for an answer that is not whole."""
+    answers = Answers()
+    left = iter(range(times))
+    request = question.request(port)
+
+    async def caller() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            for _ in left:
+                writer.write(request)
+                answers.first_token_s.append(await _answer(reader, question.marks))
+        finally:
+            writer.close()
+
+    async with asyncio.timeout(120), asyncio.TaskGroup() as callers:
+        for _ in range(at_once):
+            callers.create_task(caller())
+    return answers
+
+
+async def _answer(reader: asyncio.StreamReader, marks: int) -> float:
+    """Read one answer; the time to its first mark."""
+    start_s = time.perf_counter()
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    _, sized, length = head.partition(b"content-length:")
+    left = int(length.partition(b"\r\n")[0]) if sized else None
+    body = bytearray()
+    first_token_s = None
+    while left != len(body) and (left is not None or not body.endswith(b"\r\n0\r\n\r\n")):
+        piece = await reader.read(65536)
+        if not piece:
+            break
+        body += piece
+        if first_token_s is None and MARK in body:
+            first_token_s = time.perf_counter() - start_s
+    if first_token_s is None or body.count(MARK) != marks or b" 200 " not in head[:16]:
+        raise RuntimeError(f"not the answer that was due: {head[:80]!r} {bytes(body[:600])!r}")
+    return first_token_s

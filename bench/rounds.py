@@ -1,0 +1,111 @@
+"""Interleaved rounds: every gateway is asked in turn, so that noise meets all of them alike."""
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from tests.ministack import running_ministack
+from tests.stores import aws_client, fresh_tables
+
+from bench.children import Child, child
+from bench.figures import FLOOR, IN_MEMORY, PASSTHROUGH, WITH_LEDGER, Sample, Scenario
+from bench.load import Question, ask
+from bench.upstream import SHORT_CHUNKS
+from tollgate.core.clock import SystemClock
+from tollgate.stores.tables import wallet_key
+
+
+@contextmanager
+def gateways(names: Sequence[str]) -> Iterator[tuple[dict[str, Child], str | None]]:
+    """The gateways of those names, running; and the DynamoDB of the one that has a ledger."""
+    with ExitStack() as stack:
+        upstream = stack.enter_context(child("bench.upstream", measured=False))
+        port = str(upstream.port)
+        dynamodb_url = None
+        running: dict[str, Child] = {}
+        for name in names:
+            module, arguments = _COMMANDS[name], [port]
+            if name == WITH_LEDGER:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+                dynamodb_url = stack.enter_context(running_ministack(folder))
+                arguments.append(dynamodb_url)
+            running[name] = stack.enter_context(child(module, *arguments))
+        yield running, dynamodb_url
+
+
+_COMMANDS = {
+    FLOOR: "bench.gateways.floor",
+    PASSTHROUGH: "bench.gateways.passthrough",
+    IN_MEMORY: "bench.gateways.ours",
+    WITH_LEDGER: "bench.gateways.ours",
+}
+
+
+async def measured(
+    scenarios: Sequence[Scenario], running: dict[str, Child], rounds: int
+) -> dict[tuple[str, str], list[Sample]]:
+    """The samples of so many rounds; the first call of each gateway is not among them."""
+    samples: dict[tuple[str, str], list[Sample]] = {}
+    for number in range(rounds):
+        for scenario in scenarios:
+            names = [name for name in scenario.gateways if name in running]
+            first = number % len(names)
+            for name in names[first:] + names[:first]:
+                if number == 0:
+                    await asked(scenario, name, running[name], times=scenario.at_once)
+                sample = await asked(scenario, name, running[name], times=scenario.times)
+                samples.setdefault((scenario.name, name), []).append(sample)
+        print(f"  round {number + 1} of {rounds}", file=sys.stderr)
+    return samples
+
+
+async def asked(scenario: Scenario, name: str, gateway: Child, *, times: int) -> Sample:
+    question = _question(scenario, name, gateway)
+    before_s = gateway.cpu_s()
+    answers = await ask(gateway.port, question, times=times, at_once=scenario.at_once)
+    cpu_s = (gateway.cpu_s() - before_s) / answers.count
+    return Sample(cpu_s=cpu_s, first_token_s=answers.median_first_token_s)
+
+
+def _question(scenario: Scenario, name: str, gateway: Child) -> Question:
+    """Ours is asked in OpenAI's format; the others get what their upstream understands."""
+    ours = "key" in gateway.facts
+    provider = "bedrock" if scenario.event_stream else "sse"
+    marks = scenario.marks if ours or scenario.stream else SHORT_CHUNKS
+    question = Question.chat(
+        f"{provider}/{scenario.model}" if ours else scenario.model,
+        marks,
+        stream=scenario.stream,
+        prompt_bytes=scenario.prompt_bytes,
+        key=gateway.facts.get("key", ""),
+    )
+    if scenario.event_stream and not ours:
+        return question.to(f"/model/{scenario.model}/converse-stream")
+    return question
+
+
+async def round_trip_s(dynamodb_url: str) -> float:
+    """What one write to that DynamoDB takes, on a connection that is open."""
+    client = aws_client(dynamodb_url, clock=SystemClock())
+    try:
+        tables = await fresh_tables(client)
+        taken: list[float] = []
+        for _ in range(40):
+            start_s = perf_counter()
+            await client.call(
+                "UpdateItem",
+                {
+                    "TableName": tables.ledger,
+                    "Key": wallet_key("bench", 0),
+                    "UpdateExpression": "SET av = :one",
+                    "ExpressionAttributeValues": {":one": {"N": "1"}},
+                },
+            )
+            taken.append(perf_counter() - start_s)
+        return median(taken)
+    finally:
+        await client.close()

@@ -1,0 +1,164 @@
+"""The streaming function on the emulator of Lambda: its cold start, and its memory afterwards."""
+
+import contextlib
+import io
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from urllib.parse import urlsplit
+
+from tests.deployment import CHAT_ROUTES, environment
+from tests.emulator import Emulator
+from tests.emulator.process import EXEC_WRAPPER
+from tests.ministack import running_ministack
+
+from bench.accounts import prepared
+from bench.catalogs import bench_catalog_json
+from bench.children import TOP, Child, child
+from bench.figures import Row
+from bench.load import Question, ask
+from bench.upstream import SHORT_CHUNKS
+from tollgate.core.clock import SystemClock
+from tollgate.settings import Settings
+from tollgate.wiring.stores import wire_stores
+
+FUNCTIONS = TOP / "functions"
+_IMPORT_FLOOR = "import starlette.applications, pydantic, pydantic_settings, aiohttp"
+_REQUESTS = 1000
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the function runs against, and a key that it knows."""
+
+    settings: Settings
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """One cold start of each kind, measured one after another."""
+
+    imports_s: float
+    sse_s: float
+    bedrock_s: float
+
+
+async def start_rows(runs: int) -> list[Row]:
+    """The lines on cold start and memory; each start is a fresh process."""
+    async with _stage() as stage:
+        taken = [await _starts(stage) for _ in range(runs + 1)]
+        # The first wrote bytecode and filled the page cache.
+        floors_s, sse_s, bedrock_s = zip(*map(astuple, taken[1:]), strict=True)
+        return [
+            _start_row("SSE", sse_s, floors_s, target=1.3),
+            _start_row("Bedrock", bedrock_s, floors_s, target=1.5),
+            await _memory_row(stage),
+        ]
+
+
+async def _starts(stage: Stage) -> Start:
+    return Start(
+        imports_s=_import_floor_s(),
+        sse_s=await _start_s(stage, _question(stage, "sse")),
+        bedrock_s=await _start_s(stage, _question(stage, "bedrock")),
+    )
+
+
+def _start_row(
+    route: str, took_s: Sequence[float], floors_s: Sequence[float], *, target: float
+) -> Row:
+    ratio = median(took / floor for took, floor in zip(took_s, floors_s, strict=True))
+    return Row(
+        figure=f"Cold start to the first streamed byte, {route} route",
+        floor=f"{median(floors_s) * 1e3:.0f} ms (imports)",
+        ours=f"{median(took_s) * 1e3:.0f} ms",
+        ratio=f"{ratio:.2f} × imports",
+        target=f"≤ {target:g} × imports",
+        met=ratio <= target,
+    )
+
+
+async def _memory_row(stage: Stage) -> Row:
+    async with _running(stage) as (port, function):
+        await ask(port, _question(stage, "sse"), times=_REQUESTS // 2)
+        await ask(port, _question(stage, "bedrock"), times=_REQUESTS // 2)
+        resident_mb = function.resident_mb()
+    return Row(
+        figure=f"Resident memory of the function after {_REQUESTS:,} requests",
+        ours=f"{resident_mb:.0f} MB",
+        target="≤ 90 MB",
+        met=resident_mb <= 90,
+    )
+
+
+async def _start_s(stage: Stage, question: Question) -> float:
+    """From the start of the process to the first byte that is streamed to the client."""
+    start_s = perf_counter()
+    async with _running(stage) as (port, _):
+        ready_s = perf_counter()
+        answers = await ask(port, question, times=1)
+        return ready_s - start_s + answers.median_first_token_s
+
+
+@asynccontextmanager
+async def _running(stage: Stage) -> AsyncIterator[tuple[int, Child]]:
+    """The streaming function, initialised, behind a gateway on the port."""
+    # The emulator prints the function's log when it ends.
+    with contextlib.redirect_stdout(io.StringIO()):
+        async with Emulator() as emulator:
+            function = await emulator.start_function(
+                name="chat",
+                command=[sys.executable, "-m", "awslambdaric", "chat.main"],
+                env={
+                    **environment(stage.settings),
+                    EXEC_WRAPPER: str(FUNCTIONS / "stream_bootstrap"),
+                    "BENCH_API_KEY": "bench",
+                },
+                mode="STREAM",
+                timeout_s=60,
+                routes=CHAT_ROUTES,
+                task_root=FUNCTIONS,
+            )
+            port = urlsplit(emulator.url).port
+            assert port is not None
+            yield port, Child(function.environments[0].pid)
+
+
+@asynccontextmanager
+async def _stage() -> AsyncIterator[Stage]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running_ministack(Path(folder)) as dynamodb_url,
+        child("bench.upstream", measured=False) as upstream,
+    ):
+        catalog = Path(folder) / "routing.json"
+        catalog.write_bytes(bench_catalog_json(upstream.port))
+        settings = Settings(dynamodb_endpoint_url=dynamodb_url, catalog_file=catalog)
+        yield Stage(settings, await _key(settings))
+
+
+async def _key(settings: Settings) -> str:
+    clock = SystemClock()
+    stores = wire_stores(settings, clock)
+    try:
+        return await prepared(settings, stores, clock)
+    finally:
+        await stores.aclose()
+
+
+def _question(stage: Stage, provider: str) -> Question:
+    question = Question.chat(f"{provider}/short", SHORT_CHUNKS, stream=True, key=stage.key)
+    return question.to(f"/api{question.path}")
+
+
+def _import_floor_s() -> float:
+    start_s = perf_counter()
+    subprocess.run([sys.executable, "-c", _IMPORT_FLOOR], check=True)
+    return perf_counter() - start_s

@@ -1,0 +1,24 @@
+"""Rows as a table that reads well in a terminal and is Markdown."""
+
+from collections.abc import Sequence
+
+from bench.figures import Row
+
+_HEADINGS = ("figure", "floor", "pass-through", "ours", "ratio", "target", "")
+_VERDICTS = {True: "met", False: "MISSED", None: ""}
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows under their headings, every column as wide as its widest cell."""
+    cells = [
+        (it.figure, it.floor, it.passthrough, it.ours, it.ratio, it.target, _VERDICTS[it.met])
+        for it in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)]
+    rule = tuple("-" * width for width in widths)
+    return "\n".join(_line(line, widths) for line in (_HEADINGS, rule, *cells))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+    return f"| {' | '.join(padded)} |"

@@ -1,0 +1,65 @@
+"""The benchmark itself: that a small run of it makes its table, of whole answers only.
+
+Keeps no contract statement: what it measures is in docs/performance.md.
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.children import child
+from bench.figures import IN_MEMORY, PASSTHROUGH, Sample, rows
+from bench.load import Question, ask
+from bench.table import table
+from bench.upstream import SHORT_CHUNKS
+
+TOP = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
+
+
+def test_a_round_makes_a_table_of_ratios() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "bench", "--rounds", "1", "--figure", "first-token"],
+        cwd=TOP,
+        env={**os.environ, "PYTHONPATH": str(TOP / "functions")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    heading, rule, *lines = result.stdout.splitlines()
+    assert heading.split("|")[1].strip() == "figure"
+    assert set(rule) <= set("|- ")
+    assert "time to first token" in lines[0]
+    assert "≤ 2.00 ms" in lines[0]
+
+
+def test_an_answer_that_lacks_a_piece_is_not_measured() -> None:
+    async def asked() -> None:
+        with child("bench.upstream", measured=False) as upstream:
+            whole = Question.chat("short", SHORT_CHUNKS, stream=True)
+            assert (await ask(upstream.port, whole, times=3)).count == 3
+            more = Question.chat("short", SHORT_CHUNKS + 1, stream=True)
+            with pytest.raises(ExceptionGroup, match="unhandled errors"):
+                await ask(upstream.port, more, times=1)
+
+    asyncio.run(asked())
+
+
+def test_ratios_are_taken_within_a_round() -> None:
+    def sample(cpu_s: float) -> Sample:
+        return Sample(cpu_s=cpu_s, first_token_s=0.0)
+
+    # The second round had a busy machine, which both felt.
+    samples = {
+        ("small", PASSTHROUGH): [sample(0.001), sample(0.010), sample(0.001)],
+        ("small", IN_MEMORY): [sample(0.002), sample(0.020), sample(0.004)],
+    }
+    (row,) = rows(samples, round_trip_s=0.0)
+    assert (row.ratio, row.target, row.met) == ("2.0 ×", "≤ 3 ×", True)
+    assert "met" in table([row])
