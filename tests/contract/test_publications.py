@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 
 from tests.stores import DynamoStores, HandClock, funded_key
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.routing.publication import Signature, canaried, published
-from tollgate.stores.failures import StoreUnavailable
 from tollgate.stores.objects import FolderObjects, ObjectStore
 from tollgate.stores.publications import PublicationStore
 from tollgate.stores.tables import PUBLICATION_KEY, get_item
@@ -95,7 +94,7 @@ async def test_c54_a_damaged_or_missing_catalog_is_never_handed_out(
     store = PublicationStore(dynamo.client, dynamo.tables.core, folder, clock=dynamo.clock)
     sha = await store.keep(FIRST)
     await folder.put(f"catalogs/{sha}.json", SECOND)
-    with pytest.raises(StoreUnavailable, match="damaged"):
+    with pytest.raises(LedgerError, match="damaged"):
         await store.catalog(sha)
-    with pytest.raises(StoreUnavailable, match="missing"):
+    with pytest.raises(LedgerError, match="missing"):
         await store.catalog("0" * 64)

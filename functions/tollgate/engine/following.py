@@ -8,11 +8,11 @@ loaded is told, tried again later, and until then the last good one serves, at f
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from tollgate.core.clock import Clock
 from tollgate.routing.catalog import Catalog
-from tollgate.routing.publication import Publication
+from tollgate.routing.publication import Publication, PublishedCatalogs
 
 _log: Final = logging.getLogger(__name__)
 
@@ -24,28 +24,18 @@ _AGAIN_AFTER_S: Final = 15.0
 Made = TypeVar("Made")
 
 
-class CatalogSource(Protocol):
-    """Where catalogs are published; whatever goes wrong there is an Exception of its own."""
-
-    async def publication(self) -> Publication | None:
-        """What is published, None if nothing ever was."""
-
-    async def catalog(self, sha: str) -> bytes:
-        """The compiled catalog of a sha."""
-
-
 class Following(Generic[Made]):
     """What is made of each catalog that is served, `make` once for each."""
 
     def __init__(
         self,
-        source: CatalogSource,
+        publications: PublishedCatalogs,
         bundled: Catalog,
         make: Callable[[Catalog], Made],
         *,
         clock: Clock,
     ) -> None:
-        self._source = source
+        self._publications = publications
         self._make = make
         self._clock = clock
         self._bundled = bundled.sha
@@ -80,7 +70,7 @@ class Following(Generic[Made]):
 
     async def _published(self) -> Publication | None:
         try:
-            self._publication = await self._source.publication()
+            self._publication = await self._publications.publication()
         except Exception as failure:
             _tell("what is published cannot be read", failure, serving=self._good)
         return self._publication
@@ -98,7 +88,7 @@ class Following(Generic[Made]):
         if now_s - self._failed_s.get(sha, float("-inf")) < _AGAIN_AFTER_S:
             return
         try:
-            made = self._make(Catalog.from_json(await self._source.catalog(sha)))
+            made = self._make(Catalog.from_json(await self._publications.catalog(sha)))
         except Exception as failure:
             self._failed_s[sha] = now_s
             _tell(f"catalog {sha} cannot be served", failure, serving=self._good)
