@@ -3,12 +3,13 @@
 from mangum import Mangum
 
 from tollgate.core.clock import SystemClock
-from tollgate.observability.log import LogJournal, configure_logging
+from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.wiring.administration import wire_administration, wire_services
-from tollgate.wiring.catalog import bundled_catalog
+from tollgate.wiring.catalog import wire_following
 from tollgate.wiring.limits import web_limits
+from tollgate.wiring.observation import wire_observation
 from tollgate.wiring.stores import wire_stores
 
 configure_logging()
@@ -18,9 +19,9 @@ _stores = wire_stores(_settings, _clock)
 _services = wire_services(
     _stores,
     wire_administration(_settings, _stores, _clock),
-    bundled_catalog(_settings),
+    wire_following(_settings, _stores.publications, lambda catalog: catalog, clock=_clock),
     clock=_clock,
-    journal=LogJournal(),
+    journal=wire_observation(_settings, _clock).journal,
 )
 _openapi = _settings.openapi_file.read_bytes() if _settings.openapi_file else None
 handler = Mangum(api_app(_services, web_limits(_settings), openapi=_openapi), lifespan="off")

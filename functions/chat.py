@@ -11,20 +11,21 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp
 
 from tollgate.core.clock import SystemClock
+from tollgate.engine.gateway import Gateway
 from tollgate.lambda_runtime.loop import Snapshot, report_init_error, serve
-from tollgate.observability.log import LogJournal, configure_logging
+from tollgate.observability.log import configure_logging
+from tollgate.routing.catalog import Catalog
 from tollgate.settings import Settings, lambda_runtime_api
-from tollgate.web.renewal import Renewed
-from tollgate.wiring.aws import rotating_credentials
-from tollgate.wiring.catalog import bundled_catalog
+from tollgate.wiring.catalog import wire_following
 from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream
 from tollgate.wiring.limits import web_limits
+from tollgate.wiring.observation import surrounded, wire_observation
 from tollgate.wiring.stores import wire_stores
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """The metered routes over the bundled catalog, and what a snapshot of them must not hold."""
+    """The metered routes over the published catalog, and what a snapshot of them must not hold."""
 
     app: ASGIApp
     snapshot: Snapshot | None
@@ -33,14 +34,20 @@ class Function:
 def wired(settings: Settings) -> Function:
     """The function as its settings say."""
     clock = SystemClock()
+    observation = wire_observation(settings, clock)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
-    gateway = wire_gateway(
-        stores, upstream, bundled_catalog(settings), clock=clock, journal=LogJournal()
+
+    def gateway(catalog: Catalog) -> Gateway:
+        return wire_gateway(stores, upstream, catalog, clock=clock, journal=observation.journal)
+
+    gateways = wire_following(settings, stores.publications, gateway, clock=clock)
+    app = surrounded(
+        wire_chat_app(
+            stores, gateways, web_limits(settings), clock=clock, journal=observation.journal
+        ),
+        settings,
+        observation,
     )
-    app: ASGIApp = wire_chat_app(gateway, stores, web_limits(settings))
-    credentials = rotating_credentials(settings)
-    if credentials is not None:
-        app = Renewed(app, credentials.renew)
     if settings.initialization_type != "snap-start":
         return Function(app, None)
     # Imported where a snapshot is taken: the others start without it.

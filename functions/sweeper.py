@@ -59,5 +59,8 @@ async def _audit() -> Sequence[Difference]:
 @asynccontextmanager
 async def _upkeep() -> AsyncIterator[Upkeep]:
     clock = SystemClock()
-    async with aclosing(wire_stores(_settings, clock, timeout_s=_TIMEOUT_S)) as stores:
-        yield wire_upkeep(_settings, stores, clock)
+    async with (
+        aclosing(wire_stores(_settings, clock, timeout_s=_TIMEOUT_S)) as stores,
+        aclosing(wire_upkeep(_settings, stores, clock)) as upkeep,
+    ):
+        yield upkeep

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -224,10 +224,12 @@ async def deployed(
     *,
     code: Code = SOURCE,
     credentials: CredentialsServer | None = None,
+    chat_environment: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Deployment]:
     """Deploy to this machine; `directory` is for the routing file and what is made of it.
 
-    With `credentials` the streaming function has SnapStart.
+    With `credentials` the streaming function has SnapStart; `chat_environment` are variables that
+    it has besides.
     """
     upstreams = Upstreams()
     async with AsyncExitStack() as stack:
@@ -239,7 +241,8 @@ async def deployed(
         await stores.create_tables()
         _compile(settings.catalog_file, upstreams, limits or Limits())
         emulator = await stack.enter_async_context(Emulator())
-        chat = await _start_chat(emulator, settings, code, credentials)
+        variables = {**environment(settings), **(chat_environment or {})}
+        chat = await _start_chat(emulator, variables, code, credentials)
         api = await _start_api(emulator, settings, code)
         http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PATIENCE_S))
         await stack.enter_async_context(http)
@@ -285,14 +288,17 @@ def environment(settings: Settings) -> dict[str, str]:
 
 
 async def _start_chat(
-    emulator: Emulator, settings: Settings, code: Code, credentials: CredentialsServer | None
+    emulator: Emulator,
+    variables: Mapping[str, str],
+    code: Code,
+    credentials: CredentialsServer | None,
 ) -> Function:
     return await emulator.start_function(
         name="chat",
         # The wrapper keeps the interpreter and leaves Lambda's own runtime client out.
         command=[*code.command, "chat.main"],
         env={
-            **environment(settings),
+            **variables,
             EXEC_WRAPPER: str(code.chat / "stream_bootstrap"),
             "ALPHA_API_KEY": ALPHA_KEY,
         },

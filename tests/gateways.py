@@ -4,19 +4,23 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+from starlette.types import ASGIApp
 
 from tests.scripted import Scripted, answers
-from tests.stores import MemoryStores, funded_key, memory_stores
+from tests.stores import MemoryStores, Stores, funded_key, memory_stores
 from tests.unit.routing.catalogs import catalog as small_catalog
 from tests.virtual_time import LoopClock
-from tollgate.core.clock import Deadline
+from tollgate.core.clock import Clock, Deadline, SystemClock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
+from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
+from tollgate.engine.answers import AnswerStore
 from tollgate.engine.gateway import Call, Gateway, Pace
 from tollgate.engine.generate import generate
 from tollgate.engine.sink import ClientGone, CollectSink, EventSink, SseSink
@@ -26,6 +30,11 @@ from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.planner import Planner
 from tollgate.stores.base import Hold, Ledger, NewKey
+from tollgate.web.chat_app import chat_app
+from tollgate.web.cors import WebLimits
+from tollgate.web.front import Front
+
+_Made = TypeVar("_Made")
 
 FUNDS_NANO_USD = 10**12
 # Seconds that a streamed generation has, when a test does not say.
@@ -39,6 +48,7 @@ class RecordedJournal:
         self.records: list[GenerationRecord] = []
         self.lost: list[tuple[GenerationRecord, Exception]] = []
         self.defects: list[tuple[Exception, str]] = []
+        self.rests: list[str] = []
         self._trace = trace
 
     def settled(self, record: GenerationRecord) -> None:
@@ -47,6 +57,9 @@ class RecordedJournal:
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
         self.lost.append((record, failure))
+
+    def rested(self, endpoint_id: str) -> None:
+        self.rests.append(endpoint_id)
 
     def defect(self, error: Exception, request_id: str) -> None:
         self.defects.append((error, request_id))
@@ -71,10 +84,11 @@ class WatchedLedger:
         *,
         tokens: int = 0,
         covered: bool = False,
+        tier: TierLimits | None = None,
     ) -> Hold:
         await asyncio.sleep(self.hold_takes_s)
         hold = await self._ledger.hold(
-            principal, amount_nano_usd, first_id, tokens=tokens, covered=covered
+            principal, amount_nano_usd, first_id, tokens=tokens, covered=covered, tier=tier
         )
         self._trace.append("hold")
         return hold
@@ -195,6 +209,19 @@ class ShelvedMedia:
         return self.shelf[url]
 
 
+@dataclass(frozen=True)
+class Always(Generic[_Made]):
+    """The same for every key."""
+
+    made: _Made
+
+    async def of(self, key_id: str | None) -> _Made:
+        return self.made
+
+    async def settled(self) -> None:
+        """Nothing goes on beside requests."""
+
+
 @dataclass
 class House:
     """A gateway with a funded key, and everything around it."""
@@ -210,6 +237,17 @@ class House:
     trace: list[str]
     secret: str
     principal: Principal
+
+    @property
+    def front(self) -> Front:
+        gateway = self.gateway
+        return Front(
+            keys=self.stores.keys,
+            chat_completions=self.ingress,
+            clock=gateway.clock,
+            ids=gateway.ids,
+            journal=gateway.journal,
+        )
 
     def call(
         self, name: str, *, stream: bool = True, time_s: float = TIME_S, **changes: Any
@@ -234,6 +272,7 @@ class House:
             call.parsed,
             clock=self.gateway.clock,
             pace=self.gateway.pace,
+            credits_per_usd=self.gateway.credits_per_usd,
         )
 
     async def serve(
@@ -293,7 +332,6 @@ async def house(
     catalog = small_catalog(**sections)
     ledger, journal = WatchedLedger(stores.ledger, trace), RecordedJournal(trace)
     gateway = Gateway(
-        keys=stores.keys,
         ledger=ledger,
         cooldowns=stores.cooldowns,
         cooldown=catalog.defaults.cooldown.policy,
@@ -310,7 +348,7 @@ async def house(
         stores=stores,
         ledger=ledger,
         journal=journal,
-        ingress=ChatCompletions(Decimal(1), ids=ids),
+        ingress=ChatCompletions(ids),
         catalog=catalog,
         gateway=gateway,
         near=near,
@@ -319,6 +357,23 @@ async def house(
         secret=secret,
         principal=principal,
     )
+
+
+def app_over_stores(
+    home: House,
+    stores: Stores,
+    clock: Clock | None = None,
+    *,
+    answers: AnswerStore | None = None,
+) -> ASGIApp:
+    """The app of a house over other stores, by the real clock if not by another."""
+    clock = clock or SystemClock()
+    ids = IdSource(clock)
+    gateway = replace(
+        home.gateway, ledger=stores.ledger, cooldowns=stores.cooldowns, clock=clock, ids=ids
+    )
+    front = replace(home.front, keys=stores.keys, clock=clock, ids=ids)
+    return chat_app(front, Always(gateway), WebLimits(), answers=answers)
 
 
 def request_body(name: str = "acme/large", **fields: Any) -> bytes:

@@ -40,6 +40,7 @@ from tollgate.stores.memory import (
 from tollgate.stores.memory_activity import MemoryActivityStore
 from tollgate.stores.memory_books import MemoryBooks
 from tollgate.stores.memory_keys import MemoryKeyStore
+from tollgate.stores.publications import PublicationStore
 from tollgate.stores.sweeper import Sweeper
 from tollgate.stores.tables import Tables, create_tables, wallet_key
 from tollgate.stores.wallets import Wallets
@@ -107,6 +108,7 @@ class DynamoStores(Stores):
     client: AwsCaller
     tables: Tables
     wallets: Wallets
+    publications: PublicationStore
     workspaces: Workspaces
     sweeper: Sweeper
     audit: Audit
@@ -202,11 +204,20 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> Dynamo
     ids = IdSource(clock)
     wallets = Wallets(client, tables.ledger)
     key_states = KeyStates(client, tables.ledger, clock)
+    publications = PublicationStore(client, tables.core, None, clock=clock)
     generations = DynamoGenerationStore(client, tables.generations)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     return DynamoStores(
         ledger=DynamoLedger(wallets, key_states, generations, ids=ids, clock=clock),
-        keys=DynamoKeyStore(client, tables, key_states, ids=ids, clock=clock, prefix=PREFIX),
+        keys=DynamoKeyStore(
+            client,
+            tables,
+            key_states,
+            ids=ids,
+            clock=clock,
+            prefix=PREFIX,
+            publications=publications,
+        ),
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
         activity=DynamoActivityStore(client, tables, generations, clock=clock),
@@ -215,6 +226,7 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> Dynamo
         client=client,
         tables=tables,
         wallets=wallets,
+        publications=publications,
         workspaces=workspaces,
         audit=Audit(client, tables, wallets=wallets, workspaces=workspaces, clock=clock),
         sweeper=Sweeper(

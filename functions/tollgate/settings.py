@@ -34,6 +34,10 @@ class Settings(BaseSettings):
     dynamodb_endpoint_url: str | None = None
     secretsmanager_endpoint_url: str | None = None
     metrics_namespace: str = "Tollgate"
+    # Where spans of generations go, an OTLP collector; none are made without it. The secret holds
+    # the headers that it asks for, `name=value,name=value`, and is named, in Secrets Manager.
+    otlp_endpoint_url: str | None = None
+    otlp_headers_secret: str | None = None
     # Where answers are kept: a bucket, or a folder on a machine without one.
     objects_bucket: str | None = None
     objects_folder: Path | None = None

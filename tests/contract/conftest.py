@@ -1,6 +1,7 @@
 """Endpoints that speak AWS, and stores over each of them."""
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import boto3
@@ -9,6 +10,7 @@ from moto.server import ThreadedMotoServer
 
 from tests.dynamodb_local import dynamodb_local_url
 from tests.ministack import ministack_url
+from tests.sdk_caller import sdk_caller
 from tests.stores import (
     REGION,
     DynamoStores,
@@ -43,29 +45,45 @@ def honest_url(request: pytest.FixtureRequest) -> str:
     return url
 
 
-@pytest.fixture
-async def dynamo(ministack_url: str) -> AsyncIterator[DynamoStores]:
-    """Stores on ministack, with tables of their own; every expression is parsed on its way."""
+@asynccontextmanager
+async def stores_at(endpoint_url: str) -> AsyncIterator[DynamoStores]:
+    """Stores with tables of their own; every expression is parsed on its way."""
     clock = HandClock()
-    client = aws_client(ministack_url, clock=clock)
+    client = aws_client(endpoint_url, clock=clock)
     checked = GrammarChecked(client)
     yield dynamo_stores(checked, await fresh_tables(checked), clock)
     await client.close()
 
 
-@pytest.fixture(params=["memory", "ministack", "moto"])
+@pytest.fixture(params=["ministack", "moto"])
+async def dynamo(request: pytest.FixtureRequest) -> AsyncIterator[DynamoStores]:
+    """Stores on each engine, for one call at a time."""
+    async with stores_at(request.getfixturevalue(f"{request.param}_url")) as stores:
+        yield stores
+
+
+@pytest.fixture
+async def honest(honest_url: str) -> AsyncIterator[DynamoStores]:
+    """Stores for races."""
+    async with stores_at(honest_url) as stores:
+        yield stores
+
+
+@pytest.fixture(params=["memory", "ministack", "moto", "aioboto3"])
 async def stores(
     request: pytest.FixtureRequest,
 ) -> AsyncIterator[MemoryStores | DynamoStores]:
-    """The same stores on everything they run on."""
+    """The same stores on everything they run on, and through AWS's own SDK."""
     if request.param == "memory":
         yield memory_stores()
         return
-    clock = HandClock()
-    client = aws_client(request.getfixturevalue(f"{request.param}_url"), clock=clock)
-    checked = GrammarChecked(client)
-    yield dynamo_stores(checked, await fresh_tables(checked), clock)
-    await client.close()
+    if request.param == "aioboto3":
+        clock = HandClock()
+        async with sdk_caller(request.getfixturevalue("ministack_url"), REGION) as client:
+            yield dynamo_stores(client, await fresh_tables(client), clock)
+        return
+    async with stores_at(request.getfixturevalue(f"{request.param}_url")) as stores:
+        yield stores
 
 
 @pytest.fixture(params=["s3", "folder"])

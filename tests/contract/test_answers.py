@@ -1,16 +1,22 @@
 """C68: with an Idempotency-Key a request is generated and billed once."""
 
 import asyncio
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
 from tests.asgi import Exchange, request
-from tests.gateways import House, house, request_body
+from tests.faults.asker import Order
+from tests.faults.processes import started, told
+from tests.gateways import Always, House, house, request_body
 from tests.scripted import Scripted, answers, refuses
-from tests.stores import DynamoStores
+from tests.stores import DynamoStores, funded_key
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.idempotency import Claim
 from tollgate.stores.answers import ABANDONED_AFTER_S, KEPT_FOR_S, DynamoAnswerStore
+from tollgate.stores.attributes import read_number
 from tollgate.stores.objects import ObjectStore
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
@@ -31,7 +37,7 @@ async def post(
     stream: bool = False,
     other: bool = False,
 ) -> Exchange:
-    app = chat_app(home.gateway, home.ingress, WebLimits(), answers=kept)
+    app = chat_app(home.front, Always(home.gateway), WebLimits(), answers=kept)
     headers = {"authorization": f"Bearer {home.secret}", "idempotency-key": key}
     content = request_body("acme/small", stream=stream)
     if other:
@@ -99,6 +105,32 @@ async def test_c68_a_failure_is_not_kept(answer_store: DynamoAnswerStore) -> Non
     assert "x-idempotent-replay" not in again.headers
 
 
+async def test_c68_the_same_request_from_many_at_once_is_billed_once(
+    honest: DynamoStores, honest_url: str, tmp_path: Path
+) -> None:
+    """Two processes, each with many askers; whoever is told 409 asks again."""
+    secret, _ = await funded_key(honest, 10**12)
+    order = Order(
+        endpoint_url=honest_url,
+        tables=asdict(honest.tables),
+        folder=str(tmp_path),
+        secret=secret,
+        key="once",
+        askers=16,
+    )
+    processes = [await started("tests.faults.asker") for _ in range(2)]
+
+    said = await asyncio.gather(*(told(process, order) for process in processes))
+
+    outcomes = Counter(outcome for each in said for outcome in each)
+    assert set(outcomes) == {"made", "kept", "409"}
+    assert (outcomes["made"], outcomes["kept"]) == (1, 31)
+    records = await honest.client.call("Scan", {"TableName": honest.tables.generations})
+    assert [read_number(item, "c") for item in records["Items"]] == [10 * 1_000 + 2 * 2_000]
+    balance = await honest.credits.balance("acme")
+    assert (balance.spent_nano_usd, balance.held_nano_usd) == (14_000, 0)
+
+
 CLAIM = Claim(workspace_id="acme", key_hash="ab" * 32, body_hash="cd" * 32, request_id="first")
 SECOND = Claim(workspace_id="acme", key_hash="ab" * 32, body_hash="cd" * 32, request_id="second")
 
@@ -109,7 +141,10 @@ async def conflict(answer_store: DynamoAnswerStore, claim: Claim) -> ErrorCode:
     return raised.value.code
 
 
-async def test_c68_while_one_runs_all_others_conflict(answer_store: DynamoAnswerStore) -> None:
+async def test_c68_while_one_runs_all_others_conflict(
+    honest: DynamoStores, objects: ObjectStore
+) -> None:
+    answer_store = DynamoAnswerStore(honest.client, honest.tables.core, objects, clock=honest.clock)
     claims = [
         Claim(workspace_id="acme", key_hash="ab" * 32, body_hash="cd" * 32, request_id=f"r{n}")
         for n in range(8)

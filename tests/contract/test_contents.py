@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.asgi import Exchange, request
-from tests.gateways import House, house, request_body
+from tests.gateways import Always, House, house, request_body
 from tests.scripted import Scripted, refuses, says
 from tests.stores import HandClock
 from tests.unit.web.test_api_app import Api
@@ -48,7 +48,7 @@ async def ask(
     key = await home.stores.keys.create(
         NewKey(workspace_id="acme", label="kept", content_days=days)
     )
-    app = chat_app(home.gateway, home.ingress, WebLimits(), contents=contents)
+    app = chat_app(home.front, Always(home.gateway), WebLimits(), contents=contents)
     return await request(
         app,
         "POST",

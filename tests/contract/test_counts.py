@@ -7,13 +7,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typing_extensions import override
 
 from tests.asgi import request
-from tests.gateways import house, request_body
+from tests.gateways import app_over_stores, house, request_body
 from tests.metered import Metered
 from tests.scripted import Scripted, answers
 from tests.stores import (
@@ -25,13 +26,11 @@ from tests.stores import (
     funded_key,
     record_of,
 )
-from tollgate.core.clock import SystemClock
-from tollgate.core.ids import IdSource
 from tollgate.providers.base import Frame, Timeouts, WireRequest
+from tollgate.stores.answers import DynamoAnswerStore
 from tollgate.stores.attributes import text
 from tollgate.stores.base import NewKey
-from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.stores.objects import FolderObjects
 
 # The longest name and every limit: no state of a key has more attributes.
 LONGEST = NewKey(
@@ -134,16 +133,7 @@ async def test_one_round_trip_before_the_first_token_and_two_after_the_last(
     secret, _ = await funded_key(stores, 10**12, replace(LONGEST, workspace_id="acme"))
     near = Watching(meter)
     home = await house(near=near, far=near)
-    clock = SystemClock()
-    gateway = replace(
-        home.gateway,
-        keys=stores.keys,
-        ledger=stores.ledger,
-        cooldowns=stores.cooldowns,
-        clock=clock,
-        ids=IdSource(clock),
-    )
-    app = chat_app(gateway, home.ingress, WebLimits())
+    app = app_over_stores(home, stores)
     asked: dict[str, Any] = {
         "headers": {"authorization": f"Bearer {secret}"},
         "body": request_body(name, stream=stream),
@@ -165,3 +155,31 @@ async def test_one_round_trip_before_the_first_token_and_two_after_the_last(
         ["UpdateItem", "UpdateItem"],
     ]
     assert (meter.write_units, meter.conditions_failed) == (5, 0)
+
+
+async def test_c68_a_claim_is_one_more_round_trip_and_an_answer_that_is_kept_holds_nothing(
+    metered: tuple[Metered, DynamoStores], tmp_path: Path
+) -> None:
+    meter, stores = metered
+    secret, _ = await funded_key(stores, 10**12, replace(LONGEST, workspace_id="acme"))
+    near = Watching(meter)
+    home = await house(near=near)
+    kept = DynamoAnswerStore(meter, stores.tables.core, FolderObjects(tmp_path), clock=stores.clock)
+    app = app_over_stores(home, stores, answers=kept)
+    await stores.keys.authenticate(secret)
+
+    made = [["PutItem"], ["UpdateItem"] * 2, ["PutItem"], ["UpdateItem"] * 2, ["UpdateItem"]]
+    for replayed, rounds, units in ((None, made, 7), ("true", [["PutItem"]], 0)):
+        meter.reset()
+        answer = await request(
+            app,
+            "POST",
+            "/v1/chat/completions",
+            headers={"authorization": f"Bearer {secret}", "idempotency-key": "once"},
+            body=request_body("acme/small"),
+        )
+        assert (answer.status, answer.headers.get("x-idempotent-replay")) == (200, replayed)
+        assert meter.rounds == rounds
+        # The engines do not say what a failed condition costs; DynamoDB counts it as a write.
+        assert (meter.write_units, meter.conditions_failed) == (units, len(rounds) == 1)
+    assert near.rounds_before == [2]

@@ -13,7 +13,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode, checks
 from starlette.types import ASGIApp
 
-from tests.gateways import house
+from tests.gateways import Always, house
 from tests.unit.web.test_api_app import LIMITS, Api
 from tollgate.stores.base import NewKey
 from tollgate.web.chat_app import chat_app
@@ -36,7 +36,7 @@ def served() -> tuple[ASGIApp, str]:
         admin = NewKey(workspace_id="acme", label="admin", role="management")
         secret = (await home.stores.keys.create(admin)).secret
         api = Api(home, secret, "").app
-        return LocalApp(chat_app(home.gateway, home.ingress, LIMITS), api), secret
+        return LocalApp(chat_app(home.front, Always(home.gateway), LIMITS), api), secret
 
     return asyncio.run(start())
 

@@ -27,7 +27,7 @@ from tests.stores import (
 from tollgate.core.errors import GatewayError
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
 from tollgate.stores.attributes import read_number, read_numbers_by_name
-from tollgate.stores.base import Hold, KeySettings, NewKey
+from tollgate.stores.base import CreditEntry, Hold, KeySettings, NewKey
 
 AMOUNTS = st.integers(1, 500)
 KEY = NewKey(workspace_id="acme", label="t", requests_per_minute=60_000_000, burst=100_000)
@@ -50,7 +50,7 @@ class Books(RuleBasedStateMachine):
         client = aws_client(self.endpoint_url, clock=clock, timeout_s=10.0)
         self.stores: DynamoStores = dynamo_stores(client, await fresh_tables(client), clock)
         await self.stores.workspaces.ensure("acme", shards=self.shards)
-        _, self.principal = await funded_key(self.stores, 3_000, KEY)
+        self.secret, self.principal = await funded_key(self.stores, 3_000, KEY)
 
     def do(self, work: Coroutine[Any, Any, Any]) -> Any:
         try:
@@ -61,6 +61,18 @@ class Books(RuleBasedStateMachine):
     @rule(amount=AMOUNTS)
     def grant(self, amount: int) -> None:
         self.do(self.stores.credits.grant("acme", os.urandom(6).hex(), amount, "test"))
+
+    @rule(amount=AMOUNTS)
+    def take_back(self, amount: int) -> None:
+        entry = CreditEntry(
+            id=os.urandom(6).hex(),
+            workspace_id="acme",
+            kind="adjustment",
+            amount_nano_usd=-amount,
+            note="test",
+            created_s=int(self.stores.clock.now),
+        )
+        self.do(self.stores.credits.enter(entry))
 
     @rule(amount=AMOUNTS, covered=st.booleans())
     def hold(self, amount: int, covered: bool) -> None:
@@ -75,6 +87,12 @@ class Books(RuleBasedStateMachine):
             self.do(self.stores.ledger.settle(hold, record_of(hold, cost)))
             if not again:
                 self.holds.remove(hold)
+
+    @rule(place=st.integers(0, 99), cost=AMOUNTS)
+    def die_between_record_and_settlement(self, place: int, cost: int) -> None:
+        if self.holds:
+            hold = self.holds.pop(place % len(self.holds))
+            self.do(self.stores.generations.put_if_absent(record_of(hold, cost)))
 
     @rule(place=st.integers(0, 99), more=AMOUNTS)
     def top_up(self, place: int, more: int) -> None:
@@ -91,6 +109,18 @@ class Books(RuleBasedStateMachine):
         if self.shards > 1:
             token = os.urandom(8).hex()
             self.do(self.stores.wallets.move("acme", amount, source=0, target=1, token=token))
+
+    @rule(locked=st.booleans())
+    def lock(self, locked: bool) -> None:
+        self.do(self.stores.workspaces.set_locked("acme", locked=locked))
+
+    @rule()
+    def grow(self) -> None:
+        if self.do(self.stores.workspaces.grow("acme")):
+            self.shards = min(4 * self.shards, 16)
+            # By then every process has read the key again.
+            self.stores.clock.now += 5
+            self.principal = self.runner.run(self.stores.keys.authenticate(self.secret))
 
     @rule(stopped=st.booleans(), limit=st.none() | AMOUNTS)
     def change_key(self, stopped: bool, limit: int | None) -> None:

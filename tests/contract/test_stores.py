@@ -369,9 +369,9 @@ async def test_c51_an_endpoint_rests_after_repeated_failures_and_only_for_a_whil
     stores: AnyStores,
 ) -> None:
     for _ in range(2):
-        await stores.cooldowns.failed("near/large-1", POLICY)
+        assert not await stores.cooldowns.failed("near/large-1", POLICY)
     assert await stores.cooldowns.resting(["near/large-1", "far/L"], POLICY) == {}
-    await stores.cooldowns.failed("near/large-1", POLICY)
+    assert await stores.cooldowns.failed("near/large-1", POLICY)
     resting = await stores.cooldowns.resting(["near/large-1", "far/L"], POLICY)
     assert resting == {"near/large-1": int(stores.clock.now) + 30}
     stores.clock.now += 31

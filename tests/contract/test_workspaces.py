@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from tests.faulty_client import Killed
 from tests.stores import DynamoStores, disable, dynamo_stores, funded_key, record_of
 from tollgate.core.errors import AccessError, ErrorCode, LedgerError, RequestError
 from tollgate.core.ids import IdSource
@@ -19,6 +20,8 @@ from tollgate.stores.caretaker import Caretaker
 from tollgate.stores.tables import wallet_key
 from tollgate.stores.wallets import HOLDS_CROWDED
 
+# From one round of the sweeper's function to the next.
+ROUND_S = 300
 KEY = NewKey(workspace_id="acme", label="test", requests_per_minute=60_000, burst=1000)
 
 
@@ -26,16 +29,18 @@ KEY = NewKey(workspace_id="acme", label="test", requests_per_minute=60_000, burs
 class Inbox:
     """A channel that keeps what it is sent, unless it is told to fail."""
 
+    name: str = "inbox"
     failing: bool = False
     events: list[dict[str, object]] = field(default_factory=list)
 
     async def send(self, event: bytes) -> None:
+        await asyncio.sleep(0)
         if self.failing:
             raise DeliveryFailed("down")
         self.events.append(json.loads(event))
 
 
-def caretaker(stores: DynamoStores, inbox: Inbox) -> Caretaker:
+def caretaker(stores: DynamoStores, *inboxes: Inbox) -> Caretaker:
     ids = IdSource(stores.clock)
     return Caretaker(
         stores.client,
@@ -43,10 +48,14 @@ def caretaker(stores: DynamoStores, inbox: Inbox) -> Caretaker:
         wallets=stores.wallets,
         workspaces=stores.workspaces,
         budgets=Budgets(
-            stores.client, stores.tables, stores.workspaces, [inbox], ids=ids, clock=stores.clock
+            stores.client, stores.tables, stores.workspaces, inboxes, ids=ids, clock=stores.clock
         ),
         ids=ids,
     )
+
+
+def percents(inbox: Inbox) -> list[object]:
+    return [event["data"]["percent"] for event in inbox.events]  # type: ignore[index]
 
 
 async def spend(stores: DynamoStores, principal: object, cost: int) -> None:
@@ -142,14 +151,80 @@ async def test_c61_each_alert_is_made_once_and_sent_until_it_is_taken(
     assert inbox.events == []
     inbox.failing = False
     for _ in range(2):
+        dynamo.clock.now += ROUND_S
         assert (await care.run()).alerts == 0
-    assert [event["data"]["percent"] for event in inbox.events] == [50]  # type: ignore[index]
-    await spend(dynamo, principal, 450)
-    assert sum(it.alerts for it in await asyncio.gather(care.run(), care.run())) == 2
+    assert percents(inbox) == [50]
     event = inbox.events[0]
     assert set(event) == {"id", "type", "workspace_id", "created_at", "data"}
     assert event["type"] == "workspace.budget_alert"
     assert (await dynamo.workspaces.ensure("acme")).paused is False
+
+
+async def test_c61_caretakers_that_race_send_each_alert_once(honest: DynamoStores) -> None:
+    _, principal = await funded_key(honest, 10_000, KEY)
+    await honest.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
+    inbox = Inbox()
+    await spend(honest, principal, 1_000)
+
+    for _ in range(3):
+        reports = await asyncio.gather(*(caretaker(honest, inbox).run() for _ in range(8)))
+        honest.clock.now += ROUND_S
+
+    assert sum(report.alerts for report in reports) == 0
+    assert sorted(percents(inbox)) == [50, 75, 90, 100]
+
+
+async def test_c61_a_channel_that_is_down_keeps_no_other_from_its_alerts(
+    dynamo: DynamoStores,
+) -> None:
+    _, principal = await funded_key(dynamo, 10_000, KEY)
+    await dynamo.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
+    down, well = Inbox(name="down", failing=True), Inbox(name="well")
+    care = caretaker(dynamo, down, well)
+    await spend(dynamo, principal, 500)
+
+    for _ in range(3):
+        await care.run()
+        dynamo.clock.now += ROUND_S
+    assert (percents(down), percents(well)) == ([], [50])
+    down.failing = False
+    await care.run()
+    assert (percents(down), percents(well)) == ([50], [50])
+    assert down.events == well.events
+
+
+async def test_c61_a_process_that_dies_while_it_sends_leaves_the_alert_to_the_next(
+    dynamo: DynamoStores,
+) -> None:
+    _, principal = await funded_key(dynamo, 10_000, KEY)
+    await dynamo.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
+    await spend(dynamo, principal, 500)
+
+    class Dies(Inbox):
+        async def send(self, event: bytes) -> None:
+            raise Killed
+
+    with pytest.raises(Killed):
+        await caretaker(dynamo, Dies()).run()
+    inbox = Inbox()
+    await caretaker(dynamo, inbox).run()
+    assert inbox.events == []
+    dynamo.clock.now += ROUND_S
+    await caretaker(dynamo, inbox).run()
+    assert percents(inbox) == [50]
+
+
+async def test_an_alert_of_last_week_is_no_news_to_a_new_channel(dynamo: DynamoStores) -> None:
+    _, principal = await funded_key(dynamo, 10_000, KEY)
+    await dynamo.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
+    await spend(dynamo, principal, 500)
+    assert (await caretaker(dynamo).run()).alerts == 1
+    dynamo.clock.now += 7 * 86_400
+    inbox = Inbox()
+
+    await caretaker(dynamo, inbox).run()
+
+    assert inbox.events == []
 
 
 async def test_c61_a_spent_budget_pauses_until_the_month_ends(dynamo: DynamoStores) -> None:

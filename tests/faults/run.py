@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.faults.clock import RATE, FastClock
+from tests.faults.processes import started, told
 from tests.faults.worker import Order
 from tests.faulty_client import MONEY_SITES, Faults, FaultyAwsJson, Killed
 from tests.stores import (
@@ -91,7 +92,7 @@ async def run(
     endpoint_url: str, wallet: Wallet, *, seconds: float, seed: int, late_max_s: float = 6.0
 ) -> Findings:
     """One run; what it found."""
-    processes = await asyncio.gather(*(_started() for _ in range(PROCESSES)))
+    processes = await asyncio.gather(*(started("tests.faults.worker") for _ in range(PROCESSES)))
     # Midnight comes while the workers work, late enough for slow machines.
     started_s = time.time()
     clock = FastClock(started_s, MIDNIGHT_S - seconds * RATE * 0.7)
@@ -132,7 +133,7 @@ async def run(
         asyncio.create_task(_move(faulty, random.Random(seed), findings, done)),
         asyncio.create_task(_meddle(stores, random.Random(seed), findings, done)),
     ]
-    for counts in await asyncio.gather(*map(_worked, processes, orders)):
+    for counts in await asyncio.gather(*map(told, processes, orders)):
         findings.counts.update(counts)
     done.set()
     await asyncio.gather(*around)
@@ -160,36 +161,6 @@ async def _opened(stores: DynamoStores, wallet: Wallet) -> list[CreatedKey]:
         limits_nano_usd={"day": LIMIT, "week": LIMIT, "month": LIMIT, "total": LIMIT},
     )
     return [await stores.keys.create(new) for _ in range(3)]
-
-
-async def _started() -> asyncio.subprocess.Process:
-    """A worker process that waits for its order."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.faults.worker",
-        cwd=_ROOT,
-        env={**os.environ, "PYTHONPATH": f"{_ROOT / 'functions'}:{_ROOT}"},
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    if process.stdout is None or await process.stdout.readline() != b"ready\n":
-        raise RuntimeError("a worker process did not start")
-    return process
-
-
-async def _worked(process: asyncio.subprocess.Process, order: Order) -> dict[str, int]:
-    """What a worker process counted, once it is done."""
-    try:
-        output, errors = await process.communicate(order.to_json().encode() + b"\n")
-    finally:
-        if process.returncode is None:
-            process.kill()
-    if process.returncode:
-        raise RuntimeError(errors.decode()[-2000:])
-    counts: dict[str, int] = json.loads(output)
-    return counts
 
 
 async def _watch(

@@ -191,6 +191,7 @@ def account(gateway: ScriptedGateway, monkeypatch: pytest.MonkeyPatch) -> Iterat
         "CoreTableName": "c",
         "LedgerTableName": "l",
         "GenerationsTableName": "g",
+        "ObjectsBucketName": "o",
     }
     template = {
         "Resources": {"T": {"Type": "AWS::SNS::Topic"}},

@@ -58,6 +58,7 @@ def first_key(settings: Settings) -> Result:
         "CoreTableName": settings.core_table,
         "LedgerTableName": settings.ledger_table,
         "GenerationsTableName": settings.generations_table,
+        "ObjectsBucketName": "unused",
     }
     template = {
         "Resources": {"T": {"Type": "AWS::SNS::Topic"}},

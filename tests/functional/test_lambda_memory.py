@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Final
 
-from tests.gateways import House, house, request_body
+from tests.gateways import Always, House, house, request_body
 from tests.unit.lambda_runtime.peer import ACCEPTED, next_reply
 from tests.unit.lambda_runtime.serving import EVENT
 from tollgate.core.clock import SystemClock
@@ -84,7 +84,9 @@ async def test_memory_is_flat_over_10_000_streamed_generations() -> None:
         key=NewKey(workspace_id="acme", label="busy", requests_per_minute=10**6, burst=10**6)
     )
     app = chat_app(
-        home.gateway, home.ingress, WebLimits(allowed_origins=("*",), body_bytes_max=1_000_000)
+        home.front,
+        Always(home.gateway),
+        WebLimits(allowed_origins=("*",), body_bytes_max=1_000_000),
     )
     headers = {**EVENT["multiValueHeaders"], "Authorization": [f"Bearer {home.secret}"]}
     asked = {**EVENT, "multiValueHeaders": headers, "body": request_body(stream=True).decode()}

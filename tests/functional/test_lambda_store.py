@@ -115,8 +115,11 @@ async def rest(fragile: Deployment, stream: AsyncStream[ChatCompletionChunk]) ->
 
 async def swept(fragile: Deployment, ahead_s: float) -> SweepReport:
     """One run of the sweeper, in so many seconds."""
-    async with aclosing(open_stores(fragile.settings, ShiftedClock(ahead_s))) as stores:
-        upkeep = wire_upkeep(fragile.settings, stores, ShiftedClock(ahead_s))
+    clock = ShiftedClock(ahead_s)
+    async with (
+        aclosing(open_stores(fragile.settings, clock)) as stores,
+        aclosing(wire_upkeep(fragile.settings, stores, clock)) as upkeep,
+    ):
         return await upkeep.sweeper.run()
 
 

@@ -209,9 +209,9 @@ FAULTS: Final = [
         seen_by=watching.test_an_alarm_counts_only_metrics_that_somebody_sends,
     ),
     Fault(
-        at="Resources FirstTokenMetric Properties FilterPattern",
-        value='{ $.message = "generation" && $.ttft >= 0 }',
-        seen_by=watching.test_the_log_has_the_fields_that_metrics_are_made_of,
+        at="Resources UnsettledAlarm Properties Dimensions",
+        value=[{"Name": "service", "Value": "sweeper"}],
+        seen_by=watching.test_an_alarm_counts_only_metrics_that_somebody_sends,
     ),
     Fault(
         at="Resources Dashboard Properties DashboardBody",

@@ -1,6 +1,6 @@
 """What the template makes only where a parameter asks for it.
 
-Keeps C1.
+Keeps C1, C61.
 """
 
 import json
@@ -9,16 +9,28 @@ from typing import Final
 
 import pytest
 
-from tests.infra.test_roles import statements
+from tests.infra.test_roles import permissions, statements
 from tests.infra.translation import Stack
+from tollgate.core.money import NANO_USD_PER_USD
+from tollgate.settings import Settings
 
 KEY: Final = "arn:aws:kms:us-east-1:123456789012:key/abc"
+TOPIC: Final = "arn:aws:sns:us-east-1:123456789012:budgets"
+HOOK: Final = "https://hooks.example.com/budgets"
+SECRET: Final = "arn:aws:secretsmanager:us-east-1:123456789012:secret:hook-AbCdEf"
 # What each option adds to the stack of the defaults.
 OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
     "alarm e-mail": ({"AlarmEmail": "a@example.com"}, {"AlarmSubscription"}),
     "key": ({"KmsKeyArn": KEY}, set()),
+    "alerts by SNS": ({"AlertTopicArn": TOPIC}, set()),
+    "alerts by webhook": ({"AlertWebhookUrl": HOOK, "AlertWebhookSecretArn": SECRET}, set()),
     "reserved": ({"ChatReservedConcurrency": "50"}, set()),
     "provisioned": ({"ChatProvisionedConcurrency": "2"}, set()),
+    "snapshots": ({"ChatSnapStart": "true"}, set()),
+    "spend": ({"HourlySpendAlarmUsd": "50"}, {"SpendAlarm"}),
+    "X-Ray": ({"XRay": "true"}, set()),
+    "spans": ({"OtlpEndpointUrl": "https://collector.example:4318"}, set()),
+    "headers of spans": ({"OtlpHeaders": "true"}, set()),
     "budget": ({"MonthlyBudgetUsd": "100"}, {"MonthlyBudget"}),
     "access logs": ({"AccessLogs": "true"}, {"AccessLogGroup"}),
     "account role": ({"ApiGatewayLogsRole": "true"}, {"ApiGatewayAccount", "ApiGatewayRole"}),
@@ -70,6 +82,51 @@ def test_tables_are_encrypted_with_a_key_of_yours_and_roles_may_use_it_for_them_
         assert not any("Grant" in it or it == "kms:*" for it in use["Action"]), name
 
 
+def test_c61_the_sweeper_alone_may_send_alerts_and_only_where_they_go(any_stack: Stack) -> None:
+    rights = ("sns:", "secretsmanager:")
+    sends = {
+        "AlertTopicArn": {"sns:Publish"},
+        "AlertWebhookSecretArn": {"secretsmanager:GetSecretValue"},
+    }
+    usual = permissions(any_stack.given().properties("AWS::IAM::Role")["SweeperRole"])
+    assert not any(action.startswith(rights) for actions in usual.values() for action in actions)
+    for parameter, value in (("AlertTopicArn", TOPIC), ("AlertWebhookSecretArn", SECRET)):
+        stack = any_stack.given(**{parameter: value})
+        for name, role in stack.properties("AWS::IAM::Role").items():
+            before = any_stack.given().properties("AWS::IAM::Role")[name]
+            added = {
+                resource: actions
+                for resource, actions in permissions(role).items()
+                if resource not in permissions(before)
+            }
+            sender = name == "SweeperRole"
+            assert added == ({parameter: sends[parameter]} if sender else {}), name
+
+
+def test_c61_the_sweeper_alone_is_told_where_alerts_go(any_stack: Stack) -> None:
+    told = {
+        "TOLLGATE_ALERT_TOPIC_ARN": {"Ref": "AlertTopicArn"},
+        "TOLLGATE_ALERT_WEBHOOK_URL": {"Ref": "AlertWebhookUrl"},
+        "TOLLGATE_ALERT_WEBHOOK_SECRET": {"Ref": "AlertWebhookSecretArn"},
+    }
+    stack = any_stack.given()
+    for name in stack.functions:
+        variables = stack.environment(name)
+        alerts = {key: value for key, value in variables.items() if "ALERT" in key}
+        assert alerts == (told if name == "SweeperFunction" else {}), name
+    assert {key.removeprefix("TOLLGATE_").lower() for key in told} <= set(Settings.model_fields)
+
+
+def test_c61_a_webhook_is_https_has_a_secret_and_is_not_shown(any_stack: Stack) -> None:
+    webhook = any_stack.parameters["AlertWebhookUrl"]
+    assert webhook["NoEcho"] is True
+    assert not re.search(webhook["AllowedPattern"], "http://hooks.example.com")
+    assert re.search(webhook["AllowedPattern"], HOOK)
+    secret = any_stack.parameters["AlertWebhookSecretArn"]["AllowedPattern"]
+    assert re.search(secret, SECRET)
+    assert not re.search(secret, SECRET.replace("AbCdEf", "*"))
+
+
 def test_without_a_key_of_yours_dynamodb_uses_its_own(stack: Stack) -> None:
     for name, table in stack.properties("AWS::DynamoDB::Table").items():
         assert "SSESpecification" not in table, name
@@ -79,6 +136,53 @@ def test_concurrency_is_the_accounts_unless_asked(any_stack: Stack) -> None:
     assert "ReservedConcurrentExecutions" not in any_stack.given().functions["ChatFunction"]
     reserved = any_stack.given(ChatReservedConcurrency="50").functions["ChatFunction"]
     assert reserved["ReservedConcurrentExecutions"] == {"Ref": "ChatReservedConcurrency"}
+
+
+def test_a_snapshot_is_taken_of_published_versions_where_asked(any_stack: Stack) -> None:
+    assert "SnapStart" not in any_stack.given().functions["ChatFunction"]
+    asked = any_stack.given(ChatSnapStart="true")
+    assert asked.functions["ChatFunction"]["SnapStart"] == {"ApplyOn": "PublishedVersions"}
+    assert {name for name, it in asked.functions.items() if "SnapStart" in it} == {"ChatFunction"}
+
+
+def test_x_ray_traces_everything_or_nothing(any_stack: Stack) -> None:
+    for asked, mode in (("false", "PassThrough"), ("true", "Active")):
+        stack = any_stack.given(XRay=asked)
+        (stage,) = stack.properties("AWS::ApiGateway::Stage").values()
+        assert stage["TracingEnabled"] is (mode == "Active")
+        for name, function in stack.functions.items():
+            assert function["TracingConfig"] == {"Mode": mode}, name
+        for name, role in stack.properties("AWS::IAM::Role").items():
+            writes = [it["Action"] for it in statements(role) if it["Resource"] == "*"]
+            allowed = [["xray:PutTelemetryRecords", "xray:PutTraceSegments"]]
+            assert writes == (allowed if mode == "Active" else []), name
+
+
+def test_spans_go_where_asked_with_headers_from_a_secret(any_stack: Stack) -> None:
+    usual = any_stack.given()
+    names = {"TOLLGATE_OTLP_ENDPOINT_URL", "TOLLGATE_OTLP_HEADERS_SECRET"}
+    for function in usual.functions:
+        assert not names & set(usual.environment(function))
+    asked = any_stack.given(OtlpEndpointUrl="https://collector.example", OtlpHeaders="true")
+    environment = asked.environment("ChatFunction")
+    assert environment["TOLLGATE_OTLP_ENDPOINT_URL"] == {"Ref": "OtlpEndpointUrl"}
+    name = environment["TOLLGATE_OTLP_HEADERS_SECRET"]
+
+    def secrets_of(stack: Stack) -> str:
+        return json.dumps(statements(stack.properties("AWS::IAM::Role")["ChatRole"]))
+
+    assert f":secret:{name}-??????" in secrets_of(asked)
+    assert f":secret:{name}-" not in secrets_of(usual)
+
+
+def test_the_spend_alarm_counts_dollars(any_stack: Stack) -> None:
+    stack = any_stack.given(HourlySpendAlarmUsd="50")
+    alarm = stack.properties("AWS::CloudWatch::Alarm")["SpendAlarm"]
+    cost, dollars = alarm["Metrics"]
+    assert cost["MetricStat"]["Metric"]["MetricName"] == "CostNanoUsd"
+    assert (cost["MetricStat"]["Stat"], cost["MetricStat"]["Period"]) == ("Sum", 3600)
+    assert dollars["Expression"] == f"{cost['Id']} / {NANO_USD_PER_USD}"
+    assert alarm["Threshold"] == {"Ref": "HourlySpendAlarmUsd"}
 
 
 def test_warm_environments_belong_to_the_alias_that_is_invoked(any_stack: Stack) -> None:
@@ -135,14 +239,27 @@ def test_c1_a_domain_has_both_prefixes(any_stack: Stack) -> None:
 
 
 def test_half_an_option_is_refused_before_anything_is_made(any_stack: Stack) -> None:
-    rules = any_stack.template["Rules"]
+    rules = any_stack.template["Rules"].values()
+    needing = [rule for rule in rules if "Fn::Not" in rule["Assertions"][0]["Assert"]]
     pairs = {
-        rule["RuleCondition"]["Fn::Not"][0]["Fn::Equals"][0]["Ref"]: rule["Assertions"][0][
-            "Assert"
-        ]["Fn::Not"][0]["Fn::Equals"][0]["Ref"]
-        for rule in rules.values()
+        rule["RuleCondition"].get("Fn::Not", [rule["RuleCondition"]])[0]["Fn::Equals"][0][
+            "Ref"
+        ]: rule["Assertions"][0]["Assert"]["Fn::Not"][0]["Fn::Equals"][0]["Ref"]
+        for rule in needing
     }
-    assert pairs == {"DomainName": "CertificateArn", "MonthlyBudgetUsd": "AlarmEmail"}
+    assert pairs == {
+        "AlertWebhookUrl": "AlertWebhookSecretArn",
+        "DomainName": "CertificateArn",
+        "MonthlyBudgetUsd": "AlarmEmail",
+        "OtlpHeaders": "OtlpEndpointUrl",
+    }
+
+
+def test_snapshots_and_warm_environments_exclude_each_other(any_stack: Stack) -> None:
+    rule = any_stack.template["Rules"]["SnapshotsAreNotProvisioned"]
+    assert rule["RuleCondition"] == {"Fn::Equals": [{"Ref": "ChatSnapStart"}, "true"]}
+    (refused,) = rule["Assertions"]
+    assert refused["Assert"] == {"Fn::Equals": [{"Ref": "ChatProvisionedConcurrency"}, ""]}
 
 
 def test_the_firewall_stands_before_the_stage(any_stack: Stack) -> None:

@@ -21,6 +21,7 @@ PERMISSIONS: Final = {
             "dynamodb:UpdateItem",
         },
         "${ObjectsBucket.Arn}/answers/*": {"s3:GetObject", "s3:PutObject"},
+        "${ObjectsBucket.Arn}/catalogs/*": {"s3:GetObject"},
         "${ObjectsBucket.Arn}/content/*": {"s3:PutObject"},
         "ObjectsBucket": {"s3:ListBucket"},
         "LedgerTable": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
@@ -51,6 +52,7 @@ PERMISSIONS: Final = {
             "dynamodb:UpdateItem",
         },
         "GenerationsTable": {"dynamodb:GetItem", "dynamodb:Query"},
+        "${ObjectsBucket.Arn}/catalogs/*": {"s3:GetObject"},
         "${ObjectsBucket.Arn}/content/*": {"s3:GetObject"},
         "ObjectsBucket": {"s3:ListBucket"},
     },
@@ -151,6 +153,6 @@ def test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile(stack: Stack
     for name, role in stack.properties("AWS::IAM::Role").items():
         for resource in permissions(role):
             exact = resource.replace(":bedrock:*::foundation-model/", "")
-            for prefix in ("answers", "content"):
+            for prefix in ("answers", "catalogs", "content"):
                 exact = exact.removesuffix(f"${{ObjectsBucket.Arn}}/{prefix}/*")
             assert "*" not in exact.partition(" where ")[0], name

@@ -4,6 +4,7 @@ Keeps C1, C4, C32, C34, C35, C40, C41, C43, C44, C45, C64.
 """
 
 import json
+import re
 
 from tests.infra.translation import JsonObject, Stack
 from tollgate.core.errors import ErrorCode
@@ -76,12 +77,13 @@ def test_c1_the_only_stage_is_named_api(stack: Stack) -> None:
     assert "StageName" not in deployment
 
 
-def test_the_outputs_are_the_base_url_and_the_table_names(stack: Stack) -> None:
+def test_the_outputs_are_the_base_url_and_where_things_are_kept(stack: Stack) -> None:
     assert {name: output["Value"] for name, output in stack.outputs.items()} == {
         "ApiUrl": {"Fn::Sub": "https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}/api/v1"},
         "CoreTableName": {"Ref": "CoreTable"},
         "LedgerTableName": {"Ref": "LedgerTable"},
         "GenerationsTableName": {"Ref": "GenerationsTable"},
+        "ObjectsBucketName": {"Ref": "ObjectsBucket"},
     }
 
 
@@ -164,11 +166,19 @@ def test_the_data_paths_are_served_by_aliases(stack: Stack) -> None:
 def test_a_changed_parameter_publishes_a_version(stack: Stack) -> None:
     for name, version in stack.properties("AWS::Lambda::Version").items():
         variables = stack.environment(version["FunctionName"]["Ref"]).values()
-        references = {it["Ref"] for it in variables if isinstance(it, dict) and "Ref" in it}
+        references = set(re.findall(r"'Ref': '(\w+)'", str(list(variables))))
         for parameter in references & set(stack.parameters):
             assert f"${{{parameter}}}" in version["Description"]["Fn::Sub"], name
-    longest = len("origins: ") + stack.parameters["AllowedOrigins"]["MaxLength"]
-    assert longest <= 256, "what Lambda takes as a description"
+        assert _longest(version["Description"]["Fn::Sub"], stack) <= 256, "what Lambda takes"
+
+
+def _longest(description: str, stack: Stack) -> int:
+    def value(found: re.Match[str]) -> str:
+        parameter = stack.parameters[found[1]]
+        longest = max(map(len, parameter.get("AllowedValues", [""])))
+        return "x" * parameter.get("MaxLength", longest)
+
+    return len(re.sub(r"\$\{(\w+)\}", value, description))
 
 
 def test_the_sweeper_runs_alone_every_five_minutes_and_audits_at_night(stack: Stack) -> None:

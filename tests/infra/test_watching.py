@@ -5,8 +5,8 @@ import json
 import re
 from typing import Any, Final
 
-from tests.infra.translation import FUNCTIONS, ROOT, Stack
-from tollgate.core.errors import ErrorCode
+from tests.infra.translation import FUNCTIONS, ROOT, JsonObject, Stack
+from tollgate.observability import emf
 
 NAMESPACE: Final = {"Fn::Sub": "Tollgate/${AWS::StackName}"}
 CHAT: Final = [{"Name": "FunctionName", "Value": {"Ref": "ChatFunction"}}]
@@ -15,6 +15,7 @@ STAGE: Final = [
     {"Name": "ApiName", "Value": {"Ref": "AWS::StackName"}},
     {"Name": "Stage", "Value": {"Ref": "ApiapiStage"}},
 ]
+OF_CHAT: Final = [{"Name": "service", "Value": "chat"}]
 OF_THE_SWEEPER: Final = [{"Name": "service", "Value": "sweeper"}]
 # Metrics that AWS keeps: "Amazon API Gateway dimensions and metrics" and "Types of metrics for
 # Lambda functions", 2026-11-21.
@@ -29,6 +30,16 @@ OF_AWS: Final = {
 }
 
 
+# Of the sweeper's, as powertools writes them.
+SWEPT: Final = {"AuditDifference", "HoldsFound", "HoldsSettled", "OldestHoldAge"}
+CHATS: Final = {it.name for it in vars(emf).values() if isinstance(it, emf.Metric)}
+# What metrics are told apart by, for each service.
+DIMENSIONS: Final = {
+    "chat": {("service",), ("service", "provider"), ("service", "provider", "error")},
+    "sweeper": {("service",)},
+}
+
+
 def strings_in(path: str) -> set[str]:
     tree = ast.parse((FUNCTIONS / path).read_text())
     return {
@@ -36,24 +47,29 @@ def strings_in(path: str) -> set[str]:
     }
 
 
-def filters(stack: Stack) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Pattern and transformation by metric name."""
-    found = {}
-    for it in stack.properties("AWS::Logs::MetricFilter").values():
-        (transformation,) = it["MetricTransformations"]
-        assert it["LogGroupName"] == {"Ref": "ChatLogs"}
-        assert transformation["MetricNamespace"] == NAMESPACE
-        found[transformation["MetricName"]] = (it["FilterPattern"], transformation)
-    return found
+def watched(alarm: JsonObject) -> tuple[object, str, object]:
+    """Namespace, name and dimensions of what an alarm looks at, itself or by a formula."""
+    if "Metrics" not in alarm:
+        return alarm["Namespace"], alarm["MetricName"], alarm["Dimensions"]
+    (stat,) = (it["MetricStat"]["Metric"] for it in alarm["Metrics"] if "MetricStat" in it)
+    return stat["Namespace"], stat["MetricName"], stat["Dimensions"]
 
 
-def metrics_of_ours(stack: Stack) -> set[str]:
-    return set(filters(stack)) | {
-        "AuditDifference",
-        "HoldsFound",
-        "HoldsSettled",
-        "OldestHoldAge",
-    }
+def body(stack: Stack) -> JsonObject:
+    (dashboard,) = stack.properties("AWS::CloudWatch::Dashboard").values()
+    return json.loads(dashboard["DashboardBody"]["Fn::Sub"])
+
+
+def metrics_shown(stack: Stack) -> list[list[Any]]:
+    """Namespace, name and dimensions of each, without how it is drawn."""
+    rows = [row for it in body(stack)["widgets"] for row in it["properties"]["metrics"]]
+    return [[it for it in row if type(it) is str] for row in rows if type(row[0]) is str]
+
+
+def searches(stack: Stack) -> str:
+    """The formulas of all widgets."""
+    rows = [row for it in body(stack)["widgets"] for row in it["properties"]["metrics"]]
+    return "\n".join(row[0]["expression"] for row in rows if type(row[0]) is not str)
 
 
 def test_the_stage_is_throttled(stack: Stack) -> None:
@@ -72,15 +88,15 @@ def test_the_stage_is_throttled(stack: Stack) -> None:
 
 def test_each_alarm_watches_what_it_names(stack: Stack) -> None:
     found = {
-        name: (it["Namespace"], it["MetricName"], it.get("Dimensions"), it["Threshold"])
+        name: (*watched(it), it["Threshold"])
         for name, it in stack.properties("AWS::CloudWatch::Alarm").items()
     }
     assert found == {
         "ServerErrorsAlarm": ("AWS/ApiGateway", "5XXError", STAGE, 5),
         "ChatThrottlesAlarm": ("AWS/Lambda", "Throttles", CHAT, 1),
         "ChatDurationAlarm": ("AWS/Lambda", "Duration", CHAT, 800_000),
-        "ProvidersFailedAlarm": (NAMESPACE, "ProvidersFailed", None, 5),
-        "UnsettledAlarm": (NAMESPACE, "Unsettled", None, 1),
+        "ProvidersFailedAlarm": (NAMESPACE, "ProvidersFailed", OF_CHAT, 5),
+        "UnsettledAlarm": (NAMESPACE, "Unsettled", OF_CHAT, 1),
         "SweeperErrorsAlarm": ("AWS/Lambda", "Errors", SWEEPER, 1),
         "OldHoldsAlarm": (NAMESPACE, "OldestHoldAge", OF_THE_SWEEPER, 3600),
         "AuditAlarm": (NAMESPACE, "AuditDifference", OF_THE_SWEEPER, 0),
@@ -97,45 +113,47 @@ def test_every_alarm_is_told_when_it_starts_and_ends_and_silence_is_well(stack: 
 
 
 def test_an_alarm_counts_only_metrics_that_somebody_sends(stack: Stack) -> None:
-    for name, alarm in stack.properties("AWS::CloudWatch::Alarm").items():
-        if alarm["Namespace"] == NAMESPACE:
-            assert alarm["MetricName"] in metrics_of_ours(stack), name
+    sent = {"chat": CHATS, "sweeper": SWEPT}
+    for alarm_name, alarm in stack.properties("AWS::CloudWatch::Alarm").items():
+        namespace, name, dimensions = watched(alarm)
+        if namespace == NAMESPACE:
+            [service] = (it["Value"] for it in dimensions if it["Name"] == "service")
+            assert name in sent[service], alarm_name
         else:
-            assert (alarm["Namespace"], alarm["MetricName"]) in OF_AWS, name
+            assert (namespace, name) in OF_AWS, alarm_name
 
 
 def test_the_sweepers_metrics_are_those_it_sends_where_it_is_told(stack: Stack) -> None:
-    assert {"HoldsFound", "HoldsSettled", "OldestHoldAge", "sweeper"} <= strings_in("sweeper.py")
+    assert SWEPT | {"sweeper"} <= strings_in("sweeper.py")
     for function in stack.functions:
         assert stack.environment(function)["TOLLGATE_METRICS_NAMESPACE"] == NAMESPACE
 
 
-def test_the_log_has_the_fields_that_metrics_are_made_of(stack: Stack) -> None:
-    written = strings_in("tollgate/observability/log.py")
-    for pattern, transformation in filters(stack).values():
-        fields = re.findall(r"\$\.(\w+)", pattern + transformation["MetricValue"])
-        assert set(fields) <= written, pattern
-        (message,) = re.findall(r'\$\.message = "([^"]+)"', pattern)
-        assert message in written, pattern
-
-
-def test_the_pattern_of_failed_providers_is_how_their_codes_begin(stack: Stack) -> None:
-    pattern, _ = filters(stack)["ProvidersFailed"]
-    assert '$.error = "provider_*"' in pattern
-    assert len([it for it in ErrorCode if it.startswith("provider_")]) == 5
-
-
 def test_the_dashboard_shows_metrics_that_exist(stack: Stack) -> None:
-    (dashboard,) = stack.properties("AWS::CloudWatch::Dashboard").values()
-    body = json.loads(dashboard["DashboardBody"]["Fn::Sub"])
-    shown = [metric for widget in body["widgets"] for metric in widget["properties"]["metrics"]]
-    assert len(shown) >= 12
-    for namespace, name, *_ in shown:
+    sent = {"chat": CHATS, "sweeper": SWEPT}
+    shown = 0
+    for namespace, name, *dimensions in metrics_shown(stack):
         if namespace == NAMESPACE["Fn::Sub"]:
-            assert name in metrics_of_ours(stack)
+            assert name in sent[dimensions[1]]
+            assert dimensions[0] == "service"
         else:
             assert (namespace, name) in OF_AWS
-    for widget in body["widgets"]:
+        shown += 1
+    assert shown >= 18
+
+
+def test_the_dashboard_searches_for_metrics_that_exist(stack: Stack) -> None:
+    found = re.findall(r"SEARCH\('\{([^}]+(?:\}[^}]*)?)\} MetricName=\"(\w+)\"", searches(stack))
+    assert {name for _, name in found} == {"AttemptsFailed", "FirstToken"}
+    for schema, name in found:
+        namespace, *dimensions = schema.split(",")
+        assert namespace == NAMESPACE["Fn::Sub"]
+        assert tuple(dimensions) in DIMENSIONS["chat"]
+        assert name in CHATS
+
+
+def test_every_widget_is_of_this_region(stack: Stack) -> None:
+    for widget in body(stack)["widgets"]:
         assert widget["properties"]["region"] == "${AWS::Region}"
 
 

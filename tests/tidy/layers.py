@@ -21,6 +21,8 @@ LAYERS = (
         "providers.redaction",
         "providers.refusals",
         "providers.strict_schema",
+        "providers.tool_history",
+        "providers.wishes",
         "stores.base",
     ),
     ("concrete",),

@@ -98,6 +98,7 @@ def _converse_ended(finish: str) -> list[bytes]:
 
 
 SECRET_WORDS = "quota of account 123456789012 at https://internal.example/?key=sk-secret-0123456789"
+SECRETS = tuple(word for word in SECRET_WORDS.split() if len(word) > 7)
 
 OPENAI = Speaker(
     name="alpha",

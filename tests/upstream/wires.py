@@ -142,6 +142,8 @@ def _chat_wire(
             efforts=("none", "low", "medium", "high"),
             refuses=(),
             cache_marks=True,
+            guided=True,
+            native_choices=True,
             fetches_urls=("image",),
         ),
         write=in_chat,
@@ -202,6 +204,7 @@ def _gemini_wire(name: str, place: Mapping[str, str]) -> Wire:
         codec_name="gemini",
         dialect=Dialect(
             reasoning="gemini_budget",
+            refuses=(),
             gemini=GeminiDialect(schema_beside_tools=True),
             fetches_urls=("file", "image"),
         ),
@@ -262,7 +265,7 @@ WIRES = (
     Wire(
         name="bedrock",
         codec_name="bedrock",
-        dialect=Dialect(reasoning="claude_budget", cache_marks=True),
+        dialect=Dialect(reasoning="claude_budget", refuses=()),
         write=in_converse,
         framing=EventStreamFrames,
         pack=_as_it_is,

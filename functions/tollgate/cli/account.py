@@ -1,5 +1,6 @@
 """What an operator's commands ask of the AWS account that a stack lives in."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ class DeployedStack:
     core_table: str
     ledger_table: str
     generations_table: str
+    objects_bucket: str
 
 
 class AwsAccount:
@@ -47,9 +49,29 @@ class AwsAccount:
                 core_table=outputs["CoreTableName"],
                 ledger_table=outputs["LedgerTableName"],
                 generations_table=outputs["GenerationsTableName"],
+                objects_bucket=outputs["ObjectsBucketName"],
             )
         except KeyError as missing:
             raise AccountError(f"stack {name} has no output {missing}") from missing
+
+    def template(self, name: str) -> str:
+        """The template that a stack was deployed from, as JSON or YAML."""
+        try:
+            answer = self._session.client("cloudformation").get_template(
+                StackName=name, TemplateStage="Original"
+            )
+        except (BotoCoreError, ClientError) as error:
+            raise AccountError(f"the template of stack {name}: {error}") from error
+        body = answer["TemplateBody"]
+        # boto3 parses what looks like JSON.
+        return body if isinstance(body, str) else json.dumps(body)
+
+    def caller(self) -> str:
+        """Who these credentials belong to."""
+        try:
+            return str(self._session.client("sts").get_caller_identity()["Arn"])
+        except (BotoCoreError, ClientError) as error:
+            raise AccountError(f"whose credentials these are: {error}") from error
 
     def has_secret(self, name: str) -> bool:
         """Whether the secret is there and has a value; the value is not asked for."""
@@ -82,6 +104,7 @@ class AwsAccount:
             core_table=stack.core_table,
             ledger_table=stack.ledger_table,
             generations_table=stack.generations_table,
+            objects_bucket=stack.objects_bucket,
             aws_region=self._session.region_name,
             aws_access_key_id=frozen.access_key,
             aws_secret_access_key=frozen.secret_key,

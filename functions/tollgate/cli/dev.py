@@ -20,12 +20,13 @@ from typing_extensions import override
 
 from tollgate.cli.dev_journal import TerminalJournal
 from tollgate.cli.ministack import Ministack, ministack
+from tollgate.cli.reload import Reloaded, RoutingSource
 from tollgate.cli.seed import LocalKeys, seed
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import LedgerError
+from tollgate.engine.gateway import Gateway
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.routing.catalog import Catalog
-from tollgate.routing.compile import compile_catalog
 from tollgate.routing.problems import InvalidRouting
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
@@ -74,13 +75,22 @@ def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
     """Serve the gateway on this machine."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     options = DevOptions(port=port, routing=routing, state=state, ready_file=ready_file)
-    catalog = _catalog(routing)
+    source = RoutingSource(routing)
+    try:
+        catalog = source.read()
+    except InvalidRouting as invalid:
+        raise click.ClickException(str(invalid)) from invalid
     with _listener(port) as listener, ministack(state) as store:
-        asyncio.run(_serve(options, catalog, listener, store))
+        asyncio.run(_serve(options, source, catalog, listener=listener, store=store))
 
 
 async def _serve(
-    options: DevOptions, catalog: Catalog, listener: socket.socket, store: Ministack
+    options: DevOptions,
+    source: RoutingSource,
+    catalog: Catalog,
+    *,
+    listener: socket.socket,
+    store: Ministack,
 ) -> None:
     clock, journal = SystemClock(), TerminalJournal()
     settings = Settings(dynamodb_endpoint_url=store.url, objects_folder=options.state / "objects")
@@ -91,14 +101,23 @@ async def _serve(
         administration = wire_administration(settings, stores, clock)
         keys = await seed(stores.keys, administration.credits, options.state)
         limits = web_limits(settings)
-        gateway = wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
-        services = wire_services(stores, administration, catalog, clock=clock, journal=journal)
-        app = LocalApp(wire_chat_app(gateway, stores, limits), api_app(services, limits))
-        server = Server(app)
+
+        def gateway(catalog: Catalog) -> Gateway:
+            return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
+
+        gateways = Reloaded(catalog, gateway)
+        catalogs = Reloaded(catalog, lambda catalog: catalog)
+        services = wire_services(stores, administration, catalogs, clock=clock, journal=journal)
+        chat = wire_chat_app(stores, gateways, limits, clock=clock, journal=journal)
+        server = Server(LocalApp(chat, api_app(services, limits)))
         serving = asyncio.create_task(server.serve(sockets=[listener]))
+        watching = asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace)))
         with _stopped_by_signals(server):
             _announce(options, catalog, listener, keys)
             await serving
+        watching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watching
         await server.until_settled()
     if options.ready_file is not None:
         options.ready_file.unlink(missing_ok=True)
@@ -145,13 +164,6 @@ def _stopped_by_signals(server: Server) -> Iterator[None]:
     finally:
         for number in signals:
             loop.remove_signal_handler(number)
-
-
-def _catalog(routing: Path) -> Catalog:
-    try:
-        return Catalog.from_json(compile_catalog(routing, dev=True).content)
-    except InvalidRouting as invalid:
-        raise click.ClickException(str(invalid)) from invalid
 
 
 def _listener(port: int) -> socket.socket:

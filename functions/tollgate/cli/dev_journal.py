@@ -32,6 +32,10 @@ class TerminalJournal:
         reason = str(failure) or type(failure).__name__
         click.secho(f"unsettled gen-{record.id}: {reason}", fg="red")
 
+    def rested(self, endpoint_id: str) -> None:
+        """The endpoint that is left alone for a while."""
+        click.secho(f"resting   {endpoint_id}", fg="yellow")
+
     def defect(self, error: Exception, request_id: str) -> None:
         """The traceback of something of ours that broke."""
         _LOGGER.error("defect in request %s", request_id, exc_info=error)

@@ -16,6 +16,8 @@ class _Entry:
 
 
 _ENTRIES: Final = {
+    "canary": _Entry("tollgate.cli.publish", "canary", "Try a catalog on a share of the keys."),
+    "catalogs": _Entry("tollgate.cli.publish", "catalogs", "List what was published."),
     "check": _Entry("tollgate.cli.check", "check", "Say what is wrong with a routing file."),
     "compile": _Entry("tollgate.cli.compile", "compile_file", "Write what the functions read."),
     "credits": _Entry("tollgate.cli.credits", "credit", "Show and add a workspace's money."),
@@ -33,6 +35,8 @@ _ENTRIES: Final = {
         "tollgate.cli.permissions", "permissions", "Allow the functions what a file names, no more."
     ),
     "prices": _Entry("tollgate.cli.prices", "prices", "Compare prices with published ones."),
+    "publish": _Entry("tollgate.cli.publish", "publish", "Let a stack serve a routing file."),
+    "rollback": _Entry("tollgate.cli.publish", "rollback", "Return to what was live before."),
 }
 
 

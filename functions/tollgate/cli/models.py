@@ -67,11 +67,11 @@ def add(
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
     try:
         routing = load(file)
-        chosen, its_name, price = _offer(routing, model, provider, upstream, today)
+        chosen, its_name, price = _offer(
+            routing, model, provider=provider, upstream=upstream, today=today
+        )
         if context is None and price.context is None:
-            raise click.ClickException(
-                f"{SOURCE} has no context of {its_name}: say it with --context"
-            )
+            raise Unpublished(f"{SOURCE} has no context of {its_name}: say it with --context")
         entry = ModelEntry(
             slug=model,
             name=name or model.partition("/")[2],
@@ -96,7 +96,7 @@ def add(
 
 
 def _offer(
-    routing: Routing, model: str, provider: str | None, upstream: str | None, today: date
+    routing: Routing, model: str, *, provider: str | None, upstream: str | None, today: date
 ) -> tuple[str, str, Published]:
     """The provider, its name of the model and the price; Unpublished unless there is just one."""
     if provider is not None and provider not in routing.providers:

@@ -54,6 +54,17 @@ def permissions(file: Path, template: Path, check: bool) -> None:
     click.echo(f"{template.as_posix()}: permissions rewritten; review and commit them")
 
 
+def not_allowed(template: str, needed: Permissions) -> list[str]:
+    """Which of the ARNs a deployed template does not name, whatever its spelling."""
+    arns = (
+        *needed.models,
+        *needed.secrets,
+        *needed.guardrails,
+        *needed.sagemaker_endpoints,
+    )
+    return [arn for arn in arns if not re.search(rf"{re.escape(arn)}(?![\w.:/?-])", template)]
+
+
 def with_permissions(template: str, needed: Permissions) -> str:
     """The template with these permissions between its marks; ClickException without marks."""
     found = _MARKED.search(template)

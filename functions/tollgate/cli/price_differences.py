@@ -84,13 +84,19 @@ def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_
     sizes = [0, *sorted({it.prompt_tokens_over for it in overrides if it.prompt_tokens_over})]
     for day_s in days_s:
         for minute, end in zip(minutes, [*minutes[1:], minutes[0]], strict=True):
-            for size in sizes:
+            for size, largest in zip(sizes, [*sizes[1:], None], strict=True):
                 words = (
                     f"from {datetime.fromtimestamp(day_s, UTC).date()}" if len(days_s) > 1 else "",
                     f"{_clock(minute)}-{_clock(end)} UTC" if len(minutes) > 1 else "",
-                    f"prompts over {size} tokens" if len(sizes) > 1 else "",
+                    _sized(size, largest),
                 )
                 yield _Situation(day_s + minute * 60, size + 1, ", ".join(filter(None, words)))
+
+
+def _sized(over: int, largest: int | None) -> str:
+    up_to = "" if largest is None else f" up to {largest}"
+    least = f" over {over}" if over else ""
+    return f"prompts{least}{up_to} tokens" if least or up_to else ""
 
 
 def _clock(minute: int) -> str:

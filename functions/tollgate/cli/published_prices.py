@@ -5,7 +5,7 @@ those are kept that a routing file can state; the others are named.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -45,6 +45,8 @@ _BILLED_AS: Final = {
     "audio_input": "input",
     "audio_output": "output",
 }
+# Published hours have a fixed offset, so that any day converts them.
+_ANY_DAY: Final = date(2000, 1, 1)
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 
 Rates: TypeAlias = dict[str, Decimal]
@@ -70,7 +72,11 @@ class Published:
 
 def published(row: ProviderSection, upstream: str, day: date) -> Published:
     """What a provider's model costs from a day on; Unpublished if that is not known."""
-    model = _model(_publisher(row), upstream)
+    return in_our_words(_model(_publisher(row), upstream), day)
+
+
+def in_our_words(model: ModelInfo, day: date) -> Published:
+    """A model's published price as a routing file states it; Unpublished if it has no tokens."""
     base, later = _from(day, model)
     rates = _plain(base)
     missing = {"input", "output"} - rates.keys()
@@ -122,29 +128,36 @@ def _from(day: date, model: ModelInfo) -> tuple[ModelPrice, Sequence[Conditional
 
 def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[OverrideSection]:
     """Tiers and later prices; each of these states every rate, since it replaces a whole price."""
-    yield from _tiers(base, {})
+    yield from _tiers(base, {}, set())
     stated = set(_plain(base))
     for conditional in later:
         rates = _plain(conditional.prices)
         stated |= rates.keys()
+        unstated = stated - rates.keys()
         when = _when(conditional)
-        yield _override(when, _complete(rates, stated))
-        yield from _tiers(conditional.prices, when)
+        yield _override(when, rates | _billed_as(rates, unstated))
+        yield from _tiers(conditional.prices, when, unstated)
 
 
-def _complete(rates: Rates, stated: set[str]) -> Rates:
-    unstated = {name: rates[_BILLED_AS[name]] for name in stated - rates.keys()}
-    return {name: (rates | unstated)[name] for name in _RATES.values() if name in stated}
+def _billed_as(rates: Rates, unstated: Set[str]) -> Rates:
+    """What classes without a rate cost; a request without one is free."""
+    return {
+        name: rates[_BILLED_AS[name]] if name in _BILLED_AS else Decimal(0) for name in unstated
+    }
 
 
-def _tiers(price: ModelPrice, when: Mapping[str, object]) -> Iterator[OverrideSection]:
+def _tiers(
+    price: ModelPrice, when: Mapping[str, object], unstated: Set[str]
+) -> Iterator[OverrideSection]:
+    """The rates of larger prompts; `unstated` classes go with the one that they are billed as."""
     by_size: dict[int, Rates] = {}
     for unit, amount in _units(price).items():
         if unit in _RATES and isinstance(amount, TieredPrices):
             for tier in amount.tiers:
                 by_size.setdefault(tier.start, {})[_RATES[unit]] = tier.price
     for size, rates in sorted(by_size.items()):
-        yield _override({**when, "prompt_tokens_over": size}, rates)
+        following = {name for name in unstated if _BILLED_AS.get(name) in rates}
+        yield _override({**when, "prompt_tokens_over": size}, rates | _billed_as(rates, following))
 
 
 def _when(conditional: ConditionalPrice) -> dict[str, object]:
@@ -158,7 +171,7 @@ def _when(conditional: ConditionalPrice) -> dict[str, object]:
 
 def _minute(clock: time) -> str:
     if clock.tzinfo is not None:
-        clock = datetime.combine(date.min, clock).astimezone(UTC).time()
+        clock = datetime.combine(_ANY_DAY, clock).astimezone(UTC).time()
     return clock.isoformat("minutes")
 
 

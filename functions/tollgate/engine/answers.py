@@ -4,6 +4,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
 from typing import Final, Protocol
 
 from pydantic_core import from_json, to_json
@@ -142,10 +143,18 @@ class KeepingSink:
 
 
 async def replay(
-    kept: KeptAnswer, reply: Reply, ingress: Ingress, parsed: ParsedCall, *, request_id: str
+    kept: KeptAnswer,
+    reply: Reply,
+    ingress: Ingress,
+    parsed: ParsedCall,
+    *,
+    request_id: str,
+    credits_per_usd: Decimal,
 ) -> None:
     """Give a kept answer again, streamed or whole as this request wants it; nothing is billed."""
-    renderer = ingress.renderer(replace(parsed, episode_id=kept.episode_id), kept.served)
+    renderer = ingress.renderer(
+        replace(parsed, episode_id=kept.episode_id), kept.served, credits_per_usd=credits_per_usd
+    )
     headers = {
         **request_headers(kept.record.id),
         "x-request-id": request_id,

@@ -26,23 +26,27 @@ class FailureReports:
     def __init__(self, store: CooldownStore, policy: CooldownPolicy) -> None:
         self._store = store
         self._policy = policy
-        self._tasks: list[asyncio.Task[None]] = []
+        self._reports: dict[asyncio.Task[bool], str] = {}
 
     def note(self, endpoint_id: str, error: UpstreamError) -> None:
         """Report a failure if it says something about the endpoint."""
         if error.code in _COUNTED:
             report = self._store.failed(endpoint_id, self._policy)
-            self._tasks.append(asyncio.create_task(report))
+            self._reports[asyncio.create_task(report)] = endpoint_id
 
     async def delivered(self, journal: Journal, request_id: str) -> None:
         """Wait for the reports, but not for long: after the last byte the platform may freeze us.
 
         A store that is away breaks no report, so one that broke is a defect.
         """
-        if not self._tasks:
+        if not self._reports:
             return
-        done, _ = await asyncio.wait(self._tasks, timeout=_DELIVERY_LIMIT_S)
+        done, _ = await asyncio.wait(self._reports, timeout=_DELIVERY_LIMIT_S)
         for task in done:
-            defect = None if task.cancelled() else task.exception()
+            if task.cancelled():
+                continue
+            defect = task.exception()
             if isinstance(defect, Exception):
                 journal.defect(defect, request_id)
+            elif task.result():
+                journal.rested(self._reports[task])

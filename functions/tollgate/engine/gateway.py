@@ -11,7 +11,7 @@ from tollgate.core.principal import Admission, Principal
 from tollgate.ingress.base import ParsedCall
 from tollgate.providers.base import MediaFetcher, Provider
 from tollgate.routing.planner import Planner
-from tollgate.stores.base import CooldownPolicy, CooldownStore, KeyStore, Ledger
+from tollgate.stores.base import CooldownPolicy, CooldownStore, Ledger
 
 
 class ProviderDirectory(Protocol):
@@ -44,6 +44,9 @@ class Journal(Protocol):
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
         """A generation ended but its record could not be kept: this line is all there is of it."""
 
+    def rested(self, endpoint_id: str) -> None:
+        """An endpoint begins to rest."""
+
     def defect(self, error: Exception, request_id: str) -> None:
         """Something of ours broke."""
 
@@ -52,7 +55,6 @@ class Journal(Protocol):
 class Gateway:
     """Everything that `generate` needs, chosen by the wiring."""
 
-    keys: KeyStore
     ledger: Ledger
     cooldowns: CooldownStore
     cooldown: CooldownPolicy

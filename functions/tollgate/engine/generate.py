@@ -136,6 +136,7 @@ async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Collect
         call.request_id,
         tokens=plan.tokens_max,
         covered=(call.principal.admission or gateway.admission) == "covered",
+        tier=plan.tier,
     )
     if len(plan.attempts) == 1:
         return await holding, ()

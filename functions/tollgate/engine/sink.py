@@ -62,13 +62,21 @@ class SseSink:
     """Streams events as they come; the status waits for the first of them, or for silence."""
 
     def __init__(
-        self, reply: Reply, ingress: Ingress, parsed: ParsedCall, *, clock: Clock, pace: Pace
+        self,
+        reply: Reply,
+        ingress: Ingress,
+        parsed: ParsedCall,
+        *,
+        clock: Clock,
+        pace: Pace,
+        credits_per_usd: Decimal,
     ) -> None:
         self._reply = reply
         self._ingress = ingress
         self._parsed = parsed
         self._clock = clock
         self._pace = pace
+        self._credits_per_usd = credits_per_usd
         self._renderer: Renderer | None = None
         self._headers: dict[str, str] = {}
         self._status_sent = False
@@ -87,7 +95,7 @@ class SseSink:
             guard.result()
 
     async def begin(self, served: Served) -> None:
-        self._renderer = self._ingress.renderer(self._parsed, served)
+        self._renderer = self._rendering_of(served)
         self._headers |= served_headers(served, self._parsed)
 
     async def send(self, event: StreamEvent, choice: int = 0) -> None:
@@ -109,8 +117,11 @@ class SseSink:
                 model=self._parsed.request.model,
                 provider=None,
             )
-            self._renderer = self._ingress.renderer(self._parsed, nobody)
+            self._renderer = self._rendering_of(nobody)
         await self._reply.end(self._renderer.fail(error, record))
+
+    def _rendering_of(self, served: Served) -> Renderer:
+        return self._ingress.renderer(self._parsed, served, credits_per_usd=self._credits_per_usd)
 
     def _rendering(self) -> Renderer:
         if self._renderer is None:
@@ -186,7 +197,9 @@ class CollectSink:
     async def finish(self, record: GenerationRecord) -> None:
         if self._served is None:
             raise RuntimeError("finish() before begin()")
-        renderer = self._ingress.renderer(self._parsed, self._served)
+        renderer = self._ingress.renderer(
+            self._parsed, self._served, credits_per_usd=self._credits_per_usd
+        )
         body = renderer.whole([fold.response() for fold in self._folds], record)
         headers = {
             "content-type": "application/json",

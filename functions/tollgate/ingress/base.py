@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Protocol, Self
 
 from tollgate.core.errors import GatewayError
@@ -96,7 +97,7 @@ class Ingress(Protocol):
     def parse(self, body: bytes) -> ParsedCall:
         """Understand a request; RequestError with the field at fault."""
 
-    def renderer(self, call: ParsedCall, served: Served) -> Renderer:
+    def renderer(self, call: ParsedCall, served: Served, *, credits_per_usd: Decimal) -> Renderer:
         """A fresh renderer for one reply."""
 
     def error(

@@ -6,11 +6,12 @@ judged here: try another form, look elsewhere, or refuse and say why.
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.ids import created_s
+from tollgate.core.limits import TierLimits
 from tollgate.core.money import usd_text
 from tollgate.ledger.periods import (
     PERIODS,
@@ -32,6 +33,8 @@ _US_PER_MINUTE: Final = 60 * _US_PER_S
 _SLOT_FREE_S: Final = 1.0
 
 RateForm = Literal["idle", "busy"]
+# Whose limit a key's write keeps to: its own where that is as narrow, else its tier's.
+TierForm = Literal["own", "tier"]
 WalletStep = Literal["hold", "hold_rest", "empty", "full", "locked"]
 
 
@@ -75,6 +78,14 @@ class RateState:
         """How many requests a full bucket lets through at once."""
         return self.slack_us // self.interval_us + 2
 
+    def within(self, requests_per_minute: int) -> "RateState":
+        """The same bucket, refilled no faster than that and with room for twice as many."""
+        tier = RateState.fresh(requests_per_minute, 2 * requests_per_minute)
+        if tier.interval_us <= self.interval_us:
+            return self
+        slack_us = tier.interval_us * (min(self.burst, tier.burst) - 2)
+        return replace(self, interval_us=tier.interval_us, slack_us=slack_us)
+
     def taken(self, form: RateForm, now_us: int) -> "RateState":
         """After one more request; what the two forms of the key's write do."""
         full_us, ready_us = (
@@ -110,6 +121,24 @@ class KeyState:
     buckets: Mapping[str, int]
     rate: RateState
     tokens_per_minute: int = UNLIMITED
+
+    def within(self, tier: TierLimits | None, second: int) -> "KeyState":
+        """The state as narrow as the key's tier has it at that second."""
+        if tier is None:
+            return self
+        state = self
+        if tier.requests_per_minute is not None:
+            state = replace(state, rate=self.rate.within(tier.requests_per_minute))
+        period, budget = tier.budget_period, tier.budget_nano_usd
+        if budget is None or budget >= self.limits_nano_usd[period]:
+            return state
+        bucket = bucket_names(second)[PERIODS.index(period)]
+        used = self.limits_nano_usd[period] - self.remaining_nano_usd(second)[period]
+        return replace(
+            state,
+            limits_nano_usd={**self.limits_nano_usd, period: budget},
+            buckets={**self.buckets, bucket: budget - used},
+        )
 
     def remaining_tokens(self, second: int) -> int:
         """What is left of the tokens of that second's minute."""

@@ -10,8 +10,10 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 from typing_extensions import override
 
-from tollgate.core.generation import GenerationRecord
+from tollgate.core import tracing
+from tollgate.core.generation import AttemptRecord, GenerationRecord
 from tollgate.core.money import usd_text
+from tollgate.observability.emf import ENDPOINTS_RESTED, UNSETTLED, EmbeddedMetrics
 
 _LOGGER: Final = logging.getLogger("tollgate")
 
@@ -43,41 +45,82 @@ def configure_logging() -> None:
 
 
 class LogJournal:
-    """Writes generations to the log."""
+    """Writes generations to the log; the lines are their metrics too."""
+
+    def __init__(self, metrics: EmbeddedMetrics) -> None:
+        self._metrics = metrics
 
     def settled(self, record: GenerationRecord) -> None:
-        """One line a generation."""
-        _LOGGER.info("generation", extra={"fields": canonical(record)})
+        """One line a generation, and one for each attempt of it that failed."""
+        fields = {**canonical(record), **self._metrics.of_generation(record)}
+        _LOGGER.info("generation", extra={"fields": fields})
+        for attempt in record.attempts:
+            if attempt.error is not None:
+                self._attempt_failed(record, attempt)
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
         """The whole record, so that it can be replayed before the sweeper releases the hold."""
-        fields = {"failure": type(failure).__name__, "record": to_json(record).decode()}
+        fields = {
+            "failure": type(failure).__name__,
+            "record": to_json(record).decode(),
+            **self._metrics.one(UNSETTLED),
+        }
         _LOGGER.error("generation not settled", extra={"fields": fields})
+
+    def rested(self, endpoint_id: str) -> None:
+        """An endpoint has failed so often that it is left alone for a while."""
+        fields = {"endpoint": endpoint_id, **self._metrics.one(ENDPOINTS_RESTED)}
+        _LOGGER.warning("endpoint rests", extra={"fields": fields})
 
     def defect(self, error: Exception, request_id: str) -> None:
         """The traceback of something of ours that broke."""
         _LOGGER.error("defect", exc_info=error, extra={"fields": {"request_id": request_id}})
 
+    def _attempt_failed(self, record: GenerationRecord, attempt: AttemptRecord) -> None:
+        fields = {
+            "generation_id": record.id,
+            "model": attempt.model,
+            "provider": attempt.provider,
+            "error": attempt.error,
+            "status": attempt.status,
+            "duration_ms": attempt.duration_ms,
+            **self._metrics.of_failed_attempt(),
+        }
+        _LOGGER.info("attempt failed", extra={"fields": fields})
+
 
 def canonical(record: GenerationRecord) -> Mapping[str, JsonValue]:
-    """The fields of a generation's line."""
+    """The fields of a generation's line: who asked for what, who served it, what came of it.
+
+    Keys are told by their id; what was said is nowhere in a record.
+    """
+    span = tracing.current()
     return {
         "generation_id": record.id,
+        "client_request_id": record.client_request_id,
+        "trace_id": span.trace_id if span else None,
+        "upstream_id": record.upstream_id,
         "workspace_id": record.workspace_id,
         "key_id": record.key_id,
-        "outcome": record.outcome,
-        "error": record.error,
+        "format": record.ingress_format,
+        "streamed": record.streamed,
+        "requested_model": record.trace.requested_model,
+        "route": record.trace.route,
+        "rule": record.trace.rule,
         "model": record.model,
         "provider": record.provider,
-        "requested_model": record.trace.requested_model,
-        "streamed": record.streamed,
+        "upstream_model": record.upstream_model,
+        "attempts": len(record.attempts),
+        "outcome": record.outcome,
+        "error": record.error,
+        "finish_reason": record.finish,
         "input_tokens": record.usage.input_tokens,
+        "cache_read_input_tokens": record.usage.cache_read_input_tokens,
         "output_tokens": record.usage.output_tokens,
+        "reasoning_tokens": record.usage.reasoning_tokens,
         "usage_source": record.usage_source,
         "cost_usd": usd_text(record.cost_nano_usd),
-        "attempts": len(record.attempts),
-        "duration_ms": record.duration_ms,
         "first_token_ms": record.first_token_ms,
+        "duration_ms": record.duration_ms,
         "catalog_sha": record.catalog_sha,
-        "client_request_id": record.client_request_id,
     }

@@ -45,6 +45,14 @@ _CUTS: Final = (
         "[redacted]",
     ),
     (re.compile(r"\S*\*{3,}\S*"), "[redacted]"),
+    # Whose account it is: ARNs, the twelve digits in them, Google's projects, addresses of mail.
+    (
+        re.compile(
+            r"\barn:aws[\w-]*:\S+|(?<!\d)\d{12}(?!\d)|\bprojects/[\w.:-]+"
+            r"|[\w.+-]+@[\w-]+\.[\w.-]+"
+        ),
+        "[redacted]",
+    ),
 )
 
 

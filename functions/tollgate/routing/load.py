@@ -3,6 +3,7 @@
 For the command line: functions read the compiled form through `catalog`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from glob import iglob
@@ -19,12 +20,14 @@ from tollgate.routing.validate import validate
 class Inspection:
     """What was found; `routing` is None if there are errors.
 
-    `production` is the routing without what was included for development.
+    `production` is the routing without what was included for development. `files` are those that
+    were read.
     """
 
     problems: tuple[Problem, ...]
     routing: Routing | None
     production: Routing | None
+    files: tuple[Path, ...]
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -50,7 +53,9 @@ def inspect(path: Path, *, dev: bool, today: date | None = None) -> Inspection:
     main, found = validate(document, RoutingFile)
     problems += found
     if main is None:
-        return Inspection(problems=_in_order(problems), routing=None, production=None)
+        return Inspection(
+            problems=_in_order(problems), routing=None, production=None, files=(path,)
+        )
     parts = [Part(document, main)]
     development: list[Part] = []
     globs: list[tuple[Where, str, list[Part]]] = [
@@ -61,8 +66,11 @@ def inspect(path: Path, *, dev: bool, today: date | None = None) -> Inspection:
             (("dev", "include", index), glob, development)
             for index, glob in enumerate(main.dev.include)
         ]
+    files = [path]
     for where, glob, group in globs:
-        found_parts, found = _included(document, where, path.parent, glob)
+        matching = _matches(path.parent, glob)
+        files += matching
+        found_parts, found = _included(document, where, matching, path.parent / glob)
         problems += found
         group += found_parts
     problems += crosscheck(parts, development, today)
@@ -71,16 +79,16 @@ def inspect(path: Path, *, dev: bool, today: date | None = None) -> Inspection:
         problems=_in_order(problems),
         routing=_merged(main, [*parts, *development]) if clean else None,
         production=_merged(main, parts) if clean else None,
+        files=tuple(files),
     )
 
 
 def _included(
-    main: Document, where: Where, folder: Path, glob: str
+    main: Document, where: Where, paths: Sequence[Path], glob: Path
 ) -> tuple[list[Part], list[Problem]]:
-    """The files that a glob matches, in the order of their names."""
-    paths = sorted(path for path in _matches(folder, glob) if path.is_file())
+    """The files that a glob matches."""
     if not paths:
-        message = f"{(folder / glob).as_posix()} is not a file"
+        message = f"{glob.as_posix()} is not a file"
         return [], [main.at_value(where, "R007", message)]
     parts: list[Part] = []
     problems: list[Problem] = []
@@ -94,10 +102,12 @@ def _included(
 
 
 def _matches(folder: Path, glob: str) -> list[Path]:
+    """The files of a glob, in the order of their names."""
     named = folder / glob
     if named.is_file():
         return [named]
-    return [folder / name for name in iglob(glob, root_dir=folder, recursive=True)]
+    paths = (folder / name for name in iglob(glob, root_dir=folder, recursive=True))
+    return sorted(path for path in paths if path.is_file())
 
 
 def _merged(main: RoutingFile, parts: list[Part]) -> Routing:

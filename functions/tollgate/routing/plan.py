@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from tollgate.core.errors import ErrorCode
 from tollgate.core.generation import RoutingTrace
+from tollgate.core.limits import TierLimits
 from tollgate.providers.base import Target, Timeouts
 from tollgate.routing.price import PriceSchedule
 from tollgate.routing.rules import SkippedRule
@@ -57,9 +58,9 @@ class Plan:
     """What the planner decided: never empty.
 
     `next_on` are the error codes that move on to the next attempt; `cost_max_nano_usd` bounds the
-    dearest attempt, `tokens_max` is what counts against tokens per minute. `candidates` are all
-    endpoints of the chain, in the order before resting ones
-    were moved; `skipped` the rules before the one that applied.
+    dearest attempt, `tokens_max` is what counts against tokens per minute; `tier` is what the key's
+    tier limits. `candidates` are all endpoints of the chain, in the order before resting ones were
+    moved; `skipped` the rules before the one that applied.
     """
 
     attempts: Sequence[Attempt]
@@ -68,6 +69,7 @@ class Plan:
     tokens_max: int
     catalog_sha: str
     trace: RoutingTrace
+    tier: TierLimits | None = None
     candidates: Sequence[Candidate] = ()
     skipped: Sequence[SkippedRule] = ()
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
 from tollgate.core.generation import RoutingTrace
+from tollgate.core.limits import TierLimits
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.demand import Demand
 from tollgate.routing.draw import ranked
@@ -105,7 +106,7 @@ class Planner:
                     obstacles.setdefault(_who(candidate, obstacle), obstacle)
         if not (demand.preferences.fallbacks or demand.preferences.order):
             candidates = _only_first(candidates)
-        plan = self._plan(candidates, asked, trace)
+        plan = self._plan(candidates, asked, trace, limits=tier.limits if tier else None)
         return Survey(
             candidates=tuple(candidates),
             skipped=asked.skipped,
@@ -115,7 +116,12 @@ class Planner:
         )
 
     def _plan(
-        self, candidates: Sequence[Candidate], asked: _Choice, trace: RoutingTrace
+        self,
+        candidates: Sequence[Candidate],
+        asked: _Choice,
+        trace: RoutingTrace,
+        *,
+        limits: TierLimits | None,
     ) -> Plan | None:
         kept = [candidate for candidate in candidates if candidate.removed is None]
         if not kept:
@@ -127,6 +133,7 @@ class Planner:
             tokens_max=self._tokens_max(kept, trace),
             catalog_sha=self.catalog.sha,
             trace=trace,
+            tier=limits,
             candidates=tuple(candidates),
             skipped=asked.skipped,
         )

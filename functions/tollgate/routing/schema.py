@@ -11,6 +11,8 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
+from tollgate.core.limits import BudgetPeriod, TierLimits
+from tollgate.core.money import nano_usd
 from tollgate.core.request import Capability, Modality
 from tollgate.core.secret import SecretReference
 from tollgate.providers.base import Auth, ProviderRow, Timeouts
@@ -335,11 +337,11 @@ class BudgetSection(Strict):
     """What keys of a tier may spend, each."""
 
     usd: Dollars
-    per: Literal["day", "week", "month", "total"]
+    per: BudgetPeriod
 
 
 class KeyTierSection(Strict):
-    """What holds for every key of a tier, beside the key's own limits.
+    """What holds for every key of a tier beside the key's own limits: the narrower one counts.
 
     `models` are globs; `rpm` is requests per minute.
     """
@@ -348,6 +350,19 @@ class KeyTierSection(Strict):
     rpm: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     max_cost_usd_per_request: Dollars | None = None
     budget: BudgetSection | None = None
+
+    @property
+    def limits(self) -> TierLimits | None:
+        """What the ledger holds each key to; None if that is nothing."""
+        if self.rpm is None and self.budget is None:
+            return None
+        if self.budget is None:
+            return TierLimits(requests_per_minute=self.rpm)
+        return TierLimits(
+            requests_per_minute=self.rpm,
+            budget_nano_usd=nano_usd(self.budget.usd),
+            budget_period=self.budget.per,
+        )
 
 
 class DevSection(Strict):

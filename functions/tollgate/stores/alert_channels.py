@@ -13,6 +13,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from typing_extensions import override
 from yarl import URL
 
+from tollgate.core.clock import Clock
+from tollgate.core.errors import GatewayError
 from tollgate.core.secret import SecretReference
 from tollgate.stores.base import SecretStore
 from tollgate.stores.budgets import DeliveryFailed
@@ -28,6 +30,8 @@ class SnsTopic:
 
     "Publish" in the Amazon SNS API reference (seen 2026-11-21).
     """
+
+    name = "sns"
 
     def __init__(self, topic_arn: str, signer: Signer, endpoint_url: str) -> None:
         self._topic_arn = topic_arn
@@ -50,13 +54,21 @@ class SnsTopic:
 
 
 class Webhook:
-    """Posts to one https address outside, with the HMAC-SHA256 of the raw body in a header."""
+    """Posts to one https address outside, signed so that nobody else can, nor send it again later.
+
+    The header is `t=<Unix seconds>,v1=<hex>`: the HMAC-SHA256, by the shared secret, of the
+    seconds, a dot and the raw body.
+    """
+
+    name = "webhook"
 
     def __init__(
         self,
         url: str,
         secret: SecretReference,
         secrets: SecretStore,
+        *,
+        clock: Clock,
         connector: Callable[[], aiohttp.TCPConnector] | None = None,
     ) -> None:
         parts = urlsplit(url)
@@ -67,17 +79,22 @@ class Webhook:
         self._url = url
         self._secret = secret
         self._secrets = secrets
+        self._clock = clock
         self._connector = connector or _guarded_connector
 
     async def send(self, event: bytes) -> None:
         """Post one event; redirects are not followed."""
-        secret = await self._secrets.read(self._secret)
+        try:
+            secret = await self._secrets.read(self._secret)
+        except GatewayError as unread:
+            raise DeliveryFailed("the webhook's secret cannot be read") from unread
         if secret is None:
             raise DeliveryFailed(f"the webhook's secret is not set: {self._secret.described()}")
-        signature = hmac.new(secret.encode(), event, hashlib.sha256).hexdigest()
+        sent_s = int(self._clock.now_s())
+        signature = hmac.new(secret.encode(), b"%d.%s" % (sent_s, event), hashlib.sha256)
         headers = {
             "content-type": "application/json",
-            SIGNATURE_HEADER: f"sha256={signature}",
+            SIGNATURE_HEADER: f"t={sent_s},v1={signature.hexdigest()}",
         }
         async with aiohttp.ClientSession(
             timeout=_TIMEOUT, connector=self._connector(), cookie_jar=aiohttp.DummyCookieJar()

@@ -11,6 +11,7 @@ from typing import Final, Literal, Protocol
 from tollgate.core.activity import Activity, GenerationFilter, GenerationPage
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Admission, KeyRole, Principal
 from tollgate.core.secret import SecretReference
 
@@ -68,9 +69,11 @@ class Ledger(Protocol):
         *,
         tokens: int = 0,
         covered: bool = False,
+        tier: TierLimits | None = None,
     ) -> Hold:
         """Set money aside before anything is spent; the hold's id is `first_id` if that stood.
 
+        Of the key's own limits and those of its tier the narrower count.
         `tokens` is what the generation may use of the key's tokens per minute. A `covered` hold
         takes the whole amount or none; else whoever has anything left is admitted.
         Raises LedgerError (insufficient_credits, service_unavailable) or AccessError
@@ -385,8 +388,8 @@ class CooldownStore(Protocol):
     ) -> Mapping[str, float]:
         """Those of the endpoints that rest, with the Unix second until which they do."""
 
-    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> None:
-        """Count a failure of an endpoint."""
+    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Count a failure of an endpoint; whether it is the one that makes it rest."""
 
 
 class SecretStore(Protocol):

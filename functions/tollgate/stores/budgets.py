@@ -1,12 +1,15 @@
 """Budgets of workspaces: what a month has cost so far, alerts that are each made once, pauses.
 
 What is spent is what the keys' states say of their month, so nothing is reset and nothing counted
-twice. An alert is a row made once; it is sent until every channel has taken it, always with the
-same id, so whoever receives it can tell a repeat.
+twice. An alert is a row made once, and each channel is sent it until it has taken it, by one
+process at a time. Only after one that dies in between it is sent again, with the same id.
+
+Attributes of an alert: `event` as it is sent, and by channel `at_<name>` when it was taken and
+`until_<name>` until when somebody is sending it.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
@@ -25,7 +28,7 @@ from tollgate.stores.attributes import (
 )
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.base import Workspace
-from tollgate.stores.expressions import ALERT_DELIVERED, IF_ABSENT
+from tollgate.stores.expressions import ALERT_LEASE, ALERT_SENT, IF_ABSENT, ConditionalUpdate
 from tollgate.stores.failures import ConditionFailed
 from tollgate.stores.key_rows import is_gone, month_used_nano_usd
 from tollgate.stores.tables import Tables, alert_key, all_rows, get_items, key_state_key
@@ -34,7 +37,12 @@ from tollgate.stores.workspaces import Workspaces
 _log = logging.getLogger(__name__)
 
 PERCENTS: Final = (50, 75, 90, 100)
-_KEPT_S: Final = 400 * 86_400
+_DAY_S: Final = 86_400
+_KEPT_S: Final = 400 * _DAY_S
+# An alert that nobody took by then is no news; nor is an old one to a channel that is new.
+_SENT_WITHIN_S: Final = 3 * _DAY_S
+# Longer than a channel takes to fail, shorter than it is to the next round.
+_LEASE_S: Final = 120
 
 
 class DeliveryFailed(Exception):
@@ -42,7 +50,9 @@ class DeliveryFailed(Exception):
 
 
 class AlertChannel(Protocol):
-    """A way to tell somebody outside."""
+    """A way to tell somebody outside, which goes by the same name for ever."""
+
+    name: str
 
     async def send(self, event: bytes) -> None:
         """Hand over one event as JSON; DeliveryFailed otherwise."""
@@ -138,22 +148,45 @@ class Budgets:
         return True
 
     async def _deliver(self, workspace_id: str) -> None:
+        since_s = self._clock.now_s() - _SENT_WITHIN_S
         for row in await all_rows(self._client, self._tables.core, f"W#{workspace_id}", "E#"):
-            if "done" in row:
+            if read_number(row, "ttl") - _KEPT_S < since_s:
                 continue
-            try:
-                for channel in self._channels:
-                    await channel.send(read_text(row, "event").encode())
-            except DeliveryFailed as failed:
-                _log.error("an alert of %s is not delivered: %s", workspace_id, failed)
-                continue
-            await self._client.call(
-                "UpdateItem",
-                {
-                    "TableName": self._tables.core,
-                    "Key": {"pk": row["pk"], "sk": row["sk"]},
-                    "UpdateExpression": ALERT_DELIVERED.update,
-                    "ConditionExpression": ALERT_DELIVERED.condition,
-                    "ExpressionAttributeValues": {":at": number(int(self._clock.now_s()))},
-                },
-            )
+            for channel in self._channels:
+                if f"at_{channel.name}" not in row and await self._leased(row, channel):
+                    await self._send(row, channel)
+
+    async def _leased(self, row: Item, channel: AlertChannel) -> bool:
+        """Whether it is for us to send the alert: it is not sent, nor being sent by others."""
+        now_s = int(self._clock.now_s())
+        names = {"#at": f"at_{channel.name}", "#lease": f"until_{channel.name}"}
+        values = {":now": number(now_s), ":until": number(now_s + _LEASE_S)}
+        try:
+            await self._note(row, ALERT_LEASE, names, values)
+        except ConditionFailed:
+            return False
+        return True
+
+    async def _send(self, row: Item, channel: AlertChannel) -> None:
+        try:
+            await channel.send(read_text(row, "event").encode())
+        except DeliveryFailed as failed:
+            _log.error("an alert is not delivered by %s: %s", channel.name, failed)
+            return
+        values = {":now": number(int(self._clock.now_s()))}
+        await self._note(row, ALERT_SENT, {"#at": f"at_{channel.name}"}, values)
+
+    async def _note(
+        self, row: Item, write: ConditionalUpdate, names: Mapping[str, str], values: Item
+    ) -> None:
+        await self._client.call(
+            "UpdateItem",
+            {
+                "TableName": self._tables.core,
+                "Key": {"pk": row["pk"], "sk": row["sk"]},
+                "UpdateExpression": write.update,
+                "ConditionExpression": write.condition,
+                "ExpressionAttributeNames": names,
+                "ExpressionAttributeValues": values,
+            },
+        )

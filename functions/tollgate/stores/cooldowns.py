@@ -71,8 +71,11 @@ class DynamoCooldownStore:
             now_s=self._clock.now_s(),
         )
 
-    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> None:
-        """Count a failure; where that is not possible, it is not counted."""
+    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Count a failure; where that is not possible, it is not counted.
+
+        Whether it is the one that makes the endpoint rest: exactly one instance is told so.
+        """
         now_s = int(self._clock.now_s())
         values = {
             ":now": number(now_s),
@@ -86,9 +89,11 @@ class DynamoCooldownStore:
             except ConditionFailed:
                 continue
             except StoreUnavailable:
-                return
-            self._cache[endpoint_id] = _Read(self._clock.monotonic_s(), _failures(item))
-            return
+                return False
+            failures = _failures(item)
+            self._cache[endpoint_id] = _Read(self._clock.monotonic_s(), failures)
+            return failures.count == policy.after_failures
+        return False
 
     def _is_fresh(self, endpoint_id: str) -> bool:
         read = self._cache.get(endpoint_id)

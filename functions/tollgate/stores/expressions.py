@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from tollgate.ledger.account import RateForm
+from tollgate.ledger.account import RateForm, TierForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class ConditionalUpdate:
 
 IF_ABSENT: Final = "attribute_not_exists(pk)"
 IF_PRESENT: Final = "attribute_exists(pk)"
+SAME_REVISION: Final = "rev = :rev"
 
 WALLET_HOLD: Final = ConditionalUpdate(
     "SET av = av - :a, h.#h = :a",
@@ -81,19 +82,39 @@ _KEY_LEFT: Final = " AND ".join(
 _KEY_OPEN: Final = "#on = :one AND ex > :second AND attribute_not_exists(h.#h) AND size(h) < cc"
 
 
-def key_hold(form: RateForm, stale_buckets: int = 0) -> ConditionalUpdate:
+def key_hold(
+    form: RateForm,
+    stale_buckets: int = 0,
+    *,
+    rate: TierForm | None = None,
+    budget: tuple[int, TierForm] | None = None,
+) -> ConditionalUpdate:
     """A key's hold, which counts the request and its tokens too; removes `#s0`, `#s1`….
 
+    Where the key's tier limits its rate or its spending in a period, the condition also says whose
+    limit is the narrower one, which the writer must guess: `:ti` and `:ts` are the tier's interval
+    and slack, `:tb` its budget, `:tl` the key's own limit and `:tn` what must be left of that.
     GCRA sets `tat = max(tat, now) + interval`. There is no max(): the form for a bucket that is
     full and the form for one that is filling exclude each other, and one of them applies.
     """
+    gi, gs = (":ti", ":ts") if rate == "tier" else ("gi", "gs")
     match form:
         case "idle":
-            step, may = "tat = :now + gi, ra = :now - gs", "tat <= :now"
+            step, may = f"tat = :now + {gi}, ra = :now - {gs}", "tat <= :now"
         case "busy":
-            step, may = "tat = tat + gi, ra = ra + gi", "tat >= :now AND ra <= :now"
+            step, may = f"tat = tat + {gi}, ra = ra + {gi}", "tat >= :now AND ra <= :now"
         case _:
             assert_never(form)
+    if rate is not None:
+        may += " AND gi < :ti" if rate == "tier" else " AND gi >= :ti"
+    if budget is not None:
+        place, whose = budget
+        p = _PERIODS[place]
+        may += (
+            f" AND l{p} = :tl AND (#{p} >= :tn OR attribute_not_exists(#{p}))"
+            if whose == "tier"
+            else f" AND l{p} <= :tb"
+        )
     remove = ", ".join(f"#s{index}" for index in range(stale_buckets))
     return ConditionalUpdate(
         f"SET h.#h = :a, {_KEY_TAKE}, #used = :second, {step}"
@@ -167,7 +188,11 @@ WORKSPACE_PAUSE: Final = ConditionalUpdate("SET lk = :lk", "lk = :was")
 WORKSPACE_TOLD: Final = ConditionalUpdate("SET told = :told", IF_PRESENT)
 SECRET_TELL_ADMISSION: Final = ConditionalUpdate("SET n = :n, adm = :adm", IF_PRESENT)
 SECRET_TELL_NO_ADMISSION: Final = ConditionalUpdate("SET n = :n REMOVE adm", IF_PRESENT)
-ALERT_DELIVERED: Final = ConditionalUpdate("SET done = :at", IF_PRESENT)
+ALERT_LEASE: Final = ConditionalUpdate(
+    "SET #lease = :until",
+    "attribute_not_exists(#at) AND (attribute_not_exists(#lease) OR #lease < :now)",
+)
+ALERT_SENT: Final = ConditionalUpdate("SET #at = :now", IF_PRESENT)
 
 ROWS_OF_PARTITION: Final = "pk = :pk AND begins_with(sk, :prefix)"
 ROWS_BETWEEN: Final = "pk = :pk AND sk BETWEEN :low AND :high"

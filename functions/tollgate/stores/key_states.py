@@ -2,13 +2,15 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
+from tollgate.core.limits import TierLimits
 from tollgate.ledger.account import (
+    KeyState,
     KeyTake,
     key_refused,
     key_step,
@@ -30,6 +32,7 @@ from tollgate.stores.expressions import (
 from tollgate.stores.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.holds import HoldUnknown, held_by, settle_whatever_is_held
 from tollgate.stores.key_state_items import read_key_state
+from tollgate.stores.key_tiers import OwnLimits, TierPart, tier_part
 from tollgate.stores.tables import key_state_key
 
 _WRITES_MAX: Final = 8
@@ -48,6 +51,23 @@ class KeyAsk:
     tokens: int = 0
     covered: bool = False
     old_secret: bool = False
+    tier: TierLimits | None = None
+
+    def over_budget(self, hold_id: str) -> GatewayError | None:
+        """The refusal of what the tier would not let a key take that has spent nothing yet."""
+        if self.tier is None or self.tier.budget_nano_usd is None:
+            return None
+        budget = self.tier.budget_nano_usd
+        if budget >= (self.amount_nano_usd if self.covered else min(1, self.amount_nano_usd)):
+            return None
+        return limit_reached(self.tier.budget_period, budget, created_s(hold_id))
+
+    @property
+    def amount_max_nano_usd(self) -> int:
+        """The amount, or all that the tier lets anybody take."""
+        if self.tier is None or self.tier.budget_nano_usd is None:
+            return self.amount_nano_usd
+        return min(self.amount_nano_usd, self.tier.budget_nano_usd)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +84,9 @@ class KeyHold:
 class _LastSeen:
     """What the last reply said of a key: a guess for the next write, never a decision."""
 
-    full_us: int
-    stale: tuple[str, ...]
+    full_us: int = 0
+    stale: tuple[str, ...] = ()
+    own: OwnLimits = field(default_factory=OwnLimits)
 
 
 class KeyStates:
@@ -82,10 +103,13 @@ class KeyStates:
 
         Raises HoldUnknown where a write may have landed, StoreUnavailable where none has.
         """
-        last_seen = self._last_seen.get(key_id, _LastSeen(0, ()))
+        if refusal := ask.over_budget(hold_id):
+            return refusal
+        last_seen = self._last_seen.get(key_id, _LastSeen())
+        own = last_seen.own
         now_us = microseconds(self._clock.now_s())
         take = KeyTake(
-            amount_nano_usd=ask.amount_nano_usd,
+            amount_nano_usd=ask.amount_max_nano_usd,
             form=rate_form(last_seen.full_us, now_us),
             tokens=ask.tokens,
         )
@@ -97,6 +121,7 @@ class KeyStates:
                 now_us=now_us,
                 stale=last_seen.stale,
                 used=_USED[ask.old_secret],
+                tier=tier_part(ask.tier, own, take),
             )
             try:
                 reply = await self._client.call("UpdateItem", payload, attempts_max=1)
@@ -104,7 +129,7 @@ class KeyStates:
                 state = None if failed.item is None else read_key_state(failed.item)
                 now_us = microseconds(self._clock.now_s())
                 step = key_step(
-                    state,
+                    None if state is None else state.within(ask.tier, created_s(hold_id)),
                     hold_id,
                     ask.amount_nano_usd,
                     now_us,
@@ -114,14 +139,16 @@ class KeyStates:
                 if isinstance(step, GatewayError):
                     return step
                 take = step
+                own = own if state is None else OwnLimits.of(state)
             except StoreUnavailable as unavailable:
                 if unavailable.maybe_applied:
                     raise HoldUnknown(take.amount_nano_usd, unavailable) from unavailable
                 raise
             else:
                 item: Item = reply["Attributes"]
-                held = read_key_state(item)
-                self._remember(key_id, item, held.rate.full_us, now_us)
+                stored = read_key_state(item)
+                self._remember(key_id, item, stored, now_us)
+                held = stored.within(ask.tier, created_s(hold_id))
                 now_s = now_us / 1_000_000
                 return KeyHold(
                     amount_nano_usd=take.amount_nano_usd,
@@ -206,6 +233,7 @@ class KeyStates:
         now_us: int,
         stale: Sequence[str],
         used: str,
+        tier: TierPart,
     ) -> dict[str, object]:
         names = _names(hold_id)
         names["#on"] = "on"
@@ -219,8 +247,10 @@ class KeyStates:
             ":now": number(now_us),
             ":second": number(now_us // 1_000_000),
             ":one": number(1),
+            **tier.values,
         }
-        payload = self._update(key_hold(take.form, len(gone)), key_id, names, values)
+        write = key_hold(take.form, len(gone), rate=tier.rate, budget=tier.budget)
+        payload = self._update(write, key_id, names, values)
         payload["ReturnValues"] = "ALL_NEW"
         return payload
 
@@ -241,9 +271,9 @@ class KeyStates:
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
 
-    def _remember(self, key_id: str, item: Item, full_us: int, now_us: int) -> None:
+    def _remember(self, key_id: str, item: Item, state: KeyState, now_us: int) -> None:
         stale = stale_buckets(set(item), now_us // 1_000_000)
-        self._last_seen[key_id] = _LastSeen(full_us, stale)
+        self._last_seen[key_id] = _LastSeen(state.rate.full_us, stale, OwnLimits.of(state))
         self._last_seen.move_to_end(key_id)
         if len(self._last_seen) > _KEYS_REMEMBERED_MAX:
             self._last_seen.popitem(last=False)

@@ -11,14 +11,15 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.ledger.account import key_refused
-from tollgate.stores.attributes import Item, read_number
+from tollgate.stores.attributes import Item, read_number, read_text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.key_admin import KeyAdmin
 from tollgate.stores.key_rows import principal_of, refused_from_s
 from tollgate.stores.key_secret import is_well_formed, secret_hash
 from tollgate.stores.key_states import KeyStates
-from tollgate.stores.tables import Tables, get_items, secret_key
+from tollgate.stores.publications import PublicationStore
+from tollgate.stores.tables import PUBLICATION_KEY, Tables, get_items, secret_key
 
 _log = logging.getLogger(__name__)
 
@@ -53,9 +54,11 @@ class DynamoKeyStore(KeyAdmin):
         ids: IdSource,
         clock: Clock,
         prefix: str,
+        publications: PublicationStore,
     ) -> None:
         super().__init__(client, tables, ids=ids, clock=clock, prefix=prefix)
         self._states = states
+        self._publications = publications
         self._cache: OrderedDict[str, _Cached] = OrderedDict()
         self._noted_s: OrderedDict[tuple[str, bool], float] = OrderedDict()
 
@@ -69,8 +72,13 @@ class DynamoKeyStore(KeyAdmin):
             # The answer is as old as the question: a slow reply must not be cached for longer.
             asked_s = self._clock.monotonic_s()
             with refusing_when_unavailable():
-                rows = await get_items(self._client, self._tables.core, [secret_key(digest)])
-            cached = _cached(rows[0] if rows else None, asked_s)
+                # What is published comes along: who is known at most five seconds ago is served
+                # by what was live at most five seconds ago, at no call more.
+                asked = [secret_key(digest), PUBLICATION_KEY]
+                rows = await get_items(self._client, self._tables.core, asked)
+            found = {read_text(row, "pk"): row for row in rows}
+            self._publications.note(found.get(read_text(PUBLICATION_KEY, "pk")))
+            cached = _cached(found.get(read_text(asked[0], "pk")), asked_s)
             _remember(self._cache, digest, cached)
         if cached.principal is None:
             raise key_refused()

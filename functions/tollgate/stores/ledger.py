@@ -14,6 +14,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource, created_s
+from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
 from tollgate.ledger.periods import bucket_names
 from tollgate.stores.aws_json import ATTEMPTS_MAX
@@ -39,6 +40,7 @@ class _Ask:
     amount_nano_usd: int
     tokens: int
     covered: bool
+    tier: TierLimits | None
 
 
 class DynamoLedger:
@@ -67,6 +69,7 @@ class DynamoLedger:
         *,
         tokens: int = 0,
         covered: bool = False,
+        tier: TierLimits | None = None,
     ) -> Hold:
         """Set money aside on wallet and key, in one round trip where both have enough."""
         ask = _Ask(
@@ -74,6 +77,7 @@ class DynamoLedger:
             amount_nano_usd=amount_nano_usd,
             tokens=tokens,
             covered=covered,
+            tier=tier,
         )
         holding = asyncio.ensure_future(self._hold(ask, first_id))
         try:
@@ -168,6 +172,7 @@ class DynamoLedger:
                         tokens=ask.tokens,
                         covered=ask.covered,
                         old_secret=principal.old_secret,
+                        tier=ask.tier,
                     ),
                 )
             ),

@@ -14,6 +14,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource, created_s
+from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
 from tollgate.ledger.account import (
     WalletState,
@@ -58,14 +59,16 @@ class MemoryLedger:
         *,
         tokens: int = 0,
         covered: bool = False,
+        tier: TierLimits | None = None,
     ) -> Hold:
         """Set money aside on wallet and key."""
         hold_id = first_id or self._ids.new_id()
         buckets = bucket_names(created_s(hold_id))
         now_us = microseconds(self._clock.now_s())
         key = self._books.keys.get(principal.key_id)
+        state = None if key is None else key.state().within(tier, created_s(hold_id))
         step = key_step(
-            None if key is None else key.state(),
+            state,
             hold_id,
             amount_nano_usd,
             now_us,
@@ -74,9 +77,10 @@ class MemoryLedger:
         )
         if isinstance(step, GatewayError):
             raise step
-        if key is None:
+        if key is None or state is None:
             raise key_refused()
-        key.rate = key.rate.taken(step.form, now_us)
+        turn = state.rate.taken(step.form, now_us)
+        key.rate = replace(key.rate, full_us=turn.full_us, ready_us=turn.ready_us)
         key.used_s[principal.old_secret] = now_us // 1_000_000
         key.holds[hold_id] = step.amount_nano_usd
         key.add(-step.amount_nano_usd, buckets)
@@ -96,7 +100,7 @@ class MemoryLedger:
             key_nano_usd=step.amount_nano_usd,
             key_buckets=buckets,
             key_tokens=step.tokens,
-            rate_limit=key.rate.shown(now_us),
+            rate_limit=turn.shown(now_us),
             token_limit=key.state().token_limit(created_s(hold_id), now_s),
             covered=covered,
         )
@@ -281,8 +285,9 @@ class MemoryCooldownStore:
         failures = {each: self._failures.get(each) for each in endpoint_ids}
         return resting_of(failures, policy, now_s=self._clock.now_s())
 
-    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> None:
-        """Count a failure."""
+    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Count a failure; whether it is the one that makes the endpoint rest."""
         now_s = self._clock.now_s()
         before = self._failures.get(endpoint_id, Failures(0, 0, 0))
-        self._failures[endpoint_id] = before.counted(now_s, policy)
+        after = self._failures[endpoint_id] = before.counted(now_s, policy)
+        return after.count == policy.after_failures

@@ -111,6 +111,15 @@ def generation_sort(generation_id: str) -> str:
     return f"G#{generation_id}"
 
 
+# Core: which catalog is live.
+PUBLICATION_KEY: Final[Item] = {"pk": text("CATALOG"), "sk": text("P")}
+
+
+def publication_row_key(revision: int) -> Item:
+    """Core: what was published, in the order of revisions."""
+    return _key("CATALOG", f"R#{revision:09d}")
+
+
 def cooldown_key(endpoint_id: str) -> Item:
     """Core: the failures of an endpoint."""
     return _key(f"{_COOLDOWN}{endpoint_id}", "S")

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ExceptionHandler, Receive, Scope, Send
 
+from tollgate.core import tracing
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
 from tollgate.core.errors import (
     ErrorCode,
@@ -25,7 +26,7 @@ from tollgate.core.errors import (
 from tollgate.core.idempotency import Claim
 from tollgate.engine.answers import AnswerStore
 from tollgate.engine.content_log import ContentLog, ContentSink
-from tollgate.engine.gateway import Call, Gateway
+from tollgate.engine.gateway import Call, Gateway, Pace
 from tollgate.engine.generate import SETTLE_BUDGET_S, demand_of, generate
 from tollgate.engine.sink import (
     ClientGone,
@@ -38,6 +39,7 @@ from tollgate.engine.sink import (
 from tollgate.ingress.base import Ingress, Routed
 from tollgate.web.auth import authenticated
 from tollgate.web.cors import WebLimits, cors
+from tollgate.web.front import Front, Gateways
 from tollgate.web.idempotency import claim_of, generate_once
 from tollgate.web.paths import CHAT_COMPLETIONS, METERED_METHODS, CanonicalPath
 from tollgate.web.reply import AsgiReply, disconnected, read_body
@@ -45,8 +47,8 @@ from tollgate.web.request_id import RequestIds, client_request_id, request_id_of
 
 
 def chat_app(
-    gateway: Gateway,
-    chat_completions: Ingress,
+    front: Front,
+    gateways: Gateways,
     limits: WebLimits,
     *,
     answers: AnswerStore | None = None,
@@ -56,15 +58,15 @@ def chat_app(
 
     Without `answers` none can be asked for twice, without `contents` none is kept for its key.
     """
-    chat = MeteredEndpoint(gateway, chat_completions, limits, answers=answers, contents=contents)
+    chat = MeteredEndpoint(front, gateways, limits, answers=answers, contents=contents)
     return Starlette(
         routes=[Route(CHAT_COMPLETIONS, chat)],
         middleware=[
-            Middleware(RequestIds, ids=gateway.ids),
+            Middleware(RequestIds, ids=front.ids),
             Middleware(CanonicalPath),
             cors(limits),
         ],
-        exception_handlers={HTTPException: _not_found(chat_completions)},
+        exception_handlers={HTTPException: _not_found(front.chat_completions)},
     )
 
 
@@ -83,6 +85,7 @@ def _not_found(ingress: Ingress) -> ExceptionHandler:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Admitted:
+    gateway: Gateway
     call: Call
     claim: Claim | None
     body: bytes
@@ -93,15 +96,15 @@ class MeteredEndpoint:
 
     def __init__(
         self,
-        gateway: Gateway,
-        ingress: Ingress,
+        front: Front,
+        gateways: Gateways,
         limits: WebLimits,
         *,
         answers: AnswerStore | None,
         contents: ContentLog | None,
     ) -> None:
-        self._gateway = gateway
-        self._ingress = ingress
+        self._front = front
+        self._gateways = gateways
         self._limits = limits
         self._answers = answers
         self._contents = contents
@@ -112,6 +115,8 @@ class MeteredEndpoint:
             await self._serve(scope, receive, reply)
         except ClientGone:
             return
+        finally:
+            await self._gateways.settled()
 
     async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
         request_id = request_id_of(scope)
@@ -123,98 +128,107 @@ class MeteredEndpoint:
             raise
         except GatewayError as refusal:
             named = request_headers(refusal.request_id or request_id)
-            routed = self._routed(admitted.call) if admitted else None
-            await send_error(reply, self._ingress, refusal, named, routed=routed)
+            routed = _routed(admitted) if admitted else None
+            await send_error(reply, self._front.chat_completions, refusal, named, routed=routed)
         except Exception as defect:
-            self._gateway.journal.defect(defect, request_id)
+            self._front.journal.defect(defect, request_id)
             if reply.started:
                 raise
-            await send_error(reply, self._ingress, InternalError(), request_headers(request_id))
+            named = request_headers(request_id)
+            await send_error(reply, self._front.chat_completions, InternalError(), named)
 
     async def _admit(self, scope: Scope, receive: Receive, request_id: str) -> _Admitted:
         headers = Headers(scope=scope)
+        tracing.begin(headers.get("traceparent"), self._front.ids)
         if scope["method"] != "POST":
             raise MethodNotAllowed(
                 f"{scope['method']} is not served here; use POST.", METERED_METHODS
             )
-        principal = await authenticated(self._gateway.keys, headers, role="inference")
+        principal = await authenticated(self._front.keys, headers, role="inference")
+        gateway = await self._gateways.of(principal.key_id)
         body = await read_body(receive, self._limits.body_bytes_max)
         parsed = replace(
-            self._ingress.parse(body),
+            self._front.chat_completions.parse(body),
             tells_routing=headers.get("x-tollgate-metadata", "").lower() == "enabled",
         )
         call = Call(
             principal=principal,
             parsed=parsed,
             request_id=request_id,
-            deadline=self._deadline(scope, streamed=parsed.stream),
+            deadline=self._deadline(scope, gateway.pace, streamed=parsed.stream),
             client_request_id=client_request_id(headers),
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
         )
         claim = claim_of(headers, call, path=scope["path"], body=body)
         if claim is not None and parsed.episode_id is None:
             # An answer that is given again belongs to the episode it was first given in.
-            named = replace(parsed, episode_id=self._gateway.ids.new_uuid7())
+            named = replace(parsed, episode_id=self._front.ids.new_uuid7())
             call = replace(call, parsed=named)
-        return _Admitted(call=call, claim=claim, body=body)
+        return _Admitted(gateway=gateway, call=call, claim=claim, body=body)
 
     async def _answer(self, admitted: _Admitted, reply: AsgiReply) -> None:
         call, sink = admitted.call, self._sink(reply, admitted)
+        gateway = admitted.gateway
         if admitted.claim is None:
-            await generate(self._gateway, call, sink)
+            await generate(gateway, call, sink)
             return
         if self._answers is None:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, "This deployment keeps no answers: no Idempotency-Key."
             )
         await generate_once(
-            self._gateway,
+            gateway,
             self._answers,
             admitted.claim,
             call=call,
             sink=sink,
             reply=reply,
-            ingress=self._ingress,
+            ingress=self._front.chat_completions,
         )
 
     def _sink(self, reply: AsgiReply, admitted: _Admitted) -> EventSink:
-        call, gateway = admitted.call, self._gateway
+        call, gateway = admitted.call, admitted.gateway
+        ingress = self._front.chat_completions
         sink: EventSink
         if call.parsed.stream:
             sink = SseSink(
-                reply, self._ingress, call.parsed, clock=gateway.clock, pace=gateway.pace
+                reply,
+                ingress,
+                call.parsed,
+                clock=gateway.clock,
+                pace=gateway.pace,
+                credits_per_usd=gateway.credits_per_usd,
             )
         else:
-            sink = CollectSink(
-                reply, self._ingress, call.parsed, credits_per_usd=gateway.credits_per_usd
-            )
+            sink = CollectSink(reply, ingress, call.parsed, credits_per_usd=gateway.credits_per_usd)
         days = call.principal.content_days
         if self._contents is None or days is None:
             return sink
         choices = call.parsed.request.choices
         return ContentSink(sink, self._contents, body=admitted.body, choices=choices, days=days)
 
-    def _routed(self, call: Call) -> Routed | None:
-        """How a request was to be routed that was refused before any attempt."""
-        if not call.parsed.tells_routing:
-            return None
-        gateway = self._gateway
-        trace = gateway.planner.survey(demand_of(call), now_s=gateway.clock.now_s()).trace
-        return Routed(
-            requested=call.parsed.request.model,
-            catalog_sha=gateway.planner.catalog.sha,
-            route=trace.route if trace else None,
-            rule=trace.rule if trace else None,
-        )
-
-    def _deadline(self, scope: Scope, *, streamed: bool) -> Deadline:
-        clock = self._gateway.clock
+    def _deadline(self, scope: Scope, pace: Pace, *, streamed: bool) -> Deadline:
+        clock = self._front.clock
         extensions = scope.get("extensions") or {}
         total_s = self._limits.stream_total_s
         if DEADLINE_EXTENSION in extensions:
             total_s = extensions[DEADLINE_EXTENSION]["epoch_ms"] / 1000 - clock.now_s()
         deadline = Deadline.within(clock, total_s - SETTLE_BUDGET_S)
-        return deadline if streamed else deadline.sooner(self._gateway.pace.non_streamed_total_s)
+        return deadline if streamed else deadline.sooner(pace.non_streamed_total_s)
+
+
+def _routed(admitted: _Admitted) -> Routed | None:
+    """How a request was to be routed that was refused before any attempt."""
+    call, gateway = admitted.call, admitted.gateway
+    if not call.parsed.tells_routing:
+        return None
+    trace = gateway.planner.survey(demand_of(call), now_s=gateway.clock.now_s()).trace
+    return Routed(
+        requested=call.parsed.request.model,
+        catalog_sha=gateway.planner.catalog.sha,
+        route=trace.route if trace else None,
+        rule=trace.rule if trace else None,
+    )
 
 
 async def _unless_gone(work: Coroutine[Any, Any, None], receive: Receive) -> None:

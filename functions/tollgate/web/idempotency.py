@@ -49,7 +49,14 @@ async def generate_once(
     kept = await answers.claim(claim)
     if kept is not None:
         answer = KeptAnswer.from_bytes(kept)
-        await replay(answer, reply, ingress, call.parsed, request_id=claim.request_id)
+        await replay(
+            answer,
+            reply,
+            ingress,
+            call.parsed,
+            request_id=claim.request_id,
+            credits_per_usd=gateway.credits_per_usd,
+        )
         return
     keeping = KeepingSink(sink, answers, claim, call.parsed.episode_id)
     try:

@@ -1,5 +1,6 @@
 """The bodies of the key routes; OpenRouter's names where it has them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Self
@@ -10,6 +11,7 @@ from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import KeyRole
 from tollgate.ledger.account import HOLDS_MAX
 from tollgate.ledger.periods import PERIODS
+from tollgate.routing.schema import KeyTierSection
 from tollgate.stores.base import KeySettings, KeySummary, NewKey, OldSecret, Period
 from tollgate.web.shapes import Body, Moment, PositiveUsd, Usd, moment
 
@@ -18,6 +20,8 @@ ContentDays = Annotated[
     Literal[1, 7, 30, 90],
     Field(description="for how long prompts and answers are kept; null: not at all"),
 ]
+# More requests per minute than one key sends.
+_RATE_MAX: Final = 1_000_000
 # What a change of a key takes over as it is.
 _PLAIN: Final = frozenset(
     {
@@ -72,16 +76,22 @@ class NewKeyBody(Body):
         None, max_length=100, description="globs of model slugs; null allows all"
     )
     limits: Limits = Limits()
-    requests_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] = 60
-    burst: Annotated[int, Field(ge=1, le=1_000_000)] = 120
+    requests_per_minute: Annotated[int, Field(ge=1, le=_RATE_MAX)] | None = Field(
+        None, description="null: 60, or all that a tier with a rate of its own allows"
+    )
+    burst: Annotated[int, Field(ge=1, le=_RATE_MAX)] | None = Field(
+        None, description="null: 120, or all that a tier with a rate of its own allows"
+    )
     tokens_per_minute: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     concurrency: Annotated[int, Field(ge=1, le=HOLDS_MAX)] | None = None
     expires_at: Moment | None = None
     labels: Labels = Labels()
     content_days: ContentDays | None = None
 
-    def new_key(self, workspace_id: str) -> NewKey:
-        """The key as the store takes it."""
+    def new_key(self, workspace_id: str, tiers: Mapping[str, KeyTierSection]) -> NewKey:
+        """The key as the store takes it; what its tier will limit it does not limit itself."""
+        tier = tiers.get(self.tier) if self.tier else None
+        is_rated = tier is not None and tier.rpm is not None
         return NewKey(
             workspace_id=workspace_id,
             label=self.name,
@@ -89,8 +99,8 @@ class NewKeyBody(Body):
             tier=self.tier,
             models=None if self.models is None else tuple(self.models),
             limits_nano_usd=self.limits.nano_usd(),
-            requests_per_minute=self.requests_per_minute,
-            burst=self.burst,
+            requests_per_minute=self.requests_per_minute or (_RATE_MAX if is_rated else 60),
+            burst=self.burst or (_RATE_MAX if is_rated else 120),
             tokens_per_minute=self.tokens_per_minute,
             concurrency=self.concurrency,
             expires_s=_second(self.expires_at),
@@ -107,8 +117,8 @@ class KeyChangeBody(Body):
     tier: Annotated[str, Field(max_length=64)] | None = None
     models: list[Annotated[str, Field(max_length=128)]] | None = Field(None, max_length=100)
     limits: Limits | None = Field(None, description="periods that are left out stay")
-    requests_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    burst: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    requests_per_minute: Annotated[int, Field(ge=1, le=_RATE_MAX)] | None = None
+    burst: Annotated[int, Field(ge=1, le=_RATE_MAX)] | None = None
     tokens_per_minute: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     concurrency: Annotated[int, Field(ge=1, le=HOLDS_MAX)] | None = None
     expires_at: Moment | None = None

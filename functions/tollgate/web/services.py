@@ -1,7 +1,8 @@
 """What the api routes work with, and who may call them."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from starlette.requests import Request
 
@@ -13,6 +14,7 @@ from tollgate.engine.content_log import ContentLog
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.base import Ingress
 from tollgate.routing.catalog import Catalog
+from tollgate.routing.schema import KeyTierSection
 from tollgate.stores.base import (
     ActivityStore,
     CooldownStore,
@@ -22,6 +24,13 @@ from tollgate.stores.base import (
     WorkspaceStore,
 )
 from tollgate.web.auth import authenticated
+
+
+class Catalogs(Protocol):
+    """The catalogs that are served."""
+
+    async def of(self, key_id: str | None) -> Catalog:
+        """What serves a key; whoever has none sees what is live."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +47,16 @@ class Services:
     activity: ActivityStore
     cooldowns: CooldownStore
     contents: ContentLog | None
-    catalog: Callable[[], Catalog]
+    catalogs: Catalogs
     chat: Ingress
     ids: IdSource
     journal: Journal
     clock: Clock
     operator_workspace: str
+
+    async def key_tiers(self) -> Mapping[str, KeyTierSection]:
+        """The tiers that keys may be of."""
+        return (await self.catalogs.of(None)).key_tiers
 
     def now_s(self) -> int:
         """The Unix second."""

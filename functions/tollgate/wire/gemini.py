@@ -40,7 +40,7 @@ class _Shape(BaseModel):
 class PartialArg(_Shape):
     """A piece of one argument; texts grow by pieces, other values come whole."""
 
-    path: str = Field(alias="jsonPath")
+    path: str = Field(default="", alias="jsonPath")
     string: str | None = Field(default=None, alias="stringValue")
     number: int | float | None = Field(default=None, alias="numberValue")
     boolean: bool | None = Field(default=None, alias="boolValue")
@@ -125,10 +125,10 @@ class Citations(_Shape):
 
 
 class TokenLogProb(_Shape):
-    """How likely a token was."""
+    """How likely a token was; an empty one and a certain one may be left out."""
 
-    token: str
-    log_probability: float = Field(alias="logProbability")
+    token: str = ""
+    log_probability: float = Field(default=0.0, alias="logProbability")
 
 
 class TopCandidates(_Shape):

@@ -134,6 +134,26 @@ class Usage(Answer):
     cost: float = Field(description="US dollars, exact to a billionth.")
 
 
+class RoutedAttempt(Answer):
+    """One try at one endpoint; `error` is null for the one that served."""
+
+    provider: str
+    model: str
+    status: int | None
+    error: str | None
+    ms: int
+
+
+class TollgateMetadata(Answer):
+    """How the request was routed, for callers who send `x-tollgate-metadata: enabled`."""
+
+    requested: str
+    route: str | None
+    rule: int | None = Field(description="Of the route's rules the one that counted, from 1.")
+    attempts: list[RoutedAttempt]
+    catalog_sha: str
+
+
 class Accounts(Answer):
     """What headers say of an answer that is not streamed: who served it, at what price."""
 
@@ -143,6 +163,7 @@ class Accounts(Answer):
     fallback_from: str | None = Field(default=None, description="Asked first, did not serve.")
     fallback_depth: int | None = None
     adapted: list[str] | None = Field(default=None, description="Parameters that had no effect.")
+    tollgate_metadata: TollgateMetadata | None = None
 
 
 class ChatCompletion(Accounts):
@@ -219,6 +240,7 @@ class ErrorEnvelope(Answer):
     """The body of every error."""
 
     error: ErrorObject
+    tollgate_metadata: TollgateMetadata | None = None
 
 
 class ChatCompletionChunk(Answer):
@@ -240,3 +262,4 @@ class ChatCompletionChunk(Answer):
     fallback_from: str | None = None
     fallback_depth: int | None = None
     adapted: list[str] | None = None
+    tollgate_metadata: TollgateMetadata | None = None

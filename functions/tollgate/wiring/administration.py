@@ -6,12 +6,11 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.chat_completions import ChatCompletions
-from tollgate.routing.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.stores.activity import DynamoActivityStore
 from tollgate.stores.credits import DynamoCreditStore
 from tollgate.stores.workspaces import Workspaces
-from tollgate.web.services import Services
+from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.stores import Stores
 
 
@@ -44,7 +43,7 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
 def wire_services(
     stores: Stores,
     administration: Administration,
-    catalog: Catalog,
+    catalogs: Catalogs,
     *,
     clock: Clock,
     journal: Journal,
@@ -59,8 +58,8 @@ def wire_services(
         activity=administration.activity,
         cooldowns=stores.cooldowns,
         contents=stores.contents,
-        catalog=lambda: catalog,
-        chat=ChatCompletions(catalog.billing.credits_per_usd, ids=ids),
+        catalogs=catalogs,
+        chat=ChatCompletions(ids),
         ids=ids,
         journal=journal,
         clock=clock,

@@ -1,9 +1,24 @@
-"""Where the catalog comes from."""
+"""Where the catalog comes from: what is published, and until then what was built."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
+from tollgate.core.clock import Clock
+from tollgate.engine.following import Following
 from tollgate.routing.catalog import Catalog
 from tollgate.settings import Settings
+from tollgate.stores.publications import PublicationStore
+
+_Made = TypeVar("_Made")
 
 
-def bundled_catalog(settings: Settings) -> Catalog:
-    """The compiled routing file that lies beside the code."""
-    return Catalog.from_json(settings.catalog_file.read_bytes())
+def wire_following(
+    settings: Settings,
+    publications: PublicationStore,
+    make: Callable[[Catalog], _Made],
+    *,
+    clock: Clock,
+) -> Following[_Made]:
+    """What is made of the catalog that is published, at first of the one beside the code."""
+    bundled = Catalog.from_json(settings.catalog_file.read_bytes())
+    return Following(publications, bundled, make, clock=clock)

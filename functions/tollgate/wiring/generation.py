@@ -19,6 +19,7 @@ from tollgate.stores.aws_json import AwsJson
 from tollgate.stores.secrets import AwsSecretStore
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
+from tollgate.web.front import Front, Gateways
 from tollgate.wiring.aws import aws_json, credentials, rotating_credentials
 from tollgate.wiring.stores import Stores
 
@@ -72,7 +73,6 @@ def wire_gateway(
     """The gateway of one catalog."""
     defaults = catalog.defaults
     return Gateway(
-        keys=stores.keys,
         ledger=stores.ledger,
         cooldowns=stores.cooldowns,
         cooldown=defaults.cooldown.policy,
@@ -92,7 +92,16 @@ def wire_gateway(
     )
 
 
-def wire_chat_app(gateway: Gateway, stores: Stores, limits: WebLimits) -> Starlette:
+def wire_chat_app(
+    stores: Stores, gateways: Gateways, limits: WebLimits, *, clock: Clock, journal: Journal
+) -> Starlette:
     """The app of the metered routes."""
-    ingress = ChatCompletions(gateway.credits_per_usd, ids=gateway.ids)
-    return chat_app(gateway, ingress, limits, answers=stores.answers, contents=stores.contents)
+    ids = IdSource(clock)
+    front = Front(
+        keys=stores.keys,
+        chat_completions=ChatCompletions(ids),
+        clock=clock,
+        ids=ids,
+        journal=journal,
+    )
+    return chat_app(front, gateways, limits, answers=stores.answers, contents=stores.contents)

@@ -15,6 +15,7 @@ from tollgate.stores.key_states import KeyStates
 from tollgate.stores.keys import DynamoKeyStore
 from tollgate.stores.ledger import DynamoLedger
 from tollgate.stores.objects import ObjectStore
+from tollgate.stores.publications import PublicationStore
 from tollgate.stores.tables import Tables, create_tables
 from tollgate.stores.wallets import Wallets
 from tollgate.wiring.aws import aws_json, objects_of
@@ -35,6 +36,7 @@ class Stores:
     objects: ObjectStore | None
     answers: DynamoAnswerStore | None
     contents: ObjectContentLog | None
+    publications: PublicationStore
 
     async def create_tables(self) -> None:
         """Make the tables that are not there yet; only where there is no template to do it."""
@@ -61,8 +63,9 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
     ids = IdSource(clock)
     wallets = Wallets(client, tables.ledger)
     states = KeyStates(client, tables.ledger, clock)
-    generations = DynamoGenerationStore(client, tables.generations)
     objects = objects_of(settings, clock)
+    publications = PublicationStore(client, tables.core, objects, clock=clock)
+    generations = DynamoGenerationStore(client, tables.generations)
     answers = contents = None
     if objects is not None:
         answers = DynamoAnswerStore(client, tables.core, objects, clock=clock)
@@ -73,7 +76,13 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
         wallets=wallets,
         key_states=states,
         keys=DynamoKeyStore(
-            client, tables, states, ids=ids, clock=clock, prefix=settings.key_prefix
+            client,
+            tables,
+            states,
+            ids=ids,
+            clock=clock,
+            prefix=settings.key_prefix,
+            publications=publications,
         ),
         generations=generations,
         ledger=DynamoLedger(wallets, states, generations, ids=ids, clock=clock),
@@ -81,4 +90,5 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
         objects=objects,
         answers=answers,
         contents=contents,
+        publications=publications,
     )

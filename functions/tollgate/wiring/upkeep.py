@@ -9,6 +9,7 @@ from tollgate.core.secret import SecretReference
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.alert_channels import SnsTopic, Webhook
 from tollgate.stores.audit import Audit
+from tollgate.stores.aws_json import AwsJson
 from tollgate.stores.budgets import AlertChannel, Budgets
 from tollgate.stores.caretaker import Caretaker
 from tollgate.stores.secrets import AwsSecretStore
@@ -25,6 +26,11 @@ class Upkeep:
     sweeper: Sweeper
     caretaker: Caretaker
     audit: Audit
+    secrets: AwsJson
+
+    async def aclose(self) -> None:
+        """Close the connections of its own."""
+        await self.secrets.close()
 
 
 def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
@@ -32,7 +38,8 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
     client, tables, wallets = stores.client, stores.tables, stores.wallets
     ids = IdSource(clock)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
-    channels = wire_alert_channels(settings, clock)
+    secrets = aws_json(settings, "secretsmanager", settings.secretsmanager_endpoint_url, clock)
+    channels = _alert_channels(settings, secrets, clock)
     budgets = Budgets(client, tables, workspaces, channels, ids=ids, clock=clock)
     return Upkeep(
         sweeper=Sweeper(
@@ -47,23 +54,23 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             client, tables, wallets=wallets, workspaces=workspaces, budgets=budgets, ids=ids
         ),
         audit=Audit(client, tables, wallets=wallets, workspaces=workspaces, clock=clock),
+        secrets=secrets,
     )
 
 
-def wire_alert_channels(settings: Settings, clock: Clock) -> Sequence[AlertChannel]:
+def _alert_channels(settings: Settings, secrets: AwsJson, clock: Clock) -> Sequence[AlertChannel]:
     """Where the settings want alerts to go."""
     channels: list[AlertChannel] = []
     if settings.alert_topic_arn:
         url = settings.sns_endpoint_url or f"https://sns.{settings.aws_region}.amazonaws.com"
         channels.append(SnsTopic(settings.alert_topic_arn, signer(settings, "sns", clock), url))
     if settings.alert_webhook_url:
-        endpoint_url = settings.secretsmanager_endpoint_url
-        secrets = aws_json(settings, "secretsmanager", endpoint_url, clock)
         channels.append(
             Webhook(
                 settings.alert_webhook_url,
                 SecretReference(secret=settings.alert_webhook_secret),
                 AwsSecretStore(secrets, environment_variable, clock),
+                clock=clock,
             )
         )
     return channels

@@ -92,7 +92,8 @@ def test_c53_what_is_refused_says_so_and_exits_with_one() -> None:
 
 def test_c53_json_has_what_the_route_answers() -> None:
     answer = told("smart", "--simulate", "503@acme/plain", *FIXED)
-    assert (answer["route"], answer["rule"], answer["hold"]) == ("smart", 3, 0.045141802)
+    assert (answer["route"], answer["rule"]) == ("smart", 3)
+    assert answer["hold"] == pytest.approx(0.04514, abs=1e-5)
     assert answer["simulation"] == {
         "faults": ["503@acme/plain"],
         "attempts": [
@@ -120,7 +121,8 @@ def test_c53_json_has_what_the_route_answers() -> None:
 def test_prices_are_those_of_the_moment_asked_about() -> None:
     before = told("acme/large", "--session", "s-1", "--at", "2026-12-31T23:59:59")
     after = told("acme/large", "--session", "s-1", "--at", "2027-01-01")
-    assert (before["hold"], after["hold"]) == (0.045148402, 0.082088002)
+    assert before["hold"] == pytest.approx(0.04515, abs=1e-5)
+    assert after["hold"] == pytest.approx(0.08209, abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ async def leave(home: House, *, after_s: float, times: int = 1, stream: bool = T
 
 
 @pytest.mark.parametrize("times", [1, 2, 5])
-async def test_c36_a_client_that_leaves_pays_for_what_was_delivered_once(times: int) -> None:
+async def test_c36_q32_a_client_that_leaves_pays_for_what_was_delivered_once(times: int) -> None:
     home = await house(near=Scripted([*says("12345678"), FOREVER]))
     home.ledger.settle_takes_s = 3
     await leave(home, after_s=1, times=times)

@@ -34,6 +34,13 @@ async def test_c51_whatever_an_endpoint_does_to_everybody_counts(status: int) ->
     assert await served_by(home) == "far"
 
 
+async def test_c51_it_is_told_once_that_an_endpoint_begins_to_rest() -> None:
+    home = await house(near=Scripted(refuses(429)), far=Scripted(refuses(400)))
+    for _ in range(5):
+        await home.serve()
+    assert home.journal.rests == ["near/large-1"]
+
+
 async def test_c51_it_is_asked_first_again_when_it_has_rested() -> None:
     home = await house(near=Scripted(*[refuses(429)] * 3, answers("Back")))
     for _ in range(3):
@@ -84,7 +91,7 @@ class Defective:
     ) -> Mapping[str, float]:
         return {}
 
-    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> None:
+    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         raise KeyError(endpoint_id)
 
 

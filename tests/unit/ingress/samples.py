@@ -46,10 +46,10 @@ RECORD = GenerationRecord(
 )
 
 
-def chat_completions(credits_per_usd: str = "1") -> ChatCompletions:
+def chat_completions() -> ChatCompletions:
     """The format with ids that never change."""
     ids = IdSource(FixedClock(), entropy=lambda size: bytes(range(size)))
-    return ChatCompletions(Decimal(credits_per_usd), ids=ids)
+    return ChatCompletions(ids)
 
 
 def renderer(
@@ -62,7 +62,7 @@ def renderer(
         usage_on_finish=usage_on_finish,
         episode_id=EPISODE_ID,
     )
-    return chat_completions(credits_per_usd).renderer(call, served)
+    return chat_completions().renderer(call, served, credits_per_usd=Decimal(credits_per_usd))
 
 
 def record(**changes: object) -> GenerationRecord:

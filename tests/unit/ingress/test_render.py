@@ -159,7 +159,7 @@ def test_c25_a_tier_that_openai_does_not_know_is_not_told() -> None:
 
 def test_c25_an_episode_id_is_made_for_a_call_without_one() -> None:
     call = ParsedCall(request=GenerationRequest(model="m", messages=()), stream=True)
-    chunk = chat_completions().renderer(call, SERVED).feed(Started())
+    chunk = chat_completions().renderer(call, SERVED, credits_per_usd=Decimal(1)).feed(Started())
     assert frames(chunk + MARK)[0]["episode_id"] == "017f22e2-79b0-7001-8203-040506070809"
 
 

@@ -4,6 +4,7 @@ Keeps C14, C17, C25, C73.
 """
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ BARE: dict[str, Any] = {"token": "hi", "logprob": -0.5}
 def renderer(**options: Any) -> ChatRenderer:
     request = GenerationRequest(model="test/echo", messages=(), **options)
     call = ParsedCall(request=request, stream=True, episode_id=EPISODE_ID)
-    return chat_completions().renderer(call, SERVED)
+    return chat_completions().renderer(call, SERVED, credits_per_usd=Decimal(1))
 
 
 def said(index: int, part: Part, *pieces: str | Citation | LogProbs) -> list[StreamEvent]:

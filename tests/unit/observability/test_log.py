@@ -7,14 +7,19 @@ from decimal import Decimal
 
 import pytest
 
+from tests.clocks import FixedClock
 from tests.unit.ingress.samples import record
 from tollgate.core.generation import AttemptRecord, BillLine
+from tollgate.observability.emf import EmbeddedMetrics
 from tollgate.observability.log import JsonFormatter, LogJournal
 
 LINE = BillLine(item="output", quantity=2, usd_per_million=Decimal("0.5"), cost_nano_usd=1000)
 ATTEMPT = AttemptRecord(
     model="test/echo", provider="simulator", error=None, status=None, duration_ms=7
 )
+
+
+JOURNAL = LogJournal(EmbeddedMetrics("Tollgate/test", FixedClock()))
 
 
 @pytest.fixture
@@ -36,7 +41,7 @@ def lines() -> Iterator[list[str]]:
 
 
 def test_a_generation_is_one_line_without_what_was_said(lines: list[str]) -> None:
-    LogJournal().settled(record(attempts=(ATTEMPT,), lines=(LINE,)))
+    JOURNAL.settled(record(attempts=(ATTEMPT,), lines=(LINE,)))
     [line] = lines
     assert "\n" not in line
     told = json.loads(line)
@@ -47,7 +52,7 @@ def test_a_generation_is_one_line_without_what_was_said(lines: list[str]) -> Non
 
 
 def test_what_could_not_be_settled_is_there_whole(lines: list[str]) -> None:
-    LogJournal().unsettled(record(attempts=(ATTEMPT,), lines=(LINE,)), TimeoutError())
+    JOURNAL.unsettled(record(attempts=(ATTEMPT,), lines=(LINE,)), TimeoutError())
     told = json.loads(lines[0])
     assert (told["level"], told["failure"]) == ("ERROR", "TimeoutError")
     kept = json.loads(told["record"])
@@ -63,7 +68,7 @@ def test_a_defect_has_its_traceback_in_one_line(lines: list[str]) -> None:
     try:
         raise KeyError("missing")
     except KeyError as defect:
-        LogJournal().defect(defect, "Na1b2c3d4e5f6g7")
+        JOURNAL.defect(defect, "Na1b2c3d4e5f6g7")
     [line] = lines
     assert "\n" not in line
     told = json.loads(line)

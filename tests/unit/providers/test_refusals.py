@@ -205,6 +205,19 @@ def test_c44_what_is_announced_as_a_secret_is_cut(message: str) -> None:
     assert "ter2" not in shown
 
 
+@pytest.mark.parametrize(
+    ("message", "whose"),
+    [
+        ("no inference profile arn:aws:bedrock:eu-west-1:123456789012:x/y", "x/y"),
+        ("User 123456789012 has no quota", "123456789012"),
+        ("projects/acme-prod/locations/global is not allowlisted", "acme-prod"),
+        ("the account ops+llm@acme.example is closed", "acme"),
+    ],
+)
+def test_c44_whose_account_it_is_is_not_shown(message: str, whose: str) -> None:
+    assert whose not in redacted(message)
+
+
 PROMPT = "Dear diary, today I have finally decided to tell you about all of it"
 
 

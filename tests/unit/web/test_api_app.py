@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from tests.asgi import Exchange, request
-from tests.gateways import House, house, store_is_away
-from tests.unit.routing.catalogs import endpoint, model
+from tests.gateways import Always, House, house, store_is_away
 from tests.unit.web.routes import MANAGEMENT_ROUTES, ROUTES
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import is_id
@@ -66,7 +65,7 @@ class Api:
                 name: getattr(home.stores, name)
                 for name in ("keys", "credits", "generations", "activity", "cooldowns", "clock")
             },
-            "catalog": lambda: home.catalog,
+            "catalogs": Always(home.catalog),
             "chat": home.ingress,
             "ids": home.gateway.ids,
             "journal": home.journal,
@@ -308,35 +307,6 @@ async def test_c66_the_generation_of_another_workspace_is_not_there() -> None:
         assert (reply.status, reply.error["param"]) == (404, "id")
     missing = await call("GET", "/v1/generation", key=call.stranger)
     assert (missing.status, missing.error["param"]) == (400, "id")
-
-
-async def test_c3_models_without_a_key_are_all_and_with_one_those_it_may_use() -> None:
-    call = await api()
-    everything = (await call("GET", "/v1/models")).json
-    assert everything["object"] == "list"
-    assert [model["id"] for model in everything["data"]] == [
-        "acme/large",
-        "acme/small",
-        "other/tools",
-    ]
-    new = NewKey(workspace_id="acme", label="x", models=("acme/*", "nobody/*"))
-    secret = (await call.home.stores.keys.create(new)).secret
-    mine = (await call("GET", "/v1/models", key=secret)).json["data"]
-    assert [model["id"] for model in mine] == ["acme/large", "acme/small"]
-    assert (await call("GET", "/v1/models", key="sk-tg-nobody")).status == 401
-    [large] = [model for model in mine if model["id"] == "acme/large"]
-    assert large["pricing"]["prompt"] == "0.000003"
-    assert "tools" in large["supported_parameters"]
-
-
-async def test_c3_prices_are_plain_decimals_however_small() -> None:
-    call = await api(
-        models={"acme/tiny": model(endpoint("near", "t", dollars_in="0.000001", dollars_out="0"))},
-        aliases={},
-        routes={},
-    )
-    pricing = (await call("GET", "/v1/models")).json["data"][0]["pricing"]
-    assert (pricing["prompt"], pricing["completion"]) == ("0.000000000001", "0")
 
 
 class AwayGenerations:

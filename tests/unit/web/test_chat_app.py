@@ -12,7 +12,7 @@ import pytest
 from starlette.types import ASGIApp
 
 from tests.asgi import Exchange, exchange, request
-from tests.gateways import House, house, request_body, store_is_away
+from tests.gateways import Always, House, house, request_body, store_is_away
 from tests.scripted import FOREVER, Scripted, refuses, says
 from tests.stores import disable
 from tollgate.core.ids import is_id
@@ -26,7 +26,7 @@ LIMITS = WebLimits(allowed_origins=("https://app.example",), body_bytes_max=20_0
 
 
 def app_of(home: House) -> ASGIApp:
-    return chat_app(home.gateway, home.ingress, LIMITS)
+    return chat_app(home.front, Always(home.gateway), LIMITS)
 
 
 def bearer(secret: str, **headers: str) -> dict[str, str]:
@@ -322,8 +322,8 @@ class Away:
 async def test_c62_a_store_that_is_away_refuses() -> None:
     home = await house()
 
-    gateway = replace(home.gateway, keys=Away())  # type: ignore[arg-type]
-    app = chat_app(gateway, home.ingress, LIMITS)
+    front = replace(home.front, keys=Away())  # type: ignore[arg-type]
+    app = chat_app(front, Always(home.gateway), LIMITS)
     reply = await request(app, "POST", PATH, headers=bearer(home.secret), body=request_body())
     assert (reply.status, reply.error["code"]) == (503, "service_unavailable")
     assert reply.headers["retry-after"] == "5"

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from tests.asgi import Exchange, request
-from tests.gateways import house, request_body
+from tests.gateways import Always, house, request_body
 from tests.scripted import Scripted, Silence, answers, refuses, says
 from tollgate.engine.gateway import Pace
 from tollgate.providers.base import Frame
 from tollgate.stores.base import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
+from tollgate.wire.openai_chat_response import ChatCompletion, ChatCompletionChunk, ErrorEnvelope
 
 ROUTES = {
     "smart": {
@@ -73,12 +74,17 @@ async def ask(
     headers = {"authorization": f"Bearer {home.secret}"}
     if header is not None:
         headers["x-tollgate-metadata"] = header
-    app = chat_app(home.gateway, home.ingress, WebLimits())
+    app = chat_app(home.front, Always(home.gateway), WebLimits())
     body = request_body(fields.pop("model", "smart"), stream=stream, **fields)
     reply = await request(app, "POST", "/v1/chat/completions", headers=headers, body=body)
     chunks = [
         json.loads(line[6:]) for line in reply.body.split(b"\n") if line.startswith(b"data: {")
     ]
+    for chunk in chunks:
+        ChatCompletionChunk.model_validate(chunk)
+    if not chunks:
+        published = ChatCompletion if reply.status == 200 else ErrorEnvelope
+        published.model_validate(reply.json)
     return Asked(reply, home.catalog.sha, chunks)
 
 

@@ -13,21 +13,22 @@ from tollgate.ingress.errors import openai_reply
 class ChatCompletions:
     """The format of POST /v1/chat/completions; `ids` makes episode ids for callers without one."""
 
-    def __init__(self, credits_per_usd: Decimal, *, ids: IdSource) -> None:
-        self._credits_per_usd = credits_per_usd
+    def __init__(self, ids: IdSource) -> None:
         self._ids = ids
 
     def parse(self, body: bytes) -> ParsedCall:
         """Understand a request; RequestError with the field at fault."""
         return parse(body)
 
-    def renderer(self, call: ParsedCall, served: Served) -> ChatRenderer:
+    def renderer(
+        self, call: ParsedCall, served: Served, *, credits_per_usd: Decimal
+    ) -> ChatRenderer:
         """A fresh renderer for one reply."""
         return ChatRenderer(
             served,
             episode_id=call.episode_id or self._ids.new_uuid7(),
             usage_on_finish=call.usage_on_finish,
-            credits_per_usd=self._credits_per_usd,
+            credits_per_usd=credits_per_usd,
             choices=call.request.choices,
             tells_routing=call.tells_routing,
             excludes_reasoning=bool(call.request.reasoning and call.request.reasoning.exclude),

@@ -1,6 +1,6 @@
 """A generation request for Anthropic's Messages API, wherever it is spoken."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote
@@ -14,6 +14,7 @@ from tollgate.providers.anthropic.tools import Tooling, tooling
 from tollgate.providers.anthropic.turns import Block, Conversation, conversation
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import ClaudeCarrier, Dialect
+from tollgate.providers.wishes import unmet
 
 # Pinned: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
 _VERSION: Final = "2023-06-01"
@@ -24,6 +25,18 @@ _TEMPERATURE_MAX: Final = 1.0
 _DEFAULTS: Final = {"temperature": 1.0, "top_p": 1.0}
 _CACHE_MARKS_MAX: Final = 4
 _USER_CHARACTERS_MAX: Final = 256
+# What has other names in a body, or is named where it is left out.
+_MET: Final = frozenset(
+    {
+        "cache_control",
+        "parallel_tool_calls",
+        "stop",
+        "temperature",
+        "tools.strict",
+        "top_k",
+        "top_p",
+    }
+)
 _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
 
 
@@ -107,7 +120,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
             *tools.adapted,
             *(("reasoning",) if thoughts.is_adapted else ()),
             *(("cache_control",) if has_too_many_marks else ()),
-            *_unsaid(request, body),
+            *unmet(request, _MET | ({"user"} if "metadata" in body else set()) | body.keys()),
         ),
         wrapping=tools.wrapping,
     )
@@ -193,28 +206,6 @@ def _metadata(
     if tier and carrier.has_service_tiers and "service_tier" not in dialect.refuses:
         metadata["service_tier"] = tier
     return metadata
-
-
-def _unsaid(request: GenerationRequest, body: Mapping[str, JsonValue]) -> Iterator[str]:
-    """The caller's parameters that are not in the body, most for want of a field."""
-    sampling = request.sampling
-    unsaid = {
-        "messages[].name": any(
-            getattr(message, "name", None) is not None for message in request.messages
-        ),
-        "min_p": sampling.min_p is not None,
-        "presence_penalty": sampling.presence_penalty is not None,
-        "frequency_penalty": sampling.frequency_penalty is not None,
-        "repetition_penalty": sampling.repetition_penalty is not None,
-        "seed": sampling.seed is not None,
-        "logit_bias": bool(sampling.logit_bias),
-        "logprobs": bool(sampling.logprobs),
-        "top_logprobs": sampling.top_logprobs is not None,
-        "prompt_cache_key": request.prompt_cache_key is not None,
-        "service_tier": request.service_tier is not None and "service_tier" not in body,
-        "user": request.user is not None and "metadata" not in body,
-    }
-    return (name for name, is_unsaid in unsaid.items() if is_unsaid)
 
 
 def _marks(said: Conversation, tools: Tooling) -> list[Block]:

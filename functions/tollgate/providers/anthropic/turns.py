@@ -4,13 +4,11 @@ Anthropic refuses empty text, calls without results and results without calls; t
 where it is empty, the others are the caller's error and named.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, assert_never
 
-import pydantic_core
 from pydantic import JsonValue
 
 from tollgate.core.content import (
@@ -25,7 +23,6 @@ from tollgate.core.content import (
     ToolCall,
     UserContent,
 )
-from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
     AssistantMessage,
     Message,
@@ -35,6 +32,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.anthropic import media
 from tollgate.providers.dialect import Dialect
+from tollgate.providers.tool_history import OpenCalls, arguments_object, fitting_id, refuse
 
 Block = dict[str, JsonValue]
 
@@ -103,13 +101,13 @@ class _Building:
         self._claude = dialect.claude
         self._fetches = dialect.fetches_urls
         self._made = Conversation()
-        self._unanswered: dict[str, None] = {}
+        self._calls = OpenCalls()
 
     def add(self, message: Message) -> None:
         if isinstance(message, ToolMessage):
             self._add_result(message)
             return
-        self._need_all_answered()
+        self._calls.need_none()
         match message:
             case SystemMessage():
                 self._add_system([*_texts(message.content)])
@@ -121,11 +119,12 @@ class _Building:
                 assert_never(message)
 
     def finished(self) -> Conversation:
-        self._need_all_answered()
+        self._calls.need_none()
         if not self._made.turns:
-            raise _refused("this model needs at least one message that is not empty")
+            refuse("this model needs at least one message that is not empty")
         if self._made.is_prefilled and not self._claude.prefill:
-            raise _refused("this model does not continue an assistant message: end with a user's")
+            refuse("this model does not continue an assistant message: end with a user's")
+        self._made.called = self._calls.called
         return self._made
 
     def _add(self, role: Literal["user", "assistant", "system"], blocks: list[Block]) -> None:
@@ -148,10 +147,11 @@ class _Building:
             self._add("user", blocks)
 
     def _add_result(self, message: ToolMessage) -> None:
-        if message.call_id not in self._unanswered:
-            raise _refused(f"tool result {message.call_id!r} answers no open call")
-        del self._unanswered[message.call_id]
-        block: Block = {"type": "tool_result", "tool_use_id": _tool_use_id(message.call_id)}
+        self._calls.answer(message)
+        block: Block = {
+            "type": "tool_result",
+            "tool_use_id": fitting_id(message.call_id, _TOOL_USE_ID),
+        }
         # A mark belongs on the result: what is inside of it is not cached apart.
         marks = [part.cache for part in message.content if part.cache is not None]
         content: list[JsonValue] = [
@@ -161,11 +161,6 @@ class _Building:
         if content:
             block["content"] = content
         self._add("user", [marked(block, marks[-1] if marks else None)])
-
-    def _need_all_answered(self) -> None:
-        if self._unanswered:
-            missing = ", ".join(repr(id_) for id_ in self._unanswered)
-            raise _refused(f"no tool result for the call {missing}")
 
     def _user(self, content: Iterable[UserContent | ResultContent]) -> Iterator[Block]:
         for part in content:
@@ -177,7 +172,7 @@ class _Building:
                 case Document():
                     yield marked(media.document(part, self._fetches), part.cache)
                 case Audio():
-                    raise _refused("input_audio: this model does not hear")
+                    refuse("input_audio: this model does not hear")
                 case _:
                     assert_never(part)
 
@@ -201,28 +196,13 @@ class _Building:
         return blocks
 
     def _call(self, call: ToolCall) -> Block:
-        if call.id in self._unanswered:
-            raise _refused(f"two calls have the id {call.id!r}")
-        self._unanswered[call.id] = None
-        if call.name not in self._made.called:
-            self._made.called.append(call.name)
+        self._calls.ask(call)
         return {
             "type": "tool_use",
-            "id": _tool_use_id(call.id),
+            "id": fitting_id(call.id, _TOOL_USE_ID),
             "name": call.name,
-            "input": _arguments(call),
+            "input": arguments_object(call),
         }
-
-
-def _arguments(call: ToolCall) -> JsonValue:
-    """The object that the arguments are; whole numbers keep all their digits."""
-    try:
-        value: JsonValue = pydantic_core.from_json(call.arguments or "{}", allow_inf_nan=False)
-    except ValueError as invalid:
-        raise _refused(f"the arguments of call {call.id!r} are not JSON") from invalid
-    if not isinstance(value, dict):
-        raise _refused(f"the arguments of call {call.id!r} are not a JSON object")
-    return value
 
 
 def _thought(part: Reasoning) -> list[Block]:
@@ -242,14 +222,3 @@ def _texts(texts: Iterable[Text]) -> Iterator[Block]:
     for text in texts:
         if text.text.strip():
             yield marked({"type": "text", "text": text.text}, text.cache)
-
-
-def _tool_use_id(id_: str) -> str:
-    """The id, or one of the allowed form derived from it: the same for a call and its result."""
-    if _TOOL_USE_ID.fullmatch(id_):
-        return id_
-    return f"call_{hashlib.sha256(id_.encode()).hexdigest()[:32]}"
-
-
-def _refused(message: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"messages: {message}.", param="messages")

@@ -1,6 +1,6 @@
 """A generation request for Bedrock's ConverseStream."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
@@ -20,6 +20,7 @@ from tollgate.providers.bedrock.content import Blocks
 from tollgate.providers.bedrock.thinking import Thinking, thinking
 from tollgate.providers.bedrock.turns import conversation
 from tollgate.providers.strict_schema import closed
+from tollgate.providers.wishes import unmet
 
 # Converse allows 0 to 1 where OpenAI allows 0 to 2.
 _TEMPERATURE_MAX: Final = 1.0
@@ -39,20 +40,20 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     blocks = Blocks(caches="prompt_cache" in target.supports)
     said = conversation(request.messages, blocks)
     thoughts = thinking(request, target)
-    tools = _tool_config(request, said.called, target, blocks)
     stated: dict[str, JsonValue] = {
         "system": said.system,
         "inferenceConfig": _inference(request, target, thoughts),
-        "toolConfig": tools,
+        "toolConfig": _tool_config(request, said.called, target, blocks),
         "outputConfig": native,
         "additionalModelRequestFields": thoughts.fields,
         "guardrailConfig": _guardrail(target),
         "serviceTier": _service_tier(request, target),
     }
+    body = {"messages": said.turns} | {name: value for name, value in stated.items() if value}
     return WireRequest(
         path=f"/model/{quote(target.upstream_model, safe='')}/converse-stream",
-        body={"messages": said.turns} | {name: value for name, value in stated.items() if value},
-        adapted=_adapted(request, target, tools, thoughts),
+        body=body,
+        adapted=_adapted(request, target, body, thoughts),
         wrapping=wrapping,
     )
 
@@ -178,33 +179,25 @@ def _service_tier(request: GenerationRequest, target: Target) -> dict[str, JsonV
 def _adapted(
     request: GenerationRequest,
     target: Target,
-    tools: dict[str, JsonValue],
+    body: Mapping[str, JsonValue],
     thoughts: Thinking,
 ) -> tuple[str, ...]:
     """The caller's parameters that Converse has no field for, or no room."""
-    sampling = request.sampling
-    choice = request.tool_choice
-    hot = (sampling.temperature or 0.0) > _TEMPERATURE_MAX
-    changed = {
-        "temperature": hot
-        or (sampling.temperature is not None and not _takes_temperature(target, thoughts)),
-        "top_p": sampling.top_p is not None and not _takes_top_p(request, target, thoughts),
-        "top_k": sampling.top_k is not None,
-        "min_p": sampling.min_p is not None,
-        "presence_penalty": sampling.presence_penalty is not None,
-        "frequency_penalty": sampling.frequency_penalty is not None,
-        "repetition_penalty": sampling.repetition_penalty is not None,
-        "seed": sampling.seed is not None,
-        "stop": bool(sampling.stop) and "stop" in target.dialect.refuses,
-        "logit_bias": bool(sampling.logit_bias),
-        "logprobs": bool(sampling.logprobs),
-        "tool_choice": bool(tools) and choice is not None and choice.mode == "none",
-        "parallel_tool_calls": request.parallel_tool_calls is False and bool(request.tools),
-        "tools.strict": any(tool.strict and not _is_strict(tool, target) for tool in request.tools),
-        "reasoning": thoughts.adapted,
-        "prompt_cache_key": request.prompt_cache_key is not None,
-        "service_tier": request.service_tier not in (None, "auto")
-        and not _service_tier(request, target),
-        "user": request.user is not None,
+    sampling, choice = request.sampling, request.tool_choice
+    met = {
+        "temperature": (sampling.temperature or 0.0) <= _TEMPERATURE_MAX
+        and _takes_temperature(target, thoughts),
+        "top_p": _takes_top_p(request, target, thoughts),
+        "stop": "stop" not in target.dialect.refuses,
+        "tools.strict": "structured_output" in target.supports,
+        "cache_control": "prompt_cache" in target.supports,
+        "service_tier": "serviceTier" in body,
     }
-    return tuple(name for name, is_changed in changed.items() if is_changed)
+    changed = {
+        "tool_choice": "toolConfig" in body and choice is not None and choice.mode == "none",
+        "reasoning": thoughts.adapted,
+    }
+    return (
+        *unmet(request, {name for name, is_met in met.items() if is_met}),
+        *(name for name, is_changed in changed.items() if is_changed),
+    )

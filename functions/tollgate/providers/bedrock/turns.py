@@ -4,17 +4,14 @@ Converse refuses empty text, calls without results and results without calls; te
 where it is empty, the others are the caller's error and named.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, assert_never
 
-import pydantic_core
 from pydantic import JsonValue
 
 from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
-from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
     AssistantMessage,
     Message,
@@ -23,6 +20,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.bedrock.content import Blocks
+from tollgate.providers.tool_history import OpenCalls, arguments_object, fitting_id, refuse
 
 _EMPTY_RESULT: Final = "(no output)"
 _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
@@ -51,13 +49,13 @@ class _Building:
         self._made = Conversation()
         self._role: Literal["user", "assistant"] | None = None
         self._blocks: list[JsonValue] = []
-        self._unanswered: dict[str, None] = {}
+        self._calls = OpenCalls()
 
     def add(self, message: Message) -> None:
         if isinstance(message, ToolMessage):
             self._add_result(message)
             return
-        self._need_all_answered()
+        self._calls.need_none()
         match message:
             case SystemMessage() if self._role is None:
                 self._made.system += self._content.texts(message.content)
@@ -73,10 +71,11 @@ class _Building:
                 assert_never(message)
 
     def finished(self) -> Conversation:
-        self._need_all_answered()
+        self._calls.need_none()
         self._end_turn()
         if not self._made.turns:
-            raise _refused("messages: this model needs at least one message that is not empty")
+            refuse("this model needs at least one message that is not empty")
+        self._made.called = self._calls.called
         return self._made
 
     def _add(self, role: Literal["user", "assistant"], blocks: list[JsonValue]) -> None:
@@ -94,20 +93,13 @@ class _Building:
         self._blocks = []
 
     def _add_result(self, message: ToolMessage) -> None:
-        if message.call_id not in self._unanswered:
-            raise _refused(f"messages: tool result {message.call_id!r} answers no open call")
-        del self._unanswered[message.call_id]
+        self._calls.answer(message)
         content, cache_points = self._content.returned(message.content)
         result: JsonValue = {
-            "toolUseId": _tool_use_id(message.call_id),
+            "toolUseId": fitting_id(message.call_id, _TOOL_USE_ID),
             "content": content or [{"text": _EMPTY_RESULT}],
         }
         self._add("user", [{"toolResult": result}, *cache_points])
-
-    def _need_all_answered(self) -> None:
-        if self._unanswered:
-            missing = ", ".join(repr(id_) for id_ in self._unanswered)
-            raise _refused(f"messages: no tool result for the call {missing}")
 
     def _assistant(self, message: AssistantMessage) -> Iterable[JsonValue]:
         for part in message.content:
@@ -127,28 +119,13 @@ class _Building:
                     assert_never(part)
 
     def _call(self, call: ToolCall) -> JsonValue:
-        if call.id in self._unanswered:
-            raise _refused(f"messages: two calls have the id {call.id!r}")
-        self._unanswered[call.id] = None
-        if call.name not in self._made.called:
-            self._made.called.append(call.name)
+        self._calls.ask(call)
         use: JsonValue = {
-            "toolUseId": _tool_use_id(call.id),
+            "toolUseId": fitting_id(call.id, _TOOL_USE_ID),
             "name": call.name,
-            "input": _arguments(call),
+            "input": arguments_object(call),
         }
         return {"toolUse": use}
-
-
-def _arguments(call: ToolCall) -> JsonValue:
-    """The object that the arguments are; whole numbers keep all their digits."""
-    try:
-        value: JsonValue = pydantic_core.from_json(call.arguments or "{}", allow_inf_nan=False)
-    except ValueError as invalid:
-        raise _refused(f"messages: the arguments of call {call.id!r} are not JSON") from invalid
-    if not isinstance(value, dict):
-        raise _refused(f"messages: the arguments of call {call.id!r} are not a JSON object")
-    return value
 
 
 def _reasoning(part: Reasoning) -> JsonValue:
@@ -164,16 +141,5 @@ def _reasoning(part: Reasoning) -> JsonValue:
     return None
 
 
-def _tool_use_id(id_: str) -> str:
-    """The id, or one of the allowed form derived from it: the same for a call and its result."""
-    if _TOOL_USE_ID.fullmatch(id_):
-        return id_
-    return f"call_{hashlib.sha256(id_.encode()).hexdigest()[:32]}"
-
-
 def _spoken(texts: Iterable[Text]) -> list[Text]:
     return [text for text in texts if text.text.strip()]
-
-
-def _refused(message: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, message, param="messages")

@@ -6,21 +6,34 @@ from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from tollgate.core.content import Image
-from tollgate.core.emulation import OUTPUT_TOOL, unguided, with_output_tool
+from tollgate.core.emulation import unguided, with_output_tool
 from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,
     SchemaOutput,
     Tool,
     ToolChoice,
-    UserMessage,
 )
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.gemini.thinking import thinking_config
 from tollgate.providers.gemini.turns import conversation
+from tollgate.providers.wishes import unmet
 
 _INT32_MAX: Final = 2**31 - 1
+# Of what callers ask for, what Gemini has a field for.
+_MET: Final = frozenset(
+    {
+        "frequency_penalty",
+        "logprobs",
+        "presence_penalty",
+        "seed",
+        "stop",
+        "temperature",
+        "top_k",
+        "top_logprobs",
+        "top_p",
+    }
+)
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
@@ -46,7 +59,11 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     return WireRequest(
         path=_path(target),
         body=body,
-        adapted=_adapted(request) + (("reasoning",) if thinks_otherwise else ()),
+        adapted=(
+            *(("seed",) if _is_beyond_int32(request.sampling.seed) else ()),
+            *unmet(request, _MET),
+            *(("reasoning",) if thinks_otherwise else ()),
+        ),
         wrapping=wrapping,
     )
 
@@ -76,7 +93,7 @@ def _sampling(request: GenerationRequest, target: Target) -> dict[str, JsonValue
         "topK": sampling.top_k or None,
         "presencePenalty": sampling.presence_penalty,
         "frequencyPenalty": sampling.frequency_penalty,
-        "seed": sampling.seed if _is_int32(sampling.seed) else None,
+        "seed": None if _is_beyond_int32(sampling.seed) else sampling.seed,
         "stopSequences": [sequence for sequence in sampling.stop if sequence] or None,
         "responseLogprobs": sampling.logprobs or None,
         "logprobs": sampling.top_logprobs if sampling.logprobs else None,
@@ -84,8 +101,8 @@ def _sampling(request: GenerationRequest, target: Target) -> dict[str, JsonValue
     return {name: value for name, value in stated.items() if value is not None}
 
 
-def _is_int32(seed: int | None) -> bool:
-    return seed is not None and -_INT32_MAX - 1 <= seed <= _INT32_MAX
+def _is_beyond_int32(seed: int | None) -> bool:
+    return seed is not None and not -_INT32_MAX - 1 <= seed <= _INT32_MAX
 
 
 def _output_format(request: GenerationRequest) -> dict[str, JsonValue]:
@@ -151,34 +168,3 @@ def _calling(choice: ToolChoice) -> JsonValue:
             return {"mode": "ANY"}
         case "named":
             return {"mode": "ANY", "allowedFunctionNames": [choice.name]}
-
-
-def _adapted(request: GenerationRequest) -> tuple[str, ...]:
-    """The caller's parameters that Gemini has no field for."""
-    sampling = request.sampling
-    changed = {
-        "seed": sampling.seed is not None and not _is_int32(sampling.seed),
-        "min_p": sampling.min_p is not None,
-        "repetition_penalty": sampling.repetition_penalty is not None,
-        "logit_bias": bool(sampling.logit_bias),
-        "parallel_tool_calls": request.parallel_tool_calls is False and bool(request.tools),
-        "tools.strict": any(tool.strict and tool.name != OUTPUT_TOOL for tool in request.tools),
-        "image_url.detail": any(_has_detail(part) for part in _shown(request)),
-        "prompt_cache_key": request.prompt_cache_key is not None,
-        "service_tier": request.service_tier is not None,
-        "user": request.user is not None,
-    }
-    return tuple(name for name, is_changed in changed.items() if is_changed)
-
-
-def _shown(request: GenerationRequest) -> list[object]:
-    return [
-        part
-        for message in request.messages
-        if isinstance(message, UserMessage)
-        for part in message.content
-    ]
-
-
-def _has_detail(part: object) -> bool:
-    return isinstance(part, Image) and part.detail in ("low", "high")

@@ -8,11 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
-import pydantic_core
 from pydantic import JsonValue
 
 from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
-from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
     AssistantMessage,
     Message,
@@ -23,6 +21,7 @@ from tollgate.core.request import (
 from tollgate.providers.gemini.calls import stated_id
 from tollgate.providers.gemini.media import part_of
 from tollgate.providers.gemini.signatures import NO_SIGNATURE, signature_of
+from tollgate.providers.tool_history import OpenCalls, arguments_object, refuse
 
 # The key under which a result is told that is no object of its own; Google's SDKs use it too.
 _RESULT: Final = "result"
@@ -48,7 +47,7 @@ class _Building:
     def __init__(self, signed_calls: bool) -> None:
         self._made = Conversation()
         self._signed_calls = signed_calls
-        self._unanswered: dict[str, str] = {}
+        self._calls = OpenCalls()
         self._asked: list[str] = []
         self._results: dict[str, ToolMessage] = {}
         self._names: dict[str, str] = {}
@@ -75,7 +74,7 @@ class _Building:
     def finished(self) -> Conversation:
         self._end_results()
         if not self._made.turns:
-            raise _refused("messages: this model needs at least one message of the user")
+            refuse("this model needs at least one message of the user")
         return self._made
 
     def _add(self, role: str, parts: list[JsonValue]) -> None:
@@ -83,16 +82,12 @@ class _Building:
             self._made.turns.append({"role": role, "parts": parts})
 
     def _add_result(self, message: ToolMessage) -> None:
-        if message.call_id not in self._unanswered:
-            raise _refused(f"messages: tool result {message.call_id!r} answers no open call")
-        self._names[message.call_id] = self._unanswered.pop(message.call_id)
+        self._names[message.call_id] = self._calls.answer(message)
         self._results[message.call_id] = message
 
     def _end_results(self) -> None:
         """Write the results of a turn, once all are there, and what they show after them."""
-        if self._unanswered:
-            missing = ", ".join(repr(id_) for id_ in self._unanswered)
-            raise _refused(f"messages: no tool result for the call {missing}")
+        self._calls.need_none()
         in_order = [self._results[id_] for id_ in self._asked]
         self._add("user", [self._result(message) for message in in_order])
         self._add("user", [part for message in in_order for part in self._shown(message)])
@@ -132,11 +127,9 @@ class _Building:
                     assert_never(part)
 
     def _call(self, call: ToolCall, *, first: bool) -> JsonValue:
-        if call.id in self._unanswered:
-            raise _refused(f"messages: two calls have the id {call.id!r}")
-        self._unanswered[call.id] = call.name
+        self._calls.ask(call)
         self._asked.append(call.id)
-        asked = _identified(call.id, {"name": call.name, "args": _arguments(call)})
+        asked = _identified(call.id, {"name": call.name, "args": arguments_object(call)})
         signature = signature_of(call.opaque)
         if signature is None and first and self._signed_calls:
             signature = NO_SIGNATURE
@@ -155,18 +148,3 @@ def _signed_text(text: str, signature: str) -> JsonValue:
 def _identified(id_: str, fields: dict[str, JsonValue]) -> dict[str, JsonValue]:
     stated = stated_id(id_)
     return fields if stated is None else {"id": stated, **fields}
-
-
-def _arguments(call: ToolCall) -> JsonValue:
-    """The object that the arguments are; whole numbers keep all their digits."""
-    try:
-        value: JsonValue = pydantic_core.from_json(call.arguments or "{}", allow_inf_nan=False)
-    except ValueError as invalid:
-        raise _refused(f"messages: the arguments of call {call.id!r} are not JSON") from invalid
-    if not isinstance(value, dict):
-        raise _refused(f"messages: the arguments of call {call.id!r} are not a JSON object")
-    return value
-
-
-def _refused(message: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, message, param="messages")

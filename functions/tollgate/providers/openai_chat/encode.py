@@ -21,6 +21,7 @@ from tollgate.providers.dialect import Dialect, Parameter
 from tollgate.providers.openai_chat.messages import ChatMessages
 from tollgate.providers.openai_chat.reasoning import reasoning_fields
 from tollgate.providers.strict_schema import closed
+from tollgate.providers.wishes import unmet
 
 _ANY_OBJECT: Final[Mapping[str, JsonValue]] = {"type": "object", "properties": {}}
 _PATH: Final = "/chat/completions"
@@ -38,7 +39,6 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     if request.output_format is not None and not _is_native(request.output_format, target):
         request = with_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
-    wanted = _parameters(request)
     reasoning, changed = reasoning_fields(request.reasoning, target)
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
@@ -47,14 +47,14 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         **_limits(request, target),
         **_tools(request, dialect),
         **_output_format(request.output_format),
-        **{name: value for name, value in wanted.items() if name not in dialect.refuses},
+        **_parameters(request, dialect),
         **reasoning,
         **request.guided,
     }
     return WireRequest(
         path=(dialect.path or _PATH).replace("{model}", quote(target.upstream_model, safe="")),
         body=body,
-        adapted=(*(name for name in wanted if name in dialect.refuses), *changed),
+        adapted=(*unmet(request, body.keys() | _met(dialect)), *changed),
         wrapping=wrapping,
     )
 
@@ -84,8 +84,18 @@ def _limits(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
     return fields
 
 
-def _parameters(request: GenerationRequest) -> dict[Parameter, JsonValue]:
-    """What the caller set of the parameters that a server may refuse."""
+def _met(dialect: Dialect) -> set[str]:
+    """What goes out inside of messages and tools."""
+    return {
+        "image_url.detail",
+        "tools.strict",
+        *(("cache_control",) if dialect.cache_marks else ()),
+        *(("messages[].name",) if dialect.message_names else ()),
+    }
+
+
+def _parameters(request: GenerationRequest, dialect: Dialect) -> dict[str, JsonValue]:
+    """What the caller set of the parameters that a server may refuse, and this one does not."""
     sampling: Sampling = request.sampling
     stated: dict[Parameter, JsonValue] = {
         "temperature": sampling.temperature,
@@ -106,7 +116,11 @@ def _parameters(request: GenerationRequest) -> dict[Parameter, JsonValue]:
         "service_tier": request.service_tier,
         "user": request.user,
     }
-    return {name: value for name, value in stated.items() if value is not None}
+    return {
+        name: value
+        for name, value in stated.items()
+        if value is not None and name not in dialect.refuses
+    }
 
 
 def _tools(request: GenerationRequest, dialect: Dialect) -> dict[str, JsonValue]:

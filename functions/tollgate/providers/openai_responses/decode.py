@@ -68,7 +68,7 @@ class ResponsesDecoder:
             "response.function_call_arguments.delta": self._arguments_delta,
             "response.completed": self._finished,
             "response.incomplete": self._finished,
-            "response.failed": self._finished,
+            "response.failed": self._failed,
         }
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
@@ -135,6 +135,9 @@ class ResponsesDecoder:
         if response.usage is not None:
             yield self._usage(response.usage)
         self._final = response
+
+    def _failed(self, event: Event) -> Iterator[StreamEvent]:
+        raise error_in_stream((event.response or Response()).error, self._provider)
 
     def _item_added(self, event: Event) -> Iterator[StreamEvent]:
         item = self._item(event)

@@ -20,6 +20,7 @@ from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.efforts import effort_wanted, nearest, wants_thoughts
 from tollgate.providers.openai_responses.items import items
 from tollgate.providers.strict_schema import closed
+from tollgate.providers.wishes import unmet
 
 _ANY_OBJECT: Final[Mapping[str, JsonValue]] = {"type": "object", "properties": {}}
 _PATH: Final = "/responses"
@@ -35,7 +36,6 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     if isinstance(request.output_format, SchemaOutput) and not _enforces_schemas(target):
         request = with_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
-    parameters, adapted = _parameters(request, target)
     reasoning, changed = _reasoning(request.reasoning, target)
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
@@ -46,7 +46,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         **_limit(request, target),
         **_tools(request),
         **_output_format(request.output_format),
-        **parameters,
+        **_parameters(request, target),
         **reasoning,
     }
     return WireRequest(
@@ -54,7 +54,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
             "{model}", quote(target.upstream_model, safe="")
         ),
         body=body,
-        adapted=(*adapted, *changed),
+        adapted=(*unmet(request, body.keys() | _met(target)), *_raised(request), *changed),
         wrapping=wrapping,
     )
 
@@ -82,12 +82,10 @@ def _limit(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
     return {"max_output_tokens": max(limit, _OUTPUT_TOKENS_MIN)}
 
 
-def _parameters(
-    request: GenerationRequest, target: Target
-) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    """What the caller set that this format has a field for, and the names of the rest."""
+def _parameters(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
+    """What the caller set of the parameters that this format has a field for."""
     sampling = request.sampling
-    known: dict[str, JsonValue] = {
+    stated: dict[str, JsonValue] = {
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "top_logprobs": sampling.top_logprobs,
@@ -96,21 +94,21 @@ def _parameters(
         "service_tier": request.service_tier,
         "user": request.user,
     }
-    unknown = {
-        "top_k": sampling.top_k is not None,
-        "min_p": sampling.min_p is not None,
-        "presence_penalty": sampling.presence_penalty is not None,
-        "frequency_penalty": sampling.frequency_penalty is not None,
-        "repetition_penalty": sampling.repetition_penalty is not None,
-        "seed": sampling.seed is not None,
-        "stop": bool(sampling.stop),
-        "logit_bias": bool(sampling.logit_bias),
-        "max_tokens": (request.output_tokens_max or _OUTPUT_TOKENS_MIN) < _OUTPUT_TOKENS_MIN,
+    return {
+        name: value
+        for name, value in stated.items()
+        if value is not None and name not in target.dialect.refuses
     }
-    stated = {name: value for name, value in known.items() if value is not None}
-    refused = [name for name in stated if name in target.dialect.refuses]
-    left_out = [name for name, is_set in unknown.items() if is_set]
-    return {name: stated[name] for name in stated if name not in refused}, (*refused, *left_out)
+
+
+def _met(target: Target) -> set[str]:
+    """What goes out under other names than the caller's."""
+    return {"image_url.detail", "logprobs", "tools.strict"} - {*target.dialect.refuses}
+
+
+def _raised(request: GenerationRequest) -> tuple[str, ...]:
+    limit = request.output_tokens_max
+    return ("max_tokens",) if limit is not None and limit < _OUTPUT_TOKENS_MIN else ()
 
 
 def _reasoning(

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 import pydantic_core
 
 from tollgate.core.clock import Clock
-from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
+from tollgate.providers.transports.aws_identity import identity
 from tollgate.providers.transports.body_frames import BodyFrames, FrameDecoder
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
 from tollgate.wire.eventstream import EventStreamDecoder
@@ -34,9 +34,8 @@ class BedrockRuntime:
         self._slug = row.slug
         self._base_url = row.base_url or f"https://bedrock-runtime.{row.region}.amazonaws.com"
         self._pool = pool
-        self._credentials = credentials
         self._frames = frames or EventStreamFrames
-        self._signer = Signer("bedrock", row.region, self._identity, clock)
+        self._signer = Signer("bedrock", row.region, identity(row.slug, credentials), clock)
 
     @asynccontextmanager
     async def open(
@@ -58,16 +57,6 @@ class BedrockRuntime:
         )
         async with self._pool.post(call) as response:
             yield BodyFrames(response, self._frames(), self._slug)
-
-    def _identity(self) -> Credentials:
-        credentials = self._credentials()
-        if credentials is None:
-            raise UpstreamError(
-                ErrorCode.PROVIDER_AUTH,
-                f"The provider {self._slug} has no credentials: set environment variables"
-                " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
-            )
-        return credentials
 
 
 class EventStreamFrames:

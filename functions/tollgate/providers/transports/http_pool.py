@@ -9,6 +9,7 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
+from tollgate.core import tracing
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.base import UpstreamRefused
 
@@ -113,13 +114,19 @@ async def _post(
     return await session.post(
         URL(call.url, encoded=True),
         data=call.body,
-        headers=call.headers,
+        headers=_traced(call.headers),
         allow_redirects=False,
         timeout=aiohttp.ClientTimeout(
             total=None, connect=call.connect_s, sock_connect=call.connect_s
         ),
         trace_request_ctx=connection,
     )
+
+
+def _traced(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """With the step of the caller's trace that this is; no signature covers it."""
+    span = tracing.current()
+    return headers if span is None else {**headers, "traceparent": span.traceparent()}
 
 
 async def _read_at_most(response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:

@@ -21,6 +21,7 @@ from tollgate.providers.base import (
     WireRequest,
 )
 from tollgate.providers.refusals import malformed
+from tollgate.providers.transports.aws_identity import identity
 from tollgate.providers.transports.body_frames import BodyFrames
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
 from tollgate.wire.eventstream import EventStreamDecoder
@@ -54,8 +55,7 @@ class SageMakerRuntime:
         self._slug = row.slug
         self._base_url = row.base_url or f"https://runtime.sagemaker.{row.region}.amazonaws.com"
         self._pool = pool
-        self._credentials = credentials
-        self._signer = Signer("sagemaker", row.region, self._identity, clock)
+        self._signer = Signer("sagemaker", row.region, identity(row.slug, credentials), clock)
 
     @asynccontextmanager
     async def open(
@@ -78,16 +78,6 @@ class SageMakerRuntime:
                 yield BodyFrames(response, PayloadFrames(self._slug), self._slug)
         except UpstreamRefused as refused:
             raise _by_container(refused) from refused
-
-    def _identity(self) -> Credentials:
-        credentials = self._credentials()
-        if credentials is None:
-            raise UpstreamError(
-                ErrorCode.PROVIDER_AUTH,
-                f"The provider {self._slug} has no credentials: set environment variables"
-                " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
-            )
-        return credentials
 
 
 def _by_container(refused: UpstreamRefused) -> UpstreamRefused:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query
-from pydantic import JsonValue
 from starlette.requests import Request
 
 from tollgate.core.principal import Principal
@@ -16,13 +15,13 @@ from tollgate.web.request_id import request_id_of
 from tollgate.web.services import Services
 from tollgate.wire.openai_chat import ChatRequest
 
-_PATH: Final = "/route/explain"
 _FAULTS_MAX: Final = 16
-# The schema's own definitions stay with it, so references say where in the document that is.
-_DEFINITIONS: Final = (
-    f"#/paths/~1v1{_PATH.replace('/', '~1')}/post"
-    "/requestBody/content/application~1json/schema/$defs/{model}"
-)
+_CHAT_BODY: Final = {
+    "required": True,
+    "content": {
+        "application/json": {"schema": {"$ref": f"#/components/schemas/{ChatRequest.__name__}"}}
+    },
+}
 _Fault = Annotated[str, Query(max_length=256)]
 
 
@@ -31,7 +30,7 @@ def explanation_routes(services: Services) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["models"])
     reader = Annotated[Principal, Depends(services.reader)]
 
-    @router.post(_PATH, openapi_extra={"requestBody": _chat_body()})
+    @router.post("/route/explain", openapi_extra={"requestBody": _CHAT_BODY})
     async def explain_route(
         principal: reader,
         request: Request,
@@ -49,7 +48,7 @@ def explanation_routes(services: Services) -> APIRouter:
             request_id=request_id_of(request.scope),
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
         )
-        catalog = services.catalog()
+        catalog = await services.catalogs.of(principal.key_id)
         survey = Planner(catalog).survey(demand, now_s=services.clock.now_s())
         resting: Mapping[str, float] = {}
         if survey.plan is not None:
@@ -66,8 +65,3 @@ def explanation_routes(services: Services) -> APIRouter:
         )
 
     return router
-
-
-def _chat_body() -> JsonValue:
-    schema = ChatRequest.model_json_schema(ref_template=_DEFINITIONS)
-    return {"required": True, "content": {"application/json": {"schema": schema}}}

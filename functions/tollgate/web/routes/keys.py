@@ -35,7 +35,9 @@ def key_routes(services: Services) -> APIRouter:
     async def create_key(principal: administrator, body: NewKeyBody) -> NewKeyReply:
         """Create a key; its secret is in this reply and nowhere else."""
         services.check_content_days(body.content_days)
-        created = await services.keys.create(body.new_key(principal.workspace_id))
+        created = await services.keys.create(
+            body.new_key(principal.workspace_id, await services.key_tiers())
+        )
         return NewKeyReply(data=KeyObject.of(created.summary), key=created.secret)
 
     @router.get("/keys")

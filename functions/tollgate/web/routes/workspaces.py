@@ -75,7 +75,7 @@ def workspace_routes(services: Services) -> APIRouter:
         """Create a key in a workspace, its first management key for one."""
         services.check_content_days(body.content_days)
         await _there(workspace_id)
-        created = await services.keys.create(body.new_key(workspace_id))
+        created = await services.keys.create(body.new_key(workspace_id, await services.key_tiers()))
         return NewKeyReply(data=KeyObject.of(created.summary), key=created.secret)
 
     async def _there(workspace_id: str) -> WorkspaceObject:

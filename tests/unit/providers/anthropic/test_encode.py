@@ -232,7 +232,8 @@ def test_c18_guided_json_is_a_schema_and_a_choice_is_taken_out_of_its_object() -
         ("anthropic", "auto", "auto", ()),
         ("anthropic", "default", "standard_only", ()),
         ("anthropic", "flex", None, ("service_tier",)),
-        ("bedrock", "auto", None, ("service_tier",)),
+        ("bedrock", "auto", None, ()),
+        ("bedrock", "default", None, ("service_tier",)),
     ],
 )
 def test_service_tiers_are_anthropics_own(
@@ -246,7 +247,7 @@ def test_service_tiers_are_anthropics_own(
 
 def test_c13_what_a_row_refuses_is_left_out_and_named() -> None:
     dialect = OLDER.model_copy(update={"refuses": ("service_tier", "user")})
-    wire = encoded(user("?"), service_tier="auto", user="u-1", at=target(dialect))
+    wire = encoded(user("?"), service_tier="default", user="u-1", at=target(dialect))
     assert not {"service_tier", "metadata"} & set(wire.body)
     assert wire.adapted == ("service_tier", "user")
 

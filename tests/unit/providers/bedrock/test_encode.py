@@ -322,8 +322,8 @@ def test_c13_what_converse_cannot_take_is_left_out_and_named() -> None:
         "seed",
         "logit_bias",
         "parallel_tool_calls",
-        "tools.strict",
         "user",
+        "tools.strict",
     )
 
 

@@ -199,10 +199,10 @@ def test_c13_what_gemini_has_no_field_for_is_named() -> None:
         "repetition_penalty",
         "logit_bias",
         "parallel_tool_calls",
-        "tools.strict",
         "prompt_cache_key",
         "service_tier",
         "user",
+        "tools.strict",
     )
     assert "generationConfig" not in wire.body
 

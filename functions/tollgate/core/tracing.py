@@ -1,0 +1,71 @@
+"""The trace that a request belongs to, as W3C Trace Context says it (level 1, 2021-11-23).
+
+Only `traceparent` is read and passed on: it has random ids and nothing else, while `tracestate` and
+`baggage` may say things about the caller that are none of a provider's business.
+"""
+
+import re
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final
+
+from tollgate.core.ids import IdSource
+
+_TRACEPARENT: Final = re.compile(
+    r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
+)
+_SAMPLED: Final = 1
+
+
+class CollectorError(Exception):
+    """A collector of spans did not take what it was sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One step of a trace: ours, and below whose it is; ids are in lower-case hex."""
+
+    trace_id: str
+    span_id: str
+    parent_span_id: str | None
+    sampled: bool
+
+    def traceparent(self) -> str:
+        """What those that we call are told."""
+        return f"00-{self.trace_id}-{self.span_id}-{int(self.sampled):02x}"
+
+
+# Per request: tasks inherit it from the task that began them.
+_CURRENT: Final[ContextVar[Span | None]] = ContextVar("tollgate.span", default=None)
+
+
+def begin(traceparent: str | None, ids: IdSource) -> None:
+    """Let this request be a step of the trace that its caller named, of none if it named none."""
+    _CURRENT.set(None if traceparent is None else _below(traceparent, ids))
+
+
+def current() -> Span | None:
+    """The step that this request is."""
+    return _CURRENT.get()
+
+
+def new_trace(ids: IdSource) -> Span:
+    """The first step of a trace of our own."""
+    return Span(
+        trace_id=ids.random_bytes(16).hex(),
+        span_id=ids.random_bytes(8).hex(),
+        parent_span_id=None,
+        sampled=True,
+    )
+
+
+def _below(traceparent: str, ids: IdSource) -> Span | None:
+    found = _TRACEPARENT.fullmatch(traceparent)
+    if found is None or (found[1] == "00" and found[5]):
+        return None
+    return Span(
+        trace_id=found[2],
+        span_id=ids.random_bytes(8).hex(),
+        parent_span_id=found[3],
+        sampled=bool(int(found[4], 16) & _SAMPLED),
+    )

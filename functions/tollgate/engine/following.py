@@ -1,0 +1,121 @@
+"""The catalog that is published, followed without a restart and never at a request's expense.
+
+A request is served by one catalog from its start to its end. A newer one is loaded beside the
+requests that find it; only once it has been live for a while do they wait for it. What cannot be
+loaded is told, tried again later, and until then the last good one serves, at first the bundled.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final, Generic, Protocol, TypeVar
+
+from tollgate.core.clock import Clock
+from tollgate.routing.catalog import Catalog
+from tollgate.routing.publication import Publication
+
+_log: Final = logging.getLogger(__name__)
+
+# Everybody follows within thirty seconds: five for a pointer that was read, the rest to load.
+_OPTIONAL_FOR_S: Final = 20
+_WAIT_MAX_S: Final = 5.0
+_AGAIN_AFTER_S: Final = 15.0
+
+Made = TypeVar("Made")
+
+
+class CatalogSource(Protocol):
+    """Where catalogs are published; whatever goes wrong there is an Exception of its own."""
+
+    async def publication(self) -> Publication | None:
+        """What is published, None if nothing ever was."""
+
+    async def catalog(self, sha: str) -> bytes:
+        """The compiled catalog of a sha."""
+
+
+class Following(Generic[Made]):
+    """What is made of each catalog that is served, `make` once for each."""
+
+    def __init__(
+        self,
+        source: CatalogSource,
+        bundled: Catalog,
+        make: Callable[[Catalog], Made],
+        *,
+        clock: Clock,
+    ) -> None:
+        self._source = source
+        self._make = make
+        self._clock = clock
+        self._bundled = bundled.sha
+        self._made = {bundled.sha: make(bundled)}
+        self._good = bundled.sha
+        self._loading: dict[str, asyncio.Task[None]] = {}
+        self._failed_s: dict[str, float] = {}
+        self._publication: Publication | None = None
+
+    async def of(self, key_id: str | None) -> Made:
+        """What serves a key now."""
+        publication = await self._published()
+        if publication is None:
+            return self._made[self._good]
+        overdue = self._clock.now_s() - publication.moved_s >= _OPTIONAL_FOR_S
+        # Who cannot have the candidate is served by what is live.
+        for sha in dict.fromkeys((publication.sha_for(key_id), publication.live)):
+            if sha not in self._made:
+                loading = self._load(sha)
+                if overdue:
+                    await asyncio.wait({loading}, timeout=_WAIT_MAX_S)
+            if sha in self._made:
+                if sha == publication.live:
+                    self._good = sha
+                return self._made[sha]
+        return self._made[self._good]
+
+    async def settled(self) -> None:
+        """Wait a while for what is being loaded: nothing runs between invocations."""
+        if self._loading:
+            await asyncio.wait(set(self._loading.values()), timeout=_WAIT_MAX_S)
+
+    async def _published(self) -> Publication | None:
+        try:
+            self._publication = await self._source.publication()
+        except Exception as failure:
+            _tell("what is published cannot be read", failure, serving=self._good)
+        return self._publication
+
+    def _load(self, sha: str) -> asyncio.Task[None]:
+        task = self._loading.get(sha)
+        if task is None:
+            task = asyncio.create_task(self._load_once(sha))
+            self._loading[sha] = task
+            task.add_done_callback(lambda _: self._loading.pop(sha))
+        return task
+
+    async def _load_once(self, sha: str) -> None:
+        now_s = self._clock.monotonic_s()
+        if now_s - self._failed_s.get(sha, float("-inf")) < _AGAIN_AFTER_S:
+            return
+        try:
+            made = self._make(Catalog.from_json(await self._source.catalog(sha)))
+        except Exception as failure:
+            self._failed_s[sha] = now_s
+            _tell(f"catalog {sha} cannot be served", failure, serving=self._good)
+            return
+        self._failed_s.pop(sha, None)
+        self._made[sha] = made
+        self._forget_others()
+
+    def _forget_others(self) -> None:
+        publication = self._publication
+        kept = {self._bundled, self._good}
+        if publication is not None:
+            kept |= {publication.live, publication.candidate or publication.live}
+        self._made = {sha: made for sha, made in self._made.items() if sha in kept}
+
+
+def _tell(what: str, failure: Exception, *, serving: str) -> None:
+    # An alarm of the template counts these lines.
+    fields = {"event": "catalog_kept_back", "reason": str(failure), "serving": serving}
+    _log.error(what, extra={"fields": fields})

@@ -1,0 +1,104 @@
+"""Metrics inside log lines, in CloudWatch's embedded metric format: publishing them is no call.
+
+"Specification: Embedded metric format", Amazon CloudWatch user guide, 2026-11-21. Each combination
+of dimension values is a metric that is paid for, so there are few: never a key, never a model.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pydantic import JsonValue
+
+from tollgate.core.clock import Clock
+from tollgate.core.generation import GenerationRecord
+
+SERVICE: Final = "chat"
+_OF_ALL: Final = ("service",)
+_BY_PROVIDER: Final = ("service", "provider")
+_BY_FAILURE: Final = ("service", "provider", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number that is counted under a name; its name is the field of the line that holds it."""
+
+    name: str
+    unit: Literal["Count", "Milliseconds", "None"]
+
+
+GENERATIONS: Final = Metric("Generations", "Count")
+ERRORS: Final = Metric("Errors", "Count")
+PROVIDERS_FAILED: Final = Metric("ProvidersFailed", "Count")
+FALLBACKS: Final = Metric("Fallbacks", "Count")
+COST: Final = Metric("CostNanoUsd", "None")
+DURATION: Final = Metric("Duration", "Milliseconds")
+FIRST_TOKEN: Final = Metric("FirstToken", "Milliseconds")
+ATTEMPTS_FAILED: Final = Metric("AttemptsFailed", "Count")
+UNSETTLED: Final = Metric("Unsettled", "Count")
+ENDPOINTS_RESTED: Final = Metric("EndpointsRested", "Count")
+
+
+class EmbeddedMetrics:
+    """Makes the fields that turn a log line into metrics of one namespace."""
+
+    def __init__(self, namespace: str, clock: Clock) -> None:
+        self._namespace = namespace
+        self._clock = clock
+
+    def of_generation(self, record: GenerationRecord) -> Mapping[str, JsonValue]:
+        """What a generation counts for, the provider that served it beside all of them."""
+        values: dict[Metric, int] = {
+            GENERATIONS: 1,
+            ERRORS: int(record.outcome == "error"),
+            PROVIDERS_FAILED: int((record.error or "").startswith("provider_")),
+            FALLBACKS: int(_fell_back(record)),
+            COST: record.cost_nano_usd,
+            DURATION: record.duration_ms,
+        }
+        by_provider = [GENERATIONS, ERRORS, DURATION]
+        if record.first_token_ms is not None:
+            values[FIRST_TOKEN] = record.first_token_ms
+            by_provider.append(FIRST_TOKEN)
+        directives = [self._directive(values, _OF_ALL)]
+        if record.provider is not None:
+            directives.append(self._directive(by_provider, _BY_PROVIDER))
+        return self._fields(values, directives)
+
+    def of_failed_attempt(self) -> Mapping[str, JsonValue]:
+        """One more failure, for a line whose `provider` and `error` say of whom and which."""
+        return self._fields({ATTEMPTS_FAILED: 1}, [self._directive([ATTEMPTS_FAILED], _BY_FAILURE)])
+
+    def one(self, metric: Metric) -> Mapping[str, JsonValue]:
+        """One more of something."""
+        return self._fields({metric: 1}, [self._directive([metric], _OF_ALL)])
+
+    def _directive(
+        self, metrics: Sequence[Metric] | Mapping[Metric, int], dimensions: Sequence[str]
+    ) -> JsonValue:
+        return {
+            "Namespace": self._namespace,
+            "Dimensions": [list(dimensions)],
+            "Metrics": [{"Name": metric.name, "Unit": metric.unit} for metric in metrics],
+        }
+
+    def _fields(
+        self, values: Mapping[Metric, int], directives: list[JsonValue]
+    ) -> Mapping[str, JsonValue]:
+        return {
+            "service": SERVICE,
+            **{metric.name: value for metric, value in values.items()},
+            "_aws": {
+                "Timestamp": int(self._clock.now_s() * 1000),
+                "CloudWatchMetrics": directives,
+            },
+        }
+
+
+def _fell_back(record: GenerationRecord) -> bool:
+    """Whether another endpoint answered than the one that was asked first."""
+    first = record.attempts[0] if record.attempts else None
+    served = (record.model, record.provider)
+    return (
+        first is not None and record.model is not None and served != (first.model, first.provider)
+    )

@@ -1,0 +1,160 @@
+"""Generations as OpenTelemetry spans, sent after their answers have left.
+
+OTLP/HTTP with JSON: "OTLP Specification 1.9.0", opentelemetry.io, 2026-11-21. Names of attributes:
+"Semantic conventions for generative client AI spans" 1.41, all still in development; ours begin
+with `tollgate.`. No span says what was asked or answered.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from pydantic import JsonValue
+from pydantic_core import to_json
+
+from tollgate.core import tracing
+from tollgate.core.clock import Clock
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.ids import IdSource
+from tollgate.core.money import usd_text
+from tollgate.core.tracing import CollectorError, Span
+from tollgate.engine.gateway import Journal
+
+WAITING_MAX: Final = 512
+_KIND_CLIENT: Final = 3
+_STATUS_ERROR: Final = 2
+_LOGGER: Final = logging.getLogger("tollgate.telemetry")
+
+
+class Collector(Protocol):
+    """Where spans go."""
+
+    async def send(self, body: bytes) -> None:
+        """Deliver one export request soon; CollectorError if it was not taken."""
+
+
+class SpanJournal:
+    """A journal that passes everything on, and keeps generations as spans until they are sent.
+
+    At most `WAITING_MAX` wait; the oldest gives way to a new one. What is lost so, or because the
+    collector does not take it, is counted in the log: telemetry fails no request.
+    """
+
+    def __init__(self, inner: Journal, collector: Collector, clock: Clock, ids: IdSource) -> None:
+        self._inner = inner
+        self._collector = collector
+        self._clock = clock
+        self._ids = ids
+        self._waiting: deque[JsonValue] = deque(maxlen=WAITING_MAX)
+        self._lost = 0
+        self._sending = asyncio.Lock()
+
+    def settled(self, record: GenerationRecord) -> None:
+        """Keep its span, unless the caller's trace is one that nobody samples."""
+        self._inner.settled(record)
+        span = tracing.current() or tracing.new_trace(self._ids)
+        if span.sampled:
+            self._lost += len(self._waiting) == WAITING_MAX
+            self._waiting.append(otlp_span(record, span, int(self._clock.now_s() * 1e9)))
+
+    def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
+        """It is not known what came of it, so there is no span."""
+        self._inner.unsettled(record, failure)
+
+    def rested(self, endpoint_id: str) -> None:
+        """Passed on."""
+        self._inner.rested(endpoint_id)
+
+    def defect(self, error: Exception, request_id: str) -> None:
+        """Passed on."""
+        self._inner.defect(error, request_id)
+
+    async def flush(self) -> None:
+        """Send what waits, in one request; whoever comes meanwhile is sent by the next."""
+        if not self._waiting or self._sending.locked():
+            return
+        async with self._sending:
+            spans = list(self._waiting)
+            self._waiting.clear()
+            try:
+                await self._collector.send(to_json(_export_request(spans)))
+            except CollectorError as failure:
+                self._lost += len(spans)
+                fields = {"failure": str(failure), "spans_lost": self._lost}
+                _LOGGER.warning("spans not sent", extra={"fields": fields})
+            else:
+                self._lost = 0
+
+
+def otlp_span(record: GenerationRecord, span: Span, end_ns: int) -> JsonValue:
+    """A generation that has just ended, as OTLP's JSON has it: 64-bit numbers are text."""
+    told: dict[str, JsonValue] = {
+        "traceId": span.trace_id,
+        "spanId": span.span_id,
+        "name": f"chat {record.trace.requested_model}",
+        "kind": _KIND_CLIENT,
+        "startTimeUnixNano": str(end_ns - record.duration_ms * 1_000_000),
+        "endTimeUnixNano": str(end_ns),
+        "attributes": [
+            {"key": name, "value": value}
+            for name, value in _attributes(record).items()
+            if value is not None
+        ],
+    }
+    if span.parent_span_id is not None:
+        told["parentSpanId"] = span.parent_span_id
+    if record.error is not None:
+        told["status"] = {"code": _STATUS_ERROR, "message": record.error}
+    return told
+
+
+def _attributes(record: GenerationRecord) -> Mapping[str, JsonValue]:
+    usage = record.usage
+    first_token_ms = record.first_token_ms
+    return {
+        "gen_ai.operation.name": _text("chat"),
+        "gen_ai.provider.name": _text(record.provider),
+        "gen_ai.request.model": _text(record.trace.requested_model),
+        "gen_ai.request.stream": {"boolValue": record.streamed},
+        "gen_ai.response.model": _text(record.model),
+        "gen_ai.response.id": _text(record.upstream_id),
+        "gen_ai.response.finish_reasons": _texts(record.finish),
+        "gen_ai.response.time_to_first_chunk": (
+            None if first_token_ms is None else {"doubleValue": first_token_ms / 1000}
+        ),
+        "gen_ai.usage.input_tokens": _number(usage.input_tokens),
+        "gen_ai.usage.cache_read.input_tokens": _number(usage.cache_read_input_tokens),
+        "gen_ai.usage.cache_creation.input_tokens": _number(usage.cache_write_input_tokens),
+        "gen_ai.usage.output_tokens": _number(usage.output_tokens),
+        "gen_ai.usage.reasoning.output_tokens": _number(usage.reasoning_tokens),
+        "error.type": _text(record.error),
+        "tollgate.generation.id": _text(record.id),
+        "tollgate.workspace.id": _text(record.workspace_id),
+        "tollgate.key.id": _text(record.key_id),
+        "tollgate.outcome": _text(record.outcome),
+        "tollgate.attempts": _number(len(record.attempts)),
+        "tollgate.catalog.sha": _text(record.catalog_sha),
+        "tollgate.cost.usd": _text(usd_text(record.cost_nano_usd)),
+    }
+
+
+def _text(value: str | None) -> JsonValue:
+    return None if value is None else {"stringValue": value}
+
+
+def _texts(value: str | None) -> JsonValue:
+    return None if value is None else {"arrayValue": {"values": [{"stringValue": value}]}}
+
+
+def _number(value: int | None) -> JsonValue:
+    return None if value is None else {"intValue": str(value)}
+
+
+def _export_request(spans: list[JsonValue]) -> JsonValue:
+    resource: JsonValue = {
+        "attributes": [{"key": "service.name", "value": {"stringValue": "tollgate"}}]
+    }
+    scope: JsonValue = {"scope": {"name": "tollgate"}, "spans": spans}
+    return {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}

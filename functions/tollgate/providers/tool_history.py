@@ -1,0 +1,67 @@
+"""Calls and results in a history, for formats that refuse one without the other."""
+
+import hashlib
+import re
+from typing import NoReturn
+
+import pydantic_core
+from pydantic import JsonValue
+
+from tollgate.core.content import ToolCall
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.request import ToolMessage
+
+
+class OpenCalls:
+    """The calls that have no result yet, by id; `called` are all names there were, each once."""
+
+    def __init__(self) -> None:
+        self.called: list[str] = []
+        self._names: dict[str, str] = {}
+
+    def ask(self, call: ToolCall) -> None:
+        """A call is made; RequestError if one of its id is open."""
+        if call.id in self._names:
+            refuse(f"two calls have the id {call.id!r}")
+        self._names[call.id] = call.name
+        if call.name not in self.called:
+            self.called.append(call.name)
+
+    def answer(self, message: ToolMessage) -> str:
+        """The name of the function whose result this is; RequestError if it answers no call."""
+        if message.call_id not in self._names:
+            refuse(f"tool result {message.call_id!r} answers no open call")
+        return self._names.pop(message.call_id)
+
+    def need_none(self) -> None:
+        """RequestError if a call has no result where the conversation goes on."""
+        if self._names:
+            missing = ", ".join(map(repr, self._names))
+            refuse(f"no tool result for the call {missing}")
+
+
+def arguments_object(call: ToolCall) -> JsonValue:
+    """The object that the arguments are; whole numbers keep all their digits."""
+    try:
+        value: JsonValue = pydantic_core.from_json(call.arguments or "{}", allow_inf_nan=False)
+    except ValueError as invalid:
+        raise _refused(f"the arguments of call {call.id!r} are not JSON") from invalid
+    if not isinstance(value, dict):
+        refuse(f"the arguments of call {call.id!r} are not a JSON object")
+    return value
+
+
+def fitting_id(id_: str, allowed: re.Pattern[str]) -> str:
+    """The id, or one of the allowed form derived from it: the same for a call and its result."""
+    if allowed.fullmatch(id_):
+        return id_
+    return f"call_{hashlib.sha256(id_.encode()).hexdigest()[:32]}"
+
+
+def refuse(what: str) -> NoReturn:
+    """The caller's messages are at fault."""
+    raise _refused(what)
+
+
+def _refused(what: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"messages: {what}", param="messages")

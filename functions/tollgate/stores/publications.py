@@ -1,0 +1,143 @@
+"""Published catalogs: immutable objects by their sha, and one item that says which is live.
+
+Attributes of that item: `live`, `prev`, `cand` shas, `pct` percent of keys on the candidate, `rev`
+how often it was written, `at` when, `by` whom, `git` the commit. A row beside it keeps each
+revision for good.
+"""
+
+from hashlib import sha256
+from typing import Final
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.routing.publication import Publication
+from tollgate.stores.attributes import (
+    Item,
+    number,
+    read_number,
+    read_optional_text,
+    read_text,
+    text,
+)
+from tollgate.stores.aws_json import AwsCaller
+from tollgate.stores.expressions import IF_ABSENT, SAME_REVISION
+from tollgate.stores.failures import StoreUnavailable, TransactionCancelled
+from tollgate.stores.objects import ObjectStore
+from tollgate.stores.tables import PUBLICATION_KEY, get_item, publication_row_key, query_rows
+
+_HISTORY_PAGE_MAX: Final = 100
+_READ_FOR_S: Final = 5.0
+
+
+class PublicationStore:
+    """Reads and moves what is published; its pointer is as old as the keys that were read."""
+
+    def __init__(
+        self, client: AwsCaller, table: str, objects: ObjectStore | None, *, clock: Clock
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._objects = objects
+        self._clock = clock
+        self._publication: Publication | None = None
+        self._read_s = float("-inf")
+
+    def note(self, item: Item | None) -> None:
+        """Remember the pointer, which somebody read along with what they were looking for."""
+        self._publication = None if item is None else _publication(item)
+        self._read_s = self._clock.monotonic_s()
+
+    async def publication(self) -> Publication | None:
+        """What is published, read at most five seconds ago; None if nothing ever was.
+
+        StoreUnavailable if it has to be read and cannot be.
+        """
+        if self._clock.monotonic_s() - self._read_s >= _READ_FOR_S:
+            self.note(await get_item(self._client, self._table, PUBLICATION_KEY))
+        return self._publication
+
+    async def catalog(self, sha: str) -> bytes:
+        """The catalog of a sha; StoreUnavailable if it is missing, damaged or out of reach."""
+        content = None if self._objects is None else await self._objects.get(_object(sha))
+        if content is None or sha256(content).hexdigest() != sha:
+            problem = "is missing" if content is None else "is damaged"
+            raise StoreUnavailable(f"catalog {sha} {problem}", maybe_applied=False)
+        return content
+
+    async def keep(self, content: bytes) -> str:
+        """Keep a catalog under its sha, which is returned."""
+        if self._objects is None:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "There is no bucket to publish to.")
+        sha = sha256(content).hexdigest()
+        await self._objects.put(_object(sha), content)
+        return sha
+
+    async def move(self, publication: Publication) -> None:
+        """Make a publication the one that holds; its revision is one more than that before.
+
+        RequestError(idempotency_conflict) if somebody else was faster.
+        """
+        item = _item(publication)
+        pointer: dict[str, object] = {
+            "TableName": self._table,
+            "Item": {**PUBLICATION_KEY, **item},
+            "ConditionExpression": IF_ABSENT,
+        }
+        if publication.revision > 1:
+            pointer["ConditionExpression"] = SAME_REVISION
+            pointer["ExpressionAttributeValues"] = {":rev": number(publication.revision - 1)}
+        row = {
+            "TableName": self._table,
+            "Item": {**publication_row_key(publication.revision), **item},
+            "ConditionExpression": IF_ABSENT,
+        }
+        try:
+            await self._client.call(
+                "TransactWriteItems", {"TransactItems": [{"Put": pointer}, {"Put": row}]}
+            )
+        except TransactionCancelled as cancelled:
+            raise RequestError(
+                ErrorCode.IDEMPOTENCY_CONFLICT,
+                "Somebody else published at this moment; look what is live now, then repeat.",
+            ) from cancelled
+
+    async def history(self, limit: int = _HISTORY_PAGE_MAX) -> list[Publication]:
+        """The latest publications, the last one first."""
+        partition = read_text(PUBLICATION_KEY, "pk")
+        rows, _ = await query_rows(
+            self._client, self._table, partition, "R#", limit=limit, backwards=True
+        )
+        return [_publication(row) for row in rows]
+
+
+def _object(sha: str) -> str:
+    return f"catalogs/{sha}.json"
+
+
+def _item(publication: Publication) -> Item:
+    item: Item = {
+        "live": text(publication.live),
+        "rev": number(publication.revision),
+        "at": number(publication.moved_s),
+        "by": text(publication.by),
+        "pct": number(publication.percent),
+    }
+    optional = {
+        "git": publication.commit,
+        "prev": publication.previous,
+        "cand": publication.candidate,
+    }
+    return item | {name: text(value) for name, value in optional.items() if value is not None}
+
+
+def _publication(item: Item) -> Publication:
+    return Publication(
+        live=read_text(item, "live"),
+        revision=read_number(item, "rev"),
+        moved_s=read_number(item, "at"),
+        by=read_text(item, "by"),
+        commit=read_optional_text(item, "git"),
+        previous=read_optional_text(item, "prev"),
+        candidate=read_optional_text(item, "cand"),
+        percent=read_number(item, "pct"),
+    )

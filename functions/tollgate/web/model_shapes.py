@@ -1,0 +1,268 @@
+"""Models and their endpoints as OpenRouter shows them, in OpenAI's list; prices are per token."""
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from decimal import Decimal
+from typing import Final, Literal, get_args
+
+from pydantic import BaseModel
+
+from tollgate.core.request import Modality
+from tollgate.providers.dialect import Parameter
+from tollgate.routing.catalog import Catalog
+from tollgate.routing.offers import Chains, Offer
+from tollgate.routing.price import Price
+from tollgate.routing.schema import EndpointSection, ModelSection, OverrideSection, RatesSection
+
+_PER_TOKEN_EXPONENT: Final = -6
+# What OpenRouter calls a document; the others have the same names.
+_MODALITIES: Final[Mapping[Modality, str]] = {"pdf": "file"}
+# The parameters that a format has a field for, of those that a row may refuse.
+CARRIED: Final[Mapping[str, frozenset[str]]] = {
+    "openai_chat": frozenset(get_args(Parameter)),
+    "openai_responses": frozenset(
+        {
+            "logprobs",
+            "parallel_tool_calls",
+            "prompt_cache_key",
+            "service_tier",
+            "temperature",
+            "top_logprobs",
+            "top_p",
+            "user",
+        }
+    ),
+    "anthropic": frozenset(
+        {"parallel_tool_calls", "service_tier", "stop", "temperature", "top_k", "top_p", "user"}
+    ),
+    "bedrock": frozenset({"service_tier", "stop", "temperature", "top_p"}),
+    "gemini": frozenset(
+        {
+            "frequency_penalty",
+            "logprobs",
+            "presence_penalty",
+            "seed",
+            "stop",
+            "temperature",
+            "top_k",
+            "top_logprobs",
+            "top_p",
+        }
+    ),
+}
+_BY_CAPABILITY: Final = {
+    "tools": frozenset({"tool_choice", "tools"}),
+    "structured_output": frozenset({"structured_outputs"}),
+    "reasoning": frozenset({"include_reasoning", "reasoning", "reasoning_effort"}),
+}
+# A limit is kept for every model, and a wanted form is emulated where it must be.
+_ALWAYS: Final = frozenset({"max_completion_tokens", "max_tokens", "response_format"})
+
+
+class Architecture(BaseModel):
+    """What goes in and what comes out; `modality` says both in one word."""
+
+    modality: str
+    input_modalities: list[str]
+    output_modalities: list[str]
+
+
+class Rates(BaseModel):
+    """USD per token, per request and per picture made, as decimal strings, of what is priced."""
+
+    prompt: str | None = None
+    completion: str | None = None
+    input_cache_read: str | None = None
+    input_cache_write: str | None = None
+    input_cache_write_1h: str | None = None
+    audio: str | None = None
+    audio_output: str | None = None
+    request: str | None = None
+    image: str | None = None
+
+
+class Pricing(Rates):
+    """The rates of a small prompt at this second."""
+
+    prompt: str
+    completion: str
+
+
+class PricingOverride(BaseModel):
+    """Other rates from a UTC day on, before one, over a size of prompt, in hours of the UTC day."""
+
+    since: date | None = None
+    until: date | None = None
+    prompt_tokens_over: int | None = None
+    utc_window: str | None = None
+    pricing: Rates
+
+
+class TopProvider(BaseModel):
+    """Limits of the first endpoint."""
+
+    context_length: int
+    max_completion_tokens: int
+    is_moderated: bool = False
+
+
+class ModelObject(BaseModel):
+    """A model, in OpenAI's shape and OpenRouter's; prices are of its first endpoint."""
+
+    id: str
+    canonical_slug: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str
+    name: str
+    context_length: int
+    max_completion_tokens: int
+    architecture: Architecture
+    pricing: Pricing
+    top_provider: TopProvider
+    supported_parameters: list[str]
+
+
+class EndpointObject(BaseModel):
+    """A provider's offer of a model; `status` is 0, or -1 while it rests after failures."""
+
+    name: str
+    provider_name: str
+    tag: str
+    context_length: int
+    max_completion_tokens: int
+    pricing: Pricing
+    pricing_overrides: list[PricingOverride]
+    supported_parameters: list[str]
+    status: Literal[0, -1]
+
+
+class ModelEndpoints(BaseModel):
+    """A model with every endpoint that may serve it, in order of preference."""
+
+    id: str
+    name: str
+    created: int = 0
+    architecture: Architecture
+    endpoints: list[EndpointObject]
+
+
+class ModelsReply(BaseModel):
+    """The models of the catalog."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelObject]
+
+
+class EndpointsReply(BaseModel):
+    """The endpoints of one model."""
+
+    data: ModelEndpoints
+
+
+def offers_of(catalog: Catalog, slug: str) -> tuple[Offer, ...]:
+    """How each endpoint of a model is asked."""
+    chain = Chains(catalog).get(slug)
+    return () if chain is None else chain.offers[slug]
+
+
+def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
+    """A model of the catalog, with what any of its endpoints takes."""
+    model = catalog.models[slug]
+    taken = (_parameters(catalog, offer) for offer in offers_of(catalog, slug))
+    return ModelObject(
+        id=slug,
+        canonical_slug=slug,
+        owned_by=slug.partition("/")[0],
+        name=model.name,
+        context_length=model.context,
+        max_completion_tokens=model.max_output,
+        architecture=_architecture(model),
+        pricing=_pricing(model.endpoints[0], now_s),
+        top_provider=TopProvider(
+            context_length=model.context, max_completion_tokens=model.max_output
+        ),
+        supported_parameters=sorted(frozenset().union(*taken)),
+    )
+
+
+def model_endpoints(
+    catalog: Catalog, slug: str, *, resting: Iterable[str], now_s: float
+) -> ModelEndpoints:
+    """A model of the catalog with its endpoints; `resting` are ids of endpoints."""
+    model = catalog.models[slug]
+    return ModelEndpoints(
+        id=slug,
+        name=model.name,
+        architecture=_architecture(model),
+        endpoints=[
+            EndpointObject(
+                name=f"{endpoint.provider} | {slug}",
+                provider_name=endpoint.provider,
+                tag=endpoint.provider,
+                context_length=model.context,
+                max_completion_tokens=model.max_output,
+                pricing=_pricing(endpoint, now_s),
+                pricing_overrides=[_override(section) for section in endpoint.overrides],
+                supported_parameters=sorted(_parameters(catalog, offer)),
+                status=-1 if offer.attempt.target.endpoint_id in set(resting) else 0,
+            )
+            for endpoint, offer in zip(model.endpoints, offers_of(catalog, slug), strict=True)
+        ],
+    )
+
+
+def _architecture(model: ModelSection) -> Architecture:
+    taken = [_MODALITIES.get(modality, modality) for modality in model.input]
+    return Architecture(
+        modality=f"{'+'.join(taken)}->text", input_modalities=taken, output_modalities=["text"]
+    )
+
+
+def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:
+    """What an endpoint takes: never more than its format has a field for."""
+    target = offer.attempt.target
+    taken = CARRIED[catalog.providers[target.provider].codec] - set(target.dialect.refuses)
+    if "tools" not in target.supports:
+        taken -= {"parallel_tool_calls"}
+    able = (_BY_CAPABILITY.get(capability, frozenset()) for capability in target.supports)
+    return taken.union(_ALWAYS, *able)
+
+
+def _pricing(endpoint: EndpointSection, now_s: float) -> Pricing:
+    return Pricing.model_validate(_rates(endpoint.schedule.at(now_s, 0)))
+
+
+def _override(section: OverrideSection) -> PricingOverride:
+    return PricingOverride(
+        since=section.when.since,
+        until=section.when.until,
+        prompt_tokens_over=section.when.prompt_tokens_over,
+        utc_window=section.when.utc_window,
+        pricing=Rates.model_validate(_rates(section.price)),
+    )
+
+
+def _rates(price: Price | RatesSection) -> dict[str, str | None]:
+    per_token = {
+        "prompt": price.input,
+        "completion": price.output,
+        "input_cache_read": price.cache_read,
+        "input_cache_write": price.cache_write,
+        "input_cache_write_1h": price.cache_write_1h,
+        "audio": price.audio_input,
+        "audio_output": price.audio_output,
+    }
+    per_piece = {"request": price.request, "image": price.image}
+    return {
+        **{
+            name: None if rate is None else _plain(rate.scaleb(_PER_TOKEN_EXPONENT))
+            for name, rate in per_token.items()
+        },
+        **{name: None if rate is None else _plain(rate) for name, rate in per_piece.items()},
+    }
+
+
+def _plain(amount: Decimal) -> str:
+    text = f"{amount:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

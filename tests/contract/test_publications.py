@@ -1,0 +1,101 @@
+"""What is published: catalogs that never change, and one pointer that two cannot move at once.
+
+Keeps C54.
+"""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from tests.stores import DynamoStores, HandClock, funded_key
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.routing.publication import Signature, canaried, published
+from tollgate.stores.failures import StoreUnavailable
+from tollgate.stores.objects import FolderObjects, ObjectStore
+from tollgate.stores.publications import PublicationStore
+from tollgate.stores.tables import PUBLICATION_KEY, get_item
+
+FIRST, SECOND = b'{"first": 1}', b'{"second": 2}'
+SIGNED = Signature(by="arn:aws:iam::1:user/somebody", at_s=1_795_000_000, commit="c0ffee")
+
+
+@pytest.fixture
+def publications(dynamo: DynamoStores, objects: ObjectStore) -> PublicationStore:
+    return PublicationStore(dynamo.client, dynamo.tables.core, objects, clock=dynamo.clock)
+
+
+async def test_c54_what_is_published_is_read_back_whole(publications: PublicationStore) -> None:
+    assert await publications.publication() is None
+    live = published(None, await publications.keep(FIRST), SIGNED)
+    await publications.move(live)
+    tried = canaried(live, await publications.keep(SECOND), 5, SIGNED)
+    await publications.move(tried)
+
+    again = PublicationStore(publications._client, publications._table, None, clock=HandClock())
+    assert await again.publication() == tried
+    assert await again.history() == [tried, live]
+    assert await publications.catalog(live.live) == FIRST
+
+
+async def test_c54_of_two_who_publish_at_once_one_is_told(publications: PublicationStore) -> None:
+    sha = await publications.keep(FIRST)
+    moves = [
+        publications.move(published(None, sha, replace(SIGNED, by=f"user {number}")))
+        for number in range(8)
+    ]
+    results = await asyncio.gather(*moves, return_exceptions=True)
+    refused = [result for result in results if isinstance(result, RequestError)]
+    assert len(refused) == 7
+    assert {each.code for each in refused} == {ErrorCode.IDEMPOTENCY_CONFLICT}
+    assert len(await publications.history()) == 1
+
+
+async def test_c54_a_later_publication_needs_the_one_before(
+    publications: PublicationStore,
+) -> None:
+    first = published(None, await publications.keep(FIRST), SIGNED)
+    await publications.move(first)
+    second = published(first, await publications.keep(SECOND), SIGNED)
+    await publications.move(second)
+    with pytest.raises(RequestError):
+        await publications.move(published(first, first.live, SIGNED))
+    assert [each.revision for each in await publications.history()] == [2, 1]
+
+
+async def test_c54_the_pointer_comes_along_with_a_key_at_no_call_more(
+    dynamo: DynamoStores, publications: PublicationStore
+) -> None:
+    secret, _ = await funded_key(dynamo, 1)
+    live = published(None, await publications.keep(FIRST), SIGNED)
+    await publications.move(live)
+    await dynamo.clock.sleep(5)  # until the key is read again
+    await dynamo.keys.authenticate(secret)
+    assert await dynamo.publications.publication() == live
+    item = await get_item(dynamo.client, dynamo.tables.core, PUBLICATION_KEY)
+    assert item is not None
+
+
+async def test_c54_a_pointer_is_five_seconds_old_at_most(
+    dynamo: DynamoStores, publications: PublicationStore
+) -> None:
+    assert await publications.publication() is None
+    other = PublicationStore(dynamo.client, dynamo.tables.core, None, clock=dynamo.clock)
+    await other.move(published(None, "f" * 64, SIGNED))
+    await dynamo.clock.sleep(4.9)
+    assert await publications.publication() is None
+    await dynamo.clock.sleep(0.1)
+    assert await publications.publication() is not None
+
+
+async def test_c54_a_damaged_or_missing_catalog_is_never_handed_out(
+    dynamo: DynamoStores, tmp_path: object
+) -> None:
+    folder = FolderObjects(tmp_path)  # type: ignore[arg-type]
+    store = PublicationStore(dynamo.client, dynamo.tables.core, folder, clock=dynamo.clock)
+    sha = await store.keep(FIRST)
+    await folder.put(f"catalogs/{sha}.json", SECOND)
+    with pytest.raises(StoreUnavailable, match="damaged"):
+        await store.catalog(sha)
+    with pytest.raises(StoreUnavailable, match="missing"):
+        await store.catalog("0" * 64)

@@ -1,0 +1,75 @@
+"""One process that asks the same thing many times at once; it takes one order on its stdin."""
+
+import asyncio
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tests.asgi import request
+from tests.gateways import app_over_stores, house, request_body
+from tests.scripted import Scripted, Silence, answers
+from tests.stores import HandClock, aws_client, dynamo_stores
+from tollgate.stores.answers import DynamoAnswerStore
+from tollgate.stores.objects import FolderObjects
+from tollgate.stores.tables import Tables
+
+# While it lasts the others meet a claim that runs, after it an answer that is kept.
+_ANSWER_TAKES_S = 0.3
+_ASKS_AGAIN_AFTER_S = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What to ask with, where, and by how many at once."""
+
+    endpoint_url: str
+    tables: dict[str, str]
+    folder: str
+    secret: str
+    key: str
+    askers: int
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+async def main(order: Order) -> list[str]:
+    """What each asker got: `made`, `kept`, or how often it was told `409` before one of these."""
+    clock = HandClock()
+    client = aws_client(order.endpoint_url, clock=clock, timeout_s=5.0)
+    stores = dynamo_stores(client, Tables(**order.tables), clock)
+    home = await house(near=Scripted([Silence(_ANSWER_TAKES_S), *answers("Hello")]))
+    kept = DynamoAnswerStore(
+        client, stores.tables.core, FolderObjects(Path(order.folder)), clock=clock
+    )
+    app = app_over_stores(home, stores, answers=kept)
+
+    async def ask(place: int) -> list[str]:
+        told: list[str] = []
+        while not told or told[-1] == "409":
+            answer = await request(
+                app,
+                "POST",
+                "/v1/chat/completions",
+                headers={
+                    "authorization": f"Bearer {order.secret}",
+                    "idempotency-key": order.key,
+                },
+                body=request_body("acme/small"),
+            )
+            replayed = "x-idempotent-replay" in answer.headers
+            made = "kept" if replayed else "made"
+            told.append(made if answer.status == 200 else str(answer.status))
+            await asyncio.sleep(_ASKS_AGAIN_AFTER_S)
+        return told
+
+    told = await asyncio.gather(*map(ask, range(order.askers)))
+    await client.close()
+    return [each for asker in told for each in asker]
+
+
+if __name__ == "__main__":
+    # Importing takes its time; everybody asks when the order comes.
+    print("ready", flush=True)
+    print(json.dumps(asyncio.run(main(Order(**json.loads(sys.stdin.readline()))))))

@@ -1,0 +1,190 @@
+"""`tollgate publish`, `canary`, `rollback` and `catalogs` against a stack.
+
+Keeps C54.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from click.testing import CliRunner, Result
+from moto import mock_aws
+
+from tests.functional.test_first_key import tables
+from tests.ministack import ministack_url
+from tests.unit.routing.catalogs import NOW_S
+from tollgate.cli.main import main
+from tollgate.core.clock import SystemClock
+from tollgate.routing.compile import compile_catalog
+from tollgate.routing.permissions import permissions
+from tollgate.routing.publication import Publication
+from tollgate.settings import Settings
+from tollgate.wiring.stores import wire_stores
+
+__all__ = ["ministack_url", "tables"]
+
+ROUTING = """\
+version: 1
+providers:
+  near:
+    codec: openai_chat
+    transport: http_sse
+    base_url: https://near.example/v1
+    key: {{ secret: tollgate/near, env: NEAR_API_KEY }}
+models:
+  acme/small:
+    name: Small
+    context: 1000
+    max_output: 100
+    endpoints:
+      - provider: near
+        upstream: small-1
+        price: {{ input: "{price}", output: "2", source: made up, checked: 2026-11-21 }}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "routing.yaml"
+    path.write_text(ROUTING.format(price="1"))
+    return path
+
+
+@pytest.fixture
+def stack(
+    tables: Settings, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Settings]:
+    """A stack whose chat function may read the key of `near`, and nothing else."""
+    monkeypatch.setenv("TOLLGATE_OBJECTS_FOLDER", str(tmp_path / "objects"))
+    outputs = {
+        "ApiUrl": "https://unused.example/api/v1",
+        "CoreTableName": tables.core_table,
+        "LedgerTableName": tables.ledger_table,
+        "GenerationsTableName": tables.generations_table,
+        "ObjectsBucketName": "unused",
+    }
+    [secret] = permissions(compile_catalog(file).routing).secrets
+    template = {
+        "Resources": {
+            "T": {"Type": "AWS::SNS::Topic", "Metadata": {"Resource": {"Fn::Sub": secret}}}
+        },
+        "Outputs": {name: {"Value": value} for name, value in outputs.items()},
+    }
+    with mock_aws():
+        boto3.client("cloudformation", "us-east-1").create_stack(
+            StackName="tollgate", TemplateBody=json.dumps(template)
+        )
+        yield Settings(
+            core_table=tables.core_table,
+            ledger_table=tables.ledger_table,
+            generations_table=tables.generations_table,
+        )
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, [*arguments, "--region", "us-east-1"])
+
+
+def done(*arguments: str) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def live(stack: Settings) -> Publication | None:
+    async def read() -> Publication | None:
+        stores = wire_stores(stack, SystemClock())
+        try:
+            return await stores.publications.publication()
+        finally:
+            await stores.aclose()
+
+    return asyncio.run(read())
+
+
+def reprice(file: Path, price: str) -> str:
+    file.write_text(ROUTING.format(price=price))
+    return compile_catalog(file).sha
+
+
+def test_c54_a_file_is_published_and_rolled_back(stack: Settings, file: Path) -> None:
+    first = compile_catalog(file).sha
+    assert f"{first[:12]} is live." in done("publish", str(file))
+    assert "is live already" in done("publish", str(file))
+
+    second = reprice(file, "3")
+    said = done("publish", str(file))
+    assert f"`tollgate rollback` returns to {first[:12]}" in said
+    publication = live(stack)
+    assert publication is not None
+    assert (publication.live, publication.previous) == (second, first)
+    assert "arn:aws:sts" in publication.by
+    assert publication.moved_s > NOW_S - 365 * 86_400
+
+    assert f"{first[:12]} is live again" in done("rollback")
+    assert f"{second[:12]} is live again" in done("rollback", second[:10])
+    head, *rows = done("catalogs").splitlines()
+    assert head.split("\t")[:3] == ["revision", "at", "live"]
+    assert [row.split("\t")[2] for row in rows] == [
+        sha[:12] for sha in (second, first, second, first)
+    ]
+
+
+def test_c54_a_canary_is_tried_grown_and_ended(stack: Settings, file: Path) -> None:
+    first = compile_catalog(file).sha
+    done("publish", str(file))
+    candidate = reprice(file, "3")
+    said = done("canary", candidate[:12], "--percent", "5", "--file", str(file))
+    assert f"{candidate[:12]} serves 5 % of the keys, {first[:12]} the others." in said
+    done("canary", candidate[:12], "--percent", "50")
+    publication = live(stack)
+    assert publication is not None
+    assert (publication.candidate, publication.percent) == (candidate, 50)
+    assert "has ended" in done("canary", candidate, "--percent", "0")
+    assert "is live for every key already" in run("canary", first, "--percent", "5").output
+
+
+def test_c54_what_the_stack_may_not_use_is_not_published(stack: Settings, file: Path) -> None:
+    done("publish", str(file))
+    file.write_text(ROUTING.format(price="1").replace("tollgate/near", "tollgate/other"))
+    refused = run("publish", str(file))
+    assert refused.exit_code == 1
+    assert "secret:tollgate/other-??????" in refused.output
+    assert "`make deploy`" in refused.output
+    assert len(done("catalogs").splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("rollback",), 1, "Nothing is published yet"),
+        (("rollback", "0123456789"), 1, "Nothing is published yet"),
+        (("canary", "0123456789", "--percent", "5"), 1, "Nothing is published yet"),
+        (("canary", "0123456789", "--percent", "100"), 2, "0<=x<=99"),
+        (("publish", "--stack", "elsewhere"), 1, "stack elsewhere"),
+    ],
+)
+def test_c54_what_cannot_be_moved_says_why(
+    stack: Settings, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    refused = run(*arguments)
+    assert refused.exit_code == code, refused.output
+    assert said in refused.output
+
+
+def test_c54_a_sha_must_be_known_and_long_enough(stack: Settings, file: Path) -> None:
+    done("publish", str(file))
+    assert "names no catalog" in run("rollback", "0123456789").output
+    assert run("rollback", "012345").exit_code == 2
+    assert "Nothing was live before" in run("rollback").output
+
+
+def test_c54_a_broken_file_is_refused_as_check_refuses_it(stack: Settings, file: Path) -> None:
+    file.write_text(file.read_text().replace("price:", "prize:"))
+    refused = run("publish", str(file))
+    assert refused.exit_code == 1
+    assert "routing.yaml:" in refused.output
+    assert live(stack) is None

@@ -1,0 +1,205 @@
+"""What each format and each provider of routing.yaml can do, found out by asking the codecs.
+
+`python -m tests.support_table` writes it into docs/providers.md. Nothing in it is stated: a cell is
+what a codec made of a request that asks for the one thing, or of frames that answer with it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from tests.unit.providers.requests import PDF, PNG, SCHEMA, WAV
+from tests.unit.providers.shared_cases import ANSWERS, meant, read, told
+from tests.unit.providers.wishes import HI, PLAIN, WISHES, shown
+from tests.upstream.wires import WIRES, Wire
+from tollgate.core.content import Audio, Document, Image, MediaUrl, ToolCall
+from tollgate.core.errors import GatewayError
+from tollgate.core.request import (
+    AssistantMessage,
+    GenerationRequest,
+    JsonOutput,
+    SchemaOutput,
+    ToolMessage,
+)
+from tollgate.providers.base import Codec, Guardrail, NativeChoices, Target
+from tollgate.providers.registry import CODECS
+from tollgate.routing.catalog import Catalog
+from tollgate.routing.compile import compile_catalog
+from tollgate.routing.offers import Chains
+
+ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = ROOT / "docs" / "providers.md"
+BEGIN: Final = "<!-- made by python -m tests.support_table -->"
+END: Final = "<!-- end -->"
+
+YES, NO, LEFT_OUT = "yes", "no", "named"
+Probe = Callable[[Codec, Target], str]
+
+PICTURE = "https://example.org/a.png"
+LOOKED = AssistantMessage(content=(ToolCall(id="call_1", name="weather", arguments="{}"),))
+SEEN = ToolMessage(call_id="call_1", content=(Image(source=PNG),))
+STRICT = SchemaOutput(name="city", schema=SCHEMA | {"additionalProperties": False}, strict=True)
+
+
+def page(written: str) -> str:
+    """The page with its tables made anew."""
+    before, rest = written.split(BEGIN)
+    _, after = rest.split(END)
+    return f"{before}{BEGIN}\n\n{_formats()}\n\n{_providers()}\n\n{END}{after}"
+
+
+def _carried(request: GenerationRequest, mark: str) -> Probe:
+    """Whether the body holds what the request shows."""
+
+    def probe(codec: Codec, target: Target) -> str:
+        try:
+            return YES if mark in repr(codec.encode(request, target).body) else NO
+        except GatewayError:
+            return NO
+
+    return probe
+
+
+def _formed(request: GenerationRequest) -> Probe:
+    """Whether the provider holds the answer to its form, or the gateway does by a tool."""
+
+    def probe(codec: Codec, target: Target) -> str:
+        try:
+            return "emulated" if codec.encode(request, target).wrapping.tool else "native"
+        except GatewayError:
+            return NO
+
+    return probe
+
+
+def _granted(name: str) -> Probe:
+    """Whether every wish of this name goes out; those that do not are named to the caller."""
+    wishes = [wish for wish in WISHES if wish.name == name]
+
+    def probe(codec: Codec, target: Target) -> str:
+        try:
+            sent = [codec.encode(wish.wished, target) for wish in wishes]
+        except GatewayError:
+            return NO
+        without = [codec.encode(wish.without, target).body for wish in wishes]
+        if [each.body for each in sent] == without and not any(each.adapted for each in sent):
+            return "not sent"
+        left_out = [name in each.adapted for each in sent]
+        return LEFT_OUT if all(left_out) else "in part" if any(left_out) else YES
+
+    return probe
+
+
+def _guided(field: str, value: object) -> Probe:
+    def probe(codec: Codec, target: Target) -> str:
+        request = replace(PLAIN, tools=(), guided={field: value})
+        try:
+            sent = codec.encode(request, target)
+        except GatewayError:
+            return "refused"
+        return YES if field in sent.body else "emulated"
+
+    return probe
+
+
+def _choices(codec: Codec, target: Target) -> str:
+    is_native = isinstance(codec, NativeChoices) and target.dialect.native_choices
+    return "native" if is_native else "fanned out"
+
+
+def _guarded(codec: Codec, target: Target) -> str:
+    guarded = replace(target, guardrail=Guardrail(id="g-1", version="1"))
+    return _carried(PLAIN, "g-1")(codec, guarded)
+
+
+IMAGE: Final = _carried(shown(HI, Image(source=PNG)), PNG.base64)
+AUDIO: Final = _carried(shown(HI, Audio(source=WAV, format="wav")), WAV.base64)
+PDF_FILE: Final = _carried(shown(HI, Document(source=PDF)), PDF.base64)
+JSON_SCHEMA: Final = _formed(replace(PLAIN, tools=(), output_format=STRICT))
+REQUESTS: Final[Mapping[str, Probe]] = {
+    "image as data": IMAGE,
+    "image by URL, fetched by the provider": _carried(
+        shown(HI, Image(source=MediaUrl(url=PICTURE))), PICTURE
+    ),
+    "image in a tool's result": _carried(
+        replace(PLAIN, messages=(*PLAIN.messages, LOOKED, SEEN)), PNG.base64
+    ),
+    "audio": AUDIO,
+    "PDF as data": PDF_FILE,
+    "JSON schema": JSON_SCHEMA,
+    "JSON schema beside tools": _formed(replace(PLAIN, output_format=STRICT)),
+    "JSON object": _formed(replace(PLAIN, tools=(), output_format=JsonOutput())),
+    "`guided_choice`": _guided("guided_choice", ["yes", "no"]),
+    "`guided_regex`": _guided("guided_regex", "[a-z]+"),
+    "`n`": _choices,
+    "a guardrail of the operator's": _guarded,
+    **{f"`{name}`": _granted(name) for name in dict.fromkeys(wish.name for wish in WISHES)},
+}
+OF_A_PROVIDER: Final[Mapping[str, Probe]] = {
+    "image": IMAGE,
+    "audio": AUDIO,
+    "PDF": PDF_FILE,
+    "JSON schema": JSON_SCHEMA,
+    "reasoning": _granted("reasoning"),
+    "`cache_control`": _granted("cache_control"),
+    "`n`": _choices,
+    "`temperature`": _granted("temperature"),
+    "`seed`": _granted("seed"),
+    "`logprobs`": _granted("logprobs"),
+}
+
+
+def _formats() -> str:
+    rows = [[f"answers: {case}", *(_understood(wire, case) for wire in WIRES)] for case in ANSWERS]
+    rows += [
+        [name, *(probe(wire.codec, wire.target) for wire in WIRES)]
+        for name, probe in REQUESTS.items()
+    ]
+    return _table(["", *(wire.name for wire in WIRES)], rows)
+
+
+def _understood(wire: Wire, case: str) -> str:
+    """Whether a stream of this case, its bytes one by one, is read as what it means."""
+    body = wire.body(wire.write(ANSWERS[case]))
+    response = read(wire, [bytes([byte]) for byte in body])
+    return YES if [*told(response)] == [*meant(ANSWERS[case])] else NO
+
+
+def _providers() -> str:
+    catalog = Catalog.from_json(compile_catalog(ROOT / "routing.yaml").content)
+    chains = Chains(catalog)
+    targets = [
+        offer.attempt.target
+        for slug in catalog.models
+        if (chain := chains.get(slug)) is not None
+        for offer in chain.offers[slug]
+    ]
+    rows = []
+    for slug, row in sorted(catalog.providers.items()):
+        own = [target for target in targets if target.provider == slug]
+        codec = CODECS[row.codec]()
+        cells = (_of_all(_taken(name, codec, target) for target in own) for name in OF_A_PROVIDER)
+        rows.append([slug, row.codec, row.transport, str(len(own)), *cells])
+    return _table(["provider", "codec", "transport", "endpoints", *OF_A_PROVIDER], rows)
+
+
+def _taken(name: str, codec: Codec, target: Target) -> str:
+    """What a codec makes of a request that the planner would let through to this model."""
+    kind = {"image": "image", "audio": "audio", "PDF": "pdf"}.get(name)
+    if kind is not None and kind not in target.input:
+        return NO
+    return OF_A_PROVIDER[name](codec, target)
+
+
+def _of_all(cells: Iterable[str]) -> str:
+    return " / ".join(sorted({*cells})) or "-"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,164 @@
+"""A request goes through parse, plan, codec and render, for every format behind every framing.
+
+What a client reads of the stream is what it reads of the whole reply, and what the official SDK
+puts together of it.
+
+Keeps C7, C15, C25, C26, C30, C31, C33, C37, C44.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+from openai.lib.streaming.chat import ChatCompletionStreamState
+
+from tests.chat_stream import accumulated, exact
+from tests.gateways import House, RecordedReply, house
+from tests.references import client_requests
+from tests.scripted import Answer, Scripted
+from tests.unit.providers.shared_cases import ANSWERS
+from tests.unit.routing.catalogs import endpoint, model, provider
+from tests.upstream.speakers import SECRETS
+from tests.upstream.wires import WIRES, Wire
+from tollgate.engine.generate import generate
+from tollgate.providers.base import Frame
+
+all_wires = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
+all_answers = pytest.mark.parametrize("case", ANSWERS)
+TOOLS = [
+    {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
+    for name in ("weather", "now")
+]
+
+
+def framed(wire: Wire, events: Iterable[bytes]) -> list[Frame]:
+    """The frames of an upstream whose bytes come one by one."""
+    return wire.frames(bytes([byte]) for byte in wire.body(events))
+
+
+async def home_of(wire: Wire, answer: Answer) -> House:
+    """A gateway whose one provider speaks in this format, with a model that can do all it can."""
+    target = wire.target
+    row = provider(dialect=wire.dialect.model_dump(exclude_unset=True), **wire.place)
+    served = model(
+        endpoint("near", "m-1"),
+        supports=tuple(sorted(target.supports)),
+        input=tuple(sorted(target.input)),
+    )
+    return await house(
+        near=Scripted(answer),
+        codec=wire.codec,
+        providers={"near": row, "far": provider()},
+        models={"acme/large": served},
+        aliases={},
+        routes={},
+    )
+
+
+async def asked(home: House, body: dict[str, Any], *, stream: bool) -> RecordedReply:
+    """The reply to a request of a client's."""
+    content = json.dumps(body | {"model": "acme/large", "stream": stream}).encode()
+    call = replace(home.call("acme/large"), parsed=home.ingress.parse(content))
+    reply = home.reply()
+    await generate(home.gateway, call, home.sink(call, reply))
+    return reply
+
+
+class Sdk:
+    """The official client, whose server answers with the reply it was given."""
+
+    def __init__(self) -> None:
+        self._reply = RecordedReply()
+        self._client = openai.OpenAI(
+            api_key="sk-tg-test",
+            base_url="http://replay.invalid/v1",
+            max_retries=0,
+            http_client=httpx2.Client(transport=httpx2.MockTransport(self._answer)),
+        )
+
+    def _answer(self, request: httpx2.Request) -> httpx2.Response:
+        content_type = self._reply.headers["content-type"]
+        headers = {"content-type": content_type}
+        return httpx2.Response(200, content=self._reply.body, headers=headers)
+
+    def message(self, reply: RecordedReply) -> dict[str, Any]:
+        """The message of a reply, put together by the SDK where it was streamed."""
+        self._reply = reply
+        if reply.headers["content-type"] == "application/json":
+            whole = self._client.chat.completions.create(model="m", messages=[])
+            return _said(whole.choices[0].message.to_dict())
+        state = ChatCompletionStreamState()
+        for chunk in self._client.chat.completions.create(model="m", messages=[], stream=True):
+            state.handle_chunk(chunk)
+        return _said(state.current_completion_snapshot.choices[0].message.to_dict())
+
+
+def _said(message: dict[str, Any]) -> dict[str, Any]:
+    """A message without the marks of the accumulator's own bookkeeping."""
+    for call in message.get("tool_calls") or ():
+        call.pop("index", None)
+        call["function"].pop("parsed_arguments", None)
+    message.pop("parsed", None)
+    return {name: value for name, value in message.items() if value}
+
+
+SDK = Sdk()
+QUESTION = {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
+
+
+@all_wires
+@all_answers
+async def test_c37_a_stream_is_the_whole_reply_for_every_format(wire: Wire, case: str) -> None:
+    home = await home_of(wire, framed(wire, wire.write(ANSWERS[case])))
+    streamed = await asked(home, QUESTION, stream=True)
+    whole = await asked(home, QUESTION, stream=False)
+    assert (streamed.status, whole.status) == (200, 200)
+    ours, theirs = accumulated(streamed.body), exact(whole.body)
+    for reply in (ours, theirs):
+        for own in ("id", "created", "episode_id"):
+            reply.pop(own)
+    assert ours == theirs
+
+
+@all_wires
+@all_answers
+async def test_c7_the_official_sdk_reads_the_same_message_from_both(wire: Wire, case: str) -> None:
+    home = await home_of(wire, framed(wire, wire.write(ANSWERS[case])))
+    streamed = SDK.message(await asked(home, QUESTION, stream=True))
+    assert streamed == SDK.message(await asked(home, QUESTION, stream=False))
+    assert streamed.get("content", "") == "".join(ANSWERS[case].words)
+    called = [call["id"] for call in streamed.get("tool_calls", ())]
+    assert called == [call.id for call in ANSWERS[case].calls]
+
+
+@all_wires
+async def test_c33_c44_a_break_is_told_in_band_and_leaks_nothing(wire: Wire) -> None:
+    events = wire.write(ANSWERS["text"])
+    home = await home_of(wire, framed(wire, [*events[: wire.head + 3], wire.overloaded]))
+    reply = await asked(home, QUESTION, stream=True)
+    assert (reply.status, reply.error["code"]) == (200, "provider_overloaded")
+    assert not [secret for secret in SECRETS if secret.encode() in reply.body]
+    assert home.spent_nano_usd == 0
+
+
+@all_wires
+async def test_c33_c43_c44_a_refusal_has_its_status_and_leaks_nothing(wire: Wire) -> None:
+    home = await home_of(wire, [wire.rate_limited])
+    reply = await asked(home, QUESTION, stream=True)
+    assert (reply.status, reply.headers["retry-after"]) == (429, "7")
+    assert not [secret for secret in SECRETS if secret.encode() in reply.body]
+
+
+@all_wires
+async def test_c7_every_request_of_a_real_client_is_answered(wire: Wire) -> None:
+    home = await home_of(wire, framed(wire, wire.write(ANSWERS["text"])))
+    answered = 0
+    for name, sent in client_requests("/chat/completions"):
+        reply = await asked(home, sent, stream=bool(sent.get("stream")))
+        assert reply.status == 200, (name, reply.body)
+        answered += 1
+    assert answered >= 70

@@ -1,0 +1,133 @@
+"""Generations as spans: OTLP's JSON, GenAI's names, and what is lost when nobody takes them."""
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from tests.clocks import STARTED_S, FixedClock
+from tests.gateways import RecordedJournal
+from tests.unit.ingress.samples import record
+from tollgate.core import tracing
+from tollgate.core.ids import IdSource
+from tollgate.core.tracing import CollectorError
+from tollgate.observability.otlp import WAITING_MAX, SpanJournal
+
+CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+CLOCK = FixedClock()
+IDS = IdSource(CLOCK, entropy=lambda size: bytes(range(1, size + 1)))
+
+
+class Taken:
+    """A collector that keeps what it is sent; `refuses` some first, and waits at a gate."""
+
+    def __init__(self, refuses: int = 0) -> None:
+        self.requests: list[Any] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self._refuses = refuses
+
+    async def send(self, body: bytes) -> None:
+        await self.gate.wait()
+        if self._refuses:
+            self._refuses -= 1
+            raise CollectorError("HTTP 503")
+        self.requests.append(json.loads(body))
+
+    @property
+    def spans(self) -> list[Any]:
+        return [
+            span
+            for request in self.requests
+            for resource in request["resourceSpans"]
+            for scope in resource["scopeSpans"]
+            for span in scope["spans"]
+        ]
+
+
+def journal_to(collector: Taken) -> SpanJournal:
+    return SpanJournal(RecordedJournal([]), collector, CLOCK, IDS)
+
+
+def attributes(span: Any) -> dict[str, object]:
+    return {it["key"]: next(iter(it["value"].values())) for it in span["attributes"]}
+
+
+async def test_a_generation_is_a_span_below_its_callers() -> None:
+    collector = Taken()
+    journal = journal_to(collector)
+    tracing.begin(CALLER, IDS)
+    journal.settled(record(duration_ms=1500, first_token_ms=250, finish="stop"))
+    await journal.flush()
+    [span] = collector.spans
+    assert span["traceId"] == "4bf92f3577b34da6a3ce929d0e0e4736"
+    assert (span["parentSpanId"], span["spanId"]) == ("00f067aa0ba902b7", "0102030405060708")
+    assert (span["name"], span["kind"]) == ("chat test/echo", 3)
+    assert "status" not in span
+    took_ns = int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])
+    assert (took_ns, int(span["endTimeUnixNano"])) == (1_500_000_000, int(STARTED_S * 1e9))
+    told = attributes(span)
+    assert told["gen_ai.operation.name"] == "chat"
+    assert told["gen_ai.provider.name"] == "simulator"
+    assert (told["gen_ai.usage.input_tokens"], told["gen_ai.usage.output_tokens"]) == ("7", "5")
+    assert told["gen_ai.usage.cache_read.input_tokens"] == "4"
+    assert told["gen_ai.response.time_to_first_chunk"] == 0.25
+    assert told["gen_ai.response.finish_reasons"] == {"values": [{"stringValue": "stop"}]}
+    assert told["tollgate.cost.usd"] == "1.234567891"
+    assert "gen_ai.usage.reasoning.output_tokens" not in told, "null is not zero"
+
+
+async def test_a_failure_has_its_code() -> None:
+    collector = Taken()
+    journal = journal_to(collector)
+    journal.settled(record(outcome="error", error="provider_timeout"))
+    await journal.flush()
+    [span] = collector.spans
+    assert span["status"] == {"code": 2, "message": "provider_timeout"}
+    assert attributes(span)["error.type"] == "provider_timeout"
+    assert "parentSpanId" not in span
+
+
+async def test_a_trace_that_its_caller_does_not_sample_is_not_sent() -> None:
+    collector = Taken()
+    journal = journal_to(collector)
+    tracing.begin(CALLER.removesuffix("01") + "00", IDS)
+    journal.settled(record())
+    await journal.flush()
+    assert collector.requests == []
+
+
+async def test_those_that_wait_go_in_one_request_and_nobody_waits_for_another() -> None:
+    collector = Taken()
+    journal = journal_to(collector)
+    collector.gate.clear()
+    journal.settled(record())
+    first = asyncio.create_task(journal.flush())
+    await asyncio.sleep(0)
+    journal.settled(record())
+    journal.settled(record())
+    await journal.flush()
+    collector.gate.set()
+    await first
+    await journal.flush()
+    assert [len(it["resourceSpans"][0]["scopeSpans"][0]["spans"]) for it in collector.requests] == [
+        1,
+        2,
+    ]
+
+
+async def test_what_is_not_taken_is_counted_and_fails_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    collector = Taken(refuses=1)
+    journal = journal_to(collector)
+    for _ in range(WAITING_MAX + 3):
+        journal.settled(record())
+    with caplog.at_level(logging.WARNING, "tollgate"):
+        await journal.flush()
+    [told] = caplog.records
+    assert told.__dict__["fields"] == {"failure": "HTTP 503", "spans_lost": WAITING_MAX + 3}
+    await journal.flush()
+    assert collector.requests == []

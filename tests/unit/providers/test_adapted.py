@@ -1,0 +1,53 @@
+"""Whatever a caller asks for goes out, is refused, or is named as left out: for every codec.
+
+Each wish is sent alone and the body compared with that of the same request without it.
+
+Keeps C11, C13, C15, C17.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.providers.wishes import PLAIN, WISHES, Wish
+from tests.upstream.wires import WIRES, Wire
+from tollgate.core.errors import RequestError
+from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.dialect import Dialect
+
+# What is left out by design, because nothing that a caller may see depends on it: names of files
+# reach models as text on some formats, and there a neutral one is sent.
+NEUTRAL = frozenset({"file.filename"})
+
+
+def plainest(wire: Wire) -> Target:
+    """The endpoint of a row that states nothing, with a model that can do no more than tools."""
+    dialect = Dialect(claude_carrier=wire.dialect.claude_carrier)
+    return replace(wire.target, dialect=dialect, supports=frozenset({"tools"}))
+
+
+TARGETS: Mapping[str, tuple[Wire, Target]] = {
+    **{wire.name: (wire, wire.target) for wire in WIRES},
+    **{f"{wire.name}-plainest": (wire, plainest(wire)) for wire in WIRES},
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: wish.name)
+def test_c13_a_wish_goes_out_or_is_named_or_refused(name: str, wish: Wish) -> None:
+    wire, target = TARGETS[name]
+    without = wire.codec.encode(wish.without, target)
+    try:
+        sent: WireRequest = wire.codec.encode(wish.wished, target)
+    except RequestError:
+        return
+    is_named = wish.name in sent.adapted
+    assert sent.body != without.body or is_named or wish.name in NEUTRAL
+    assert wish.name not in without.adapted
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_c13_nothing_is_named_where_nothing_was_asked(name: str) -> None:
+    wire, target = TARGETS[name]
+    assert wire.codec.encode(PLAIN, target).adapted == ()

@@ -1,0 +1,109 @@
+"""The prices of routing.yaml against their named sources, which are on this machine: no network.
+
+Compared are whole bills: genai-prices computes what each usage costs by its own arithmetic, at
+hours, on days and for sizes of prompt at which a price may be another one.
+
+Keeps C65.
+"""
+
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from genai_prices import data
+from genai_prices.types import ModelInfo
+from genai_prices.types import Usage as PublishedUsage
+
+from tollgate.core.usage import Usage
+from tollgate.routing.load import load
+from tollgate.routing.price import bill, total_nano_usd
+from tollgate.routing.schema import EndpointSection, ModelSection
+
+ROUTING = load(Path(__file__).parents[3] / "routing.yaml")
+OFFERS = [
+    pytest.param(model, endpoint, id=f"{slug} at {endpoint.provider}")
+    for slug, model in ROUTING.models.items()
+    for endpoint in model.endpoints
+]
+SOURCE = "genai-prices 0.2.3"
+PUBLISHERS = {"bedrock": "aws", "openai-responses": "openai", "xai": "x-ai"}
+# Where a price is not under the provider's own name, as a person decided: the publisher to ask, and
+# what the file names as its source. Hyperbolic's own pages show spans of prices, the router each.
+ELSEWHERE = {
+    "hyperbolic": ("huggingface_hyperbolic", "Hugging Face router, in genai-prices 0.2.3"),
+}
+DAYS_LATER = (0, 15, 60, 400)
+HOURS = (0, 2, 5, 7, 12, 23)
+PROMPTS = (4_000, 150_000, 201_000, 300_000)
+# Each line is rounded to a nano-dollar by itself, half up.
+ROUNDING_NANO_USD = 3
+
+
+def published(endpoint: EndpointSection) -> ModelInfo:
+    publisher = PUBLISHERS.get(endpoint.provider, endpoint.provider)
+    if endpoint.provider in ELSEWHERE:
+        publisher = ELSEWHERE[endpoint.provider][0]
+    found = {it.id: it for it in data.providers}[publisher].find_model(endpoint.upstream)
+    assert found is not None
+    return found
+
+
+def usages(endpoint: EndpointSection, prompt: int) -> list[tuple[Usage, PublishedUsage]]:
+    """The same usage in our words and in theirs: every class that the price has a rate for."""
+    price = endpoint.price
+    read = prompt // 2 if price.cache_read is not None else 0
+    hour = prompt // 8 if price.cache_write_1h is not None else 0
+    five = prompt // 8 if price.cache_write is not None else 0
+    plain = (
+        Usage(
+            uncached_input_tokens=prompt - read - hour - five,
+            cache_read_input_tokens=read,
+            cache_write_5m_input_tokens=five,
+            cache_write_1h_input_tokens=hour,
+            output_tokens=1234,
+        ),
+        PublishedUsage(
+            input_tokens=prompt,
+            cache_read_tokens=read,
+            cache_write_tokens=five + hour,
+            cache_write_1h_tokens=hour,
+            output_tokens=1234,
+        ),
+    )
+    spoken = (
+        Usage(uncached_input_tokens=prompt, audio_input_tokens=99, output_tokens=5),
+        PublishedUsage(input_tokens=prompt, input_audio_tokens=99, output_tokens=5),
+    )
+    return [plain] if price.audio_input is None else [plain, spoken]
+
+
+@pytest.mark.parametrize(("model", "endpoint"), OFFERS)
+def test_c65_a_bill_is_what_the_source_of_its_price_computes(
+    model: ModelSection, endpoint: EndpointSection
+) -> None:
+    source = published(endpoint)
+    for days in DAYS_LATER:
+        for hour in HOURS:
+            day = endpoint.price.checked + timedelta(days=days)
+            when = datetime.combine(day, time(hour, 30), UTC)
+            for prompt in PROMPTS:
+                rates = endpoint.schedule.at(when.timestamp(), prompt)
+                for ours, theirs in usages(endpoint, prompt):
+                    paid = total_nano_usd(bill(ours, rates))
+                    due = source.get_prices(when).calc_price(theirs)["total_price"]
+                    assert abs(paid - due * Decimal(10**9)) <= ROUNDING_NANO_USD, (when, prompt)
+
+
+@pytest.mark.parametrize(("model", "endpoint"), OFFERS)
+def test_a_price_names_its_source(model: ModelSection, endpoint: EndpointSection) -> None:
+    _, source = ELSEWHERE.get(endpoint.provider, ("", SOURCE))
+    assert endpoint.price.source == source
+
+
+@pytest.mark.parametrize(("model", "endpoint"), OFFERS)
+def test_no_model_promises_more_context_than_its_source_knows(
+    model: ModelSection, endpoint: EndpointSection
+) -> None:
+    known = published(endpoint).context_window
+    assert known is None or model.context <= known

@@ -1,0 +1,63 @@
+"""The examples of rows without an address that everybody shares: right beside what ships."""
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.unit.routing.test_routing_yaml import as_editors_read
+from tollgate.cli.price_report import findings
+from tollgate.routing.document import read_document
+from tollgate.routing.json_schema import json_schema_text
+from tollgate.routing.load import inspect
+from tollgate.routing.permissions import permissions
+from tollgate.routing.schema import Routing
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.yaml"))
+
+
+def beside_what_ships(folder: Path, example: Path) -> Routing:
+    """What production would serve if the file that ships included an example."""
+    (folder / example.name).write_bytes(example.read_bytes())
+    content = (ROOT / "routing.yaml").read_text(encoding="utf-8")
+    file = folder / "routing.yaml"
+    file.write_text(
+        content.replace("\ndefaults:", f"\ninclude: [{example.name}]\n\ndefaults:", 1),
+        encoding="utf-8",
+    )
+    inspection = inspect(file, dev=False)
+    assert inspection.problems == ()
+    assert inspection.routing is not None
+    return inspection.routing
+
+
+def test_there_is_an_example_of_each_provider_without_a_shared_address() -> None:
+    assert [it.stem for it in EXAMPLES] == ["azure", "sagemaker", "self-hosted", "vertex"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda it: it.stem)
+def test_an_example_is_right_priced_as_published_and_permissible(
+    tmp_path: Path, example: Path
+) -> None:
+    routing = beside_what_ships(tmp_path, example)
+    added = read_document(example, example.name).value(("models",))
+    assert isinstance(added, dict)
+    offers = [(slug, it) for slug in added for it in routing.models[slug].endpoints]
+    assert offers
+    for slug, endpoint in offers:
+        found = list(findings(routing, [(slug, endpoint)], endpoint.price.checked))
+        assert not [it for it in found if it.kind == "differs"]
+        is_ours = endpoint.price.input == endpoint.price.output == 0
+        assert is_ours == any(it.kind == "unknown" for it in found)
+    assert permissions(routing).secrets
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda it: it.stem)
+def test_the_schema_for_editors_accepts_an_example(example: Path) -> None:
+    content = example.read_text(encoding="utf-8")
+    reference = content.splitlines()[0].removeprefix("# yaml-language-server: $schema=")
+    assert (example.parent / reference).is_file()
+    validator = Draft202012Validator(json.loads(json_schema_text()))
+    assert [error.message for error in validator.iter_errors(as_editors_read(content))] == []

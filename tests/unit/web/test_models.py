@@ -1,0 +1,174 @@
+"""Models and their endpoints: who serves what, at which price, with which parameters.
+
+Keeps C3, C41.
+"""
+
+from decimal import Decimal
+from typing import Any, get_args
+
+import pytest
+
+from tests.unit.routing.catalogs import endpoint, model
+from tests.unit.web.test_api_app import Api, api
+from tollgate.core.content import Text
+from tollgate.core.request import GenerationRequest, Sampling, Tool, UserMessage
+from tollgate.providers.base import Target
+from tollgate.providers.dialect import Dialect, Parameter
+from tollgate.providers.registry import CODECS
+from tollgate.stores.base import CooldownPolicy, NewKey
+from tollgate.web.model_shapes import CARRIED
+
+LARGE = "/v1/models/acme/large"
+SAMPLING: dict[str, Any] = {
+    "frequency_penalty": 0.1,
+    "logit_bias": {1: 1.0},
+    "logprobs": True,
+    "min_p": 0.1,
+    "presence_penalty": 0.1,
+    "repetition_penalty": 1.1,
+    "seed": 1,
+    "stop": ("x",),
+    "temperature": 0.5,
+    "top_k": 3,
+    "top_p": 0.5,
+}
+REQUEST: dict[str, Any] = {
+    "parallel_tool_calls": {"parallel_tool_calls": False, "tools": (Tool(name="t"),)},
+    "top_logprobs": {"sampling": Sampling(logprobs=True, top_logprobs=2)},
+    "service_tier": {"service_tier": "default"},
+    "prompt_cache_key": {"prompt_cache_key": "p"},
+    "user": {"user": "u"},
+}
+
+
+async def dated(**overridden: Any) -> Api:
+    """One model whose price depends on the day, with two endpoints."""
+    first = {
+        **endpoint("near", "n", dollars_in="2", dollars_out="8"),
+        "overrides": (
+            {"when": {"from": "2001-11-01"}, "price": {"input": Decimal(3)}},
+            {
+                "when": {"prompt_tokens_over": 200000},
+                "price": {"input": Decimal(6), "output": Decimal(9)},
+            },
+        ),
+    }
+    sections = {"models": {"acme/large": model(first, endpoint("far", "f"), **overridden)}}
+    return await api(**sections, aliases={"big": {"to": "acme/large"}}, routes={})
+
+
+async def test_c3_models_without_a_key_are_all_and_with_one_those_it_may_use() -> None:
+    call = await api()
+    everything = (await call("GET", "/v1/models")).json
+    assert everything["object"] == "list"
+    assert [model["id"] for model in everything["data"]] == [
+        "acme/large",
+        "acme/small",
+        "other/tools",
+    ]
+    new = NewKey(workspace_id="acme", label="x", models=("acme/*", "nobody/*"))
+    secret = (await call.home.stores.keys.create(new)).secret
+    mine = (await call("GET", "/v1/models", key=secret)).json["data"]
+    assert [model["id"] for model in mine] == ["acme/large", "acme/small"]
+    assert (await call("GET", "/v1/models", key="sk-tg-nobody")).status == 401
+    [large] = [model for model in mine if model["id"] == "acme/large"]
+    assert large["pricing"]["prompt"] == "0.000003"
+    assert "tools" in large["supported_parameters"]
+
+
+async def test_c3_prices_are_plain_decimals_however_small() -> None:
+    call = await api(
+        models={"acme/tiny": model(endpoint("near", "t", dollars_in="0.000001", dollars_out="0"))},
+        aliases={},
+        routes={},
+    )
+    pricing = (await call("GET", "/v1/models")).json["data"][0]["pricing"]
+    assert (pricing["prompt"], pricing["completion"]) == ("0.000000000001", "0")
+
+
+async def test_c3_endpoints_need_no_key_and_are_in_order_of_preference() -> None:
+    reply = await (await dated(input=("text", "pdf"), supports=("tools", "reasoning")))(
+        "GET", f"{LARGE}/endpoints"
+    )
+    shown = reply.json["data"]
+    assert (shown["id"], shown["name"]) == ("acme/large", "A model")
+    assert shown["architecture"]["input_modalities"] == ["text", "file"]
+    assert shown["architecture"]["modality"] == "text+file->text"
+    assert [(it["provider_name"], it["status"]) for it in shown["endpoints"]] == [
+        ("near", 0),
+        ("far", 0),
+    ]
+    near = shown["endpoints"][0]
+    assert (near["context_length"], near["max_completion_tokens"]) == (100_000, 10_000)
+    assert {"tools", "reasoning", "max_tokens", "seed"} <= set(near["supported_parameters"])
+    assert "top_k" not in near["supported_parameters"]
+
+
+async def test_c3_prices_are_those_of_now_with_every_change_that_is_planned() -> None:
+    call = await dated()
+    near = (await call("GET", f"{LARGE}/endpoints")).json["data"]["endpoints"][0]
+    assert (near["pricing"]["prompt"], near["pricing"]["completion"]) == ("0.000003", "0.000008")
+    [from_a_day, over_a_size] = near["pricing_overrides"]
+    assert from_a_day["since"] == "2001-11-01"
+    assert (over_a_size["prompt_tokens_over"], over_a_size["pricing"]["completion"]) == (
+        200_000,
+        "0.000009",
+    )
+    assert (await call("GET", LARGE)).json["pricing"] == near["pricing"]
+
+
+async def test_c3_an_endpoint_that_rests_after_failures_says_so() -> None:
+    call = await dated()
+    policy = CooldownPolicy()
+    for _ in range(policy.after_failures):
+        await call.home.stores.cooldowns.failed("far/f", policy)
+    listed = (await call("GET", f"{LARGE}/endpoints")).json["data"]["endpoints"]
+    assert [it["status"] for it in listed] == [0, -1]
+
+
+async def test_c3_one_model_is_shown_as_in_the_list() -> None:
+    call = await api()
+    [listed] = [it for it in (await call("GET", "/v1/models")).json["data"] if "large" in it["id"]]
+    assert (await call("GET", LARGE)).json == listed
+    assert listed["top_provider"] == {
+        "context_length": 100_000,
+        "max_completion_tokens": 10_000,
+        "is_moderated": False,
+    }
+    assert (listed["canonical_slug"], listed["owned_by"]) == ("acme/large", "acme")
+
+
+@pytest.mark.parametrize("path", ["/v1/models/acme/larg", "/v1/models/acme/larg/endpoints"])
+async def test_c41_an_unknown_model_is_404_with_the_nearest_names(path: str) -> None:
+    reply = await (await api())("GET", path)
+    assert (reply.status, reply.error["code"]) == (404, "model_not_found")
+    assert "acme/large" in reply.error["message"]
+
+
+async def test_c3_a_key_is_told_nothing_of_models_that_it_may_not_use() -> None:
+    call = await api()
+    new = NewKey(workspace_id="acme", label="x", models=("acme/small",))
+    secret = (await call.home.stores.keys.create(new)).secret
+    for path in (LARGE, f"{LARGE}/endpoints"):
+        reply = await call("GET", path, key=secret)
+        assert (reply.status, reply.error["code"]) == (404, "model_not_found")
+        assert "acme/large?" not in reply.error["message"]
+    assert (await call("GET", "/v1/models/acme/small", key=secret)).status == 200
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_c3_the_parameters_of_a_format_are_those_that_its_codec_sends(name: str) -> None:
+    codec = CODECS[name]()
+    dialect = Dialect(refuses=())
+    target = Target(provider="p", model="a/b", upstream_model="m", dialect=dialect)
+    sent = set()
+    for parameter in get_args(Parameter):
+        changes = REQUEST.get(parameter)
+        if changes is None:
+            changes = {"sampling": Sampling(**{parameter: SAMPLING[parameter]})}
+        asked = GenerationRequest(
+            model="a/b", messages=(UserMessage(content=(Text(text="Hi"),)),), **changes
+        )
+        if not {parameter, "logprobs"} & set(codec.encode(asked, target).adapted):
+            sent.add(parameter)
+    assert sent == CARRIED[name]
