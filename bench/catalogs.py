@@ -3,19 +3,13 @@
 import tempfile
 from pathlib import Path
 
-from tollgate.routing.catalog import Catalog
 from tollgate.routing.compile import compile_catalog
 
 _ROUTING = Path(__file__).with_name("routing.yaml")
 
 
-def bench_catalog(upstream_port: int) -> Catalog:
-    """The catalog whose providers are the mock upstream."""
-    return Catalog.from_json(bench_catalog_json(upstream_port))
-
-
 def bench_catalog_json(upstream_port: int) -> bytes:
-    """The same, as functions read it."""
+    """The compiled catalog whose providers are the mock upstream."""
     text = _ROUTING.read_text().replace("UPSTREAM", f"http://127.0.0.1:{upstream_port}")
     with tempfile.TemporaryDirectory() as folder:
         routing = Path(folder) / "routing.yaml"
