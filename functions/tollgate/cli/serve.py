@@ -51,8 +51,10 @@ async def _serve(settings: Settings, listener: socket.socket, drain_s: int) -> N
         return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
 
     published = stores.publications
-    gateways = wire_following(settings, published, gateway, clock=clock)
-    catalogs = wire_following(settings, published, lambda catalog: catalog, clock=clock)
+    gateways = wire_following(settings, published, gateway, clock=clock, journal=journal)
+    catalogs = wire_following(
+        settings, published, lambda catalog: catalog, clock=clock, journal=journal
+    )
     async with AsyncExitStack() as stack:
         for closed_last in (observation, stores, upstream):
             await stack.enter_async_context(aclosing(closed_last))
