@@ -40,12 +40,15 @@ class PublicationStore:
         self._table = table
         self._objects = objects
         self._clock = clock
-        self._publication: Publication | None = None
+        self._pointer: Item | None = None
         self._read_s = float("-inf")
 
     def note(self, item: Item | None) -> None:
-        """Remember the pointer, which somebody read along with what they were looking for."""
-        self._publication = None if item is None else _publication(item)
+        """Remember the pointer, which somebody read along with what they were looking for.
+
+        It is not understood here: who may call does not depend on what is published.
+        """
+        self._pointer = item
         self._read_s = self._clock.monotonic_s()
 
     async def publication(self) -> Publication | None:
@@ -53,7 +56,15 @@ class PublicationStore:
         if self._clock.monotonic_s() - self._read_s >= _READ_FOR_S:
             with refusing_when_unavailable():
                 self.note(await get_item(self._client, self._table, PUBLICATION_KEY))
-        return self._publication
+        if self._pointer is None:
+            return None
+        try:
+            return _publication(self._pointer)
+        except (KeyError, ValueError) as senseless:
+            raise LedgerError(
+                ErrorCode.SERVICE_UNAVAILABLE,
+                f"The pointer to what is published makes no sense: {senseless!r}.",
+            ) from senseless
 
     async def catalog(self, sha: str) -> bytes:
         """The compiled catalog of a sha."""
