@@ -11,36 +11,38 @@ import os
 import signal
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
 from aiohttp import web
 from starlette.types import ASGIApp, Message, Scope
+from tests.gateways import Always
 from tests.stores import funded_key, memory_stores
 
 from bench.accounts import BUSY_KEY, GRANT_NANO_USD, prepared
-from bench.catalogs import bench_catalog
+from bench.catalogs import bench_catalog_json
 from bench.gateways.serving import serve
 from tollgate.core.clock import Clock, SystemClock
-from tollgate.observability.log import LogJournal
+from tollgate.engine.gateway import Gateway
+from tollgate.routing.catalog import Catalog
 from tollgate.settings import Settings
+from tollgate.web.front import Gateways
+from tollgate.wiring.catalog import wire_following
 from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream
 from tollgate.wiring.limits import web_limits
+from tollgate.wiring.observation import wire_observation
 from tollgate.wiring.stores import wire_stores
 
 
 async def main(upstream_port: int, dynamodb_url: str | None) -> None:
     """Serve the metered routes to one funded key."""
-    clock, settings = SystemClock(), Settings(dynamodb_endpoint_url=dynamodb_url)
-    stores, key = await _stores(settings, clock)
-    gateway = wire_gateway(
-        stores,
-        wire_upstream(settings, clock),
-        bench_catalog(upstream_port),
-        clock=clock,
-        journal=LogJournal(),
-    )
-    app = wire_chat_app(gateway, stores, web_limits(settings))
+    clock = SystemClock()
+    with TemporaryDirectory() as folder:
+        catalog_file = Path(folder) / "routing.json"
+        catalog_file.write_bytes(bench_catalog_json(upstream_port))
+        settings = Settings(dynamodb_endpoint_url=dynamodb_url, catalog_file=catalog_file)
+        app, key = await _wired(settings, clock)
     if profile_to := os.environ.get("PROFILE_TO"):
         _profile(Path(profile_to))
     # As chat.py does.
@@ -48,14 +50,27 @@ async def main(upstream_port: int, dynamodb_url: str | None) -> None:
     await serve(Adapter(app), key=key)
 
 
-async def _stores(settings: Settings, clock: Clock) -> tuple[Any, str]:
-    """The stores and a funded key in them; those in memory have what the wiring asks of others."""
+async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
+    """The app and a funded key; stores in memory have what the wiring asks of the others."""
+    journal = wire_observation(settings, clock).journal
+    upstream = wire_upstream(settings, clock)
+    stores: Any
+
+    def gateway(catalog: Catalog) -> Gateway:
+        return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
+
+    gateways: Gateways
     if settings.dynamodb_endpoint_url is None:
         memory = memory_stores(clock)
+        stores = SimpleNamespace(**vars(memory), answers=None, contents=None)
         key, _ = await funded_key(memory, GRANT_NANO_USD, BUSY_KEY)
-        return SimpleNamespace(**vars(memory), answers=None, contents=None), key
-    stores = wire_stores(settings, clock)
-    return stores, await prepared(settings, stores, clock)
+        gateways = Always(gateway(Catalog.from_json(settings.catalog_file.read_bytes())))
+    else:
+        stores = wire_stores(settings, clock)
+        key = await prepared(settings, stores, clock)
+        gateways = wire_following(settings, stores.publications, gateway, clock=clock)
+    limits = web_limits(settings)
+    return wire_chat_app(stores, gateways, limits, clock=clock, journal=journal), key
 
 
 class Adapter:

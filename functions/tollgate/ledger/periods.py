@@ -1,6 +1,7 @@
 """The periods of key limits, in UTC, and the buckets that count what is left in each."""
 
 import datetime as dt
+from functools import lru_cache
 from typing import Final, assert_never
 
 from tollgate.stores.base import Period
@@ -18,6 +19,8 @@ def day_name(second: int) -> str:
     return _utc(second).strftime("%Y%m%d")
 
 
+# A request asks for those of one or two seconds some fifteen times.
+@lru_cache(maxsize=16)
 def bucket_names(second: int) -> tuple[str, str, str, str]:
     """The buckets of a Unix second, in the order of PERIODS; weeks are ISO and start on Monday."""
     moment = _utc(second)

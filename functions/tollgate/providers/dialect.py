@@ -54,7 +54,7 @@ class GeminiDialect(BaseModel):
     answer may have a schema in a request that offers tools.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     thinking_tokens_min: int = 128
     thinking_tokens_max: int = 24576
@@ -71,7 +71,7 @@ class ClaudeDialect(BaseModel):
     messages may stand between others.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     thinking_off: Literal["absent", "disabled", "between_tools", "never"] = "never"
     forced_calls_while_thinking: bool = False
@@ -104,7 +104,7 @@ class Dialect(BaseModel):
     letters and digits are. `claude_carrier`: who speaks Anthropic's format.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     path: Path | None = None
     output_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"

@@ -117,7 +117,7 @@ FileGlob = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 class Strict(BaseModel):
     """A section in which every key is known and no value is converted."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 _Section = TypeVar("_Section", bound=BaseModel)

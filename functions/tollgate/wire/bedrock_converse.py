@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 
 class _Shape(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 class ToolUseStart(_Shape):
@@ -21,7 +21,7 @@ class ToolUseStart(_Shape):
 class BlockStart(BaseModel):
     """What kind of block begins: a call, or nothing for a text; the rest lands in `model_extra`."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
     tool_use: ToolUseStart | None = Field(default=None, alias="toolUse")
 

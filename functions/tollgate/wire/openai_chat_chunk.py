@@ -20,7 +20,7 @@ _JsonText = Annotated[str, BeforeValidator(_as_text)]
 
 
 class _Shape(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 class TextItem(_Shape):

@@ -138,7 +138,8 @@ class ChatDecoder:
                 system_fingerprint=chunk.system_fingerprint,
                 service_tier=chunk.service_tier,
             )
-        self._notes += self._citations.of_chunk(chunk)
+        if chunk.citations or chunk.search_results:
+            self._notes += self._citations.of_chunk(chunk)
         for choice in chunk.choices or ():
             yield from self._choice(choice, data)
         if (counted := chunk.counted) is not None:
@@ -154,7 +155,8 @@ class ChatDecoder:
         if (probabilities := log_probs(choice.logprobs)) is not None:
             self._notes.append(probabilities)
         if delta is not None:
-            self._notes += self._citations.of_text(delta.annotations)
+            if delta.annotations:
+                self._notes += self._citations.of_text(delta.annotations)
             yield from self._delta(delta, data)
         if choice.finish_reason is not None:
             # OpenRouter repeats the chunk that finishes; an empty word never undoes a real one.
@@ -166,7 +168,8 @@ class ChatDecoder:
         # Some servers send one reasoning text under two names, or three.
         details = delta.reasoning_details or ()
         plain = delta.reasoning_content or delta.reasoning
-        yield from self._text(Reasoning, plain or thought(details))
+        if thinking := plain or thought(details):
+            yield from self._text(Reasoning, thinking)
         for detail in details:
             yield from self._opened(Reasoning)
             self._details.add(detail)
@@ -175,8 +178,10 @@ class ChatDecoder:
         else:
             for item in delta.content or ():
                 yield from self._item(item)
-        yield from self._text(Refusal, delta.refusal)
-        yield from self._noted()
+        if delta.refusal:
+            yield from self._text(Refusal, delta.refusal)
+        if self._notes:
+            yield from self._noted()
         for piece in delta.tool_calls or ():
             yield from self._close_text()
             try:
