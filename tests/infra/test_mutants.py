@@ -77,7 +77,7 @@ FAULTS: Final = [
     Fault(
         at="Outputs Secret",
         value={"Value": "{{resolve:secretsmanager:tollgate/openai}}"},
-        seen_by=template.test_the_outputs_are_the_base_url_and_the_table_names,
+        seen_by=template.test_the_outputs_are_the_base_url_and_where_things_are_kept,
     ),
     Fault(
         at=f"{GATEWAY_ERRORS} THROTTLED {BODY}",
