@@ -16,12 +16,19 @@ configure_logging()
 _settings = Settings()
 _clock = SystemClock()
 _stores = wire_stores(_settings, _clock)
+_journal = wire_observation(_settings, _clock).journal
 _services = wire_services(
     _stores,
     wire_administration(_settings, _stores, _clock),
-    wire_following(_settings, _stores.publications, lambda catalog: catalog, clock=_clock),
+    wire_following(
+        _settings,
+        _stores.publications,
+        lambda catalog: catalog,
+        clock=_clock,
+        journal=_journal,
+    ),
     clock=_clock,
-    journal=wire_observation(_settings, _clock).journal,
+    journal=_journal,
 )
 _openapi = _settings.openapi_file.read_bytes() if _settings.openapi_file else None
 handler = Mangum(api_app(_services, web_limits(_settings), openapi=_openapi), lifespan="off")

@@ -40,7 +40,9 @@ def wired(settings: Settings) -> Function:
     def gateway(catalog: Catalog) -> Gateway:
         return wire_gateway(stores, upstream, catalog, clock=clock, journal=observation.journal)
 
-    gateways = wire_following(settings, stores.publications, gateway, clock=clock)
+    gateways = wire_following(
+        settings, stores.publications, gateway, clock=clock, journal=observation.journal
+    )
     app = surrounded(
         wire_chat_app(
             stores, gateways, web_limits(settings), clock=clock, journal=observation.journal

@@ -14,7 +14,7 @@ from tollgate.wiring.stores import wire_stores
 
 configure_logging()
 _settings = Settings()
-_metrics = Metrics(namespace="Tollgate", service="rollup")
+_metrics = Metrics(namespace=_settings.metrics_namespace, service="rollup")
 
 
 def handler(event: object, context: object) -> None:

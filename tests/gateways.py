@@ -49,6 +49,7 @@ class RecordedJournal:
         self.lost: list[tuple[GenerationRecord, Exception]] = []
         self.defects: list[tuple[Exception, str]] = []
         self.rests: list[str] = []
+        self.kept: list[tuple[str, Exception, str]] = []
         self._trace = trace
 
     def settled(self, record: GenerationRecord) -> None:
@@ -60,6 +61,9 @@ class RecordedJournal:
 
     def rested(self, endpoint_id: str) -> None:
         self.rests.append(endpoint_id)
+
+    def kept_back(self, what: str, failure: Exception, *, serving: str) -> None:
+        self.kept.append((what, failure, serving))
 
     def defect(self, error: Exception, request_id: str) -> None:
         self.defects.append((error, request_id))

@@ -34,6 +34,7 @@ LEFT_OUT: Final = (
     "tollgate/stores/memory.py",
     "tollgate/providers/transports/replay.py",
     "tollgate/web/local_app.py",
+    "tollgate/wiring/whole.py",
 )
 NEVER_PACKED: Final = ("aioboto3", "boto3", "click", "openai", "rich", "uvicorn", "yaml")
 # The magic number of every 3.13 (CPython, Include/internal/pycore_magic_number.h, 2026-11-21).

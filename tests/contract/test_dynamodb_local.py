@@ -1,6 +1,11 @@
 """The launcher of DynamoDB Local: what it needs, what it says without it, and that it runs."""
 
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -10,6 +15,7 @@ from tests.dynamodb_local import (
     dynamodb_local_folder,
     running_dynamodb_local,
 )
+from tests.ministack import wait_until_it_answers
 from tests.stores import aws_client, fresh_tables
 
 
@@ -72,3 +78,32 @@ async def test_one_that_runs_keeps_tables(dynamodb_local_url: str) -> None:
     names = (await client.call("ListTables", {}))["TableNames"]
     await client.close()
     assert {tables.core, tables.ledger, tables.generations} <= set(names)
+
+
+class Starting(BaseHTTPRequestHandler):
+    """What an engine answers while it starts, and then."""
+
+    statuses: ClassVar[list[int]] = []
+
+    def do_GET(self) -> None:
+        self.send_response(self.statuses.pop(0))
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_request(self, code: object = "-", size: object = "-") -> None:
+        return
+
+
+@pytest.mark.parametrize("ready", [200, 400])
+def test_one_that_still_starts_is_waited_for(ready: int) -> None:
+    Starting.statuses = [503, 503, ready]
+    sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with (
+        HTTPServer(("127.0.0.1", 0), Starting) as server,
+        subprocess.Popen(sleeper) as process,
+    ):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        wait_until_it_answers(f"http://127.0.0.1:{server.server_port}/", process)
+        server.shutdown()
+        process.kill()
+    assert Starting.statuses == []

@@ -9,9 +9,12 @@ from dataclasses import replace
 import pytest
 
 from tests.stores import DynamoStores, HandClock, funded_key
-from tollgate.core.errors import ErrorCode, RequestError
+from tests.unit.routing.catalogs import endpoint, model, routing
+from tollgate.core.errors import ErrorCode, LedgerError, RequestError
+from tollgate.routing.catalog import Catalog
+from tollgate.routing.compile import canonical
 from tollgate.routing.publication import Signature, canaried, published
-from tollgate.stores.failures import StoreUnavailable
+from tollgate.stores.attributes import Item, number, text
 from tollgate.stores.objects import FolderObjects, ObjectStore
 from tollgate.stores.publications import PublicationStore
 from tollgate.stores.tables import PUBLICATION_KEY, get_item
@@ -95,7 +98,37 @@ async def test_c54_a_damaged_or_missing_catalog_is_never_handed_out(
     store = PublicationStore(dynamo.client, dynamo.tables.core, folder, clock=dynamo.clock)
     sha = await store.keep(FIRST)
     await folder.put(f"catalogs/{sha}.json", SECOND)
-    with pytest.raises(StoreUnavailable, match="damaged"):
+    with pytest.raises(LedgerError, match="damaged"):
         await store.catalog(sha)
-    with pytest.raises(StoreUnavailable, match="missing"):
+    with pytest.raises(LedgerError, match="missing"):
         await store.catalog("0" * 64)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"rev": text("one")}, {"live": number(1)}, {"pct": {"M": {}}}],
+    ids=["no number", "no text", "another shape"],
+)
+async def test_c54_a_pointer_that_makes_no_sense_keeps_nobody_out(
+    dynamo: DynamoStores, publications: PublicationStore, damage: Item
+) -> None:
+    secret, principal = await funded_key(dynamo, 1)
+    await publications.move(published(None, await publications.keep(FIRST), SIGNED))
+    item = await get_item(dynamo.client, dynamo.tables.core, PUBLICATION_KEY)
+    assert item is not None
+    put = {"TableName": dynamo.tables.core, "Item": {**item, **damage}}
+    await dynamo.client.call("PutItem", put)
+    await dynamo.clock.sleep(5)
+
+    assert (await dynamo.keys.authenticate(secret)).key_id == principal.key_id
+    with pytest.raises(LedgerError, match="makes no sense"):
+        await dynamo.publications.publication()
+
+
+async def test_c54_a_catalog_of_300_models_is_published_and_served(
+    publications: PublicationStore,
+) -> None:
+    models = {f"acme/model-{number}": model(endpoint("near", "x")) for number in range(300)}
+    content = canonical(routing(models=models, aliases={}, routes={}))
+    kept = await publications.catalog(await publications.keep(content))
+    assert len(Catalog.from_json(kept).models) == 300

@@ -5,6 +5,8 @@ from typing import Final
 from tests.infra.translation import ROOT, JsonObject, Stack
 from tollgate.routing.compile import compile_catalog
 from tollgate.routing.permissions import permissions as permissions_of
+from tollgate.stores.attributes import read_text
+from tollgate.stores.tables import PUBLICATION_KEY
 
 LOGS: Final = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
@@ -109,6 +111,8 @@ def partitions(condition: JsonObject | None) -> str:
 def permissions(role: JsonObject) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for statement in statements(role):
+        if statement["Effect"] == "Deny":
+            continue
         assert statement["Effect"] == "Allow"
         assert set(statement) - {"Condition"} == {"Effect", "Action", "Resource"}
         actions = statement["Action"]
@@ -134,6 +138,29 @@ def test_every_function_has_a_role_of_its_own(stack: Stack) -> None:
 def test_roles_allow_exactly_what_their_functions_do(stack: Stack) -> None:
     roles = stack.properties("AWS::IAM::Role")
     assert {name: permissions(role) for name, role in roles.items()} == PERMISSIONS
+
+
+def test_c54_no_function_moves_what_is_published(stack: Stack) -> None:
+    partition = read_text(PUBLICATION_KEY, "pk")
+    writes = {f"dynamodb:{verb}Item" for verb in ("BatchWrite", "Delete", "Put", "Update")}
+    for name, role in stack.properties("AWS::IAM::Role").items():
+        denied = {
+            action
+            for statement in statements(role)
+            if statement["Effect"] == "Deny"
+            and statement["Resource"] == {"Fn::GetAtt": ["CoreTable", "Arn"]}
+            and statement["Condition"]
+            == {"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": [partition]}}
+            for action in statement["Action"]
+        }
+        for resource, actions in permissions(role).items():
+            if not resource.startswith("CoreTable"):
+                continue
+            _, _, prefix = resource.partition(" where pk begins with ")
+            if partition.startswith(prefix):
+                assert not (actions & writes) - denied, name
+        catalogs = permissions(role).get("${ObjectsBucket.Arn}/catalogs/*", set())
+        assert catalogs <= {"s3:GetObject"}, name
 
 
 def test_roles_get_nothing_by_other_ways(stack: Stack) -> None:

@@ -97,6 +97,7 @@ def test_each_alarm_watches_what_it_names(stack: Stack) -> None:
         "ChatDurationAlarm": ("AWS/Lambda", "Duration", CHAT, 800_000),
         "ProvidersFailedAlarm": (NAMESPACE, "ProvidersFailed", OF_CHAT, 5),
         "UnsettledAlarm": (NAMESPACE, "Unsettled", OF_CHAT, 1),
+        "CatalogAlarm": (NAMESPACE, "CatalogsKeptBack", OF_CHAT, 1),
         "SweeperErrorsAlarm": ("AWS/Lambda", "Errors", SWEEPER, 1),
         "OldHoldsAlarm": (NAMESPACE, "OldestHoldAge", OF_THE_SWEEPER, 3600),
         "AuditAlarm": (NAMESPACE, "AuditDifference", OF_THE_SWEEPER, 0),

@@ -119,7 +119,12 @@ def in_gemini(answer: Answer) -> list[bytes]:
     parts = [gemini.thought(answer.thought)] if answer.thought else []
     parts += [gemini.text(word) for word in answer.words]
     parts += [
-        gemini.call(call.name, id=call.id, args=json.loads(call.arguments or "{}"))
+        gemini.call(
+            call.name,
+            signature=gemini.SIGNATURE,
+            id=call.id,
+            args=json.loads(call.arguments or "{}"),
+        )
         for call in answer.calls
     ]
     cached = {"cachedContentTokenCount": answer.cached} if answer.cached else {}

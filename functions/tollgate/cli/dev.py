@@ -2,39 +2,31 @@
 
 import asyncio
 import contextlib
-import errno
 import json
 import logging
 import os
-import signal
 import socket
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import click
-import uvicorn
-from starlette.types import ASGIApp
-from typing_extensions import override
 
 from tollgate.cli.dev_journal import TerminalJournal
 from tollgate.cli.ministack import Ministack, ministack
 from tollgate.cli.reload import Reloaded, RoutingSource
 from tollgate.cli.seed import LocalKeys, seed
+from tollgate.cli.server import Server, listening, stopped_by_signals
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import LedgerError
 from tollgate.engine.gateway import Gateway
-from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.problems import InvalidRouting
 from tollgate.settings import Settings
-from tollgate.web.api_app import api_app
-from tollgate.web.local_app import LocalApp
-from tollgate.wiring.administration import wire_administration, wire_services
-from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream
-from tollgate.wiring.limits import web_limits
+from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.stores import Stores, wire_stores
+from tollgate.wiring.whole import wire_whole_app
 
 _START_S: Final = 20.0
 _STOP_S: Final = 1
@@ -80,7 +72,7 @@ def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
         catalog = source.read()
     except InvalidRouting as invalid:
         raise click.ClickException(str(invalid)) from invalid
-    with _listener(port) as listener, ministack(state) as store:
+    with listening("127.0.0.1", port) as listener, ministack(state) as store:
         asyncio.run(_serve(options, source, catalog, listener=listener, store=store))
 
 
@@ -100,19 +92,17 @@ async def _serve(
         await _until_it_answers(stores, clock, store)
         administration = wire_administration(settings, stores, clock)
         keys = await seed(stores.keys, administration.credits, options.state)
-        limits = web_limits(settings)
 
         def gateway(catalog: Catalog) -> Gateway:
             return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
 
         gateways = Reloaded(catalog, gateway)
         catalogs = Reloaded(catalog, lambda catalog: catalog)
-        services = wire_services(stores, administration, catalogs, clock=clock, journal=journal)
-        chat = wire_chat_app(stores, gateways, limits, clock=clock, journal=journal)
-        server = Server(LocalApp(chat, api_app(services, limits)))
+        app = wire_whole_app(settings, stores, gateways, catalogs, clock=clock, journal=journal)
+        server = Server(app, drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         watching = asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace)))
-        with _stopped_by_signals(server):
+        with stopped_by_signals(server):
             _announce(options, catalog, listener, keys)
             await serving
         watching.cancel()
@@ -122,65 +112,6 @@ async def _serve(
     if options.ready_file is not None:
         options.ready_file.unlink(missing_ok=True)
     click.echo("Stopped.")
-
-
-class Server(uvicorn.Server):
-    """uvicorn, stopped by us: by itself it would re-raise the signal and skip our clean-up."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                lifespan="off",
-                log_level="warning",
-                access_log=False,
-                timeout_graceful_shutdown=_STOP_S,
-            )
-        )
-
-    @override
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    def stop(self) -> None:
-        """Finish what is being served, then return from `serve`."""
-        self.should_exit = True
-
-    async def until_settled(self) -> None:
-        """Wait for the requests that were cut off: they still settle."""
-        if self.server_state.tasks:
-            await asyncio.wait(set(self.server_state.tasks), timeout=SETTLE_BUDGET_S)
-
-
-@contextlib.contextmanager
-def _stopped_by_signals(server: Server) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in signals:
-        loop.add_signal_handler(number, server.stop)
-    try:
-        yield
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)
-
-
-def _listener(port: int) -> socket.socket:
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(("127.0.0.1", port))
-    except OSError as failure:
-        listener.close()
-        if failure.errno != errno.EADDRINUSE:
-            raise
-        raise click.ClickException(
-            f"Port {port} is taken; `tollgate dev --port {port + 1}` uses another."
-        ) from failure
-    # From here on whoever connects is answered, if only once the server runs.
-    listener.listen()
-    return listener
 
 
 async def _until_it_answers(stores: Stores, clock: Clock, store: Ministack) -> None:

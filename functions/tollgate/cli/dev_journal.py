@@ -36,6 +36,10 @@ class TerminalJournal:
         """The endpoint that is left alone for a while."""
         click.secho(f"resting   {endpoint_id}", fg="yellow")
 
+    def kept_back(self, what: str, failure: Exception, *, serving: str) -> None:
+        """What stands in the way of a catalog."""
+        click.secho(f"kept back {what}: {failure}; {serving[:12]} serves", fg="red")
+
     def defect(self, error: Exception, request_id: str) -> None:
         """The traceback of something of ours that broke."""
         _LOGGER.error("defect in request %s", request_id, exc_info=error)

@@ -29,8 +29,10 @@ _ENTRIES: Final = {
         "tollgate.cli.generations", "generations", "List generations, explain what one cost."
     ),
     "keys": _Entry("tollgate.cli.keys", "keys", "Make, list, rotate and stop keys."),
+    "serve": _Entry("tollgate.cli.serve", "serve", "Serve a stack's tables on any host."),
     "spend": _Entry("tollgate.cli.spend", "spend", "Show what a month cost, by team or model."),
     "models": _Entry("tollgate.cli.models", "models", "Add a model to a routing file."),
+    "upkeep": _Entry("tollgate.cli.upkeep", "upkeep", "Do what the scheduled functions do, once."),
     "permissions": _Entry(
         "tollgate.cli.permissions", "permissions", "Allow the functions what a file names, no more."
     ),

@@ -2,7 +2,7 @@
 
 import asyncio
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Final, TypeVar
@@ -19,10 +19,8 @@ from tollgate.routing.compile import CompiledCatalog, compile_catalog
 from tollgate.routing.permissions import NotPermissible
 from tollgate.routing.permissions import permissions as permissions_of
 from tollgate.routing.problems import InvalidRouting
-from tollgate.routing.publication import Publication, Signature, canaried, published
+from tollgate.routing.publication import Publication, Publications, Signature, canaried, published
 from tollgate.routing.schema import Routing
-from tollgate.stores.failures import StoreError
-from tollgate.stores.publications import PublicationStore
 from tollgate.web.shapes import moment
 from tollgate.wiring.stores import wire_stores
 
@@ -41,7 +39,7 @@ def publish(file: Path, stack: str, region: str | None) -> None:
     """Let a stack serve FILE, without a deploy; a canary that runs ends."""
     catalog = _compiled(file)
 
-    async def move(store: PublicationStore, account: AwsAccount) -> str:
+    async def move(store: Publications, account: AwsAccount) -> str:
         _refuse_what_is_not_allowed(account, stack, catalog.routing)
         before = await store.publication()
         if before is not None and (before.live, before.candidate) == (catalog.sha, None):
@@ -62,7 +60,7 @@ def publish(file: Path, stack: str, region: str | None) -> None:
 def rollback(sha: str | None, stack: str, region: str | None) -> None:
     """Return to the catalog that was live before, or to SHA."""
 
-    async def move(store: PublicationStore, account: AwsAccount) -> str:
+    async def move(store: Publications, account: AwsAccount) -> str:
         before = await _published(store)
         wanted = before.previous if sha is None else await _known(store, sha)
         if wanted is None:
@@ -89,11 +87,11 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
 )
 @stack
 @region
-def canary(sha: str, percent: int, file: Path, stack: str, region: str | None) -> None:
+def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None) -> None:
     """Let a share of the keys be served by the catalog SHA; `tollgate check` tells a file's."""
     at_hand = _compiled(file) if file.is_file() else None
 
-    async def move(store: PublicationStore, account: AwsAccount) -> str:
+    async def move(store: Publications, account: AwsAccount) -> str:
         before = await _published(store)
         wanted = await _known(store, sha, at_hand)
         await _readable(store, account, stack, wanted)
@@ -117,7 +115,7 @@ def canary(sha: str, percent: int, file: Path, stack: str, region: str | None) -
 def catalogs(stack: str, region: str | None, style: str | None) -> None:
     """List what was published, the latest first."""
 
-    async def listed(store: PublicationStore, _: AwsAccount) -> list[Publication]:
+    async def listed(store: Publications, _: AwsAccount) -> Sequence[Publication]:
         return await store.history()
 
     rows = [_row(publication) for publication in _on(stack, region, listed)]
@@ -134,40 +132,40 @@ def _compiled(file: Path) -> CompiledCatalog:
 def _on(
     stack: str,
     region: str | None,
-    work: Callable[[PublicationStore, AwsAccount], Awaitable[_Result]],
+    work: Callable[[Publications, AwsAccount], Awaitable[_Result]],
 ) -> _Result:
     """Do something with the publications of a stack."""
     try:
         account = AwsAccount(region)
         return asyncio.run(_with_store(account, stack, work))
-    except (AccountError, GatewayError, StoreError, NotPermissible) as error:
+    except (AccountError, GatewayError, NotPermissible) as error:
         raise click.ClickException(str(error)) from error
 
 
 async def _with_store(
     account: AwsAccount,
     stack: str,
-    work: Callable[[PublicationStore, AwsAccount], Awaitable[_Result]],
+    work: Callable[[Publications, AwsAccount], Awaitable[_Result]],
 ) -> _Result:
     async with _stores(account, stack) as store:
         return await work(store, account)
 
 
 @asynccontextmanager
-async def _stores(account: AwsAccount, stack: str) -> AsyncIterator[PublicationStore]:
+async def _stores(account: AwsAccount, stack: str) -> AsyncIterator[Publications]:
     settings = account.settings(account.stack(stack))
     async with aclosing(wire_stores(settings, SystemClock())) as stores:
         yield stores.publications
 
 
-async def _published(store: PublicationStore) -> Publication:
+async def _published(store: Publications) -> Publication:
     publication = await store.publication()
     if publication is None:
         raise click.ClickException("Nothing is published yet; `tollgate publish` does it.")
     return publication
 
 
-async def _known(store: PublicationStore, sha: str, at_hand: CompiledCatalog | None = None) -> str:
+async def _known(store: Publications, sha: str, at_hand: CompiledCatalog | None = None) -> str:
     """The whole sha of an abbreviated one: of something published, or of what is at hand."""
     if len(sha) < _ABBREVIATED_MIN:
         raise click.UsageError(f"{sha!r}: give {_ABBREVIATED_MIN} characters of the sha or more.")
@@ -185,7 +183,7 @@ async def _known(store: PublicationStore, sha: str, at_hand: CompiledCatalog | N
     return shas.pop()
 
 
-async def _readable(store: PublicationStore, account: AwsAccount, stack: str, sha: str) -> None:
+async def _readable(store: Publications, account: AwsAccount, stack: str, sha: str) -> None:
     """ClickException unless this version and this stack can serve a catalog that was kept."""
     content = await store.catalog(sha)
     try:

@@ -53,8 +53,8 @@ class AttemptRecord:
 class RoutingTrace:
     """What the planner saw, kept so that a plan can be replayed against another catalog.
 
-    `rule` counts from 1 within the route. `metadata` are those that rules of the route may read;
-    `preferences` is None where the caller had none.
+    `rule` counts from 1 within the route. `metadata` are those that rules could read, whose names
+    are `metadata_read`; `preferences` is None where the caller had none.
     """
 
     requested_model: str
@@ -66,6 +66,7 @@ class RoutingTrace:
     estimated_input_tokens: int
     output_tokens_max: int | None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata_read: tuple[str, ...] = ()
     modalities: tuple[Modality, ...] = ("text",)
     input_tokens_min: int = 0
     input_tokens_max: int = 0

@@ -6,15 +6,13 @@ loaded is told, tried again later, and until then the last good one serves, at f
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from tollgate.core.clock import Clock
+from tollgate.engine.gateway import Journal
 from tollgate.routing.catalog import Catalog
-from tollgate.routing.publication import Publication
-
-_log: Final = logging.getLogger(__name__)
+from tollgate.routing.publication import Publication, PublishedCatalogs
 
 # Everybody follows within thirty seconds: five for a pointer that was read, the rest to load.
 _OPTIONAL_FOR_S: Final = 20
@@ -24,30 +22,22 @@ _AGAIN_AFTER_S: Final = 15.0
 Made = TypeVar("Made")
 
 
-class CatalogSource(Protocol):
-    """Where catalogs are published; whatever goes wrong there is an Exception of its own."""
-
-    async def publication(self) -> Publication | None:
-        """What is published, None if nothing ever was."""
-
-    async def catalog(self, sha: str) -> bytes:
-        """The compiled catalog of a sha."""
-
-
 class Following(Generic[Made]):
     """What is made of each catalog that is served, `make` once for each."""
 
     def __init__(
         self,
-        source: CatalogSource,
+        publications: PublishedCatalogs,
         bundled: Catalog,
         make: Callable[[Catalog], Made],
         *,
         clock: Clock,
+        journal: Journal,
     ) -> None:
-        self._source = source
+        self._publications = publications
         self._make = make
         self._clock = clock
+        self._journal = journal
         self._bundled = bundled.sha
         self._made = {bundled.sha: make(bundled)}
         self._good = bundled.sha
@@ -65,7 +55,8 @@ class Following(Generic[Made]):
         for sha in dict.fromkeys((publication.sha_for(key_id), publication.live)):
             if sha not in self._made:
                 loading = self._load(sha)
-                if overdue:
+                # What has failed is tried again beside requests: none waits for it twice.
+                if overdue and sha not in self._failed_s:
                     await asyncio.wait({loading}, timeout=_WAIT_MAX_S)
             if sha in self._made:
                 if sha == publication.live:
@@ -80,9 +71,9 @@ class Following(Generic[Made]):
 
     async def _published(self) -> Publication | None:
         try:
-            self._publication = await self._source.publication()
+            self._publication = await self._publications.publication()
         except Exception as failure:
-            _tell("what is published cannot be read", failure, serving=self._good)
+            self._journal.kept_back("what is published cannot be read", failure, serving=self._good)
         return self._publication
 
     def _load(self, sha: str) -> asyncio.Task[None]:
@@ -98,10 +89,10 @@ class Following(Generic[Made]):
         if now_s - self._failed_s.get(sha, float("-inf")) < _AGAIN_AFTER_S:
             return
         try:
-            made = self._make(Catalog.from_json(await self._source.catalog(sha)))
+            made = self._make(Catalog.from_json(await self._publications.catalog(sha)))
         except Exception as failure:
             self._failed_s[sha] = now_s
-            _tell(f"catalog {sha} cannot be served", failure, serving=self._good)
+            self._journal.kept_back(f"catalog {sha} cannot be served", failure, serving=self._good)
             return
         self._failed_s.pop(sha, None)
         self._made[sha] = made
@@ -113,9 +104,3 @@ class Following(Generic[Made]):
         if publication is not None:
             kept |= {publication.live, publication.candidate or publication.live}
         self._made = {sha: made for sha, made in self._made.items() if sha in kept}
-
-
-def _tell(what: str, failure: Exception, *, serving: str) -> None:
-    # An alarm of the template counts these lines.
-    fields = {"event": "catalog_kept_back", "reason": str(failure), "serving": serving}
-    _log.error(what, extra={"fields": fields})

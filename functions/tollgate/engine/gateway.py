@@ -47,6 +47,9 @@ class Journal(Protocol):
     def rested(self, endpoint_id: str) -> None:
         """An endpoint begins to rest."""
 
+    def kept_back(self, what: str, failure: Exception, *, serving: str) -> None:
+        """What is published cannot be served; the catalog `serving` stays."""
+
     def defect(self, error: Exception, request_id: str) -> None:
         """Something of ours broke."""
 

@@ -37,6 +37,7 @@ FIRST_TOKEN: Final = Metric("FirstToken", "Milliseconds")
 ATTEMPTS_FAILED: Final = Metric("AttemptsFailed", "Count")
 UNSETTLED: Final = Metric("Unsettled", "Count")
 ENDPOINTS_RESTED: Final = Metric("EndpointsRested", "Count")
+KEPT_BACK: Final = Metric("CatalogsKeptBack", "Count")
 
 
 class EmbeddedMetrics:

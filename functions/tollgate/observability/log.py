@@ -13,7 +13,7 @@ from typing_extensions import override
 from tollgate.core import tracing
 from tollgate.core.generation import AttemptRecord, GenerationRecord
 from tollgate.core.money import usd_text
-from tollgate.observability.emf import ENDPOINTS_RESTED, UNSETTLED, EmbeddedMetrics
+from tollgate.observability.emf import ENDPOINTS_RESTED, KEPT_BACK, UNSETTLED, EmbeddedMetrics
 
 _LOGGER: Final = logging.getLogger("tollgate")
 
@@ -71,6 +71,16 @@ class LogJournal:
         """An endpoint has failed so often that it is left alone for a while."""
         fields = {"endpoint": endpoint_id, **self._metrics.one(ENDPOINTS_RESTED)}
         _LOGGER.warning("endpoint rests", extra={"fields": fields})
+
+    def kept_back(self, what: str, failure: Exception, *, serving: str) -> None:
+        """A publication that does not take effect, and what serves in its place."""
+        fields = {
+            "what": what,
+            "reason": str(failure) or type(failure).__name__,
+            "serving": serving,
+            **self._metrics.one(KEPT_BACK),
+        }
+        _LOGGER.error("catalog kept back", extra={"fields": fields})
 
     def defect(self, error: Exception, request_id: str) -> None:
         """The traceback of something of ours that broke."""

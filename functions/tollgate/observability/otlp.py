@@ -67,6 +67,10 @@ class SpanJournal:
         """Passed on."""
         self._inner.rested(endpoint_id)
 
+    def kept_back(self, what: str, failure: Exception, *, serving: str) -> None:
+        """Passed on."""
+        self._inner.kept_back(what, failure, serving=serving)
+
     def defect(self, error: Exception, request_id: str) -> None:
         """Passed on."""
         self._inner.defect(error, request_id)

@@ -127,6 +127,7 @@ class Demand:
             choices=self.choices,
             parameters=tuple(sorted(self.parameters)) if preferences.require_parameters else (),
             metadata={name: self.metadata[name] for name in read & self.metadata.keys()},
+            metadata_read=tuple(sorted(read)),
             preferences=None if preferences == _NO_PREFERENCES else _recordable(preferences),
             fallbacks=self.fallbacks,
         )

@@ -93,7 +93,8 @@ class Planner:
         except GatewayError as error:
             return Survey(candidates=(), skipped=(), trace=None, plan=None, refusal=error)
         asked = choices[0]
-        trace = demand.trace(route=asked.chain.route, rule=asked.rule, read=asked.chain.read)
+        read = frozenset().union(*(choice.chain.read for choice in choices))
+        trace = demand.trace(route=asked.chain.route, rule=asked.rule, read=read)
         candidates: list[Candidate] = []
         obstacles: dict[str, Obstacle] = {}
         for place, leg in enumerate(_first_of_each_model(choices)):

@@ -9,6 +9,20 @@ from tollgate.core.generation import BillLine, Fee
 from tollgate.core.money import cost_nano_usd
 from tollgate.core.usage import Usage
 
+# Lines of these classes are the model's; every other line is a tool's or a page's.
+MODEL_ITEMS: Final = frozenset(
+    {
+        "input",
+        "input_audio",
+        "cache_read",
+        "cache_write_5m",
+        "cache_write_1h",
+        "output",
+        "output_audio",
+        "image",
+        "request",
+    }
+)
 _DAY_S: Final = 86_400
 _PIECES_PER_RATE: Final = Decimal(1_000_000)
 _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from tollgate.routing.chains import PromiseSection, RouteSection
 from tollgate.routing.document import Document, Where
 from tollgate.routing.problems import Problem
-from tollgate.routing.schema import EndpointSection, ModelSection, OverrideSection
+from tollgate.routing.schema import EndpointSection, ModelSection, OverrideSection, Routing
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,18 @@ def chains_of(
         yield (*where, "try"), route.steps
     for number, rule in enumerate(route.rules or ()):
         yield (*where, "rules", number, "try"), rule.steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedBreak:
+    """From `day` on a model costs `rate` at a provider, over the `most` that is promised."""
+
+    day: date
+    model: str
+    provider: str
+    kind: str
+    rate: Decimal
+    most: Decimal
 
 
 def steps_of(route: RouteSection, where: Where) -> Iterator[tuple[Where, Mapping[str, int]]]:
@@ -98,18 +110,45 @@ def _broken_later(
 ) -> Iterator[Problem]:
     """Prices that are within a promise until a day that is known already."""
     for index, endpoint in enumerate(model.section.endpoints):
-        for kind, most in _ceilings(promise):
-            kept = _dearest(endpoint, kind, today) <= most
-            for day, where in _turning_points(endpoint, today):
-                rate = _dearest(endpoint, kind, day)
-                if kept and rate > most:
-                    message = (
-                        f"from {day} {slug} costs {_dollars(rate)}/M {kind}; route {name} "
-                        f"promises {_dollars(most)} at most (steps {', '.join(steps)})"
-                    )
-                    place: Where = ("models", slug, "endpoints", index, *where)
-                    yield model.document.at_value(place, "R062", message, severity="warning")
-                kept = rate <= most
+        for found, where in _dated_breaks(slug, endpoint, promise, today):
+            message = (
+                f"from {found.day} {slug} costs {_dollars(found.rate)}/M {found.kind}; route "
+                f"{name} promises {_dollars(found.most)} at most (steps {', '.join(steps)})"
+            )
+            place: Where = ("models", slug, "endpoints", index, *where)
+            yield model.document.at_value(place, "R062", message, severity="warning")
+
+
+def breaks_to_come(routing: Routing, today: date) -> Iterator[tuple[str, DatedBreak]]:
+    """The promises that are kept until a day that is known already, with their routes."""
+    for name, route in routing.routes.items():
+        slugs = dict.fromkeys(
+            slug for _, step in steps_of(route, ("routes", name)) for slug in step
+        )
+        for slug in slugs if route.promise else ():
+            for endpoint in routing.models[slug].endpoints:
+                for found, _ in _dated_breaks(slug, endpoint, route.promise, today):
+                    yield name, found
+
+
+def _dated_breaks(
+    slug: str, endpoint: EndpointSection, promise: PromiseSection | None, today: date
+) -> Iterator[tuple[DatedBreak, Where]]:
+    for kind, most in _ceilings(promise) if promise else ():
+        kept = _dearest(endpoint, kind, today) <= most
+        for day, where in _turning_points(endpoint, today):
+            rate = _dearest(endpoint, kind, day)
+            if kept and rate > most:
+                found = DatedBreak(
+                    day=day,
+                    model=slug,
+                    provider=endpoint.provider,
+                    kind=kind,
+                    rate=rate,
+                    most=most,
+                )
+                yield found, where
+            kept = rate <= most
 
 
 def _ceilings(promise: PromiseSection) -> Iterator[tuple[str, Decimal]]:

@@ -1,8 +1,9 @@
 """Which catalog is live, and which keys try a candidate."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Final
+from typing import Final, Protocol
 
 _SHARES: Final = 100
 
@@ -85,3 +86,29 @@ def _signed(
         by=signature.by,
         commit=signature.commit,
     )
+
+
+class PublishedCatalogs(Protocol):
+    """What was published; LedgerError(service_unavailable) if it cannot be reached."""
+
+    async def publication(self) -> Publication | None:
+        """What is published, read at most five seconds ago; None if nothing ever was."""
+
+    async def catalog(self, sha: str) -> bytes:
+        """The compiled catalog of a sha; LedgerError too if it is missing or damaged."""
+
+
+class Publications(PublishedCatalogs, Protocol):
+    """Where catalogs are published; LedgerError(service_unavailable) if it cannot be reached."""
+
+    async def keep(self, content: bytes) -> str:
+        """Keep a compiled catalog under its sha, which is returned."""
+
+    async def move(self, publication: Publication) -> None:
+        """Make a publication the one that holds; its revision is one more than that before.
+
+        RequestError(idempotency_conflict) if somebody else was faster.
+        """
+
+    async def history(self) -> Sequence[Publication]:
+        """The latest publications, the last one first."""

@@ -5,11 +5,12 @@ how often it was written, `at` when, `by` whom, `git` the commit. A row beside i
 revision for good.
 """
 
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
 from tollgate.core.clock import Clock
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.routing.publication import Publication
 from tollgate.stores.attributes import (
     Item,
@@ -21,7 +22,7 @@ from tollgate.stores.attributes import (
 )
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.expressions import IF_ABSENT, SAME_REVISION
-from tollgate.stores.failures import StoreUnavailable, TransactionCancelled
+from tollgate.stores.failures import TransactionCancelled, refusing_when_unavailable
 from tollgate.stores.objects import ObjectStore
 from tollgate.stores.tables import PUBLICATION_KEY, get_item, publication_row_key, query_rows
 
@@ -30,7 +31,7 @@ _READ_FOR_S: Final = 5.0
 
 
 class PublicationStore:
-    """Reads and moves what is published; its pointer is as old as the keys that were read."""
+    """Implements `routing.publication.Publications`; keys are read along with its pointer."""
 
     def __init__(
         self, client: AwsCaller, table: str, objects: ObjectStore | None, *, clock: Clock
@@ -39,44 +40,54 @@ class PublicationStore:
         self._table = table
         self._objects = objects
         self._clock = clock
-        self._publication: Publication | None = None
+        self._pointer: Item | None = None
         self._read_s = float("-inf")
 
     def note(self, item: Item | None) -> None:
-        """Remember the pointer, which somebody read along with what they were looking for."""
-        self._publication = None if item is None else _publication(item)
+        """Remember the pointer, which somebody read along with what they were looking for.
+
+        It is not understood here: who may call does not depend on what is published.
+        """
+        self._pointer = item
         self._read_s = self._clock.monotonic_s()
 
     async def publication(self) -> Publication | None:
-        """What is published, read at most five seconds ago; None if nothing ever was.
-
-        StoreUnavailable if it has to be read and cannot be.
-        """
+        """What is published, read at most five seconds ago; None if nothing ever was."""
         if self._clock.monotonic_s() - self._read_s >= _READ_FOR_S:
-            self.note(await get_item(self._client, self._table, PUBLICATION_KEY))
-        return self._publication
+            with refusing_when_unavailable():
+                self.note(await get_item(self._client, self._table, PUBLICATION_KEY))
+        if self._pointer is None:
+            return None
+        try:
+            return _publication(self._pointer)
+        except (KeyError, ValueError) as senseless:
+            raise LedgerError(
+                ErrorCode.SERVICE_UNAVAILABLE,
+                f"The pointer to what is published makes no sense: {senseless!r}.",
+            ) from senseless
 
     async def catalog(self, sha: str) -> bytes:
-        """The catalog of a sha; StoreUnavailable if it is missing, damaged or out of reach."""
-        content = None if self._objects is None else await self._objects.get(_object(sha))
+        """The compiled catalog of a sha."""
+        content = None
+        if self._objects is not None:
+            with refusing_when_unavailable():
+                content = await self._objects.get(_object(sha))
         if content is None or sha256(content).hexdigest() != sha:
-            problem = "is missing" if content is None else "is damaged"
-            raise StoreUnavailable(f"catalog {sha} {problem}", maybe_applied=False)
+            problem = "missing" if content is None else "damaged"
+            raise LedgerError(ErrorCode.SERVICE_UNAVAILABLE, f"Catalog {sha} is {problem}.")
         return content
 
     async def keep(self, content: bytes) -> str:
-        """Keep a catalog under its sha, which is returned."""
+        """Keep a compiled catalog under its sha, which is returned."""
         if self._objects is None:
             raise RequestError(ErrorCode.INVALID_REQUEST, "There is no bucket to publish to.")
         sha = sha256(content).hexdigest()
-        await self._objects.put(_object(sha), content)
+        with refusing_when_unavailable():
+            await self._objects.put(_object(sha), content)
         return sha
 
     async def move(self, publication: Publication) -> None:
-        """Make a publication the one that holds; its revision is one more than that before.
-
-        RequestError(idempotency_conflict) if somebody else was faster.
-        """
+        """Make a publication the one that holds."""
         item = _item(publication)
         pointer: dict[str, object] = {
             "TableName": self._table,
@@ -92,21 +103,27 @@ class PublicationStore:
             "ConditionExpression": IF_ABSENT,
         }
         try:
-            await self._client.call(
-                "TransactWriteItems", {"TransactItems": [{"Put": pointer}, {"Put": row}]}
-            )
+            with refusing_when_unavailable():
+                await self._client.call(
+                    "TransactWriteItems", {"TransactItems": [{"Put": pointer}, {"Put": row}]}
+                )
         except TransactionCancelled as cancelled:
             raise RequestError(
                 ErrorCode.IDEMPOTENCY_CONFLICT,
                 "Somebody else published at this moment; look what is live now, then repeat.",
             ) from cancelled
 
-    async def history(self, limit: int = _HISTORY_PAGE_MAX) -> list[Publication]:
+    async def history(self) -> Sequence[Publication]:
         """The latest publications, the last one first."""
-        partition = read_text(PUBLICATION_KEY, "pk")
-        rows, _ = await query_rows(
-            self._client, self._table, partition, "R#", limit=limit, backwards=True
-        )
+        with refusing_when_unavailable():
+            rows, _ = await query_rows(
+                self._client,
+                self._table,
+                read_text(PUBLICATION_KEY, "pk"),
+                "R#",
+                limit=_HISTORY_PAGE_MAX,
+                backwards=True,
+            )
         return [_publication(row) for row in rows]
 
 

@@ -13,26 +13,13 @@ from tollgate.core.generation import (
     BillLine,
     GenerationRecord,
     Outcome,
+    RoutingTrace,
     UsageSource,
 )
 from tollgate.core.money import usd, usd_text
+from tollgate.core.usage import Usage
+from tollgate.routing.price import MODEL_ITEMS
 from tollgate.web.shapes import Usd, moment
-
-# Lines of these classes are the model's; every other line is a tool's or a page's.
-_MODEL_ITEMS = frozenset(
-    {
-        "input",
-        "input_audio",
-        "cache_read",
-        "cache_write_5m",
-        "cache_write_1h",
-        "output",
-        "output_audio",
-        "image",
-        "request",
-    }
-)
-
 
 RECORD_COLUMNS = (
     "id",
@@ -168,6 +155,8 @@ class GenerationObject(BaseModel):
     catalog_sha: str
     client_request_id: str | None
     external_user: str | None
+    tokens: Usage = Field(description="by the classes that are priced apart")
+    trace: RoutingTrace = Field(description="what the route was planned by; replayed by a plan")
 
     @classmethod
     def of(cls, record: GenerationRecord) -> "GenerationObject":
@@ -211,7 +200,7 @@ class GenerationObject(BaseModel):
             tool_costs_micro_usd={
                 line.item: _micro_usd(line.cost_nano_usd)
                 for line in record.lines
-                if line.item not in _MODEL_ITEMS
+                if line.item not in MODEL_ITEMS
             },
             cost_lines=[BillLineObject.of(line) for line in record.lines],
             latency_ms=record.duration_ms,
@@ -222,6 +211,8 @@ class GenerationObject(BaseModel):
             catalog_sha=record.catalog_sha,
             client_request_id=record.client_request_id,
             external_user=record.user,
+            tokens=record.usage,
+            trace=record.trace,
         )
 
 

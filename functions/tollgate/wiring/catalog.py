@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from tollgate.core.clock import Clock
 from tollgate.engine.following import Following
+from tollgate.engine.gateway import Journal
 from tollgate.routing.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.stores.publications import PublicationStore
@@ -18,7 +19,8 @@ def wire_following(
     make: Callable[[Catalog], _Made],
     *,
     clock: Clock,
+    journal: Journal,
 ) -> Following[_Made]:
     """What is made of the catalog that is published, at first of the one beside the code."""
     bundled = Catalog.from_json(settings.catalog_file.read_bytes())
-    return Following(publications, bundled, make, clock=clock)
+    return Following(publications, bundled, make, clock=clock, journal=journal)

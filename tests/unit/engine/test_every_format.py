@@ -3,7 +3,7 @@
 What a client reads of the stream is what it reads of the whole reply, and what the official SDK
 puts together of it.
 
-Keeps C7, C15, C25, C26, C30, C31, C33, C37, C44.
+Keeps C7, C10, C15, C25, C26, C30, C31, C33, C37, C44.
 """
 
 import json
@@ -22,6 +22,8 @@ from tests.references import client_requests
 from tests.scripted import Answer, Scripted
 from tests.unit.providers.shared_cases import ANSWERS
 from tests.unit.routing.catalogs import endpoint, model, provider
+from tests.upstream import openai_chunks as chat
+from tests.upstream.gemini_chunks import SIGNATURE
 from tests.upstream.speakers import SECRETS
 from tests.upstream.wires import WIRES, Wire
 from tollgate.engine.generate import generate
@@ -107,7 +109,7 @@ def _said(message: dict[str, Any]) -> dict[str, Any]:
 
 
 SDK = Sdk()
-QUESTION = {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
+QUESTION: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
 
 
 @all_wires
@@ -151,6 +153,86 @@ async def test_c33_c43_c44_a_refusal_has_its_status_and_leaks_nothing(wire: Wire
     reply = await asked(home, QUESTION, stream=True)
     assert (reply.status, reply.headers["retry-after"]) == (429, "7")
     assert not [secret for secret in SECRETS if secret.encode() in reply.body]
+
+
+# What a provider wants back of its own reasoning, verbatim: a signature, or the words.
+SIGNED = {
+    "openai_chat": "Two.",
+    "sagemaker": "Two.",
+    "openai_responses": "gAAA",
+    "anthropic": "c2ln",
+    "anthropic_vertex": "c2ln",
+    "bedrock_invoke": "c2ln",
+    "gemini": SIGNATURE,
+    "gemini_vertex": SIGNATURE,
+    "bedrock": "c2ln",
+}
+
+
+def second_turn(message: dict[str, Any]) -> dict[str, Any]:
+    """The next request of a client that sends back what it was sent, and the results."""
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": f"result of {call['id']}"}
+        for call in message.get("tool_calls", ())
+    ]
+    return QUESTION | {"messages": [*QUESTION["messages"], message, *results]}
+
+
+@all_wires
+async def test_c10_q33_q34_a_second_turn_takes_calls_results_and_signatures_back(
+    wire: Wire,
+) -> None:
+    answer = ANSWERS["parallel_tools"]
+    home = await home_of(wire, framed(wire, wire.write(answer)))
+    streamed = accumulated((await asked(home, QUESTION, stream=True)).body)
+    whole = exact((await asked(home, QUESTION, stream=False)).body)
+    for reply in (streamed, whole):
+        await asked(home, second_turn(reply["choices"][0]["message"]), stream=True)
+    *_, of_streamed, of_whole = (request.body for request in home.near.requests)
+    assert of_streamed == of_whole
+    sent = json.dumps(of_whole)
+    assert SIGNED[wire.name] in sent
+    for call in answer.calls:
+        assert call.name in sent
+        assert f"result of {call.id}" in sent
+
+
+async def test_c10_q33_openrouters_details_come_back_with_every_field() -> None:
+    details = [
+        {"type": "reasoning.summary", "summary": "In short.", "id": "s1", "index": 0},
+        {
+            "type": "reasoning.text",
+            "text": "At length.",
+            "signature": "c2ln",
+            "id": "t1",
+            "format": "anthropic-claude-v1",
+            "index": 1,
+        },
+        {
+            "type": "reasoning.encrypted",
+            "data": "gAAA",
+            "id": "e1",
+            "format": "openai-responses-v1",
+            "index": 2,
+        },
+    ]
+    [wire] = (each for each in WIRES if each.name == "openai_chat")
+    own = wire.dialect.model_copy(update={"reasoning_field": "reasoning_details"})
+    said = [
+        chat.sse(chat.chunk({"reasoning_details": details[:1]})),
+        chat.sse(chat.chunk({"reasoning_details": details[1:]})),
+        *wire.write(ANSWERS["tool"])[1:],
+    ]
+    wire = replace(wire, dialect=own)
+    home = await home_of(wire, framed(wire, said))
+    for stream in (True, False):
+        reply = await asked(home, QUESTION, stream=stream)
+        whole = accumulated(reply.body) if stream else exact(reply.body)
+        await asked(home, second_turn(whole["choices"][0]["message"]), stream=True)
+        sent = home.near.requests[-1].body["messages"]
+        assert isinstance(sent, list)
+        [assistant] = (m for m in sent if isinstance(m, dict) and m["role"] == "assistant")
+        assert assistant["reasoning_details"] == details
 
 
 @all_wires

@@ -106,11 +106,14 @@ def test_a_failed_attempt_counts_by_provider_and_code(lines: list[dict[str, Any]
 def test_what_is_not_settled_and_what_rests_are_counted(lines: list[dict[str, Any]]) -> None:
     JOURNAL.unsettled(record(), TimeoutError())
     JOURNAL.rested("near/large-1")
+    JOURNAL.kept_back("catalog f00 cannot be served", TimeoutError(), serving="ba5e")
     assert [published(line) for line in lines] == [
         {("chat",): {"Unsettled": 1}},
         {("chat",): {"EndpointsRested": 1}},
+        {("chat",): {"CatalogsKeptBack": 1}},
     ]
     assert lines[1]["endpoint"] == "near/large-1"
+    assert (lines[2]["reason"], lines[2]["serving"]) == ("TimeoutError", "ba5e")
 
 
 def test_no_key_workspace_or_model_is_a_dimension(lines: list[dict[str, Any]]) -> None:

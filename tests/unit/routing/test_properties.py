@@ -10,11 +10,11 @@ from math import sqrt
 from pathlib import Path
 
 import pytest
-from bench.catalog_300 import routing as large_routing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
+from bench.catalog_300 import routing as large_routing
 from tests.unit.routing.catalogs import (
     NOW_S,
     catalog,

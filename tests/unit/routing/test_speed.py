@@ -12,8 +12,8 @@ from types import FrameType
 
 import pytest
 import yaml
-from bench.catalog_300 import routing
 
+from bench.catalog_300 import routing
 from tollgate.routing import compile as compiling
 from tollgate.routing import document, scalars, schema
 from tollgate.routing.catalog import Catalog

@@ -1,0 +1,24 @@
+# The gateway as one process, for hosts that are not Lambda: docs/container.md.
+# Pin both to the digest that you have looked at: `--build-arg PYTHON=python:3.13-slim@sha256:...`.
+ARG PYTHON=python:3.13-slim
+
+FROM ${PYTHON} AS build
+WORKDIR /src
+COPY infra/environments/run.txt infra/environments/run.txt
+RUN python -m venv /opt/tollgate \
+    && /opt/tollgate/bin/python -m pip install --no-cache-dir --no-compile --no-deps \
+        --require-hashes --only-binary :all: --requirement infra/environments/run.txt
+COPY pyproject.toml README.md LICENSE routing.yaml ./
+COPY functions/tollgate functions/tollgate
+RUN /opt/tollgate/bin/python -m pip install --no-cache-dir --no-deps --no-build-isolation . \
+    && /opt/tollgate/bin/tollgate compile routing.yaml --output /opt/tollgate/routing.json \
+    && /opt/tollgate/bin/python -m pip uninstall --yes pip setuptools \
+    && python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/tollgate/lib
+
+FROM ${PYTHON}
+COPY --from=build /opt/tollgate /opt/tollgate
+ENV PATH=/opt/tollgate/bin:$PATH PYTHONUNBUFFERED=1 TOLLGATE_CATALOG_FILE=/opt/tollgate/routing.json
+USER 10001:10001
+EXPOSE 8080
+# An exec form, so that SIGTERM reaches the process: it finishes its streams and settles.
+CMD ["tollgate", "serve", "--host", "0.0.0.0", "--port", "8080"]

@@ -1,0 +1,74 @@
+"""`tollgate upkeep`: what the scheduled functions do, where something else keeps the schedule."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import Final, Literal, assert_never
+
+import click
+from pydantic import JsonValue
+
+from tollgate.core.clock import SystemClock
+from tollgate.observability.log import configure_logging
+from tollgate.settings import Settings
+from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.aws import rotating_credentials
+from tollgate.wiring.stores import Stores, wire_stores
+from tollgate.wiring.upkeep import wire_upkeep
+
+Task = Literal["sweep", "rollup", "audit"]
+# A page of a scan is up to 1 MB, and nobody waits for it.
+_TIMEOUT_S: Final = 10.0
+_LOGGER: Final = logging.getLogger("tollgate.upkeep")
+
+
+@click.command()
+@click.argument("task", type=click.Choice(["sweep", "rollup", "audit"]))
+def upkeep(task: Task) -> None:
+    """Do TASK once: sweep every 5 minutes, rollup every hour, audit every night.
+
+    Exit status 1 if the audit finds that the books differ.
+    """
+    configure_logging()
+    if asyncio.run(_upkeep(task, Settings())):
+        raise SystemExit(1)
+
+
+async def _upkeep(task: Task, settings: Settings) -> bool:
+    """Whether something is wrong."""
+    credentials = rotating_credentials(settings)
+    if credentials is not None:
+        await credentials.renew()
+    async with aclosing(wire_stores(settings, SystemClock(), timeout_s=_TIMEOUT_S)) as stores:
+        match task:
+            case "sweep":
+                await _sweep(settings, stores)
+                return False
+            case "rollup":
+                activity = wire_administration(settings, stores, SystemClock()).activity
+                _tell("rolled up", {"days": await activity.close_due()})
+                return False
+            case "audit":
+                return await _audit(settings, stores)
+            case _:
+                assert_never(task)
+
+
+async def _sweep(settings: Settings, stores: Stores) -> None:
+    wired = wire_upkeep(settings, stores, SystemClock())
+    _tell("swept", asdict(await wired.sweeper.run()))
+    _tell("looked after", asdict(await wired.caretaker.run()))
+
+
+async def _audit(settings: Settings, stores: Stores) -> bool:
+    differences = await wire_upkeep(settings, stores, SystemClock()).audit.run()
+    for difference in differences:
+        _LOGGER.error("the books differ", extra={"fields": asdict(difference)})
+    _tell("audited", {"differences": len(differences)})
+    return bool(differences)
+
+
+def _tell(message: str, fields: Mapping[str, JsonValue]) -> None:
+    _LOGGER.info(message, extra={"fields": fields})

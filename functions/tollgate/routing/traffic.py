@@ -1,0 +1,94 @@
+"""Recorded traffic for a plan to replay: a generation a line, as `GET /generations` shows it."""
+
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Final
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+
+from tollgate.core.generation import Fee, Outcome, RoutingTrace
+from tollgate.core.money import nano_usd
+from tollgate.core.usage import Usage
+from tollgate.routing.price import MODEL_ITEMS
+
+# A record holds no text of a conversation; a longer line is some other file.
+_LINE_BYTES_MAX: Final = 1_000_000
+_PIECES_PER_RATE: Final = 1_000_000
+# A generation that broke or was lost costs its caller nothing, whatever it used.
+_BILLED: Final = frozenset({"ok", "cancelled"})
+
+
+class BadTraffic(Exception):
+    """A line that is no generation, or lacks what a replay needs."""
+
+
+class RecordedLine(BaseModel):
+    """One line of a recorded bill."""
+
+    model_config = ConfigDict(frozen=True)
+
+    item: str
+    quantity: int
+    usd_per_million: Decimal
+
+
+class RecordedRequest(BaseModel):
+    """What a replay needs of a generation; whatever else a line says is ignored."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    created_at: AwareDatetime
+    status: Outcome
+    model: str | None
+    provider_name: str | None
+    upstream_model: str | None
+    key_id: str
+    key_name: str = ""
+    total_cost: Decimal
+    cost_lines: tuple[RecordedLine, ...] = ()
+    tokens: Usage
+    trace: RoutingTrace
+
+    @property
+    def created_s(self) -> int:
+        """When it was admitted, in Unix seconds."""
+        return int(self.created_at.timestamp())
+
+    @property
+    def cost_nano_usd(self) -> int:
+        """What its caller paid."""
+        return nano_usd(self.total_cost)
+
+    @property
+    def billed(self) -> bool:
+        """Whether such an outcome is paid for."""
+        return self.status in _BILLED
+
+    @property
+    def fees(self) -> tuple[Fee, ...]:
+        """What it paid by the piece, beside the model."""
+        return tuple(
+            Fee(
+                item=line.item,
+                quantity=line.quantity,
+                usd_each=line.usd_per_million / _PIECES_PER_RATE,
+            )
+            for line in self.cost_lines
+            if line.item not in MODEL_ITEMS
+        )
+
+
+def read_traffic(lines: Iterable[bytes]) -> Iterator[RecordedRequest]:
+    """The generations of a JSONL file, one at a time; raises BadTraffic with the line's number."""
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        if len(line) > _LINE_BYTES_MAX:
+            raise BadTraffic(f"line {number} is longer than {_LINE_BYTES_MAX} bytes")
+        try:
+            yield RecordedRequest.model_validate_json(line)
+        except ValidationError as invalid:
+            first = invalid.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"])) or "it"
+            raise BadTraffic(f"line {number}: {where}: {first['msg']}") from invalid

@@ -1,0 +1,32 @@
+"""All routes in one process, for hosts that are not Lambda."""
+
+from starlette.types import ASGIApp
+
+from tollgate.core.clock import Clock
+from tollgate.engine.gateway import Journal
+from tollgate.settings import Settings
+from tollgate.web.api_app import api_app
+from tollgate.web.front import Gateways
+from tollgate.web.local_app import LocalApp
+from tollgate.web.services import Catalogs
+from tollgate.wiring.administration import wire_administration, wire_services
+from tollgate.wiring.generation import wire_chat_app
+from tollgate.wiring.limits import web_limits
+from tollgate.wiring.stores import Stores
+
+
+def wire_whole_app(
+    settings: Settings,
+    stores: Stores,
+    gateways: Gateways,
+    catalogs: Catalogs,
+    *,
+    clock: Clock,
+    journal: Journal,
+) -> ASGIApp:
+    """What both functions serve, joined as API Gateway joins them."""
+    limits = web_limits(settings)
+    administration = wire_administration(settings, stores, clock)
+    services = wire_services(stores, administration, catalogs, clock=clock, journal=journal)
+    chat = wire_chat_app(stores, gateways, limits, clock=clock, journal=journal)
+    return LocalApp(chat, api_app(services, limits))

@@ -1,0 +1,214 @@
+"""`tollgate serve` and `tollgate upkeep`: the same gateway and its chores as plain processes.
+
+Keeps C1, C36, C66.
+"""
+
+import asyncio
+import json
+import re
+import signal
+from asyncio.subprocess import PIPE, STDOUT, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.deployment import (
+    ALPHA_KEY,
+    PATIENCE_S,
+    Answer,
+    Deployment,
+    Key,
+    Workspace,
+    environment,
+)
+from tests.emulator.credentials import CredentialsServer
+from tests.local_server import TOLLGATE
+from tests.local_server import environment as plain
+from tests.upstream.speakers import OPENAI, SPEAKERS
+from tollgate.core.generation import GenerationRecord
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+CHAT = "/v1/chat/completions"
+ASKED = {"model": OPENAI.model, "messages": [{"role": "user", "content": "Say it"}]}
+BEDROCK = next(it for it in SPEAKERS if it.name == "bedrock")
+
+
+def variables(deployment: Deployment, **more: str) -> dict[str, str]:
+    identity = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
+    settings = environment(deployment.settings)
+    return plain() | settings | identity | {"ALPHA_API_KEY": ALPHA_KEY, "NO_COLOR": "1"} | more
+
+
+@dataclass
+class Served:
+    """A running `tollgate serve`."""
+
+    process: Process
+    url: str
+    http: aiohttp.ClientSession
+
+    def post(self, key: Key, **more: Any) -> Any:
+        headers = {"authorization": f"Bearer {key.secret}"}
+        return self.http.post(self.url + CHAT, headers=headers, json={**ASKED, **more})
+
+    async def get(self, path: str, key: Key | None = None) -> Answer:
+        headers = {"authorization": f"Bearer {key.secret}"} if key else {}
+        async with self.http.get(self.url + path, headers=headers) as response:
+            return Answer(response.status, dict(response.headers), await response.read())
+
+    async def stopped(self) -> str:
+        """What it still wrote, once it has ended by itself."""
+        output, _ = await asyncio.wait_for(self.process.communicate(), PATIENCE_S)
+        assert self.process.returncode == 0, output.decode()
+        return output.decode()
+
+
+@asynccontextmanager
+async def served(deployment: Deployment, *options: str, **more: str) -> AsyncIterator[Served]:
+    process = await asyncio.create_subprocess_exec(
+        *(TOLLGATE, "serve", "--port", "0", *options),
+        env=variables(deployment, **more),
+        stdout=PIPE,
+        stderr=STDOUT,
+        limit=1 << 20,
+    )
+    try:
+        assert process.stdout is not None
+        line = (await asyncio.wait_for(process.stdout.readline(), PATIENCE_S)).decode()
+        found = re.search(r" on (127\.0\.0\.1:\d+)\.$", line.strip())
+        assert found is not None, line + (await process.stdout.read()).decode()
+        timeout = aiohttp.ClientTimeout(PATIENCE_S)
+        async with aiohttp.ClientSession(timeout=timeout) as http:
+            yield Served(process, f"http://{found[1]}", http)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def begun(deployment: Deployment, response: aiohttp.ClientResponse) -> None:
+    """Read up to the first word of a stream in lock-step."""
+    assert response.status == 200
+    while b"Hello" not in await response.content.readuntil(b"\n\n"):
+        pass
+
+
+async def refuses_connections(server: Served) -> None:
+    """Wait until nobody listens any more."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                await server.get("/v1/health/live")
+            except aiohttp.ClientConnectorError:
+                return
+
+
+async def test_c1_one_process_serves_what_the_functions_serve(
+    deployment: Deployment, workspace: Workspace
+) -> None:
+    deployment.upstreams.alpha.enqueue(OPENAI.script(OPENAI.text(["Hello"])))
+    async with served(deployment) as server:
+        async with server.post(workspace.inference) as response:
+            answer = await response.json()
+        assert answer["choices"][0]["message"]["content"] == "Hello"
+        for path in ("/v1/generation", "/api/v1/generation"):
+            shown = await server.get(f"{path}?id={answer['id']}", workspace.inference)
+            assert shown.json["data"]["id"] == answer["id"]
+        assert (await server.get("/v1/health/ready")).status == 200
+        server.process.send_signal(signal.SIGTERM)
+        log = await server.stopped()
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    assert [it["generation_id"] for it in lines if it["message"] == "generation"] == [
+        answer["id"].removeprefix("gen-")
+    ]
+
+
+async def test_a_stream_that_runs_when_the_process_is_told_to_stop_is_served_to_its_end(
+    deployment: Deployment, workspace: Workspace
+) -> None:
+    upstream = deployment.upstreams.alpha
+    words = OPENAI.text(["Hello", " world"])
+    upstream.enqueue(OPENAI.script(words, lock_step=True))
+    async with served(deployment) as server:
+        for _ in range(2):
+            await upstream.release()
+        async with server.post(workspace.inference, stream=True) as response:
+            await begun(deployment, response)
+            server.process.send_signal(signal.SIGTERM)
+            await refuses_connections(server)
+            for _ in words[2:]:
+                await upstream.release()
+            rest = await response.read()
+        assert rest.endswith(b"data: [DONE]\n\n")
+        await server.stopped()
+    await deployment.assert_books_closed(workspace, 9 * 1_000 + 3 * 2_000)
+
+
+async def test_c36_a_stream_that_outlasts_the_drain_is_cut_off_billed_and_recorded(
+    deployment: Deployment, workspace: Workspace
+) -> None:
+    upstream = deployment.upstreams.alpha
+    upstream.enqueue(OPENAI.script(OPENAI.begun(["Hello", " world"]), end="hang"))
+    async with served(deployment, "--drain-s", "1") as server:
+        async with server.post(workspace.inference, stream=True) as response:
+            generation_id = response.headers["x-generation-id"]
+            await begun(deployment, response)
+            server.process.send_signal(signal.SIGTERM)
+            with pytest.raises(aiohttp.ClientError):
+                await response.read()
+        await server.stopped()
+    record: GenerationRecord = await deployment.record(workspace, generation_id)
+    assert (record.outcome, record.usage_source) == ("cancelled", "estimated")
+    await deployment.assert_books_closed(workspace, record.cost_nano_usd)
+
+
+async def test_in_a_container_it_signs_with_the_role_of_the_container(
+    deployment: Deployment, workspace: Workspace
+) -> None:
+    upstream = deployment.upstreams.bedrock
+    upstream.enqueue(BEDROCK.script(BEDROCK.text(["Hello"])))
+    async with CredentialsServer() as credentials:
+        identity = {
+            "AWS_ACCESS_KEY_ID": "",
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": credentials.url,
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN": credentials.token,
+        }
+        async with (
+            served(deployment, **identity) as server,
+            server.post(workspace.inference, model=BEDROCK.model) as response,
+        ):
+            assert response.status == 200
+        [received] = upstream.received
+        assert f"Credential={credentials.identity(1)}/" in received.headers["authorization"]
+
+
+@pytest.mark.parametrize(
+    ("task", "message"), [("sweep", "swept"), ("rollup", "rolled up"), ("audit", "audited")]
+)
+async def test_a_chore_is_done_once_and_says_what_came_of_it(
+    deployment: Deployment, task: str, message: str
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(TOLLGATE, "upkeep", task), env=variables(deployment), stdout=PIPE, stderr=STDOUT
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    assert process.returncode == 0, output.decode()
+    told = [json.loads(line)["message"] for line in output.decode().splitlines()]
+    assert message in told
+
+
+async def test_without_a_catalog_it_says_what_to_do() -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(TOLLGATE, "serve", "--port", "0"),
+        env=plain() | {"TOLLGATE_CATALOG_FILE": "/nowhere/routing.json"},
+        stdout=PIPE,
+        stderr=STDOUT,
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    assert process.returncode == 1
+    assert b"`tollgate compile` writes it" in output
