@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.figures import SCENARIOS, Scenario
 from bench.rounds import asked, gateways
 
-_LINES = 40
+_LINES = 30
 
 
 async def profile(scenario: Scenario, gateway: str) -> str:

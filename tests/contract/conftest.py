@@ -49,7 +49,8 @@ def honest_url(request: pytest.FixtureRequest) -> str:
 async def stores_at(endpoint_url: str) -> AsyncIterator[DynamoStores]:
     """Stores with tables of their own; every expression is parsed on its way."""
     clock = HandClock()
-    client = aws_client(endpoint_url, clock=clock)
+    # A busy machine is no fault of a store.
+    client = aws_client(endpoint_url, clock=clock, timeout_s=10.0)
     checked = GrammarChecked(client)
     yield dynamo_stores(checked, await fresh_tables(checked), clock)
     await client.close()

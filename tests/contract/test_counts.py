@@ -48,7 +48,7 @@ IN_FLIGHT = 20
 @pytest.fixture
 async def metered(honest_url: str) -> AsyncIterator[tuple[Metered, DynamoStores]]:
     clock = HandClock()
-    client = aws_client(honest_url, clock=clock)
+    client = aws_client(honest_url, clock=clock, timeout_s=10.0)
     meter = Metered(client)
     yield meter, dynamo_stores(meter, await fresh_tables(client), clock)
     await client.close()

@@ -103,7 +103,7 @@ async def processes(honest_url: str) -> AsyncIterator[list[DynamoStores]]:
     seed = int.from_bytes(os.urandom(4), "big")
     print(f"seed {seed}")
     clock = HandClock()
-    clients = [client_of(FaultyAwsJson, honest_url, clock=clock) for _ in range(4)]
+    clients = [client_of(FaultyAwsJson, honest_url, clock=clock, timeout_s=10.0) for _ in range(4)]
     for place, client in enumerate(clients[1:]):
         client.faults = Faults(random.Random(seed + place))
     tables = await fresh_tables(clients[0])

@@ -1,4 +1,7 @@
-"""infra/deploy, with a stand-in for SAM: what it runs, and what it tells to do next."""
+"""infra/deploy, with a stand-in for SAM: what it runs, and what it tells to do next.
+
+Keeps C54.
+"""
 
 import os
 import re
@@ -11,40 +14,51 @@ from tests.infra.translation import ROOT
 from tollgate.web.credit_shapes import GrantBody
 from tollgate.web.key_shapes import NewKeyBody
 
-SAM = '#!/bin/sh\necho "$@" >"{seen}"\nexit {status}\n'
+STAND_IN = '#!/bin/sh\necho "$@" >>"{seen}"\nexit {status}\n'
 
 
 def deploy(
-    folder: Path, stage: str, status: int = 0
-) -> tuple[str, subprocess.CompletedProcess[str]]:
-    """What SAM was called with, and the script's own result; nobody sits at the terminal."""
+    folder: Path, stage: str, *, sam_status: int = 0, publish_status: int = 0
+) -> tuple[list[str], subprocess.CompletedProcess[str]]:
+    """What SAM and the command line were called with, and the script's own result.
+
+    Nobody sits at the terminal.
+    """
     seen = folder / "seen"
-    stand_in = folder / "sam"
-    stand_in.write_text(SAM.format(seen=seen, status=status))
-    stand_in.chmod(0o755)
+    for name, status in {"sam": sam_status, "tollgate": publish_status}.items():
+        stand_in = folder / name
+        stand_in.write_text(STAND_IN.format(seen=seen, status=status))
+        stand_in.chmod(0o755)
     result = subprocess.run(
         [ROOT / "infra" / "deploy", stage],
-        env={**os.environ, "SAM": str(stand_in)},
+        env={**os.environ, "SAM": str(folder / "sam"), "TOLLGATE": str(folder / "tollgate")},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
     )
-    return seen.read_text().strip(), result
+    return seen.read_text().splitlines(), result
 
 
 @pytest.mark.parametrize(("stage", "stack"), [("default", "tollgate"), ("prod", "tollgate-prod")])
-def test_a_stage_is_deployed_and_nobody_is_asked_without_a_terminal(
+def test_c54_a_stage_is_deployed_then_published_and_nobody_is_asked_without_a_terminal(
     tmp_path: Path, stage: str, stack: str
 ) -> None:
     called, result = deploy(tmp_path, stage)
-    assert called == f"deploy --config-env {stage}"
+    assert called == [f"deploy --config-env {stage}", f"publish --stack {stack}"]
     assert f"first-key --stack {stack}\n" in result.stdout
     assert f"doctor --stack {stack}\n" in result.stdout
 
 
-def test_a_deploy_that_fails_says_nothing_of_what_is_next(tmp_path: Path) -> None:
-    _, result = deploy(tmp_path, "default", status=1)
+def test_c54_a_deploy_that_fails_publishes_nothing(tmp_path: Path) -> None:
+    called, result = deploy(tmp_path, "default", sam_status=1)
+    assert called == ["deploy --config-env default"]
+    assert result.returncode == 1
+    assert "Next" not in result.stdout
+
+
+def test_c54_a_deploy_that_cannot_publish_fails(tmp_path: Path) -> None:
+    _, result = deploy(tmp_path, "default", publish_status=1)
     assert result.returncode == 1
     assert "Next" not in result.stdout
 

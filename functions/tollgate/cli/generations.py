@@ -7,7 +7,8 @@ from typing import Any, Final
 import click
 
 from tollgate.cli.bill import explained
-from tollgate.cli.http import Api, Refused
+from tollgate.cli.http import Api, Query, Refused
+from tollgate.cli.options import since_moment
 from tollgate.cli.tables import Style, as_json, calls_gateway, exact, show
 from tollgate.core.clock import SystemClock
 
@@ -15,6 +16,7 @@ _COLUMNS: Final = ("id", "created_at", "status", "usd", "model", "key", "tokens"
 _TAIL_EVERY_S: Final = 2.0
 _TAIL_MAX: Final = 200
 _OTHERS_MAX: Final = 200
+_EXPORT_PAGE: Final = 500
 
 
 @click.group()
@@ -44,6 +46,18 @@ def list_generations(
         if len(found) == limit:
             break
     show([_row(record) for record in found], _COLUMNS, style, data=found)
+
+
+@generations.command("export")
+@click.option("--since", default="7d", show_default=True, metavar="AGO", help="7d, 12h, a moment.")
+@calls_gateway
+def export_generations(api: Api, style: Style, since: str) -> None:
+    """Write generations as JSON lines, newest first, for `tollgate plan --traffic`."""
+    if style == "csv":
+        raise click.UsageError("--csv: an export is JSON lines.")
+    asked: Query = {"since": since_moment(since, SystemClock().now_s()), "limit": _EXPORT_PAGE}
+    for record in api.pages("/generations", asked, "cursor"):
+        click.echo(as_json(record, indent=None))
 
 
 @generations.command("show")

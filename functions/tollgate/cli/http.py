@@ -58,7 +58,7 @@ class Api:
         return self._send("DELETE", path, {}, None)
 
     def pages(self, path: str, query: Query, cursor: str) -> Iterator[Any]:
-        """Everything that a list has, page after page."""
+        """Everything that a list has, page after page; ClickException if it never ends."""
         at: str | None = None
         for _ in range(_PAGES_MAX):
             reply = self.get(path, {**query, cursor: at})
@@ -66,6 +66,7 @@ class Api:
             at = reply.get("next_cursor")
             if at is None:
                 return
+        raise click.ClickException(f"{path} has more than {_PAGES_MAX} pages: ask for less.")
 
     def _send(self, method: str, path: str, query: Query, body: Mapping[str, object] | None) -> Any:
         asked = urlencode({name: value for name, value in query.items() if value}, doseq=True)

@@ -29,6 +29,7 @@ _ENTRIES: Final = {
         "tollgate.cli.generations", "generations", "List generations, explain what one cost."
     ),
     "keys": _Entry("tollgate.cli.keys", "keys", "Make, list, rotate and stop keys."),
+    "plan": _Entry("tollgate.cli.plan", "plan", "Say what a change of routing does, in dollars."),
     "serve": _Entry("tollgate.cli.serve", "serve", "Serve a stack's tables on any host."),
     "spend": _Entry("tollgate.cli.spend", "spend", "Show what a month cost, by team or model."),
     "models": _Entry("tollgate.cli.models", "models", "Add a model to a routing file."),

@@ -70,12 +70,13 @@ def add(
         chosen, its_name, price = _offer(
             routing, model, provider=provider, upstream=upstream, today=today
         )
-        if context is None and price.context is None:
+        tokens = price.context if context is None else context
+        if tokens is None:
             raise Unpublished(f"{SOURCE} has no context of {its_name}: say it with --context")
         entry = ModelEntry(
             slug=model,
             name=name or model.partition("/")[2],
-            context=context or price.context or 0,
+            context=tokens,
             max_output=max_output,
             input=takes,
             supports=supports,

@@ -1,6 +1,9 @@
 """What several commands ask for in the same way."""
 
+import re
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -14,3 +17,15 @@ stack = click.option(
     "--stack", default="tollgate", show_default=True, help="The CloudFormation stack."
 )
 region = click.option("--region", help="Its region; the one of your AWS profile otherwise.")
+
+_AGO: Final = re.compile(r"([1-9][0-9]{0,3})([dh])", re.ASCII)
+_SECONDS: Final = {"d": 86_400, "h": 3_600}
+
+
+def since_moment(text: str, now_s: float) -> str:
+    """The moment that `7d` or `12h` ago was, as the api takes it; a moment is left as it is."""
+    ago = _AGO.fullmatch(text)
+    if ago is None:
+        return text
+    then_s = int(now_s) - int(ago[1]) * _SECONDS[ago[2]]
+    return datetime.fromtimestamp(then_s, UTC).isoformat()

@@ -62,15 +62,15 @@ def show(rows: Iterable[Row], columns: Sequence[str], style: Style, *, data: obj
         click.echo(_delimited(listed, columns, "excel-tab"), nl=False)
 
 
-def as_json(value: object) -> str:
-    """Indented JSON; decimals as the shortest number that is the same."""
+def as_json(value: object, indent: int | None = 2) -> str:
+    """JSON, indented or on one line; decimals as the shortest number that is the same."""
 
     def number(value: object) -> float:
         if isinstance(value, Decimal):
             return float(value)
         raise TypeError(type(value).__name__)
 
-    return json.dumps(value, indent=2, ensure_ascii=False, default=number)
+    return json.dumps(value, indent=indent, ensure_ascii=False, default=number)
 
 
 def dollars(amount: Any, places: int = 5) -> str:

@@ -103,6 +103,8 @@ class Delta(_Shape):
     def has_more(self) -> bool:
         """Whether there is what no answer here can hold; Snowflake sends such fields, but blank."""
         beside = (self.audio, self.images, self.function_call)
+        if not any(beside):
+            return False
         return any(any(more.values()) if isinstance(more, dict) else more for more in beside)
 
 
@@ -148,9 +150,12 @@ class Chunk(_Shape):
     @property
     def counted(self) -> dict[str, JsonValue] | None:
         """The usage, wherever the server has put it."""
-        in_choices = (choice.usage for choice in self.choices or ())
-        places = (self.usage, *in_choices, (self.x_groq or Groq()).usage)
-        return next((usage for usage in places if usage is not None), None)
+        if self.usage is not None:
+            return self.usage
+        for choice in self.choices or ():
+            if choice.usage is not None:
+                return choice.usage
+        return self.x_groq.usage if self.x_groq else None
 
 
 class PromptDetails(_Shape):

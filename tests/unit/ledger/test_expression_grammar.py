@@ -52,6 +52,7 @@ CONDITIONS = (
     expressions.HAS_HOLDS,
     expressions.KEY_DELETE,
     expressions.SAME_HASH,
+    expressions.SAME_REVISION,
     expressions.SAME_SHARDS,
 )
 PROJECTIONS = (expressions.HOLDS_PROJECTION, expressions.PARTITION_PROJECTION)

@@ -138,7 +138,19 @@ async def test_c3_one_model_is_shown_as_in_the_list() -> None:
     assert (listed["canonical_slug"], listed["owned_by"]) == ("acme/large", "acme")
 
 
-@pytest.mark.parametrize("path", ["/v1/models/acme/larg", "/v1/models/acme/larg/endpoints"])
+async def test_c3_an_alias_shows_the_model_that_it_stands_for() -> None:
+    call = await dated()
+    assert (await call("GET", "/v1/models/big")).json == (await call("GET", LARGE)).json
+
+
+async def test_c3_a_route_is_no_model() -> None:
+    reply = await (await api())("GET", "/v1/models/smart")
+    assert (reply.status, reply.error["code"]) == (404, "model_not_found")
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/models/acme-large", "/v1/models/acme/larg", "/v1/models/acme/larg/endpoints"]
+)
 async def test_c41_an_unknown_model_is_404_with_the_nearest_names(path: str) -> None:
     reply = await (await api())("GET", path)
     assert (reply.status, reply.error["code"]) == (404, "model_not_found")

@@ -30,7 +30,6 @@ from tollgate.wire.openai_chat_chunk import (
     Choice,
     Chunk,
     Delta,
-    Groq,
     ReferenceItem,
     TextItem,
     ThinkingItem,
@@ -121,7 +120,7 @@ class ChatDecoder:
             if event == "error":
                 raise error_in_stream(None, self._provider) from invalid
             raise malformed(self._provider, "a frame that cannot be read") from invalid
-        error = chunk.error or (chunk.x_groq or Groq()).error
+        error = chunk.error or (chunk.x_groq.error if chunk.x_groq else None)
         if event == "error" or error is not None:
             raise error_in_stream(error, self._provider)
         if chunk.choices is None and chunk.usage is None:

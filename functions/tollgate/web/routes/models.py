@@ -47,6 +47,13 @@ def model_routes(services: Services) -> APIRouter:
         name = _known(catalog, f"{author}/{slug}", principal)
         return model_object(catalog, name, now_s=services.clock.now_s())
 
+    @router.get("/models/{alias}", response_model_exclude_none=True)
+    async def model_of_alias(alias: str, principal: anybody) -> ModelObject:
+        """The model that another name stands for."""
+        catalog = await catalog_of(principal)
+        slug = _known(catalog, alias, principal)
+        return model_object(catalog, slug, now_s=services.clock.now_s())
+
     @router.get("/models/{author}/{slug}/endpoints", response_model_exclude_none=True)
     async def list_endpoints(author: str, slug: str, principal: anybody) -> EndpointsReply:
         """Who serves a model, at which price, and who rests after failures."""
