@@ -68,7 +68,9 @@ async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
     else:
         stores = wire_stores(settings, clock)
         key = await prepared(settings, stores, clock)
-        gateways = wire_following(settings, stores.publications, gateway, clock=clock)
+        gateways = wire_following(
+            settings, stores.publications, gateway, clock=clock, journal=journal
+        )
     limits = web_limits(settings)
     return wire_chat_app(stores, gateways, limits, clock=clock, journal=journal), key
 
