@@ -46,6 +46,8 @@ def exactness(replay: Replay) -> str:
         f"First attempts, with no endpoint resting, at the recorded tokens and times; {recorded} "
         "of the requests went and cost as the base says."
     )
+    if replay.refused or replay.admitted:
+        said += " Spend is of what both serve."
     if replay.unplanned:
         said += f" {replay.unplanned:,} lost records say nothing of their requests."
     return said

@@ -1,0 +1,107 @@
+"""What a plan looks like in a terminal, as a comment and for programs.
+
+Keeps C53, C65.
+"""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.planned import review
+from tollgate.cli.plan import EXIT_CHANGES, EXIT_ERROR, EXIT_SAME, exit_status
+from tollgate.cli.plan_json import as_data
+from tollgate.cli.plan_markdown import as_markdown
+from tollgate.cli.plan_rows import money, rise
+from tollgate.cli.plan_text import as_text
+from tollgate.routing.diff import Change, Fact
+from tollgate.routing.problems import Problem
+from tollgate.routing.review import Review
+
+GOLDEN = Path(__file__).parent
+# What a pull request could write into a description, an upstream or a name of metadata.
+HOSTILE = "x```\n</details>\n<img src=//evil> @everyone [a](//evil)\u202e\x1b[31m"
+
+
+@pytest.mark.parametrize(
+    ("rendered", "golden"),
+    [(as_text, "planned.txt"), (as_markdown, "planned.md"), (as_data, "planned.json")],
+)
+def test_a_plan_reads_as_it_should(rendered, golden: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert f"{rendered(review(tmp_path))}\n" == (GOLDEN / golden).read_text()
+
+
+def test_without_traffic_it_says_how_to_name_some(tmp_path: Path) -> None:
+    found = review(tmp_path, replayed=False)
+    assert "--traffic" in as_text(found)
+    assert "no traffic to replay" in as_markdown(found)
+    assert json.loads(as_data(found))["replay"] is None
+
+
+def test_nothing_that_a_pull_request_says_leaves_its_fence() -> None:
+    fact = Fact(name=HOSTILE, before=HOSTILE, after=HOSTILE)
+    hostile = tuple(
+        Change(kind=kind, what=what, subject=HOSTILE, facts=(fact,))
+        for kind, what in (("removed", "alias"), ("changed", "model"), ("changed", "note"))
+    )
+    comment = as_markdown(Review(base="`</b>", head="41be77a", changes=hostile))
+    outside = re.sub(r"^(`{3,})\w+\n.*?^\1$", "", comment, flags=re.DOTALL | re.MULTILINE)
+    for word in ("evil", "everyone", "\x1b", "\u202e"):
+        assert word not in outside
+    assert outside.count("<details>") == outside.count("</details>") == 2
+    assert "\x1b" not in comment
+    assert "\u202e" not in comment
+    assert "`'</b>`" in outside
+
+
+def test_errors_of_the_file_are_shown_in_a_fence_and_nothing_else_is() -> None:
+    problem = Problem(file="routing.yaml", line=1, column=1, code="R004", message=HOSTILE)
+    broken = Review(base="a", head="b", errors=(problem,))
+    comment = as_markdown(broken)
+    assert comment.startswith("<!-- tollgate-plan label=routing:invalid -->\n")
+    assert "must not be used" in comment
+    assert comment.rstrip().endswith("````")
+    assert exit_status(broken) == EXIT_ERROR
+
+
+def test_a_comment_is_shorter_than_github_allows_and_says_what_it_leaves_out() -> None:
+    wide = Fact(name="upstream", before="\u00e4" * 250, after="\u00f6" * 250)
+    many = tuple(
+        Change(kind=kind, what=what, subject=f"acme/{number}", facts=(wide,))
+        for kind, what in (("removed", "model"), ("changed", "model"), ("changed", "note"))
+        for number in range(2_000)
+    )
+    comment = as_markdown(Review(base="a", head="b", changes=many))
+    assert len(comment.encode()) < 65_536
+    assert comment.count("lines more: `tollgate plan` shows them") == 3
+
+
+def test_the_gravest_change_is_the_label_and_decides_the_status(tmp_path: Path) -> None:
+    whole = review(tmp_path)
+    kinds = {change.what: change for change in whole.changes if change.kind == "changed"}
+    bare = Review(base="a", head="b")
+    assert (bare.label, exit_status(bare)) == (None, EXIT_SAME)
+    for changes, label, status in (
+        ((kinds["note"],), None, EXIT_SAME),
+        ((kinds["tier"],), "routing:route", EXIT_CHANGES),
+        ((kinds["tier"], kinds["price"]), "routing:price", EXIT_CHANGES),
+        (whole.removals, "routing:breaking", EXIT_CHANGES),
+    ):
+        found = replace(bare, changes=changes)
+        assert (found.label, exit_status(found)) == (label, status)
+    assert replace(bare, promises=whole.promises).label == "routing:breaking"
+    assert replace(bare, replay=whole.replay).label == "routing:breaking"
+
+
+def test_small_amounts_keep_the_digits_that_tell_them_apart() -> None:
+    assert [money(each) for each in (0, 12_345, 5_500_000, 5_537_120_000_000, -20_000_000)] == [
+        "$0.00",
+        "$0.000012",
+        "$0.0055",
+        "$5,537.12",
+        "-$0.020",
+    ]
+    assert rise(0, 1_000_000_000) == "+$1.00"
+    assert rise(4_000_000_000, 3_000_000_000) == "-$1.00, -25.0 %"
