@@ -61,7 +61,7 @@ def of_commit(reference: str, file: Path, today: date) -> Revision:
     commit = commit_of(reference)
     top = Path(_git("rev-parse", "--show-toplevel").decode().strip())
     try:
-        path = file.resolve().relative_to(top.resolve()).as_posix()
+        path = (file.parent.resolve() / file.name).relative_to(top.resolve()).as_posix()
     except ValueError as outside:
         raise click.ClickException(f"{file} is not in this git repository.") from outside
     blobs = _blobs(commit)
