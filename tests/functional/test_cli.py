@@ -1,6 +1,6 @@
 """The command line against a running gateway: what people see, what programs read.
 
-Keeps C60, C64, C68, C69.
+Keeps C53, C60, C64, C68, C69.
 """
 
 import csv
@@ -14,6 +14,7 @@ import select
 import subprocess
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 
 import openai
 import pytest
@@ -94,6 +95,21 @@ def test_c53_a_gateway_explains_where_a_request_would_go(server: LocalServer) ->
     assert head.endswith(f"catalog {told['catalog_sha'][:7]}")
     assert lines[-1].endswith("serves")
     assert printed(server, "generations", "ls").count("\n") == 3
+
+
+def test_c53_traffic_is_replayed_from_a_gateway_or_from_what_it_exports(
+    server: LocalServer, tmp_path: Path
+) -> None:
+    exported = printed(server, "generations", "export", "--since", "1d")
+    told = json.loads(printed(server, "generations", "ls", "--json"))
+    assert [json.loads(line)["id"] for line in exported.splitlines()] == [it["id"] for it in told]
+    file = tmp_path / "traffic.jsonl"
+    file.write_text(exported)
+    asked = ("plan", "routing.yaml", "routing.yaml", "--json")
+    of_file = printed(server, *asked, "--traffic", str(file))
+    assert of_file == printed(server, *asked, "--since", "1d")
+    # What only development serves, production refuses, before and after.
+    assert json.loads(of_file)["replay"]["refused_by_both"] == len(told)
 
 
 def test_spend_by_key_and_model_adds_up_to_the_month(server: LocalServer) -> None:

@@ -61,7 +61,7 @@ def test_only_official_actions_run_each_pinned_to_a_commit() -> None:
 def test_nothing_that_somebody_wrote_becomes_a_command_or_a_script() -> None:
     for each in STEPS:
         assert "${{" not in each.get("run", "")
-        assert "${{" not in each.get("with", {}).get("script", "")
+    assert "${{" not in step("Comment")["with"]["script"]
     expressions = set(re.findall(r"\$\{\{ (.*?) \}\}", TEXT))
     assert expressions == {
         "github.ref",

@@ -33,6 +33,18 @@ def test_a_plan_reads_as_it_should(rendered, golden: str, tmp_path: Path) -> Non
     assert f"{rendered(review(tmp_path))}\n" == (GOLDEN / golden).read_text()
 
 
+def test_the_guide_and_the_readme_show_it_as_it_is() -> None:
+    docs = GOLDEN.parents[2] / "docs" / "routing-plan.md"
+    golden = (GOLDEN / "planned.txt").read_text()
+    assert f"\n{golden}```\n" in docs.read_text()
+    readme = (GOLDEN.parents[2] / "README.md").read_text()
+    shown = [
+        line for line in readme.splitlines() if re.match(r"[-!~] (refused|promise|price) ", line)
+    ]
+    assert len(shown) == 3
+    assert set(shown) <= set(golden.splitlines())
+
+
 def test_without_traffic_it_says_how_to_name_some(tmp_path: Path) -> None:
     found = review(tmp_path, replayed=False)
     assert "--traffic" in as_text(found)

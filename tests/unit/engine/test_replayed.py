@@ -11,10 +11,11 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from tests.gateways import house, request_body
+from tests.gateways import TIME_S, house, request_body
 from tests.scripted import Answer, Scripted, counts, frame, refuses, says
 from tests.unit.routing.catalogs import catalog, endpoint, model, price
 from tests.upstream.openai_chunks import chunk
+from tollgate.core.clock import Deadline
 from tollgate.core.errors import RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.generate import generate
@@ -102,9 +103,15 @@ async def served(chance: Random) -> list[GenerationRecord]:
     """What is recorded of requests that a gateway has served, one after the other."""
     near, far = (Scripted(*(answer(chance) for _ in range(REQUESTS))) for _ in range(2))
     home = await house(near=near, far=far, **SECTIONS)
+    usual = home.call()
     while len(home.journal.records) < REQUESTS:
         body = request_body(chance.choice(NAMES), **fields(chance))
-        call = replace(home.call("any"), parsed=home.ingress.parse(body))
+        call = replace(
+            usual,
+            parsed=home.ingress.parse(body),
+            request_id=home.gateway.ids.new_id(),
+            deadline=Deadline.within(home.gateway.clock, TIME_S),
+        )
         with suppress(RequestError):  # what no model can do leaves no record
             await generate(home.gateway, call, home.sink(call, home.reply()))
         await asyncio.sleep(APART_S)
