@@ -27,7 +27,7 @@ from tollgate.web.generation_shapes import GenerationObject
 
 REQUESTS = 10_000
 NAMES = ("smart", "best", "acme/large", "gpt-4o", "other/tools", "mixed")
-# Twenty days, so that prices change on the way; a minute apart, so that no limit is met.
+# Twenty days, so that prices change on the way; minutes apart, so that no limit is met.
 APART_S = 173
 
 DATED = {"when": {"from": "2022-03-05"}, "price": {"input": Decimal(5), "output": Decimal(25)}}
@@ -103,7 +103,7 @@ async def served(chance: Random) -> list[GenerationRecord]:
     """What is recorded of requests that a gateway has served, one after the other."""
     near, far = (Scripted(*(answer(chance) for _ in range(REQUESTS))) for _ in range(2))
     home = await house(near=near, far=far, **SECTIONS)
-    usual = home.call()
+    usual = home.call("any")
     while len(home.journal.records) < REQUESTS:
         body = request_body(chance.choice(NAMES), **fields(chance))
         call = replace(
