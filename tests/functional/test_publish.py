@@ -147,6 +147,44 @@ def test_c54_a_canary_is_tried_grown_and_ended(stack: Settings, file: Path) -> N
     assert "is live for every key already" in run("canary", first, "--percent", "5").output
 
 
+def test_c54_a_canary_ends_whatever_has_become_of_it_and_of_the_file(
+    stack: Settings, file: Path, tmp_path: Path
+) -> None:
+    first = compile_catalog(file).sha
+    done("publish", str(file))
+    candidate = reprice(file, "3")
+    done("canary", candidate, "--percent", "5", "--file", str(file))
+    (tmp_path / "objects" / "catalogs" / f"{candidate}.json").unlink()
+    file.write_text("routes: [")
+    end = ("canary", candidate[:7], "--percent", "0", "--file", str(file))
+    assert f"The canary has ended; {first[:12]} serves every key." in done(*end)
+    publication = live(stack)
+    assert publication is not None
+    assert publication.candidate is None
+    assert f"No canary of {candidate[:7]} runs" in run(*end).output
+
+
+def test_c54_a_rollback_says_that_it_ends_the_canary_too(stack: Settings, file: Path) -> None:
+    first = compile_catalog(file).sha
+    done("publish", str(file))
+    reprice(file, "2")
+    done("publish", str(file))
+    candidate = reprice(file, "3")
+    done("canary", candidate, "--percent", "5", "--file", str(file))
+    said = done("rollback")
+    assert f"{first[:12]} is live again. The canary of {candidate[:12]} has ended." in said
+
+
+def test_c54_without_git_a_file_is_published_all_the_same(
+    stack: Settings, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    done("publish", str(file))
+    publication = live(stack)
+    assert publication is not None
+    assert publication.commit is None
+
+
 def test_c54_what_the_stack_may_not_use_is_not_published(stack: Settings, file: Path) -> None:
     done("publish", str(file))
     file.write_text(ROUTING.format(price="1").replace("tollgate/near", "tollgate/other"))

@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
+from shutil import which
 from typing import Final, TypeVar
 
 import click
@@ -48,7 +49,7 @@ def publish(file: Path, stack: str, region: str | None) -> None:
         now = published(before, catalog.sha, _signature(account, file.parent))
         await store.move(now)
         undo = f" `tollgate rollback` returns to {_short(now.previous)}." if now.previous else ""
-        return f"{_short(catalog.sha)} is live. {_FOLLOWED}{undo}"
+        return f"{_short(catalog.sha)} is live.{_ended(before)} {_FOLLOWED}{undo}"
 
     click.echo(_on(stack, region, move))
 
@@ -58,7 +59,7 @@ def publish(file: Path, stack: str, region: str | None) -> None:
 @stack
 @region
 def rollback(sha: str | None, stack: str, region: str | None) -> None:
-    """Return to the catalog that was live before, or to SHA."""
+    """Return to the catalog that was live before, or to SHA; a canary that runs ends."""
 
     async def move(store: Publications, account: AwsAccount) -> str:
         before = await _published(store)
@@ -68,7 +69,7 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
         await _readable(store, account, stack, wanted)
         now = published(before, wanted, _signature(account, None))
         await store.move(now)
-        return f"{_short(wanted)} is live again. {_FOLLOWED}"
+        return f"{_short(wanted)} is live again.{_ended(before)} {_FOLLOWED}"
 
     click.echo(_on(stack, region, move))
 
@@ -89,17 +90,16 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
 @region
 def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None) -> None:
     """Let a share of the keys be served by the catalog SHA; `tollgate check` tells a file's."""
-    at_hand = _compiled(file) if file.is_file() else None
 
     async def move(store: Publications, account: AwsAccount) -> str:
         before = await _published(store)
-        wanted = await _known(store, sha, at_hand)
+        if not percent:
+            return await _end(store, before, sha, _signature(account, None))
+        wanted = await _known(store, sha, file)
         await _readable(store, account, stack, wanted)
         if wanted == before.live:
             raise click.ClickException(f"{_short(wanted)} is live for every key already.")
         await store.move(canaried(before, wanted, percent, _signature(account, file.parent)))
-        if not percent:
-            return f"The canary has ended; {_short(before.live)} serves every key. {_FOLLOWED}"
         return (
             f"{_short(wanted)} serves {percent} % of the keys, {_short(before.live)} the others. "
             f"{_FOLLOWED}"
@@ -127,6 +127,10 @@ def _compiled(file: Path) -> CompiledCatalog:
         return compile_catalog(file)
     except InvalidRouting as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
+
+
+def _at_hand(file: Path) -> CompiledCatalog | None:
+    return _compiled(file) if file.is_file() else None
 
 
 def _on(
@@ -165,22 +169,36 @@ async def _published(store: Publications) -> Publication:
     return publication
 
 
-async def _known(store: Publications, sha: str, at_hand: CompiledCatalog | None = None) -> str:
-    """The whole sha of an abbreviated one: of something published, or of what is at hand."""
-    if len(sha) < _ABBREVIATED_MIN:
-        raise click.UsageError(f"{sha!r}: give {_ABBREVIATED_MIN} characters of the sha or more.")
+async def _end(store: Publications, before: Publication, sha: str, signature: Signature) -> str:
+    """End the canary of a sha, whether or not anybody can still read what it is."""
+    _refuse_what_is_too_short(sha)
+    if before.candidate is None or not before.candidate.startswith(sha):
+        raise click.ClickException(f"No canary of {sha} runs; `tollgate catalogs` says which does.")
+    await store.move(canaried(before, before.candidate, 0, signature))
+    return f"The canary has ended; {_short(before.live)} serves every key. {_FOLLOWED}"
+
+
+async def _known(store: Publications, sha: str, file: Path | None = None) -> str:
+    """The whole sha of an abbreviated one: of something published, or of the file at hand."""
+    _refuse_what_is_too_short(sha)
     shas = {
         known
         for each in await store.history()
         for known in (each.live, each.candidate)
         if known is not None and known.startswith(sha)
     }
-    if not shas and at_hand is not None and at_hand.sha.startswith(sha):
+    at_hand = None if shas or file is None else _at_hand(file)
+    if at_hand is not None and at_hand.sha.startswith(sha):
         shas = {await store.keep(at_hand.content)}
     if len(shas) != 1:
         many = "more than one catalog" if shas else "no catalog"
         raise click.ClickException(f"{sha} names {many}; `tollgate catalogs` lists them.")
     return shas.pop()
+
+
+def _refuse_what_is_too_short(sha: str) -> None:
+    if len(sha) < _ABBREVIATED_MIN:
+        raise click.UsageError(f"{sha!r}: give {_ABBREVIATED_MIN} characters of the sha or more.")
 
 
 async def _readable(store: Publications, account: AwsAccount, stack: str, sha: str) -> None:
@@ -212,14 +230,22 @@ def _signature(account: AwsAccount, folder: Path | None) -> Signature:
 
 def _commit(folder: Path) -> str | None:
     """The commit that is checked out, with a `+` if the files differ from it; None without git."""
-    described = subprocess.run(
-        ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"],  # noqa: S607
+    program = which("git")
+    if program is None:
+        return None
+    described = subprocess.run(  # noqa: S603 - no shell, nothing of ours in the arguments
+        [program, "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"],
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
     return described.stdout.strip() or None
+
+
+def _ended(before: Publication | None) -> str:
+    candidate = before.candidate if before else None
+    return f" The canary of {_short(candidate)} has ended." if candidate else ""
 
 
 def _row(publication: Publication) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -10,7 +11,7 @@ import click
 from tollgate.core.clock import Clock
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.compile import compiled
-from tollgate.routing.load import inspect
+from tollgate.routing.load import files_of, inspect
 from tollgate.routing.problems import InvalidRouting, text
 
 _EVERY_S: Final = 0.5
@@ -43,21 +44,23 @@ class RoutingSource:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._globs: tuple[str, ...] = ()
         self._stamps: _Stamps = {}
 
     def read(self) -> Catalog:
         """The catalog of the files as they are; InvalidRouting with every error."""
         # Taken first: what is saved while it is read is read again.
-        before = {file: _stamp(file) for file in self._stamps}
+        before = self._stamps_now()
         inspection = inspect(self._path, dev=True)
+        self._globs = inspection.globs
         self._stamps = {file: before.get(file, _stamp(file)) for file in inspection.files}
         if inspection.routing is None:
             raise InvalidRouting(inspection.errors)
         return Catalog.from_json(compiled(inspection.routing).content)
 
     def has_changed(self) -> bool:
-        """Whether a file that was read last is another now."""
-        return any(_stamp(file) != stamp for file, stamp in self._stamps.items())
+        """Whether a file that was read last is another now, or a glob matches other files."""
+        return self._stamps_now() != self._stamps
 
     async def watch(self, clock: Clock, takers: Sequence[Callable[[Catalog], None]]) -> None:
         """Hand over each catalog that is saved, and tell what is wrong with the others."""
@@ -77,6 +80,10 @@ class RoutingSource:
                 f"{self._path.as_posix()} is served as saved: "
                 f"{len(catalog.models)} models (catalog {catalog.sha[:7]})"
             )
+
+    def _stamps_now(self) -> _Stamps:
+        included = (files_of(self._path.parent, glob) for glob in self._globs)
+        return {file: _stamp(file) for file in (self._path, *chain.from_iterable(included))}
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:

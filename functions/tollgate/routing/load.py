@@ -21,13 +21,14 @@ class Inspection:
     """What was found; `routing` is None if there are errors.
 
     `production` is the routing without what was included for development. `files` are those that
-    were read.
+    were read, `globs` what the first of them includes.
     """
 
     problems: tuple[Problem, ...]
     routing: Routing | None
     production: Routing | None
     files: tuple[Path, ...]
+    globs: tuple[str, ...] = ()
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -68,7 +69,7 @@ def inspect(path: Path, *, dev: bool, today: date | None = None) -> Inspection:
         ]
     files = [path]
     for where, glob, group in globs:
-        matching = _matches(path.parent, glob)
+        matching = files_of(path.parent, glob)
         files += matching
         found_parts, found = _included(document, where, matching, path.parent / glob)
         problems += found
@@ -80,7 +81,17 @@ def inspect(path: Path, *, dev: bool, today: date | None = None) -> Inspection:
         routing=_merged(main, [*parts, *development]) if clean else None,
         production=_merged(main, parts) if clean else None,
         files=tuple(files),
+        globs=tuple(glob for _, glob, _ in globs),
     )
+
+
+def files_of(folder: Path, glob: str) -> list[Path]:
+    """The files of a glob, in the order of their names."""
+    named = folder / glob
+    if named.is_file():
+        return [named]
+    paths = (folder / name for name in iglob(glob, root_dir=folder, recursive=True))
+    return sorted(path for path in paths if path.is_file())
 
 
 def _included(
@@ -99,15 +110,6 @@ def _included(
         if content is not None:
             parts.append(Part(document, content))
     return parts, problems
-
-
-def _matches(folder: Path, glob: str) -> list[Path]:
-    """The files of a glob, in the order of their names."""
-    named = folder / glob
-    if named.is_file():
-        return [named]
-    paths = (folder / name for name in iglob(glob, root_dir=folder, recursive=True))
-    return sorted(path for path in paths if path.is_file())
 
 
 def _merged(main: RoutingFile, parts: list[Part]) -> Routing:
