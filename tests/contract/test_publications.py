@@ -41,7 +41,10 @@ async def test_c54_what_is_published_is_read_back_whole(publications: Publicatio
     assert await publications.catalog(live.live) == FIRST
 
 
-async def test_c54_of_two_who_publish_at_once_one_is_told(publications: PublicationStore) -> None:
+async def test_c54_of_two_who_publish_at_once_one_is_told(
+    honest: DynamoStores, objects: ObjectStore
+) -> None:
+    publications = PublicationStore(honest.client, honest.tables.core, objects, clock=honest.clock)
     sha = await publications.keep(FIRST)
     moves = [
         publications.move(published(None, sha, replace(SIGNED, by=f"user {number}")))

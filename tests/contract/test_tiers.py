@@ -153,13 +153,13 @@ async def test_c61_a_budget_starts_anew_with_its_period(stores: AnyStores) -> No
 
 
 async def test_c62_many_at_once_from_several_processes_stay_within_the_tier(
-    dynamo: DynamoStores,
+    honest: DynamoStores,
 ) -> None:
-    _, principal = await funded_key(dynamo, 10**9, WIDE)
-    others = [dynamo_stores(dynamo.client, dynamo.tables, dynamo.clock) for _ in range(3)]
+    _, principal = await funded_key(honest, 10**9, WIDE)
+    others = [dynamo_stores(honest.client, honest.tables, honest.clock) for _ in range(3)]
     tier = replace(monthly(100), requests_per_minute=10)
     holding = [
-        each.ledger.hold(principal, 7, tier=tier) for each in (dynamo, *others) for _ in range(10)
+        each.ledger.hold(principal, 7, tier=tier) for each in (honest, *others) for _ in range(10)
     ]
     done = await asyncio.gather(*holding, return_exceptions=True)
     held = [hold.key_nano_usd for hold in done if isinstance(hold, Hold)]

@@ -18,6 +18,7 @@ from tollgate.cli.plan_markdown import as_markdown
 from tollgate.cli.plan_text import as_text
 from tollgate.cli.revisions import Revision, merge_base, of_commit, of_file
 from tollgate.core.clock import SystemClock
+from tollgate.routing.diff import days_to_come
 from tollgate.routing.replay import replay
 from tollgate.routing.review import Review, differences
 from tollgate.routing.schema import Routing
@@ -127,14 +128,16 @@ def _reviewed(
         empty = "is not there"
     elif base.routing is None:
         empty = "does not pass the check"
-    changes, promises = differences(base.routing or Routing(version=1), head.routing, today)
+    before = base.routing or Routing(version=1)
+    changes, promises = differences(before, head.routing, today)
+    days = days_to_come(before, head.routing, today)
     return Review(
         base=base.name,
         head=head.name,
         base_is_empty=empty,
         changes=changes,
         promises=promises,
-        replay=None if requests is None else replay(requests, base.catalog, head.catalog),
+        replay=None if requests is None else replay(requests, base.catalog, head.catalog, days),
     )
 
 

@@ -44,6 +44,7 @@ def _replay(replay: Replay | None) -> _Json:
         "first_s": replay.first_s,
         "last_s": replay.last_s,
         "served": _flow(replay.served),
+        "later": [{"day": day, **_flow(flow)} for day, flow in replay.later.items()],
         "moves": [
             {"asked": asked, "before": before, "after": after, **_flow(flow)}
             for (asked, before, after), flow in replay.moves.items()

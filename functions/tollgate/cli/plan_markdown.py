@@ -83,6 +83,9 @@ def _figures(review: Review, replay: Replay) -> Iterator[str]:
     yield "|---|---:|---:|"
     flow = replay.served
     yield f"| spend | {money(flow.before_nano_usd)} | {money(flow.after_nano_usd)} |"
+    for day, later in replay.later.items():
+        before, after = money(later.before_nano_usd), money(later.after_nano_usd)
+        yield f"| the same from {day} on | {before} | {after} |"
     if replay.dearest_before and replay.dearest_after:
         before = money(replay.dearest_before.before_nano_usd)
         yield f"| dearest request | {before} | {money(replay.dearest_after.after_nano_usd)} |"

@@ -86,6 +86,9 @@ def _figures(replay: Replay) -> Iterator[str]:
         before, after = replay.dearest_before.before_nano_usd, replay.dearest_after.after_nano_usd
         dearest = f"   dearest request {_from_to(before, after)}"
     yield f"Spend {spend} ({rise(flow.before_nano_usd, flow.after_nano_usd)}){dearest}"
+    for day, later in replay.later.items():
+        costs = _from_to(later.before_nano_usd, later.after_nano_usd)
+        yield f"Spend from {day} on {costs} ({rise(later.before_nano_usd, later.after_nano_usd)})"
     if replay.moves:
         share = percent_of(replay.moved, replay.requests)
         yield f"Moved {replay.moved:,} of {replay.requests:,} requests ({share})"

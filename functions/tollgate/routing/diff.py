@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from typing import Final, Literal, TypeVar
 
@@ -15,7 +16,7 @@ from tollgate.routing.facts import (
     notes_of_price,
     rates_of,
 )
-from tollgate.routing.schema import EndpointSection, ModelSection, Routing
+from tollgate.routing.schema import EndpointSection, ModelSection, OverrideSection, Routing
 
 Kind = Literal["removed", "changed", "added"]
 What = Literal[
@@ -34,6 +35,7 @@ What = Literal[
 ]
 
 _ORDER: Final[tuple[Kind, ...]] = ("removed", "changed", "added")
+_DAYS_MAX: Final = 3
 _TENTH: Final = Decimal("0.1")
 _Name = TypeVar("_Name", bound=str)
 _Section = TypeVar("_Section")
@@ -74,6 +76,23 @@ def changes(before: Routing, after: Routing) -> tuple[Change, ...]:
         *_changed("billing", "", facts_of(before.billing), facts_of(after.billing)),
     ]
     return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
+
+
+def days_to_come(before: Routing, after: Routing, today: date) -> tuple[date, ...]:
+    """The next days, three at most, on which a price begins or ends in one of the two only."""
+    differing = _dated(before, today) ^ _dated(after, today)
+    return tuple(sorted({day for day, *_ in differing}))[:_DAYS_MAX]
+
+
+def _dated(routing: Routing, today: date) -> set[tuple[date, str, str, OverrideSection]]:
+    return {
+        (day, slug, f"{endpoint.provider}/{endpoint.upstream}", override)
+        for slug, model in routing.models.items()
+        for endpoint in model.endpoints
+        for override in endpoint.overrides
+        for day in (override.when.since, override.when.until)
+        if day is not None and day > today
+    }
 
 
 def _compared(

@@ -4,9 +4,11 @@ Keeps sums only, so that memory does not grow with the number of requests.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
 
+from tollgate.core.activity import DAY_S
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.traffic import RecordedRequest
 from tollgate.routing.verdicts import Judge, Served, Undecided, Unserved, Verdict
@@ -61,7 +63,7 @@ class Replay:
     served before only, by name and error, `admitted` after only. `undecided` are by the metadata
     that their records lack; they count nowhere else. `as_recorded` counts those that the base
     serves as they were served then, to the nano-dollar; `unplanned` are records that the sweeper
-    wrote, of which nothing is known.
+    wrote, of which nothing is known. `later` is what both serve, made again on a day to come.
     """
 
     requests: int = 0
@@ -76,6 +78,7 @@ class Replay:
     refused: dict[tuple[str, str], Flow] = field(default_factory=dict)
     admitted: dict[str, Flow] = field(default_factory=dict)
     undecided: dict[tuple[str, ...], Flow] = field(default_factory=dict)
+    later: dict[date, Flow] = field(default_factory=dict)
     refused_by_both: int = 0
     asked_first: Counter[str] = field(default_factory=Counter)
     keys: dict[str, KeyTraffic] = field(default_factory=dict)
@@ -150,9 +153,11 @@ class Replay:
         return True
 
 
-def replay(requests: Iterable[RecordedRequest], base: Catalog, head: Catalog) -> Replay:
-    """What two catalogs make of recorded requests, read one by one."""
-    counted = Replay()
+def replay(
+    requests: Iterable[RecordedRequest], base: Catalog, head: Catalog, days: Sequence[date] = ()
+) -> Replay:
+    """What two catalogs make of recorded requests, read one by one, and would on days to come."""
+    counted = Replay(later={day: Flow() for day in days})
     judge_before, judge_after = Judge(base), Judge(head)
     for request in requests:
         if not request.trace.requested_model:
@@ -161,7 +166,17 @@ def replay(requests: Iterable[RecordedRequest], base: Catalog, head: Catalog) ->
         before = judge_before.verdict(request)
         after = before if base.sha == head.sha else judge_after.verdict(request)
         counted.note(request, before, after)
+        for day, flow in counted.later.items():
+            when_s = _same_time_on(day, request.created_s)
+            before = judge_before.verdict(request, when_s=when_s)
+            after = judge_after.verdict(request, when_s=when_s)
+            if isinstance(before, Served) and isinstance(after, Served):
+                flow.add(before.cost_nano_usd, after.cost_nano_usd)
     return counted
+
+
+def _same_time_on(day: date, created_s: int) -> int:
+    return int(datetime.combine(day, time(), UTC).timestamp()) + created_s % DAY_S
 
 
 def _is_as_recorded(request: RecordedRequest, verdict: Verdict) -> bool:

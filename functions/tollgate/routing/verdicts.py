@@ -55,17 +55,18 @@ class Judge:
         self._catalog = catalog
         self._planner = Planner(catalog)
 
-    def verdict(self, request: RecordedRequest) -> Verdict:
-        """What happens to a request that is made again, at the prices of its own time."""
+    def verdict(self, request: RecordedRequest, *, when_s: int | None = None) -> Verdict:
+        """What happens to a request that is made again, at its own time if none is said."""
+        when_s = request.created_s if when_s is None else when_s
         demand = Demand.recorded(request.trace)
-        survey = self._planner.survey(demand, now_s=request.created_s)
+        survey = self._planner.survey(demand, now_s=when_s)
         unknown = self._unknown_metadata(survey, demand, request)
         if unknown:
             return Undecided(unknown)
         if survey.plan is None:
             return Unserved(survey.refusal.code if survey.refusal else ErrorCode.MODEL_NOT_FOUND)
         first = survey.plan.attempts[0]
-        price = first.prices.at(request.created_s, request.tokens.input_tokens)
+        price = first.prices.at(when_s, request.tokens.input_tokens)
         lines = bill(request.tokens, price, request.fees) if request.billed else ()
         target = first.target
         return Served(target.model, target.provider, target.upstream_model, total_nano_usd(lines))

@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.traffic import demand, line, record
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.compile import canonical, compile_catalog
+from tollgate.routing.diff import days_to_come
 from tollgate.routing.replay import replay
 from tollgate.routing.review import Review, differences
 from tollgate.routing.schema import Routing
@@ -24,9 +25,16 @@ _NEW_MODEL = """\
         upstream: new
         price: { input: 1.5, output: 3, source: made up, checked: 2026-11-21 }
 """
+_PLAIN = "        price: { input: 1, output: 4, source: made up, checked: 2026-11-21 }\n"
+_DATED = """\
+        overrides:
+          - when: { from: 2098-01-01 }
+            price: { output: 6 }
+"""
 _EDITS = (
     ("input: 2.2, output: 11", "input: 2.42, output: 12.1"),
     ("acme/large: 90, acme/plain: 10", "acme/large: 70, acme/plain: 30"),
+    (_PLAIN, f"{_PLAIN}{_DATED}"),
     ("aliases:\n  best: { to: smart }\n", ""),
     (
         "    description: By tier and by size\n",
@@ -65,7 +73,11 @@ def review(folder: Path, *, replayed: bool = True) -> Review:
         head="41be77a",
         changes=changes,
         promises=promises,
-        replay=replay(read_traffic(traffic(base)), base, head) if replayed else None,
+        replay=(
+            replay(read_traffic(traffic(base)), base, head, days_to_come(old, new, TODAY))
+            if replayed
+            else None
+        ),
     )
 
 

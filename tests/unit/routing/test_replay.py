@@ -5,15 +5,20 @@ Keeps C53, C65.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from tests.traffic import demand, line, record
-from tests.unit.routing.catalogs import catalog, endpoint, model
+from tests.unit.routing.catalogs import catalog, endpoint, model, routing
 from tollgate.core.generation import GenerationRecord
 from tollgate.routing.catalog import Catalog
-from tollgate.routing.replay import Replay, replay
+from tollgate.routing.compile import canonical
+from tollgate.routing.diff import days_to_come
+from tollgate.routing.replay import Flow, Replay, replay
+from tollgate.routing.schema import Routing
 from tollgate.routing.traffic import BadTraffic, read_traffic
 from tollgate.routing.verdicts import Judge, Served, Undecided
 
@@ -132,6 +137,34 @@ def test_c53_metadata_that_a_rule_read_then_are_known_even_where_a_request_had_n
         assert verdict.model == model_after
     other = by_metadata({"metadata": {"member": "ana"}})
     assert Judge(other).verdict(request) == Undecided(("member",))
+
+
+def test_c65_traffic_is_made_again_on_days_to_come_at_its_own_hour() -> None:
+    def dearer(since: str, **when: str) -> Routing:
+        override = {"when": {"from": since, **when}, "price": {"input": Decimal(6)}}
+        offer = {**endpoint("near", "large-1", dollars_in="3", dollars_out="15")}
+        return routing(models=models(acme_large=model({**offer, "overrides": (override,)})))
+
+    base, head = routing(), dearer("2026-12-01", utc_window="13:00-14:00")
+    days = days_to_come(base, head, date(2026, 11, 21))
+    assert days == (date(2026, 12, 1),)
+    assert days_to_come(head, head, date(2026, 11, 21)) == ()
+    # The first is of 12:30, the second of 13:30.
+    requests = read_traffic(map(line, served("acme/large", "acme/large")))
+    found = replay(requests, BASE, Catalog.from_json(canonical(head)), days)
+    assert not found.changes_anything
+    assert found.later[days[0]] == Flow(2, 21_000_000, 24_000_000)
+
+
+def test_only_the_next_days_are_planned_for() -> None:
+    offers = [
+        {"when": {"from": f"2027-0{month}-01"}, "price": {"input": Decimal(6)}}
+        for month in (5, 2, 4, 6, 3)
+    ]
+    large = {**endpoint("near", "large-1"), "overrides": tuple(offers)}
+    head = routing(models=models(acme_large=model(large)))
+    days = days_to_come(routing(), head, date(2027, 2, 1))
+    assert [day.month for day in days] == [3, 4, 5]
 
 
 def test_what_broke_is_asked_again_and_costs_nothing() -> None:
