@@ -4,10 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from itertools import takewhile
+from operator import eq
 from typing import Final, Literal, TypeVar
 
 from tollgate.routing.facts import (
     NOTES,
+    Chain,
     Facts,
     facts_of,
     facts_of_endpoint,
@@ -126,8 +129,26 @@ def _changed(what: What, name: str, before: Facts, after: Facts) -> Iterator[Cha
 def _differing(before: Facts, after: Facts) -> Iterator[Fact]:
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name), after.get(name)
-        if old != new:
+        if isinstance(old, tuple) or isinstance(new, tuple):
+            yield from _rechained(name, tuple(old or ()), tuple(new or ()))
+        elif old != new:
             yield Fact(name=name, before=old, after=new)
+
+
+def _rechained(name: str, before: Chain, after: Chain) -> Iterator[Fact]:
+    """The steps that differ, without those before and after them that stay."""
+    if before == after:
+        return
+    start = _alike(before, after)
+    before, after = before[start:], after[start:]
+    end = _alike(before[::-1], after[::-1])
+    removed, added = (", then ".join(chain[: len(chain) - end]) for chain in (before, after))
+    yield Fact(name=f"{name} {start + 1}", before=removed or None, after=added or None)
+
+
+def _alike(one: Chain, other: Chain) -> int:
+    """With how many equal steps two chains begin."""
+    return sum(takewhile(bool, map(eq, one, other)))
 
 
 def _endpoints(before: Routing, after: Routing) -> Iterator[Change]:

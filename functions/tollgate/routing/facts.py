@@ -9,7 +9,9 @@ from pydantic import BaseModel
 from tollgate.routing.chains import ConditionSection, RouteSection
 from tollgate.routing.schema import EndpointSection, ModelSection, OverrideSection, PriceSection
 
-Facts = Mapping[str, str]
+# The steps of a chain, in their order.
+Chain = tuple[str, ...]
+Facts = Mapping[str, str | Chain]
 
 # What only people read: it changes the sha, and nothing that a request could notice.
 NOTES: Final = frozenset({"name", "description", "source", "checked"})
@@ -31,15 +33,16 @@ def facts_of(
     return dict(_leaves(content, ""))
 
 
-def facts_of_route(route: RouteSection, *, stated_only: bool = False) -> dict[str, str]:
-    """A route with its rules in words."""
-    facts = facts_of(route, without=("steps", "rules"), stated_only=stated_only)
+def facts_of_route(route: RouteSection, *, stated_only: bool = False) -> dict[str, str | Chain]:
+    """A route with its rules in words, and the chain of each."""
+    facts: dict[str, str | Chain] = {
+        **facts_of(route, without=("steps", "rules"), stated_only=stated_only)
+    }
     for number, rule in enumerate(route.all_rules, start=1):
         place = "" if route.rules is None else f"rule {number} "
         if rule.condition is not None:
             facts[f"{place}if"] = _condition(rule.condition)
-        for step, weights in enumerate(rule.steps, start=1):
-            facts[f"{place}step {step}"] = _step(weights)
+        facts[f"{place}step"] = tuple(map(_step, rule.steps))
     return facts
 
 

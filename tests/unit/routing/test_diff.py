@@ -1,10 +1,11 @@
 """What two revisions differ in, in the words of the file.
 
-Keeps C53.
+Keeps C50, C53.
 """
 
 from decimal import Decimal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,10 +97,32 @@ def test_c53_weights_rules_and_promises_of_a_route_are_told_by_their_place() -> 
         "promise.supports": (None, "none"),
         "promise.context_min": (None, "9"),
         "rule 1 if": ("key_tier free", None),
-        "rule 1 step 1": ("acme/small", "acme/large 70, acme/small 30"),
-        "rule 1 step 2": (None, "other/tools"),
+        "rule 1 step 1": ("acme/small", "acme/large 70, acme/small 30, then other/tools"),
         "rule 2 step 1": ("acme/large 90, acme/small 10", None),
     }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("a b c d", "a c d", ("step 2", "x/b", None)),
+        ("a c d", "a b c d", ("step 2", None, "x/b")),
+        ("a b c d", "a e c d", ("step 2", "x/b", "x/e")),
+        ("a b c d", "a d", ("step 2", "x/b, then x/c", None)),
+        ("a b c", "c b a", ("step 1", "x/a, then x/b, then x/c", "x/c, then x/b, then x/a")),
+        ("a b", "a b c", ("step 3", None, "x/c")),
+    ],
+)
+def test_c50_of_a_chain_only_what_changes_is_told_and_not_what_moves_up(
+    before: str, after: str, told: tuple[str, str | None, str | None]
+) -> None:
+    def route(chain: str) -> Routing:
+        steps = tuple(f"x/{letter}" for letter in chain.split())
+        models = {slug: model(NEAR) for slug in {*steps, "x/a", "x/b", "x/c", "x/d", "x/e"}}
+        return routing(models=models, routes={"smart": {"description": "d", "try": steps}})
+
+    [change] = changes(route(before), route(after))
+    assert [(fact.name, fact.before, fact.after) for fact in change.facts] == [told]
 
 
 def test_what_only_people_read_is_a_note() -> None:
