@@ -147,6 +147,18 @@ def test_c54_a_canary_is_tried_grown_and_ended(stack: Settings, file: Path) -> N
     assert "is live for every key already" in run("canary", first, "--percent", "5").output
 
 
+def test_c54_programs_are_told_whole_shas_and_numbers(stack: Settings, file: Path) -> None:
+    first = compile_catalog(file).sha
+    done("publish", str(file))
+    second = reprice(file, "2")
+    done("publish", str(file))
+    candidate = reprice(file, "3")
+    done("canary", candidate, "--percent", "5", "--file", str(file))
+    latest, *_ = json.loads(done("catalogs", "--json"))
+    shas = {"live": second, "previous": first, "candidate": candidate}
+    assert latest.items() >= {**shas, "percent": 5, "revision": 3}.items()
+
+
 def test_c54_a_canary_ends_whatever_has_become_of_it_and_of_the_file(
     stack: Settings, file: Path, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
 from shutil import which
 from typing import Final, TypeVar
@@ -118,8 +119,10 @@ def catalogs(stack: str, region: str | None, style: str | None) -> None:
     async def listed(store: Publications, _: AwsAccount) -> Sequence[Publication]:
         return await store.history()
 
-    rows = [_row(publication) for publication in _on(stack, region, listed)]
-    show(rows, _COLUMNS, "json" if style else "auto")
+    history = _on(stack, region, listed)
+    whole = [asdict(publication) | {"at": _at(publication)} for publication in history]
+    rows = [_row(publication) for publication in history]
+    show(rows, _COLUMNS, "json" if style else "auto", data=whole)
 
 
 def _compiled(file: Path) -> CompiledCatalog:
@@ -252,12 +255,16 @@ def _row(publication: Publication) -> dict[str, str]:
     candidate = publication.candidate
     return {
         "revision": str(publication.revision),
-        "at": moment(publication.moved_s).isoformat().replace("+00:00", "Z"),
+        "at": _at(publication),
         "live": _short(publication.live),
         "canary": f"{_short(candidate)} {publication.percent} %" if candidate else "",
         "commit": (publication.commit or "")[:_SHOWN],
         "by": publication.by,
     }
+
+
+def _at(publication: Publication) -> str:
+    return moment(publication.moved_s).isoformat().replace("+00:00", "Z")
 
 
 def _short(sha: str) -> str:
