@@ -46,10 +46,14 @@ def environment() -> dict[str, str]:
 
 
 @contextmanager
-def local_server(state: Path, *, by_make: bool = False) -> Iterator[LocalServer]:
+def local_server(
+    state: Path, *, by_make: bool = False, routing: Path | None = None
+) -> Iterator[LocalServer]:
     """Start it, wait until it is ready, and end its whole process group afterwards."""
     ready_file = state / "ready.json"
     options = ["--port", "0", "--state", str(state), "--ready-file", str(ready_file)]
+    if routing is not None:
+        options += ["--routing", str(routing)]
     command = [str(TOLLGATE), "dev", *options]
     if by_make:
         command = ["make", "run", f"DEV={shlex.join(options)}"]

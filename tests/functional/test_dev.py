@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from threading import Timer
 from urllib.request import Request, urlopen
 
 import openai
@@ -18,6 +19,21 @@ import pytest
 from tests.local_server import ROOT, TOLLGATE, LocalServer, environment, local_server
 
 HELLO = [{"role": "user", "content": "Hello from Tollgate"}]
+PATIENCE_S = 20.0
+ONE_MODEL = """\
+version: 1
+providers:
+  simulator: {{ codec: {codec}, transport: simulator }}
+models:
+  acme/{name}:
+    name: Only
+    context: 1000
+    max_output: 100
+    endpoints:
+      - provider: simulator
+        upstream: echo
+        price: {{ input: 1.00, output: 2.00, source: made up, checked: 2026-11-21 }}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -167,6 +183,44 @@ def test_it_prints_what_a_newcomer_pastes(tmp_path: Path) -> None:
     assert started.key in output
     assert started.management_key in output
     assert re.search(r"^  curl -N ", output, re.MULTILINE)
+
+
+def test_what_is_saved_is_served_and_a_broken_file_is_told_while_the_last_good_one_serves(
+    tmp_path: Path,
+) -> None:
+    routing = tmp_path / "routing.yaml"
+    routing.write_text(ONE_MODEL.format(name="first", codec="openai_chat"))
+    with (
+        local_server(tmp_path, routing=routing) as started,
+        openai.OpenAI(base_url=started.base_url, api_key=started.key, max_retries=0) as client,
+    ):
+        assert '"model": "acme/first"' in printed_until(started, "Ctrl-C stops it.")
+
+        routing.write_text(ONE_MODEL.format(name="second", codec="openia_chat"))
+        told = printed_until(started, "is served on.")
+        assert 'routing.yaml:3:23: error[R004] codec must be "openai_chat"' in told
+        client.chat.completions.create(model="acme/first", messages=HELLO)
+
+        routing.write_text(ONE_MODEL.format(name="second", codec="openai_chat"))
+        printed_until(started, "is served as saved: 1 model")
+        client.chat.completions.create(model="acme/second", messages=HELLO)
+        with pytest.raises(openai.NotFoundError):
+            client.chat.completions.create(model="acme/first", messages=HELLO)
+
+
+def printed_until(server: LocalServer, words: str) -> str:
+    """What the server prints up to the line with these words."""
+    watchdog = Timer(PATIENCE_S, server.process.kill)
+    watchdog.start()
+    try:
+        lines: list[str] = []
+        for line in server.process.stdout or ():
+            lines.append(line)
+            if words in line:
+                return "".join(lines)
+        raise AssertionError(f"it never said {words!r}:\n{''.join(lines)}")
+    finally:
+        watchdog.cancel()
 
 
 def test_a_taken_port_is_told_in_one_line(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from tollgate.wiring.whole import wire_whole_app
 
 _START_S: Final = 20.0
 _STOP_S: Final = 1
+_EXAMPLE: Final = "test/echo"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +146,7 @@ def _announce(
     click.echo(
         _WELCOME.format(
             models=len(catalog.models),
+            model=_EXAMPLE if _EXAMPLE in catalog.models else min(catalog.models, default=_EXAMPLE),
             sha=catalog.sha[:7],
             state=options.state,
             base_url=base_url,
@@ -164,7 +166,7 @@ Tollgate serves {models} models (catalog {sha}); its state is in {state}/.
   curl -N {base_url}/chat/completions \\
     -H 'authorization: Bearer {key}' \\
     -H 'content-type: application/json' \\
-    -d '{{"model": "test/echo", "stream": true,
+    -d '{{"model": "{model}", "stream": true,
          "messages": [{{"role": "user", "content": "Hello!"}}]}}'
 
 Ctrl-C stops it.
