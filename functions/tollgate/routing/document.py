@@ -19,6 +19,8 @@ Plain: TypeAlias = "bool | int | Decimal | str | tuple[Plain, ...] | dict[str, P
 Where: TypeAlias = tuple[str | int, ...]
 
 _FILE_BYTES_MAX: Final = 4_000_000
+# Every problem repeats its line.
+_LINE_CHARACTERS_MAX: Final = 10_000
 _DIGITS_MAX: Final = 40
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE: Final = frozenset({"true", "True", "TRUE"})
@@ -178,6 +180,11 @@ def _source(document: Document, path: Path) -> str | None:
     if len(raw) > _FILE_BYTES_MAX:
         document.refuse(None, "R001", f"is larger than {_FILE_BYTES_MAX} bytes")
         return None
+    for number, line in enumerate(source.splitlines(), start=1):
+        if len(line) > _LINE_CHARACTERS_MAX:
+            message = f"line {number} has over {_LINE_CHARACTERS_MAX} characters"
+            document.refuse(None, "R001", message)
+            return None
     return source
 
 

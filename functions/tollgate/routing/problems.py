@@ -10,8 +10,9 @@ Severity = Literal["error", "warning"]
 # Keys of the providers we know, then any long run that mixes letters and digits as keys do.
 _SECRET_LOOKING: Final = re.compile(
     r"(?:\b(?:sk|pk|rk|gsk|xai|fw|tgp|nvapi|hf|ghp|github_pat)[-_]|AKIA|ASIA|AIza|eyJ)"
-    r"[A-Za-z0-9_.-]{12,}"
-    r"|(?=[A-Za-z0-9+_]*[0-9])(?=[A-Za-z0-9+_]*[A-Za-z])[A-Za-z0-9+_]{32,}"
+    r"[A-Za-z0-9_.+-]{12,}"
+    # Looked for only where a run begins: from each of its characters would take quadratic time.
+    r"|(?<![A-Za-z0-9+_])(?=[A-Za-z0-9+_]*[0-9])(?=[A-Za-z0-9+_]*[A-Za-z])[A-Za-z0-9+_]{32,}"
 )
 _CREDENTIALS_IN_URL: Final = re.compile(r"(?<=://)[^\s/@]+(?=@)|(?<=[?&])[\w-]+=[^\s\"'&]+")
 _SHOWN_CHARACTERS: Final = 4

@@ -82,6 +82,7 @@ def test_a_key_is_masked_even_where_the_yaml_around_it_is_broken(line: str, tmp_
         "https://user:password-of-mine@host.example/v1",
         "https://host.example/v1?token=abcdefgh",
         "0123456789abcdef0123456789abcdef",
+        "sk-abcdefghijkl+0123456789abcdef0123456789abcdef",
     ],
 )
 def test_what_looks_like_a_secret_is_masked_without_moving_the_caret(value: str) -> None:
@@ -117,6 +118,8 @@ def test_r001_what_cannot_be_read_is_an_error_not_a_crash(tmp_path: Path) -> Non
     assert "R001" in printed(file)
     file.write_text("version: 1\n---\nversion: 1\n", encoding="utf-8")
     assert "R001" in printed(file)
+    file.write_text(f"version: {'a' * 10_000}", encoding="utf-8")
+    assert "line 1 has over 10000 characters" in printed(file)
     file.write_bytes(b"#" * 4_000_001)
     assert "is larger than" in printed(file)
 
