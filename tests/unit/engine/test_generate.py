@@ -1,6 +1,6 @@
 """One generation from admission to settlement, whatever becomes of it.
 
-Keeps C27, C33, C34, C41, C44, C50, C61, C62, C66.
+Keeps C27, C33, C34, C41, C44, C50, C61, C62, C63, C66.
 """
 
 import pytest
@@ -44,6 +44,20 @@ async def test_c27_a_whole_answer_tells_its_cost_in_a_header() -> None:
     assert reply.headers["x-credits-used"] == "0.00006"
     assert reply.headers["content-length"] == str(len(reply.body))
     assert reply.json["usage"]["cost"] == 0.00006
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_c63_a_reply_tells_what_is_left_of_the_rate(stream: bool) -> None:
+    new = NewKey(workspace_id="acme", label="slow", requests_per_minute=6, burst=3)
+    home = await house(near=Scripted(answers("Hello"), refuses(400)), key=new)
+    answered, refused = [await home.serve(stream=stream) for _ in range(2)]
+    told = [
+        [reply.headers[f"x-ratelimit-{name}-requests"] for name in ("limit", "remaining", "reset")]
+        for reply in (answered, refused)
+    ]
+    assert (answered.status, refused.status) == (200, 400)
+    # A request comes back every ten seconds.
+    assert told == [["3", "2", "10.000s"], ["3", "1", "20.000s"]]
 
 
 @pytest.mark.parametrize("stream", [True, False])
