@@ -19,8 +19,8 @@ Plain: TypeAlias = "bool | int | Decimal | str | tuple[Plain, ...] | dict[str, P
 Where: TypeAlias = tuple[str | int, ...]
 
 _FILE_BYTES_MAX: Final = 4_000_000
-# Every problem repeats its line.
-_LINE_CHARACTERS_MAX: Final = 10_000
+# Every problem repeats its line, but not that of a file on one line.
+_EXCERPT_CHARACTERS_MAX: Final = 1_000
 _DIGITS_MAX: Final = 40
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE: Final = frozenset({"true", "True", "TRUE"})
@@ -119,7 +119,10 @@ class Document:
         )
 
     def _excerpt(self, line: int) -> str:
-        return masked(self.lines[line - 1]) if 0 < line <= len(self.lines) else ""
+        if not 0 < line <= len(self.lines):
+            return ""
+        shown = self.lines[line - 1]
+        return masked(shown) if len(shown) <= _EXCERPT_CHARACTERS_MAX else ""
 
     def refuse(self, mark: yaml.Mark | None, code: str, message: str, *, hint: str = "") -> None:
         """Note a problem found while composing."""
@@ -180,11 +183,6 @@ def _source(document: Document, path: Path) -> str | None:
     if len(raw) > _FILE_BYTES_MAX:
         document.refuse(None, "R001", f"is larger than {_FILE_BYTES_MAX} bytes")
         return None
-    for number, line in enumerate(source.splitlines(), start=1):
-        if len(line) > _LINE_CHARACTERS_MAX:
-            message = f"line {number} has over {_LINE_CHARACTERS_MAX} characters"
-            document.refuse(None, "R001", message)
-            return None
     return source
 
 
