@@ -12,7 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.faults.mutants import MUTANTS
+from tests.faults.mutants import MUTANTS, Mutant
 from tests.faults.run import RICH, STARVED, run
 from tests.faulty_client import MONEY_SITES, TRANSACTION_SITES, faults_at
 
@@ -62,39 +62,51 @@ async def test_c64_the_books_survive_a_bad_year(honest_url: str) -> None:
     assert missed == [], "a write has not met every fault"
 
 
-async def test_each_seeded_bug_is_caught(ministack_url: str, tmp_path: Path) -> None:
+async def test_each_seeded_bug_is_caught_and_nothing_without_one(
+    ministack_url: str, tmp_path: Path
+) -> None:
     """The same run over a copy of the project with one bug in it; a survivor fails."""
     slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def survives(place: int) -> str | None:
+    async def told(place: int, mutant: Mutant | None) -> str:
         async with slots:
-            root = tmp_path / str(place)
-            for folder in ("functions", "tests"):
-                shutil.copytree(_ROOT / folder, root / folder, ignore=_NOT_SOURCE)
-            MUTANTS[place].apply(root)
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "tests.faults.run",
-                ministack_url,
-                _MUTANT_SECONDS,
-                str(place),
-                _MUTANT_LATE_S,
-                cwd=root,
-                env={**os.environ, "PYTHONPATH": f"{root / 'functions'}:{root}"},
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-            )
-            output, _ = await process.communicate()
-            told = output.decode()
-            print(MUTANTS[place].name, process.returncode, told[-300:])
-            if "VIOLATION" in told:
-                return None
-            return f"{MUTANTS[place].name}: {told[-1500:]}"
+            return await _told_of_copy(tmp_path / str(place), ministack_url, place, mutant)
 
-    survivors = await asyncio.gather(*map(survives, range(len(MUTANTS))))
+    mutants = (None, *MUTANTS)
+    unharmed, *harmed = await asyncio.gather(*(told(*it) for it in enumerate(mutants)))
 
-    assert [survivor for survivor in survivors if survivor] == []
+    assert "VIOLATION" not in unharmed, unharmed[-1500:]
+    survivors = {
+        mutant.name: output[-1500:]
+        for mutant, output in zip(MUTANTS, harmed, strict=True)
+        if "VIOLATION" not in output
+    }
+    assert survivors == {}
+
+
+async def _told_of_copy(root: Path, url: str, place: int, mutant: Mutant | None) -> str:
+    """What a run says of a copy of the project, with a bug or as it is."""
+    for folder in ("functions", "tests"):
+        shutil.copytree(_ROOT / folder, root / folder, ignore=_NOT_SOURCE)
+    if mutant is not None:
+        mutant.apply(root)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tests.faults.run",
+        url,
+        _MUTANT_SECONDS,
+        str(place),
+        _MUTANT_LATE_S,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": f"{root / 'functions'}:{root}"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    if mutant is None:
+        assert process.returncode == 0, output.decode()[-1500:]
+    return output.decode()
 
 
 _NOT_SOURCE = shutil.ignore_patterns("__pycache__", "conformance", "*.pyc")
