@@ -62,6 +62,21 @@ def test_q28_an_empty_text_block_is_no_part() -> None:
     assert response.parts == (Text(text="Hi"),)
 
 
+def test_a_text_that_begins_before_the_last_one_was_stopped_ends_it() -> None:
+    events = events_of(
+        [
+            converse.message_start(),
+            converse.text_delta("Hello", 0),
+            converse.text_delta("Bye", 1),
+            converse.block_stop(0),
+            converse.block_stop(1),
+            *END,
+        ]
+    )
+    assert [event.index for event in events if isinstance(event, PartEnd)] == [0, 1]
+    assert folded(events).parts == (Text(text="Hello"), Text(text="Bye"))
+
+
 def test_q33_reasoning_keeps_its_signature_and_hidden_blocks() -> None:
     hidden = base64.b64encode(b"opaque bytes").decode()
     response = answer(
