@@ -22,7 +22,8 @@ from genai_prices.types import (
     TieredPrices,
 )
 
-from tollgate.routing.schema import OverrideSection, PriceSection, ProviderSection
+from tollgate.routing.price_sections import OverrideSection, PriceSection
+from tollgate.routing.schema import ProviderSection
 
 SOURCE: Final = f"genai-prices {version('genai-prices')}"
 

@@ -7,7 +7,8 @@ from typing import Final
 from pydantic import BaseModel
 
 from tollgate.routing.chains import ConditionSection, RouteSection
-from tollgate.routing.schema import EndpointSection, ModelSection, OverrideSection, PriceSection
+from tollgate.routing.price_sections import OverrideSection, PriceSection
+from tollgate.routing.schema import EndpointSection, ModelSection
 
 # The steps of a chain, in their order.
 Chain = tuple[str, ...]

@@ -6,8 +6,9 @@ from decimal import Decimal
 from typing import Final
 
 from tollgate.routing.document import Document, Where
+from tollgate.routing.price_sections import PriceSection, RatesSection
 from tollgate.routing.problems import Problem
-from tollgate.routing.schema import EndpointSection, PriceSection, RatesSection
+from tollgate.routing.schema import EndpointSection
 
 _CHECKED_DAYS_MAX: Final = 90
 # The cheapest tokens on sale cost about 0.01 dollars per million; per token they cost a millionth.

@@ -7,8 +7,9 @@ from decimal import Decimal
 
 from tollgate.routing.chains import PromiseSection, RouteSection
 from tollgate.routing.document import Document, Where
+from tollgate.routing.price_sections import OverrideSection
 from tollgate.routing.problems import Problem
-from tollgate.routing.schema import EndpointSection, ModelSection, OverrideSection, Routing
+from tollgate.routing.schema import EndpointSection, ModelSection, Routing
 
 
 @dataclass(frozen=True, slots=True)

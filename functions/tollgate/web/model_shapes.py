@@ -12,7 +12,8 @@ from tollgate.providers.dialect import Parameter
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.offers import Chains, Offer
 from tollgate.routing.price import Price
-from tollgate.routing.schema import EndpointSection, ModelSection, OverrideSection, RatesSection
+from tollgate.routing.price_sections import OverrideSection, RatesSection
+from tollgate.routing.schema import EndpointSection, ModelSection
 
 _PER_TOKEN_EXPONENT: Final = -6
 # What OpenRouter calls a document; the others have the same names.
