@@ -23,7 +23,9 @@ MODEL_ITEMS: Final = frozenset(
         "request",
     }
 )
-_DAY_S: Final = 86_400
+_DAY_MINUTES: Final = 1_440
+# 1970-01-01 was a Thursday.
+_EPOCH_WEEKDAY: Final = 3
 _PIECES_PER_RATE: Final = Decimal(1_000_000)
 _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
 # A bill without fees has nine lines at most, each rounded up by half a nano-dollar at most.
@@ -67,7 +69,8 @@ class PriceOverride:
     """Rates that replace others while all its conditions hold; None is no condition.
 
     Days are half open in Unix seconds, `utc_minutes` half open in minutes of the day, over midnight
-    where the end comes first. `rates` are by the names of `Price`.
+    where the end comes first. `utc_weekdays` are counted from Monday, 0; hours over midnight are of
+    the day on which they begin. `rates` are by the names of `Price`.
     """
 
     rates: Mapping[str, Decimal]
@@ -75,6 +78,7 @@ class PriceOverride:
     until_s: int | None = None
     prompt_tokens_over: int | None = None
     utc_minutes: tuple[int, int] | None = None
+    utc_weekdays: frozenset[int] | None = None
 
     def holds_at(self, when_s: float) -> bool:
         """Whether its time is now, whatever the prompt."""
@@ -82,7 +86,14 @@ class PriceOverride:
             return False
         if self.until_s is not None and when_s >= self.until_s:
             return False
-        return self.utc_minutes is None or _within(self.utc_minutes, when_s)
+        day, minute = divmod(int(when_s) // 60, _DAY_MINUTES)
+        if self.utc_minutes is not None:
+            start, end = self.utc_minutes
+            if start > end and minute < end:
+                day -= 1
+            elif not (start <= minute < end if start < end else start <= minute):
+                return False
+        return self.utc_weekdays is None or (day + _EPOCH_WEEKDAY) % 7 in self.utc_weekdays
 
     def holds_over(self, prompt_tokens: int) -> bool:
         """Whether it is for a prompt of this size, at whatever time."""
@@ -115,12 +126,6 @@ class PriceSchedule:
             and override.prompt_tokens_over < prompt_tokens_max
         }
         return tuple(self.at(when_s, size) for size in sorted(sizes))
-
-
-def _within(minutes: tuple[int, int], when_s: float) -> bool:
-    start, end = minutes
-    minute = int(when_s % _DAY_S) // 60
-    return start <= minute < end if start < end else minute >= start or minute < end
 
 
 def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine, ...]:

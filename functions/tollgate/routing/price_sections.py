@@ -1,9 +1,9 @@
 """What routing.yaml may say of prices: rates, what replaces them when, and where they are from."""
 
 from datetime import UTC, date, datetime, time
-from typing import Final, Self
+from typing import Annotated, Final, Literal, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from tollgate.routing.price import Price, PriceOverride
 from tollgate.routing.scalars import Day, Dollars, Sentence, Strict, Tokens, UtcWindow
@@ -40,16 +40,28 @@ class PriceSection(Strict):
         )
 
 
+Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+WEEKDAYS: Final[tuple[Weekday, ...]] = get_args(Weekday)
+
+
+def _in_order(days: tuple[Weekday, ...]) -> tuple[Weekday, ...]:
+    """From Monday on, each once, since a catalog is named by the hash of what it says."""
+    return tuple(day for day in WEEKDAYS if day in days)
+
+
 class WhenSection(Strict, json_schema_extra={"minProperties": 1}):
     """When an override holds: from a UTC day on, before a day, over a prompt, in hours of the day.
 
-    All that is said must hold.
+    All that is said must hold; hours over midnight are of the day on which they begin.
     """
 
     since: Day | None = Field(default=None, alias="from")
     until: Day | None = None
     prompt_tokens_over: Tokens | None = None
     utc_window: UtcWindow | None = None
+    utc_days: (
+        Annotated[tuple[Weekday, ...], Field(min_length=1), AfterValidator(_in_order)] | None
+    ) = None
 
     @model_validator(mode="after")
     def _can_happen(self) -> Self:
@@ -97,12 +109,13 @@ class OverrideSection(Strict):
     @property
     def override(self) -> PriceOverride:
         """The override as the bill takes it."""
-        window = self.when.utc_window
+        window, days = self.when.utc_window, self.when.utc_days
         return PriceOverride(
             since_s=_midnight_s(self.when.since),
             until_s=_midnight_s(self.when.until),
             prompt_tokens_over=self.when.prompt_tokens_over,
             utc_minutes=(_minute(window[:5]), _minute(window[6:])) if window else None,
+            utc_weekdays=None if days is None else frozenset(map(WEEKDAYS.index, days)),
             rates={name: rate for name, rate in self.price if rate is not None},
         )
 

@@ -12,7 +12,7 @@ from tollgate.providers.dialect import Parameter
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.offers import Chains, Offer
 from tollgate.routing.price import Price
-from tollgate.routing.price_sections import OverrideSection, RatesSection
+from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
 from tollgate.routing.schema import EndpointSection, ModelSection
 
 _PER_TOKEN_EXPONENT: Final = -6
@@ -90,12 +90,13 @@ class Pricing(Rates):
 
 
 class PricingOverride(BaseModel):
-    """Other rates from a UTC day on, before one, over a size of prompt, in hours of the UTC day."""
+    """Other rates from a UTC day on, before one, over a size of prompt, in hours, on weekdays."""
 
     since: date | None = None
     until: date | None = None
     prompt_tokens_over: int | None = None
     utc_window: str | None = None
+    utc_days: tuple[Weekday, ...] | None = None
     pricing: Rates
 
 
@@ -240,6 +241,7 @@ def _override(section: OverrideSection) -> PricingOverride:
         until=section.when.until,
         prompt_tokens_over=section.when.prompt_tokens_over,
         utc_window=section.when.utc_window,
+        utc_days=section.when.utc_days,
         pricing=Rates.model_validate(_rates(section.price)),
     )
 

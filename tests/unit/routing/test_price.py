@@ -4,6 +4,7 @@ Keeps C65.
 """
 
 from dataclasses import fields
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -279,6 +280,55 @@ def test_c65_a_window_may_lie_over_midnight(
         assert rates_at(peak, DECEMBER_S + minute * 60) == (2, 10)
 
 
+WORKDAYS = frozenset(range(5))
+
+
+@pytest.mark.parametrize(
+    ("moment", "output"),
+    [
+        ("2026-11-20T01:00", 30),  # Friday
+        ("2026-11-21T01:00", 10),
+        ("2026-11-22T03:59", 10),
+        ("2026-11-23T03:59", 30),
+        ("2026-11-23T04:00", 10),
+    ],
+)
+def test_c65_a_peak_of_weekdays_is_none_at_the_weekend(moment: str, output: int) -> None:
+    peak = PriceOverride(
+        rates={"output": Decimal(30)}, utc_minutes=(60, 240), utc_weekdays=WORKDAYS
+    )
+    when_s = datetime.fromisoformat(f"{moment}+00:00").timestamp()
+    assert rates_at(schedule(peak), when_s) == (2, output)
+
+
+def test_c65_hours_over_midnight_are_of_the_day_on_which_they_begin() -> None:
+    fridays = PriceOverride(
+        rates={"output": Decimal(30)}, utc_minutes=(1_380, 60), utc_weekdays=frozenset({4})
+    )
+    friday_s = datetime(2026, 11, 20, tzinfo=UTC).timestamp()
+    held = [hour for hour in range(7 * 24) if fridays.holds_at(friday_s + hour * 3600)]
+    assert held == [23, 24]
+
+
+@given(
+    st.integers(0, 2**31).map(lambda second: datetime.fromtimestamp(second, UTC)),
+    st.tuples(st.integers(0, 1_439), st.integers(0, 1_439)).filter(lambda it: it[0] != it[1]),
+    st.none() | st.frozensets(st.integers(0, 6), min_size=1),
+)
+def test_c65_a_window_of_weekdays_is_what_a_calendar_says(
+    moment: datetime, window: tuple[int, int], weekdays: frozenset[int] | None
+) -> None:
+    override = PriceOverride(rates={}, utc_minutes=window, utc_weekdays=weekdays)
+    length = timedelta(minutes=(window[1] - window[0]) % 1_440)
+    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    begun = [midnight + timedelta(days=back, minutes=window[0]) for back in (-1, 0)]
+    expected = any(
+        start <= moment < start + length and (weekdays is None or start.weekday() in weekdays)
+        for start in begun
+    )
+    assert override.holds_at(moment.timestamp()) == expected
+
+
 def test_c65_the_later_override_wins_rate_by_rate() -> None:
     both = schedule(
         PriceOverride(rates={"input": Decimal(4), "output": Decimal(20)}),
@@ -295,6 +345,7 @@ overrides = st.builds(
     until_s=st.none() | st.integers(0, 100),
     prompt_tokens_over=st.none() | st.integers(1, 10_000),
     utc_minutes=st.none() | st.just((0, 1)),
+    utc_weekdays=st.none() | st.frozensets(st.sampled_from([2, 3])),
 )
 schedules = st.builds(
     PriceSchedule, base=prices, overrides=st.lists(overrides, max_size=4).map(tuple)
