@@ -11,6 +11,7 @@ _ITEMS: Final = {
     "input": "fresh input",
     "input_audio": "audio input",
     "cache_read": "cache read",
+    "cache_read_audio": "cached audio",
     "cache_write_5m": "cache write 5m",
     "cache_write_1h": "cache write 1h",
     "output_audio": "audio output",

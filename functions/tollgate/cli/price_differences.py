@@ -61,11 +61,15 @@ def _stated(price: Price) -> set[str]:
 
 def _billed(price: Price) -> dict[str, Decimal]:
     """What each class is billed at."""
+    cache_read = price.input if price.cache_read is None else price.cache_read
     as_input = {
-        "cache_read": price.cache_read,
+        "cache_read": cache_read,
         "cache_write": price.cache_write,
         "cache_write_1h": price.cache_write_1h,
         "audio_input": price.audio_input,
+        "cache_read_audio": cache_read
+        if price.cache_read_audio is None
+        else price.cache_read_audio,
     }
     return {
         "input": price.input,

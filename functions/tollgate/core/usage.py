@@ -8,7 +8,8 @@ class Usage:
     """Tokens by class; None means that the provider did not say, which is not zero.
 
     The input classes do not overlap: their sum is the whole prompt. Audio input is part of what is
-    uncached, reasoning and audio output are part of output. `images` are pictures made, not tokens.
+    uncached, cached audio of what was read from a cache, reasoning and audio output are part of
+    output. `images` are pictures made, not tokens.
     """
 
     uncached_input_tokens: int | None = None
@@ -18,6 +19,7 @@ class Usage:
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     audio_input_tokens: int | None = None
+    cache_read_audio_input_tokens: int | None = None
     audio_output_tokens: int | None = None
     images: int | None = None
 

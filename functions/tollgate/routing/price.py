@@ -15,6 +15,7 @@ MODEL_ITEMS: Final = frozenset(
         "input",
         "input_audio",
         "cache_read",
+        "cache_read_audio",
         "cache_write_5m",
         "cache_write_1h",
         "output",
@@ -28,8 +29,8 @@ _DAY_MINUTES: Final = 1_440
 _EPOCH_WEEKDAY: Final = 3
 _PIECES_PER_RATE: Final = Decimal(1_000_000)
 _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
-# A bill without fees has nine lines at most, each rounded up by half a nano-dollar at most.
-_ROUNDING_MAX_NANO_USD: Final = Decimal("4.5")
+# A bill without fees has ten lines at most, each rounded up by half a nano-dollar at most.
+_ROUNDING_MAX_NANO_USD: Final = Decimal(5)
 _FREE: Final = Decimal(0)
 
 
@@ -37,8 +38,8 @@ _FREE: Final = Decimal(0)
 class Price:
     """Dollars per million tokens, per request, and per picture made.
 
-    A class that has no rate is billed as plain input or plain output, never for nothing; a picture
-    without a rate is billed by its tokens alone.
+    A class that has no rate is billed as plain input or plain output, cached audio as what else was
+    read from the cache, never for nothing; a picture without a rate is billed by its tokens alone.
     """
 
     input: Decimal
@@ -49,6 +50,7 @@ class Price:
     request: Decimal | None = None
     audio_input: Decimal | None = None
     audio_output: Decimal | None = None
+    cache_read_audio: Decimal | None = None
     image: Decimal | None = None
 
     @property
@@ -60,6 +62,7 @@ class Price:
             self.cache_write,
             self.cache_write_1h,
             self.audio_input,
+            self.cache_read_audio,
         )
         return max(rate for rate in rates if rate is not None)
 
@@ -130,15 +133,18 @@ class PriceSchedule:
 
 def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine, ...]:
     """The lines of one answer; a class that was not reported, or is zero, has none."""
-    audio_input = audio_output = 0
+    audio_input = audio_output = audio_read = 0
     if price.audio_input is not None:
         audio_input = _part(usage.audio_input_tokens, usage.uncached_input_tokens)
     if price.audio_output is not None:
         audio_output = _part(usage.audio_output_tokens, usage.output_tokens)
+    if price.cache_read_audio is not None:
+        audio_read = _part(usage.cache_read_audio_input_tokens, usage.cache_read_input_tokens)
     classes = (
         ("input", (usage.uncached_input_tokens or 0) - audio_input, price.input),
         ("input_audio", audio_input, price.audio_input),
-        ("cache_read", usage.cache_read_input_tokens, price.cache_read),
+        ("cache_read", (usage.cache_read_input_tokens or 0) - audio_read, price.cache_read),
+        ("cache_read_audio", audio_read, price.cache_read_audio),
         ("cache_write_5m", usage.cache_write_5m_input_tokens, price.cache_write),
         ("cache_write_1h", usage.cache_write_1h_input_tokens, price.cache_write_1h),
         ("output", (usage.output_tokens or 0) - audio_output, price.output),

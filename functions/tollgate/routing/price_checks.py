@@ -56,4 +56,5 @@ def _per_million(rates: PriceSection | RatesSection) -> Mapping[str, Decimal | N
         "cache_write_1h": rates.cache_write_1h,
         "audio_input": rates.audio_input,
         "audio_output": rates.audio_output,
+        "cache_read_audio": rates.cache_read_audio,
     }

@@ -19,6 +19,7 @@ class PriceSection(Strict):
     cache_write_1h: Dollars | None = None
     audio_input: Dollars | None = None
     audio_output: Dollars | None = None
+    cache_read_audio: Dollars | None = None
     request: Dollars | None = None
     image: Dollars | None = None
     source: Sentence
@@ -35,6 +36,7 @@ class PriceSection(Strict):
             cache_write_1h=self.cache_write_1h,
             audio_input=self.audio_input,
             audio_output=self.audio_output,
+            cache_read_audio=self.cache_read_audio,
             request=self.request,
             image=self.image,
         )
@@ -87,6 +89,7 @@ class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
     cache_write_1h: Dollars | None = None
     audio_input: Dollars | None = None
     audio_output: Dollars | None = None
+    cache_read_audio: Dollars | None = None
     request: Dollars | None = None
     image: Dollars | None = None
 

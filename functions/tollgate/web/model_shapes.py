@@ -78,6 +78,7 @@ class Rates(BaseModel):
     input_cache_write_1h: str | None = None
     audio: str | None = None
     audio_output: str | None = None
+    input_audio_cache: str | None = None
     request: str | None = None
     image: str | None = None
 
@@ -255,6 +256,7 @@ def _rates(price: Price | RatesSection) -> dict[str, str | None]:
         "input_cache_write_1h": price.cache_write_1h,
         "audio": price.audio_input,
         "audio_output": price.audio_output,
+        "input_audio_cache": price.cache_read_audio,
     }
     per_piece = {"request": price.request, "image": price.image}
     return {

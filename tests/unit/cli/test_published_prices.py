@@ -34,7 +34,10 @@ NAMES = {
     "cache_write_mtok": "cache_write",
     "input_audio_mtok": "audio_input",
     "output_audio_mtok": "audio_output",
+    "cache_audio_read_mtok": "cache_read_audio",
 }
+# As what a class without a rate is billed, if not as plain input.
+PLAIN = {"output_audio_mtok": "output_mtok", "cache_audio_read_mtok": "cache_read_mtok"}
 OPENAI = {"codec": "openai_chat", "transport": "http_sse", "base_url": "https://api.openai.com/v1"}
 
 amounts = st.integers(1, 9).map(Decimal)
@@ -74,11 +77,11 @@ def models() -> st.SearchStrategy[ModelInfo]:
 
 
 def billed(price: Mapping[str, Decimal | TieredPrices | None], prompt: int) -> dict[str, Decimal]:
-    """What they charge for each class: one without a rate is plain input or output."""
+    """What they charge for each class: one without a rate is billed as what it is part of."""
     found = {}
     for unit, name in NAMES.items():
-        plain = "output_mtok" if unit.startswith("output") else "input_mtok"
-        amount = price.get(unit) or price[plain]
+        plain = PLAIN.get(unit, "input_mtok")
+        amount = price.get(unit) or price.get(plain) or price["input_mtok"]
         assert amount is not None
         if isinstance(amount, TieredPrices):
             reached = [tier.price for tier in amount.tiers if prompt > tier.start]
@@ -98,10 +101,10 @@ def test_c65_a_price_costs_the_same_from_that_day_on(
     when = datetime.combine(TODAY + timedelta(days=days), time(hour, 30), UTC)
     ours = schedule.at(when.timestamp(), prompt)
     paid = {}
-    for name in NAMES.values():
-        rate = getattr(ours, name)
-        plain = ours.output if name.endswith("output") else ours.input
-        paid[name] = plain if rate is None else rate
+    for unit, name in NAMES.items():
+        plain = getattr(ours, NAMES[PLAIN.get(unit, "input_mtok")])
+        rates = (getattr(ours, name), plain, ours.input)
+        paid[name] = next(rate for rate in rates if rate is not None)
     assert paid == billed(vars(model.get_prices(when)), prompt)
 
 

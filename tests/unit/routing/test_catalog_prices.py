@@ -79,7 +79,23 @@ def usages(endpoint: EndpointSection, prompt: int) -> list[tuple[Usage, Publishe
         Usage(uncached_input_tokens=prompt, audio_input_tokens=99, output_tokens=5),
         PublishedUsage(input_tokens=prompt, input_audio_tokens=99, output_tokens=5),
     )
-    return [plain] if price.audio_input is None else [plain, spoken]
+    heard = (
+        Usage(
+            uncached_input_tokens=prompt - read,
+            audio_input_tokens=99,
+            cache_read_input_tokens=read,
+            cache_read_audio_input_tokens=77,
+            output_tokens=5,
+        ),
+        PublishedUsage(
+            input_tokens=prompt,
+            cache_read_tokens=read,
+            input_audio_tokens=99 + 77,
+            cache_audio_read_tokens=77,
+            output_tokens=5,
+        ),
+    )
+    return [plain] if price.audio_input is None else [plain, spoken, heard]
 
 
 @pytest.mark.parametrize(("model", "endpoint"), OFFERS)

@@ -3,7 +3,7 @@
 Keeps C65.
 """
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -50,6 +50,7 @@ prices = st.builds(
     request=maybe_rates,
     audio_input=maybe_rates,
     audio_output=maybe_rates,
+    cache_read_audio=maybe_rates,
     image=maybe_rates,
 )
 usages = st.builds(
@@ -61,6 +62,7 @@ usages = st.builds(
     output_tokens=maybe_tokens,
     audio_input_tokens=maybe_tokens,
     audio_output_tokens=maybe_tokens,
+    cache_read_audio_input_tokens=maybe_tokens,
     images=st.none() | st.integers(0, 1),
 )
 charges = st.lists(
@@ -146,6 +148,17 @@ def test_c65_audio_is_taken_out_of_the_tokens_it_is_part_of() -> None:
     ]
 
 
+def test_c65_cached_audio_is_taken_out_of_what_was_read_from_the_cache() -> None:
+    usage = Usage(cache_read_input_tokens=100, cache_read_audio_input_tokens=60)
+    price = Price(input=Decimal(1), output=Decimal(4), cache_read=Decimal("0.03"))
+    assert [(line.item, line.quantity) for line in bill(usage, price)] == [("cache_read", 100)]
+    apart = replace(price, cache_read_audio=Decimal("0.1"))
+    assert [(line.item, line.quantity, line.cost_nano_usd) for line in bill(usage, apart)] == [
+        ("cache_read", 40, 1_200),
+        ("cache_read_audio", 60, 6_000),
+    ]
+
+
 def test_c65_every_tool_run_and_every_page_is_charged_on_a_line_of_its_own() -> None:
     price = Price(input=Decimal(1), output=Decimal(1))
     charged = (
@@ -206,7 +219,8 @@ HALF = Decimal("0.0005")
     usage=Usage(
         uncached_input_tokens=2,
         audio_input_tokens=1,
-        cache_read_input_tokens=1,
+        cache_read_input_tokens=2,
+        cache_read_audio_input_tokens=1,
         cache_write_5m_input_tokens=1,
         cache_write_1h_input_tokens=1,
         output_tokens=2,
@@ -218,6 +232,7 @@ HALF = Decimal("0.0005")
         output=HALF,
         audio_input=HALF,
         audio_output=HALF,
+        cache_read_audio=HALF,
         request=Decimal("0.0000000005"),
         image=Decimal("0.0000000005"),
     ),
