@@ -78,6 +78,7 @@ def _billed(price: Price) -> dict[str, Decimal]:
         "audio_output": price.output if price.audio_output is None else price.audio_output,
         "request": price.request or Decimal(0),
         "image": price.image or Decimal(0),
+        "web_search": price.web_search or Decimal(0),
     }
 
 

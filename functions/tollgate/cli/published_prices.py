@@ -37,8 +37,9 @@ _RATES: Final = {
     "output_audio_mtok": "audio_output",
     "cache_audio_read_mtok": "cache_read_audio",
     "requests_kcount": "request",
+    "web_searches_kcount": "web_search",
 }
-_PER_THOUSAND: Final = frozenset({"requests_kcount"})
+_PER_THOUSAND: Final = frozenset({"requests_kcount", "web_searches_kcount"})
 # As whom a class is billed that has no rate of its own.
 _BILLED_AS: Final = {
     "cache_read": "input",

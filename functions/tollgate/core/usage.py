@@ -9,7 +9,8 @@ class Usage:
 
     The input classes do not overlap: their sum is the whole prompt. Audio input is part of what is
     uncached, cached audio of what was read from a cache, reasoning and audio output are part of
-    output. `images` are pictures made, not tokens.
+    output. `images` are pictures made and `web_searches` what the provider searched for by itself,
+    not tokens.
     """
 
     uncached_input_tokens: int | None = None
@@ -22,6 +23,7 @@ class Usage:
     cache_read_audio_input_tokens: int | None = None
     audio_output_tokens: int | None = None
     images: int | None = None
+    web_searches: int | None = None
 
     @property
     def input_tokens(self) -> int:

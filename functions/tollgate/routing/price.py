@@ -22,24 +22,29 @@ MODEL_ITEMS: Final = frozenset(
         "output_audio",
         "image",
         "request",
+        "provider_web_search",
+        "unpriced_web_search",
     }
 )
+# What a provider charges for and the catalog has no price for: a line that costs nothing.
+UNPRICED_ITEMS: Final = frozenset({"unpriced_web_search"})
 _DAY_MINUTES: Final = 1_440
 # 1970-01-01 was a Thursday.
 _EPOCH_WEEKDAY: Final = 3
 _PIECES_PER_RATE: Final = Decimal(1_000_000)
 _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
-# A bill without fees has ten lines at most, each rounded up by half a nano-dollar at most.
+# A bill without fees and searches has ten lines at most, each rounded up by half a nano-dollar.
 _ROUNDING_MAX_NANO_USD: Final = Decimal(5)
 _FREE: Final = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Dollars per million tokens, per request, and per picture made.
+    """Dollars per million tokens, per request, per picture made, and per search of the provider's.
 
     A class that has no rate is billed as plain input or plain output, cached audio as what else was
-    read from the cache, never for nothing; a picture without a rate is billed by its tokens alone.
+    read from the cache, never for nothing; a picture without a rate is billed by its tokens alone,
+    and searches without a rate are told on a line that costs nothing.
     """
 
     input: Decimal
@@ -52,6 +57,7 @@ class Price:
     audio_output: Decimal | None = None
     cache_read_audio: Decimal | None = None
     image: Decimal | None = None
+    web_search: Decimal | None = None
 
     @property
     def input_dearest(self) -> Decimal:
@@ -161,8 +167,16 @@ def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine
     )
     lines += [_fee_line(piece) for piece in pieces if piece.quantity and piece.usd_each]
     # A fee is said even where it is nothing: that a tool ran is part of the bill.
-    lines += [_fee_line(fee) for fee in fees if fee.quantity]
+    lines += [_fee_line(fee) for fee in (_searches(usage, price), *fees) if fee.quantity]
     return tuple(lines)
+
+
+def _searches(usage: Usage, price: Price) -> Fee:
+    """What the provider's own searches cost; those that nobody has priced go by another name."""
+    searches = usage.web_searches or 0
+    if price.web_search is None:
+        return Fee(item="unpriced_web_search", quantity=searches, usd_each=_FREE)
+    return Fee(item="provider_web_search", quantity=searches, usd_each=price.web_search)
 
 
 def total_nano_usd(lines: tuple[BillLine, ...]) -> int:
@@ -173,7 +187,8 @@ def total_nano_usd(lines: tuple[BillLine, ...]) -> int:
 def cost_max_nano_usd(input_tokens_max: int, output_tokens_max: int, price: Price) -> int:
     """What a choice within these limits costs at most, whatever its prompt is billed as.
 
-    A choice is one picture at most: whoever wants more asks for more choices.
+    A choice is one picture at most: whoever wants more asks for more choices. What a provider may
+    search for by itself has no bound, and is not in this one.
     """
     exact = (
         input_tokens_max * price.input_dearest

@@ -10,7 +10,7 @@ from tollgate.routing.scalars import Day, Dollars, Sentence, Strict, Tokens, Utc
 
 
 class PriceSection(Strict):
-    """Dollars per million tokens, per request and per picture made, and where that was checked."""
+    """Dollars per million tokens, per request, picture and search, and where that was checked."""
 
     input: Dollars
     output: Dollars
@@ -22,6 +22,7 @@ class PriceSection(Strict):
     cache_read_audio: Dollars | None = None
     request: Dollars | None = None
     image: Dollars | None = None
+    web_search: Dollars | None = None
     source: Sentence
     checked: Day
 
@@ -39,6 +40,7 @@ class PriceSection(Strict):
             cache_read_audio=self.cache_read_audio,
             request=self.request,
             image=self.image,
+            web_search=self.web_search,
         )
 
 
@@ -92,6 +94,7 @@ class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
     cache_read_audio: Dollars | None = None
     request: Dollars | None = None
     image: Dollars | None = None
+    web_search: Dollars | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:

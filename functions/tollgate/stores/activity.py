@@ -62,6 +62,7 @@ _USAGE: Final = {
     "ao": "audio_output_tokens",
     "ar": "cache_read_audio_input_tokens",
     "im": "images",
+    "ws": "web_searches",
 }
 
 

@@ -1,6 +1,8 @@
 """Generation records in DynamoDB: attributes to query by, and one compressed blob with it all."""
 
 import zlib
+from collections.abc import Mapping
+from dataclasses import fields
 from decimal import Decimal
 from typing import Any, Final
 
@@ -24,6 +26,8 @@ from tollgate.stores.tables import (
 
 RETENTION_S: Final = 30 * 86_400
 _COMPRESSION_LEVEL: Final = 6
+_FIELDS: Final = tuple(field.name for field in fields(GenerationRecord))
+_CLASSES: Final = tuple(field.name for field in fields(Usage))
 # One call of `page` reads a month of days, or some ten thousand records, and no more.
 _QUERIES_MAX: Final = 40
 _READ_AT_ONCE: Final = 250
@@ -136,7 +140,7 @@ def record_item(record: GenerationRecord) -> Item:
         "c": number(record.cost_nano_usd),
         "k": text(record.key_id),
         "ttl": number(created_s(record.id) + RETENTION_S),
-        "z": binary(zlib.compress(to_json(record), _COMPRESSION_LEVEL)),
+        "z": binary(zlib.compress(to_json(_fields(record)), _COMPRESSION_LEVEL)),
     }
     if record.model is not None:
         item["m"] = text(record.model)
@@ -145,20 +149,26 @@ def record_item(record: GenerationRecord) -> Item:
     return item
 
 
+def _fields(record: GenerationRecord) -> Mapping[str, object]:
+    """A record by its fields, with the classes of usage that were reported."""
+    usage = {name: count for name in _CLASSES if (count := getattr(record.usage, name)) is not None}
+    return {**{name: getattr(record, name) for name in _FIELDS}, "usage": usage}
+
+
 def read_record(item: Item) -> GenerationRecord:
     """The record that an item keeps; the blob says everything, the attributes only repeat it."""
     # Only we write the blob: it has the fields of a record, by name.
-    fields: dict[str, Any] = from_json(zlib.decompress(read_binary(item, "z")))
-    trace = fields.pop("trace")
+    kept: dict[str, Any] = from_json(zlib.decompress(read_binary(item, "z")))
+    trace = kept.pop("trace")
     return GenerationRecord(
         trace=_read_trace(trace),
-        usage=Usage(**fields.pop("usage")),
+        usage=Usage(**kept.pop("usage")),
         lines=tuple(
             BillLine(**line | {"usd_per_million": Decimal(line["usd_per_million"])})
-            for line in fields.pop("lines")
+            for line in kept.pop("lines")
         ),
-        attempts=tuple(AttemptRecord(**attempt) for attempt in fields.pop("attempts")),
-        **fields,
+        attempts=tuple(AttemptRecord(**attempt) for attempt in kept.pop("attempts")),
+        **kept,
     )
 
 

@@ -61,6 +61,7 @@ ACTIVITY_COLUMNS = (
     "audio_prompt_tokens",
     "audio_completion_tokens",
     "images",
+    "web_searches",
 )
 
 
@@ -266,6 +267,7 @@ class ActivityObject(BaseModel):
     audio_prompt_tokens: int
     audio_completion_tokens: int
     images: int
+    web_searches: int = Field(description="that a provider ran by itself")
 
     @classmethod
     def of(cls, row: ActivityRow) -> "ActivityObject":
@@ -288,6 +290,7 @@ class ActivityObject(BaseModel):
             audio_prompt_tokens=row.usage.audio_input_tokens or 0,
             audio_completion_tokens=row.usage.audio_output_tokens or 0,
             images=row.usage.images or 0,
+            web_searches=row.usage.web_searches or 0,
         )
 
 
@@ -345,6 +348,7 @@ def activity_cells(row: ActivityRow) -> Mapping[str, str]:
         "audio_prompt_tokens": str(row.usage.audio_input_tokens or 0),
         "audio_completion_tokens": str(row.usage.audio_output_tokens or 0),
         "images": str(row.usage.images or 0),
+        "web_searches": str(row.usage.web_searches or 0),
     }
 
 

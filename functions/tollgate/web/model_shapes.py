@@ -69,7 +69,7 @@ class Architecture(BaseModel):
 
 
 class Rates(BaseModel):
-    """USD per token, per request and per picture made, as decimal strings, of what is priced."""
+    """USD per token, request, picture made and search, as decimal strings, of what is priced."""
 
     prompt: str | None = None
     completion: str | None = None
@@ -81,6 +81,7 @@ class Rates(BaseModel):
     input_audio_cache: str | None = None
     request: str | None = None
     image: str | None = None
+    web_search: str | None = None
 
 
 class Pricing(Rates):
@@ -258,7 +259,11 @@ def _rates(price: Price | RatesSection) -> dict[str, str | None]:
         "audio_output": price.audio_output,
         "input_audio_cache": price.cache_read_audio,
     }
-    per_piece = {"request": price.request, "image": price.image}
+    per_piece = {
+        "request": price.request,
+        "image": price.image,
+        "web_search": price.web_search,
+    }
     return {
         **{
             name: None if rate is None else _plain(rate.scaleb(_PER_TOKEN_EXPONENT))

@@ -141,16 +141,17 @@ def test_hours_of_another_zone_are_told_in_utc() -> None:
     assert override.when.utc_window == "14:00-22:30"
 
 
-def test_requests_are_priced_each_and_what_has_no_rate_is_named() -> None:
+def test_requests_and_searches_are_priced_each_and_what_has_no_rate_is_named() -> None:
     price = ModelPrice(
         input_mtok=Decimal(1),
         output_mtok=Decimal(2),
         requests_kcount=Decimal(5),
         web_searches_kcount=Decimal(10),
+        storage_searches_kcount=Decimal(3),
     )
     found = in_our_words(model_of(price), TODAY)
-    assert found.price.request == Decimal("0.005")
-    assert found.unstatable == ("web_searches_kcount",)
+    assert (found.price.request, found.price.web_search) == (Decimal("0.005"), Decimal("0.01"))
+    assert found.unstatable == ("storage_searches_kcount",)
 
 
 def test_a_later_price_without_a_fee_per_request_has_none() -> None:

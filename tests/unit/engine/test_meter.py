@@ -3,6 +3,7 @@
 Keeps C26, C36, C52, C65, C66.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -80,6 +81,25 @@ def test_c65_the_cost_is_the_sum_of_its_lines(usage: Usage) -> None:
     assert record.lines == bill(
         record.usage, catalog().models["acme/large"].endpoints[0].price.price
     )
+
+
+@pytest.mark.parametrize(
+    ("rate", "item", "cost"),
+    [
+        (None, "unpriced_web_search", 0),
+        ("0.014", "provider_web_search", 28_000_000),
+    ],
+)
+def test_c65_searches_of_the_provider_are_a_line_of_the_record(
+    rate: str | None, item: str, cost: int
+) -> None:
+    rates = {} if rate is None else {"web_search": rate}
+    made = meter(of=catalog(models={"acme/large": model(endpoint("near", "large", **rates))}))
+    says(made, "I looked it up.")
+    made.observe(UsageReported(usage=replace(COMPLETE, web_searches=2)))
+    made.observe(Ended(finish="stop"))
+    line = made.record().lines[-1]
+    assert (line.item, line.quantity, line.cost_nano_usd) == (item, 2, cost)
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ def usages(endpoint: EndpointSection, prompt: int) -> list[tuple[Usage, Publishe
             cache_write_5m_input_tokens=five,
             cache_write_1h_input_tokens=hour,
             output_tokens=1234,
+            web_searches=3,
         ),
         PublishedUsage(
             input_tokens=prompt,
@@ -73,6 +74,7 @@ def usages(endpoint: EndpointSection, prompt: int) -> list[tuple[Usage, Publishe
             cache_write_tokens=five + hour,
             cache_write_1h_tokens=hour,
             output_tokens=1234,
+            web_searches=3,
         ),
     )
     spoken = (
