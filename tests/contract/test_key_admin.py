@@ -3,9 +3,8 @@
 Keeps C60, C61, C64.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.stores import DynamoStores, MemoryStores, disable, funded_key, record_of
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import asdict
 
 from tests.asgi import request
 from tests.gateways import app_over_stores, house, request_body

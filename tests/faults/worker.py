@@ -8,7 +8,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+
+from msgspec.structs import asdict
 
 from tests.faults.clock import FastClock
 from tests.faulty_client import Faults, FaultyAwsJson, Killed
