@@ -3,12 +3,12 @@
 Keeps C26, C36, C52, C65, C66.
 """
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from tests.clocks import FixedClock
 from tests.strategies import usages

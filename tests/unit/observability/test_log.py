@@ -3,10 +3,10 @@
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from tests.clocks import FixedClock
 from tests.unit.ingress.samples import record

@@ -3,13 +3,13 @@
 Keeps C65.
 """
 
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import fields
 
 from tests.unit.routing.test_price import prices, rates, usages
 from tollgate.core.usage import Usage

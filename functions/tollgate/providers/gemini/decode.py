@@ -1,9 +1,9 @@
 """Gemini's generateContent, streamed or whole, as events."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
+from msgspec.structs import replace
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tollgate.core.content import Reasoning, Refusal, Text
