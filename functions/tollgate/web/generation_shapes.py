@@ -130,6 +130,7 @@ class GenerationObject(BaseModel):
     error_code: str | None
     finish_reason: str | None
     native_finish_reason: str | None
+    service_tier: str | None = Field(description="the tier that served, in the provider's word")
     tokens_prompt: int
     tokens_completion: int
     tokens_reasoning: int | None
@@ -182,6 +183,7 @@ class GenerationObject(BaseModel):
             error_code=record.error,
             finish_reason=record.finish,
             native_finish_reason=record.raw_finish,
+            service_tier=record.service_tier,
             tokens_prompt=record.usage.input_tokens,
             tokens_completion=record.usage.output_tokens or 0,
             tokens_reasoning=record.usage.reasoning_tokens,

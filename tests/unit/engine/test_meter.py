@@ -119,6 +119,14 @@ def test_c36_an_answer_without_an_end_counts_at_least_what_was_delivered(
     assert record.usage.uncached_input_tokens == len(BODY) // 4
 
 
+def test_c66_the_tier_that_served_is_in_the_record() -> None:
+    made = meter()
+    says(made, "So.")
+    made.observe(UsageReported(usage=COMPLETE, service_tier="reserved"))
+    made.observe(Ended(finish="stop"))
+    assert made.record().service_tier == "reserved"
+
+
 def test_c66_an_answer_whose_provider_counts_nothing_is_estimated_and_says_so() -> None:
     made = meter()
     says(made, "12345678")

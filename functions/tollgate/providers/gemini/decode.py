@@ -135,7 +135,7 @@ class GeminiDecoder:
         self._raw_usage = chunk.usage or self._raw_usage
         counted = replace(usage_of(usage), web_searches=self._searches())
         if counted != Usage():
-            yield UsageReported(usage=counted, raw=self._raw_usage)
+            yield UsageReported(usage=counted, raw=self._raw_usage, service_tier=usage.service_tier)
 
     def _searches(self) -> int | None:
         """The searches that Google bills: every query once, or all of them as one."""
