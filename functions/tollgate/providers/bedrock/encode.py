@@ -71,11 +71,10 @@ def _native_output(output: OutputFormat | None, target: Target) -> dict[str, Jso
 
     Models take closed schemas only; to close one that is not strict would change what it means.
     """
-    if not isinstance(output, SchemaOutput) or "structured_output" not in target.supports:
+    if not isinstance(output, SchemaOutput) or not target.enforces_schemas:
         return {}
     schema = closed(output.schema)
-    may_close = output.strict or schema == output.schema
-    if not may_close or target.dialect.output_format != "json_schema":
+    if not output.strict and schema != output.schema:
         return {}
     described: dict[str, JsonValue] = (
         {"description": output.description} if output.description else {}
@@ -93,11 +92,10 @@ def _inference(
 ) -> dict[str, JsonValue]:
     sampling = request.sampling
     config: dict[str, JsonValue] = {}
-    if request.output_tokens_max is not None:
-        limits = (request.output_tokens_max, target.output_tokens_max)
-        config["maxTokens"] = min(limit for limit in limits if limit is not None)
-    elif thoughts.output_tokens_max is not None:
-        config["maxTokens"] = thoughts.output_tokens_max
+    limit = target.limited(request.output_tokens_max)
+    limit = thoughts.output_tokens_max if limit is None else limit
+    if limit is not None:
+        config["maxTokens"] = limit
     if sampling.temperature is not None and _takes_temperature(target, thoughts):
         config["temperature"] = min(sampling.temperature, _TEMPERATURE_MAX)
     if sampling.top_p is not None and _takes_top_p(request, target, thoughts):

@@ -85,8 +85,7 @@ def _effort(wanted: ReasoningOptions, target: Target) -> tuple[str | None, bool]
 
 def _budget(request: GenerationRequest, wanted: ReasoningOptions, target: Target) -> Thinking:
     """A budget is part of the output: it must leave room for an answer."""
-    limits = (request.output_tokens_max, target.output_tokens_max)
-    room = min((limit for limit in limits if limit is not None), default=None)
+    room = target.limited(request.output_tokens_max) or target.output_tokens_max
     budget = max(tokens_wanted(wanted), _BUDGET_TOKENS_MIN)
     if room is not None:
         budget = min(budget, room - 1)
