@@ -21,8 +21,9 @@ from tests.meddler import meddled
 from tests.scripted import FOREVER, Scripted, answers, refuses, says
 from tests.stores import DynamoStores, HandClock, dynamo_stores, funded_key
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.limits import Period
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
-from tollgate.stores.base import NewKey, Period
+from tollgate.stores.base import NewKey
 from tollgate.stores.generations import read_record
 
 # Ten tokens in at one dollar a million, two out at two dollars.

@@ -9,8 +9,9 @@ import pytest
 
 from tests.stores import PREFIX, DynamoStores, MemoryStores, disable, funded_key, record_of
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
+from tollgate.core.limits import Period
 from tollgate.core.principal import Principal
-from tollgate.stores.base import Balance, CooldownPolicy, NewKey, Period
+from tollgate.stores.base import Balance, CooldownPolicy, NewKey
 
 AnyStores = MemoryStores | DynamoStores
 

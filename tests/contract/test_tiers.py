@@ -21,9 +21,9 @@ from tests.stores import (
     record_of,
 )
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
-from tollgate.core.limits import TierLimits
+from tollgate.core.limits import Period, TierLimits
 from tollgate.core.principal import Principal
-from tollgate.stores.base import Hold, NewKey, Period
+from tollgate.stores.base import Hold, NewKey
 
 AnyStores = MemoryStores | DynamoStores
 # Wide enough to be in nobody's way.

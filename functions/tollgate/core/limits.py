@@ -1,9 +1,9 @@
-"""What a key may do and spend beyond what it says itself."""
+"""What a key may do and spend, and what its caller is told of it."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-BudgetPeriod = Literal["day", "week", "month", "total"]
+Period = Literal["day", "week", "month", "total"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,4 +12,13 @@ class TierLimits:
 
     requests_per_minute: int | None = None
     budget_nano_usd: int | None = None
-    budget_period: BudgetPeriod = "month"
+    budget_period: Period = "month"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimit:
+    """Requests or tokens per minute: what is left now, and when all of it is there again."""
+
+    limit: int
+    remaining: int
+    reset_s: float

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.ids import created_s
-from tollgate.core.limits import TierLimits
+from tollgate.core.limits import Period, RateLimit, TierLimits
 from tollgate.core.money import usd_text
 from tollgate.ledger.periods import (
     PERIODS,
@@ -20,7 +20,7 @@ from tollgate.ledger.periods import (
     minute_ends_s,
     period_ends_s,
 )
-from tollgate.stores.base import CreditEntry, Period, RateLimit
+from tollgate.stores.base import CreditEntry
 
 # An item grows by some 22 bytes a hold, and every further KB costs one more write unit.
 HOLDS_MAX: Final = 1000

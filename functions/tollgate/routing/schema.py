@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from tollgate.core.limits import BudgetPeriod, TierLimits
+from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money import nano_usd
 from tollgate.core.request import Capability, Modality
 from tollgate.core.secret import SecretReference
@@ -337,7 +337,7 @@ class BudgetSection(Strict):
     """What keys of a tier may spend, each."""
 
     usd: Dollars
-    per: BudgetPeriod
+    per: Period
 
 
 class KeyTierSection(Strict):

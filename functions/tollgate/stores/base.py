@@ -11,26 +11,16 @@ from typing import Final, Literal, Protocol
 from tollgate.core.activity import Activity, GenerationFilter, GenerationPage
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.generation import GenerationRecord
-from tollgate.core.limits import TierLimits
+from tollgate.core.limits import Period, RateLimit, TierLimits
 from tollgate.core.principal import Admission, KeyRole, Principal
 from tollgate.core.secret import SecretReference
 
-Period = Literal["day", "week", "month", "total"]
 EntryKind = Literal["grant", "adjustment", "refund"]
 # An expiry rule of the bucket stands behind each of these.
 CONTENT_DAYS: Final = (1, 7, 30, 90)
 KEYS_PAGE_MAX: Final = 100
 ENTRIES_PAGE_MAX: Final = 100
 WORKSPACES_PAGE_MAX: Final = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateLimit:
-    """Requests or tokens per minute: what is left now, and when all of it is there again."""
-
-    limit: int
-    remaining: int
-    reset_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Final, cast
 
 from tollgate.core.ids import created_s
+from tollgate.core.limits import Period
 from tollgate.core.principal import Admission, KeyRole, Principal
 from tollgate.ledger.account import HOLDS_MAX, UNLIMITED
 from tollgate.ledger.periods import PERIODS, bucket_names
@@ -21,7 +22,7 @@ from tollgate.stores.attributes import (
     text,
     texts,
 )
-from tollgate.stores.base import KeySettings, KeySummary, OldSecret, Period
+from tollgate.stores.base import KeySettings, KeySummary, OldSecret
 from tollgate.stores.key_state_items import read_key_state
 from tollgate.stores.tables import secret_key
 

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
+from tollgate.core.limits import Period
 from tollgate.ledger.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
 from tollgate.ledger.periods import PERIODS
 from tollgate.stores.attributes import Item, number, read_number, text
-from tollgate.stores.base import KeySettings, Period
+from tollgate.stores.base import KeySettings
 from tollgate.stores.holds import hold_count
 from tollgate.stores.tables import key_state_key
 

@@ -8,7 +8,7 @@ from typing import Final
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
-from tollgate.core.limits import TierLimits
+from tollgate.core.limits import RateLimit, TierLimits
 from tollgate.ledger.account import (
     KeyState,
     KeyTake,
@@ -21,7 +21,6 @@ from tollgate.ledger.account import (
 from tollgate.ledger.periods import PERIODS, bucket_names, minute_bucket, stale_buckets
 from tollgate.stores.attributes import AttributeValue, Item, number
 from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller
-from tollgate.stores.base import RateLimit
 from tollgate.stores.expressions import (
     KEY_SETTLE,
     KEY_TOP_UP,

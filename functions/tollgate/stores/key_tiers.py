@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from tollgate.core.limits import TierLimits
+from tollgate.core.limits import Period, TierLimits
 from tollgate.ledger.account import UNLIMITED, KeyState, KeyTake, RateState, TierForm
 from tollgate.ledger.periods import PERIODS
 from tollgate.stores.attributes import AttributeValue, number
-from tollgate.stores.base import Period
 
 _UNSEEN_RATE: Final = RateState.fresh(60_000_000, 1_000_000_000)
 _UNSEEN_LIMITS: Final[Mapping[Period, int]] = dict.fromkeys(PERIODS, UNLIMITED)

@@ -7,12 +7,13 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
+from tollgate.core.limits import Period
 from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import KeyRole
 from tollgate.ledger.account import HOLDS_MAX
 from tollgate.ledger.periods import PERIODS
 from tollgate.routing.schema import KeyTierSection
-from tollgate.stores.base import KeySettings, KeySummary, NewKey, OldSecret, Period
+from tollgate.stores.base import KeySettings, KeySummary, NewKey, OldSecret
 from tollgate.web.shapes import Body, Moment, PositiveUsd, Usd, moment
 
 Label = Annotated[str, Field(min_length=1, max_length=64)]
