@@ -252,6 +252,20 @@ def key_step(
     )
 
 
+def top_up_refusal(
+    state: KeyState | None, hold_id: str, more_nano_usd: int, now_us: int
+) -> GatewayError | None:
+    """Why a key may not have so much more for a hold of its own, None if it may."""
+    if state is None or not state.enabled or state.expires_s <= now_us // _US_PER_S:
+        return key_refused()
+    second = created_s(hold_id)
+    remaining = state.remaining_nano_usd(second)
+    tightest = min(PERIODS, key=lambda period: remaining[period])
+    if remaining[tightest] < more_nano_usd:
+        return limit_reached(tightest, state.limits_nano_usd[tightest], second)
+    return None
+
+
 def key_refused() -> AccessError:
     """The one answer to every key that may not be used: it tells a stranger nothing."""
     return AccessError(

@@ -30,8 +30,8 @@ class Hold:
     `id` is the generation's id. The two amounts differ when either side had less than was asked
     (admission takes what is left); `key_buckets` are the period buckets it was taken from, which
     settling gives back to even after midnight. `key_tokens` were taken from the key's minute.
-    A `covered` hold is topped up when it is about to be used up. `crowded` says that its shard was
-    busy, which settling it notes.
+    A `covered` hold is topped up when it is about to be used up, within what the key's `tier` has.
+    `crowded` says that its shard was busy, which settling it notes.
     """
 
     id: str
@@ -45,6 +45,7 @@ class Hold:
     rate_limit: RateLimit | None = None
     token_limit: RateLimit | None = None
     covered: bool = False
+    tier: TierLimits | None = None
     crowded: bool = False
 
 
@@ -71,7 +72,7 @@ class Ledger(Protocol):
         """
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
-        """Set more aside on both sides of a hold, all of it or nothing.
+        """Set more aside on both sides of a hold, all of it or nothing, within the same limits.
 
         Raises LedgerError (insufficient_credits, key_limit_exceeded, service_unavailable) or
         AccessError; settling the hold that was handed in is right in any case.

@@ -108,6 +108,7 @@ class DynamoLedger:
                     hold.id,
                     held_nano_usd=hold.key_nano_usd,
                     more_nano_usd=more_nano_usd,
+                    tier=hold.tier,
                 ),
             )
         for refusal in refusals:
@@ -190,6 +191,7 @@ class DynamoLedger:
                 rate_limit=key.rate_limit,
                 token_limit=key.token_limit,
                 covered=ask.covered,
+                tier=ask.tier,
                 crowded=wallet.crowded,
             )
         await self._release(principal, hold_id, wallet, key)

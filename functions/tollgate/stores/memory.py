@@ -21,14 +21,14 @@ from tollgate.ledger.account import (
     insufficient_credits,
     key_refused,
     key_step,
-    limit_reached,
     microseconds,
     too_little_to_take,
     too_many_holds,
+    top_up_refusal,
     wallet_step,
     workspace_locked,
 )
-from tollgate.ledger.periods import PERIODS, bucket_names, minute_bucket
+from tollgate.ledger.periods import bucket_names, minute_bucket
 from tollgate.stores.base import (
     ENTRIES_PAGE_MAX,
     Balance,
@@ -103,20 +103,18 @@ class MemoryLedger:
             rate_limit=turn.shown(now_us),
             token_limit=key.state().token_limit(created_s(hold_id), now_s),
             covered=covered,
+            tier=tier,
         )
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
         """Set more aside on both sides of a hold, all of it or nothing."""
         wallet, key = self._books.wallets[hold.workspace_id], self._books.keys[hold.key_id]
-        second = created_s(hold.id)
         if wallet.locked:
             raise workspace_locked()
-        if key.settings.disabled:
-            raise key_refused()
-        remaining = key.state().remaining_nano_usd(second)
-        tightest = min(PERIODS, key=lambda period: remaining[period])
-        if remaining[tightest] < more_nano_usd:
-            raise limit_reached(tightest, key.state().limits_nano_usd[tightest], second)
+        state = key.state().within(hold.tier, created_s(hold.id))
+        now_us = microseconds(self._clock.now_s())
+        if refusal := top_up_refusal(state, hold.id, more_nano_usd, now_us):
+            raise refusal
         if wallet.available < more_nano_usd:
             raise insufficient_credits(wallet.available, more_nano_usd)
         wallet.available -= more_nano_usd
