@@ -218,9 +218,26 @@ def key_step(
 
     Of tokens, too, a short key takes what is left: nobody knows yet how many there will be.
     """
-    now_s = now_us // _US_PER_S
-    if state is None or not state.enabled or state.expires_s <= now_s:
+    if state is None or not state.enabled or state.expires_s <= now_us // _US_PER_S:
         return key_refused()
+    step = _usable_key_step(
+        state, hold_id, amount_nano_usd, now_us=now_us, tokens=tokens, covered=covered
+    )
+    if isinstance(step, GatewayError):
+        step.rate_limit = state.rate.shown(now_us)
+        step.token_limit = state.token_limit(created_s(hold_id), now_us / _US_PER_S)
+    return step
+
+
+def _usable_key_step(
+    state: KeyState,
+    hold_id: str,
+    amount_nano_usd: int,
+    *,
+    now_us: int,
+    tokens: int,
+    covered: bool,
+) -> KeyTake | GatewayError:
     if state.rate.full_us > now_us and state.rate.ready_us > now_us:
         return AccessError(
             ErrorCode.RATE_LIMIT_EXCEEDED,

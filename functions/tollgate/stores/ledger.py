@@ -195,8 +195,14 @@ class DynamoLedger:
                 crowded=wallet.crowded,
             )
         await self._release(principal, hold_id, wallet, key)
-        refusals = [side for side in (key, wallet) if isinstance(side, GatewayError)]
-        return refusals[0] if refusals else None
+        if isinstance(key, GatewayError):
+            return key
+        if not isinstance(wallet, GatewayError):
+            return None
+        if isinstance(key, KeyHold):
+            # The key has counted a request that its workspace cannot pay for.
+            wallet.rate_limit, wallet.token_limit = key.rate_limit, key.token_limit
+        return wallet
 
     async def _release(
         self,

@@ -85,12 +85,14 @@ class MemoryLedger:
         key.holds[hold_id] = step.amount_nano_usd
         key.add(-step.amount_nano_usd, buckets)
         key.add_tokens(-step.tokens, minute_bucket(created_s(hold_id)))
+        rate_limit = turn.shown(now_us)
+        token_limit = key.state().token_limit(created_s(hold_id), now_us / 1_000_000)
         try:
             wallet_amount = self._hold_wallet(principal, hold_id, amount_nano_usd, covered=covered)
-        except GatewayError:
+        except GatewayError as refusal:
+            refusal.rate_limit, refusal.token_limit = rate_limit, token_limit
             self._settle_key(key, hold_id, cost=0, unused_tokens=step.tokens)
             raise
-        now_s = now_us / 1_000_000
         return Hold(
             id=hold_id,
             workspace_id=principal.workspace_id,
@@ -100,8 +102,8 @@ class MemoryLedger:
             key_nano_usd=step.amount_nano_usd,
             key_buckets=buckets,
             key_tokens=step.tokens,
-            rate_limit=turn.shown(now_us),
-            token_limit=key.state().token_limit(created_s(hold_id), now_s),
+            rate_limit=rate_limit,
+            token_limit=token_limit,
             covered=covered,
             tier=tier,
         )
