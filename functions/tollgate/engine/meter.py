@@ -20,7 +20,6 @@ from tollgate.core.events import (
 from tollgate.core.generation import (
     AttemptRecord,
     BillLine,
-    Fee,
     GenerationRecord,
     Outcome,
     UsageSource,
@@ -52,7 +51,6 @@ class Meter:
         self._choices = call.parsed.request.choices
         self._accounts = [StreamAccount(self._choices)]
         self._ended: dict[int, Ended] = {}
-        self._fees: list[Fee] = []
         self._failure: GatewayError | None = None
         self._outcome: Outcome = "cancelled"
 
@@ -97,10 +95,6 @@ class Meter:
                 pass
             case _:
                 assert_never(event)
-
-    def charge(self, fee: Fee) -> None:
-        """Something was done for the caller that has a price of its own."""
-        self._fees.append(fee)
 
     def fail(self, error: GatewayError) -> None:
         """The generation broke: the caller pays nothing."""
@@ -148,7 +142,7 @@ class Meter:
         usage, usage_source = self._measured()
         lines: tuple[BillLine, ...] = ()
         if self._serving is not None and self._outcome != "error":
-            lines = bill(usage, self._price(self._serving, usage), self._fees)
+            lines = bill(usage, self._price(self._serving, usage))
         target = self._serving.target if self._serving else None
         ended = self._ended.get(min(self._ended, default=0))
         return GenerationRecord(
