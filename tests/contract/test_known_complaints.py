@@ -145,7 +145,7 @@ async def test_c61_counters_reset_in_the_second_their_period_begins(
 
     assert (refused.status, refused.error["code"]) == (402, "key_limit_exceeded")
     assert again.status == 200
-    key = (await dynamo.keys.list("acme"))[0]
+    key = (await dynamo.keys.list("acme")).found[0]
     assert key.spent_nano_usd == 2 * COST_NANO_USD
 
 

@@ -43,14 +43,6 @@ class GenerationFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GenerationPage:
-    """Records, newest first; `before` is where the next page begins, None after the last."""
-
-    records: tuple[GenerationRecord, ...]
-    before: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityRow:
     """What one key used of one model at one provider on one UTC day (`2026-11-21`).
 

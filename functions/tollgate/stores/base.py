@@ -4,14 +4,15 @@ Every method raises LedgerError(service_unavailable) when the store cannot be re
 that cannot be made refuses. Only cooldowns fail open.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
-from tollgate.core.activity import Activity, GenerationFilter, GenerationPage
+from tollgate.core.activity import Activity, GenerationFilter
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period, RateLimit, TierLimits
+from tollgate.core.pages import Page
 from tollgate.core.principal import Admission, KeyRole, Principal
 from tollgate.core.secret import SecretReference
 
@@ -192,7 +193,7 @@ class KeyStore(Protocol):
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
-    ) -> Sequence[KeySummary]:
+    ) -> Page[KeySummary]:
         """Keys of a workspace, oldest first, those after the key with the id `after`."""
 
     async def change(
@@ -246,14 +247,6 @@ class CreditEntry:
             raise ValueError(f"a {self.kind} must be positive")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntriesPage:
-    """Some entries, and where the next page begins if there is one."""
-
-    entries: tuple[CreditEntry, ...]
-    next: str | None
-
-
 class CreditStore(Protocol):
     """Workspaces' money, apart from generations."""
 
@@ -270,7 +263,7 @@ class CreditStore(Protocol):
 
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
-    ) -> EntriesPage:
+    ) -> Page[CreditEntry]:
         """Entries of a workspace, latest first; `after` is the `next` of the page before."""
 
     async def balance(self, workspace_id: str) -> Balance:
@@ -319,7 +312,7 @@ class WorkspaceStore(Protocol):
 
     async def list(
         self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
-    ) -> Sequence[Workspace]:
+    ) -> Page[Workspace]:
         """Workspaces in the order of their names, those after the one named `after`."""
 
     async def change(
@@ -344,7 +337,7 @@ class GenerationStore(Protocol):
         *,
         limit: int,
         before: str | None = None,
-    ) -> GenerationPage:
+    ) -> Page[GenerationRecord]:
         """Records of this workspace, newest first, made before the id `before`.
 
         Reads so much and no more: a page may be short, or empty, and still have a next one.

@@ -1,23 +1,27 @@
 """Generation records in DynamoDB: attributes to query by, and one compressed blob with it all."""
 
 import zlib
+from dataclasses import fields
 from decimal import Decimal
 from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 
-from tollgate.core.activity import DAY_S, GenerationFilter, GenerationPage, day_of
+from tollgate.core.activity import DAY_S, GenerationFilter, day_of
 from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord, RoutingTrace
 from tollgate.core.ids import created_s, first_id_of, is_id
+from tollgate.core.pages import Page
 from tollgate.core.request import PriceCeiling, RoutingPreferences
 from tollgate.core.usage import Usage
-from tollgate.stores.attributes import Item, binary, number, read_binary, text
+from tollgate.stores.attributes import Item, binary, number, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.expressions import IF_ABSENT, ROWS_BETWEEN
 from tollgate.stores.failures import ConditionFailed, refusing_when_unavailable
+from tollgate.stores.reading import read_binary, read_each, reads_an_item
 from tollgate.stores.tables import (
     generation_day,
     generation_key,
+    generation_of_sort,
     generation_sort,
     get_item,
 )
@@ -45,7 +49,7 @@ class DynamoGenerationStore:
             item = await get_item(
                 self._client, self._table, generation_key(workspace_id, generation_id)
             )
-        return None if item is None else read_record(item)
+            return None if item is None else read_record(item)
 
     async def page(
         self,
@@ -54,30 +58,33 @@ class DynamoGenerationStore:
         *,
         limit: int,
         before: str | None = None,
-    ) -> GenerationPage:
+    ) -> Page[GenerationRecord]:
         """Records of this workspace, newest first, made before the id `before`."""
         found: list[GenerationRecord] = []
+        unreadable: list[str] = []
         end_of_time = first_id_of(min(wanted.until_s, _LAST_SECOND))
         high = end_of_time if before is None else min(before, end_of_time)
         low = first_id_of(max(wanted.since_s, 0))
         for _ in range(_QUERIES_MAX):
             if high <= low:
-                return GenerationPage(records=tuple(found), before=None)
+                return Page(found=tuple(found), next=None, unreadable=tuple(unreadable))
             floor = max(low, _day_start(high))
             room = limit - len(found)
-            records, end = await self._query(
+            items, end = await self._query(
                 workspace_id, floor, high, limit=_READ_AT_ONCE if wanted.narrows else room + 2
             )
+            records, senseless = read_each(read_record, items)
+            unreadable += senseless
             passing = [record for record in records if record.id < high and wanted.accepts(record)]
             found += passing[:room]
             if len(passing) > room or (len(found) == limit and end is not None):
-                return GenerationPage(records=tuple(found), before=found[-1].id)
+                return Page(found=tuple(found), next=found[-1].id, unreadable=tuple(unreadable))
             high = floor if end is None else end
-        return GenerationPage(records=tuple(found), before=high)
+        return Page(found=tuple(found), next=high, unreadable=tuple(unreadable))
 
     async def _query(
         self, workspace_id: str, low: str, high: str, *, limit: int
-    ) -> tuple[list[GenerationRecord], str | None]:
+    ) -> tuple[list[Item], str | None]:
         """Records of the day of `low` up to `high`, latest first, and where reading stopped."""
         with refusing_when_unavailable():
             reply = await self._client.call(
@@ -95,8 +102,8 @@ class DynamoGenerationStore:
                     "Limit": limit,
                 },
             )
-        records = [read_record(item) for item in reply["Items"]]
-        return records, records[-1].id if "LastEvaluatedKey" in reply else None
+        end: Item | None = reply.get("LastEvaluatedKey")
+        return reply["Items"], None if end is None else generation_of_sort(end)
 
     async def put_if_absent(self, record: GenerationRecord) -> GenerationRecord:
         """The commit decision of a generation: the record that stands, this one or an earlier.
@@ -145,36 +152,52 @@ def record_item(record: GenerationRecord) -> Item:
     return item
 
 
+@reads_an_item
 def read_record(item: Item) -> GenerationRecord:
-    """The record that an item keeps; the blob says everything, the attributes only repeat it."""
+    """The record that an item keeps; the blob says everything, the attributes only repeat it.
+
+    What a later version of ours wrote besides is left out: a deployment may be rolled back.
+    """
     # Only we write the blob: it has the fields of a record, by name.
-    fields: dict[str, Any] = from_json(zlib.decompress(read_binary(item, "z")))
-    trace = fields.pop("trace")
+    known = _known(GenerationRecord, from_json(zlib.decompress(read_binary(item, "z"))))
+    trace = known.pop("trace")
     return GenerationRecord(
         trace=_read_trace(trace),
-        usage=Usage(**fields.pop("usage")),
+        usage=Usage(**_known(Usage, known.pop("usage"))),
         lines=tuple(
-            BillLine(**line | {"usd_per_million": Decimal(line["usd_per_million"])})
-            for line in fields.pop("lines")
+            BillLine(
+                **_known(BillLine, line) | {"usd_per_million": Decimal(line["usd_per_million"])}
+            )
+            for line in known.pop("lines")
         ),
-        attempts=tuple(AttemptRecord(**attempt) for attempt in fields.pop("attempts")),
-        **fields,
+        attempts=tuple(
+            AttemptRecord(**_known(AttemptRecord, attempt)) for attempt in known.pop("attempts")
+        ),
+        **known,
     )
 
 
-def _read_trace(fields: dict[str, Any]) -> RoutingTrace:
-    preferences = fields.pop("preferences", None)
+def _known(kind: type, written: dict[str, Any]) -> dict[str, Any]:
+    return {field.name: written[field.name] for field in fields(kind) if field.name in written}
+
+
+def _read_trace(written: dict[str, Any]) -> RoutingTrace:
+    known = _known(RoutingTrace, written)
+    preferences = known.pop("preferences", None)
     return RoutingTrace(
-        **_with_tuples(fields),
+        **_with_tuples(known),
         preferences=None if preferences is None else _read_preferences(preferences),
     )
 
 
-def _read_preferences(fields: dict[str, Any]) -> RoutingPreferences:
-    ceiling = fields.pop("price_max")
+def _read_preferences(written: dict[str, Any]) -> RoutingPreferences:
+    known = _known(RoutingPreferences, written)
+    ceiling = known.pop("price_max")
     return RoutingPreferences(
-        **_with_tuples(fields),
-        price_max=None if ceiling is None else PriceCeiling(**_with_decimals(ceiling)),
+        **_with_tuples(known),
+        price_max=None
+        if ceiling is None
+        else PriceCeiling(**_with_decimals(_known(PriceCeiling, ceiling))),
     )
 
 

@@ -19,7 +19,7 @@ from tollgate.core.principal import Principal
 from tollgate.ledger.periods import bucket_names
 from tollgate.stores.aws_json import ATTEMPTS_MAX
 from tollgate.stores.base import Hold
-from tollgate.stores.failures import StoreUnavailable, refusing_when_unavailable
+from tollgate.stores.failures import ItemUnreadable, StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.generations import DynamoGenerationStore
 from tollgate.stores.holds import HoldUnknown
 from tollgate.stores.key_states import KeyAsk, KeyHold, KeyStates
@@ -195,6 +195,9 @@ class DynamoLedger:
                 crowded=wallet.crowded,
             )
         await self._release(principal, hold_id, wallet, key)
+        for side in (key, wallet):
+            if isinstance(side, ItemUnreadable):
+                raise side
         if isinstance(key, GatewayError):
             return key
         if not isinstance(wallet, GatewayError):

@@ -9,12 +9,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final, assert_never
 
-from tollgate.core.activity import GenerationFilter, GenerationPage
+from tollgate.core.activity import GenerationFilter
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import TierLimits
+from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
 from tollgate.ledger.account import (
     WalletState,
@@ -34,7 +35,6 @@ from tollgate.stores.base import (
     Balance,
     CooldownPolicy,
     CreditEntry,
-    EntriesPage,
     Hold,
 )
 from tollgate.stores.cooldowns import Failures, resting_of
@@ -217,16 +217,14 @@ class MemoryCreditStore:
 
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
-    ) -> EntriesPage:
+    ) -> Page[CreditEntry]:
         """Entries of a workspace, latest first."""
         if after is not None and not _PLACE.fullmatch(after):
             raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
         entries = list(self._books.entries.get(workspace_id, {}).values())[::-1]
         start = int(after or 0)
         end = start + limit
-        return EntriesPage(
-            entries=tuple(entries[start:end]), next=str(end) if end < len(entries) else None
-        )
+        return Page(found=tuple(entries[start:end]), next=str(end) if end < len(entries) else None)
 
     async def balance(self, workspace_id: str) -> Balance:
         """The workspace's money."""
@@ -256,9 +254,9 @@ class MemoryGenerationStore:
         *,
         limit: int,
         before: str | None = None,
-    ) -> GenerationPage:
+    ) -> Page[GenerationRecord]:
         """Records of this workspace, newest first, made before the id `before`."""
-        found = [
+        records = [
             record
             for (owner, id_), record in sorted(self._books.records.items(), reverse=True)
             if owner == workspace_id
@@ -266,9 +264,8 @@ class MemoryGenerationStore:
             and (before is None or id_ < before)
             and wanted.accepts(record)
         ]
-        more = len(found) > limit
-        page = tuple(found[:limit])
-        return GenerationPage(records=page, before=page[-1].id if more else None)
+        page = tuple(records[:limit])
+        return Page(found=page, next=page[-1].id if len(records) > limit else None)
 
 
 class MemoryCooldownStore:

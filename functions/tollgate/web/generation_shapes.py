@@ -19,7 +19,7 @@ from tollgate.core.generation import (
 from tollgate.core.money import usd, usd_text
 from tollgate.core.usage import Usage
 from tollgate.routing.price import MODEL_ITEMS
-from tollgate.web.shapes import Usd, moment
+from tollgate.web.shapes import Unreadable, Usd, moment
 
 RECORD_COLUMNS = (
     "id",
@@ -244,6 +244,7 @@ class GenerationsReply(BaseModel):
 
     data: list[GenerationObject]
     next_cursor: str | None
+    unreadable: Unreadable
 
 
 class ActivityObject(BaseModel):

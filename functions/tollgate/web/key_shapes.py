@@ -14,7 +14,7 @@ from tollgate.ledger.account import HOLDS_MAX
 from tollgate.ledger.periods import PERIODS
 from tollgate.routing.schema import KeyTierSection
 from tollgate.stores.base import KeySettings, KeySummary, NewKey, OldSecret
-from tollgate.web.shapes import Body, Moment, PositiveUsd, Usd, moment
+from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment
 
 Label = Annotated[str, Field(min_length=1, max_length=64)]
 ContentDays = Annotated[
@@ -257,6 +257,7 @@ class KeysReply(BaseModel):
 
     data: list[KeyObject]
     next_cursor: str | None
+    unreadable: Unreadable
 
 
 class DeletedKeyReply(BaseModel):
