@@ -1,8 +1,7 @@
 """What a caller is told of the key's rates when the ledger refuses. Keeps C63."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.stores import DynamoStores, MemoryStores, disable, funded_key
 from tollgate.core.errors import ErrorCode, GatewayError

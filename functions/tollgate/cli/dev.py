@@ -6,11 +6,11 @@ import json
 import logging
 import os
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import click
+from msgspec import Struct
 
 from tollgate.cli.dev_journal import TerminalJournal
 from tollgate.cli.ministack import Ministack, ministack
@@ -33,8 +33,7 @@ _STOP_S: Final = 1
 _EXAMPLE: Final = "test/echo"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DevOptions:
+class DevOptions(Struct, frozen=True, kw_only=True):
     """What the command line says."""
 
     port: int

@@ -1,13 +1,13 @@
 """What a key may do and spend, and what its caller is told of it."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Period = Literal["day", "week", "month", "total"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TierLimits:
+class TierLimits(Struct, frozen=True, kw_only=True):
     """What every key of a tier is held to beside its own limits, each; None is no limit."""
 
     requests_per_minute: int | None = None
@@ -15,8 +15,7 @@ class TierLimits:
     budget_period: Period = "month"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateLimit:
+class RateLimit(Struct, frozen=True, kw_only=True):
     """Requests or tokens per minute: what is left now, and when all of it is there again."""
 
     limit: int

@@ -1,18 +1,14 @@
 """Generation records in DynamoDB: attributes to query by, and one compressed blob with it all."""
 
 import zlib
-from dataclasses import fields
-from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
-from pydantic_core import from_json, to_json
+import msgspec
 
 from tollgate.core.activity import DAY_S, GenerationFilter, day_of
-from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord, RoutingTrace
+from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import created_s, first_id_of, is_id
 from tollgate.core.pages import Page
-from tollgate.core.request import PriceCeiling, RoutingPreferences
-from tollgate.core.usage import Usage
 from tollgate.stores.attributes import Item, binary, number, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.expressions import IF_ABSENT, ROWS_BETWEEN
@@ -32,6 +28,7 @@ _COMPRESSION_LEVEL: Final = 6
 _QUERIES_MAX: Final = 40
 _READ_AT_ONCE: Final = 250
 _LAST_SECOND: Final = 2**32 - 1
+_RECORDS: Final = msgspec.json.Decoder(GenerationRecord)
 
 
 class DynamoGenerationStore:
@@ -143,7 +140,7 @@ def record_item(record: GenerationRecord) -> Item:
         "c": number(record.cost_nano_usd),
         "k": text(record.key_id),
         "ttl": number(created_s(record.id) + RETENTION_S),
-        "z": binary(zlib.compress(to_json(record), _COMPRESSION_LEVEL)),
+        "z": binary(zlib.compress(msgspec.json.encode(record), _COMPRESSION_LEVEL)),
     }
     if record.model is not None:
         item["m"] = text(record.model)
@@ -154,56 +151,5 @@ def record_item(record: GenerationRecord) -> Item:
 
 @reads_an_item
 def read_record(item: Item) -> GenerationRecord:
-    """The record that an item keeps; the blob says everything, the attributes only repeat it.
-
-    What a later version of ours wrote besides is left out: a deployment may be rolled back.
-    """
-    # Only we write the blob: it has the fields of a record, by name.
-    known = _known(GenerationRecord, from_json(zlib.decompress(read_binary(item, "z"))))
-    trace = known.pop("trace")
-    return GenerationRecord(
-        trace=_read_trace(trace),
-        usage=Usage(**_known(Usage, known.pop("usage"))),
-        lines=tuple(
-            BillLine(
-                **_known(BillLine, line) | {"usd_per_million": Decimal(line["usd_per_million"])}
-            )
-            for line in known.pop("lines")
-        ),
-        attempts=tuple(
-            AttemptRecord(**_known(AttemptRecord, attempt)) for attempt in known.pop("attempts")
-        ),
-        **known,
-    )
-
-
-def _known(kind: type, written: dict[str, Any]) -> dict[str, Any]:
-    return {field.name: written[field.name] for field in fields(kind) if field.name in written}
-
-
-def _read_trace(written: dict[str, Any]) -> RoutingTrace:
-    known = _known(RoutingTrace, written)
-    preferences = known.pop("preferences", None)
-    return RoutingTrace(
-        **_with_tuples(known),
-        preferences=None if preferences is None else _read_preferences(preferences),
-    )
-
-
-def _read_preferences(written: dict[str, Any]) -> RoutingPreferences:
-    known = _known(RoutingPreferences, written)
-    ceiling = known.pop("price_max")
-    return RoutingPreferences(
-        **_with_tuples(known),
-        price_max=None
-        if ceiling is None
-        else PriceCeiling(**_with_decimals(_known(PriceCeiling, ceiling))),
-    )
-
-
-def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
-
-
-def _with_decimals(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: v if v is None else Decimal(v) for name, v in fields.items()}
+    """The record that an item keeps; the blob says everything, the attributes only repeat it."""
+    return _RECORDS.decode(zlib.decompress(read_binary(item, "z")))

@@ -1,7 +1,9 @@
 """What the stores in memory share: the same books are handed to all of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
@@ -11,8 +13,7 @@ from tollgate.ledger.periods import PERIODS
 from tollgate.stores.base import CreditEntry, KeySettings
 
 
-@dataclass(slots=True)
-class MemoryWallet:
+class MemoryWallet(Struct):
     """The money of a workspace."""
 
     granted: int = 0
@@ -22,8 +23,7 @@ class MemoryWallet:
     holds: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class MemoryKey:
+class MemoryKey(Struct):
     """A key with its secrets; `secrets` are the hashes, the one from before a rotation first."""
 
     id: str
@@ -87,8 +87,7 @@ class MemoryKey:
             self.rate = RateState.fresh(settings.requests_per_minute, settings.burst)
 
 
-@dataclass(slots=True)
-class MemoryBooks:
+class MemoryBooks(Struct):
     """Everything that is kept."""
 
     wallets: dict[str, MemoryWallet] = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """Workspaces in this process's memory."""
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tollgate.core.clock import Clock
 from tollgate.core.pages import Page

@@ -6,13 +6,25 @@ import logging
 import zlib
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
+
+from msgspec import MsgspecError
 
 from tollgate.stores.attributes import Item
 from tollgate.stores.failures import ItemUnreadable
 
 _log = logging.getLogger(__name__)
 
+# What understanding an item fails with: a value that is missing, of another type, or out of range.
+_SENSELESS: Final = (
+    KeyError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    ArithmeticError,
+    zlib.error,
+    MsgspecError,
+)
 _Rest = ParamSpec("_Rest")
 _Value = TypeVar("_Value")
 
@@ -26,7 +38,7 @@ def reads_an_item(
     def reading(item: Item, /, *rest: _Rest.args, **named: _Rest.kwargs) -> _Value:
         try:
             return read(item, *rest, **named)
-        except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, zlib.error) as no:
+        except _SENSELESS as no:
             raise ItemUnreadable(item, no) from no
 
     return reading

@@ -7,9 +7,9 @@ import asyncio
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from tests.asgi import Exchange, exchange, request
