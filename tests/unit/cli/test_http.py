@@ -7,7 +7,7 @@ import pytest
 from tollgate.cli.http import Api, Query
 
 
-class Scripted(Api):
+class Scripted(Api, frozen=True):
     """An api that has its replies ready."""
 
     replies: list[dict[str, Any]]
@@ -17,15 +17,11 @@ class Scripted(Api):
 
 
 def test_what_a_list_leaves_out_is_said_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
-    api = Scripted("http://localhost", "sk-tg-x")
-    object.__setattr__(
-        api,
-        "replies",
-        [
-            {"data": [1], "next_cursor": "there", "unreadable": ["W#acme K#one"]},
-            {"data": [2], "next_cursor": None},
-        ],
-    )
+    pages = [
+        {"data": [1], "next_cursor": "there", "unreadable": ["W#acme K#one"]},
+        {"data": [2], "next_cursor": None},
+    ]
+    api = Scripted("http://localhost", "sk-tg-x", pages)
 
     assert list(api.pages("/keys", {}, "cursor")) == [1, 2]
 
