@@ -1,5 +1,6 @@
 """The embedded DynamoDB of the local server: ministack as a child process."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -32,12 +33,29 @@ class Ministack:
 
 
 @contextmanager
+def alone_in(state: Path) -> Iterator[None]:
+    """Keep others out of the folder: of two servers the one stopped last would write over the other.
+
+    ClickException if somebody is in it.
+    """
+    state.mkdir(parents=True, exist_ok=True)
+    with (state / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as taken:
+            raise click.ClickException(
+                f"Another `tollgate dev` runs on the state in {state}/; stop it,"
+                " or keep this one's elsewhere: `--state DIRECTORY` and another `--port`."
+            ) from taken
+        yield
+
+
+@contextmanager
 def ministack(state: Path) -> Iterator[Ministack]:
     """Run ministack on 127.0.0.1, and stop it on leaving.
 
     It writes its tables to `state` when it is stopped, and loses what is newer if it is killed.
     """
-    state.mkdir(parents=True, exist_ok=True)
     port = _free_port()
     log = state / "ministack.log"
     with log.open("wb") as output:
