@@ -34,9 +34,9 @@ class Ministack:
 
 @contextmanager
 def alone_in(state: Path) -> Iterator[None]:
-    """Keep others out of the folder: of two servers the one stopped last would write over the other.
+    """Keep others out of a folder; ClickException if somebody is in it.
 
-    ClickException if somebody is in it.
+    Of two servers the one that is stopped last would write over what the other kept.
     """
     state.mkdir(parents=True, exist_ok=True)
     with (state / "lock").open("w") as lock:
