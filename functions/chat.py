@@ -6,8 +6,8 @@ import gc
 gc.disable()
 
 import asyncio
-from dataclasses import dataclass
 
+from msgspec import Struct
 from starlette.types import ASGIApp
 
 from tollgate.core.clock import SystemClock
@@ -23,8 +23,7 @@ from tollgate.wiring.observation import surrounded, wire_observation
 from tollgate.wiring.stores import wire_stores
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """The metered routes over the published catalog, and what a snapshot of them must not hold."""
 
     app: ASGIApp

@@ -7,11 +7,11 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import asdict
 from typing import Final
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
+from msgspec.structs import asdict
 
 from tollgate.core.clock import SystemClock
 from tollgate.ledger.reports import CareReport, Difference

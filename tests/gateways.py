@@ -4,10 +4,11 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
+from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from tests.scripted import Scripted, answers

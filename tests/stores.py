@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from tests.dynamodb_grammar import check_request
 from tollgate.core.clock import Clock

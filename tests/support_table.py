@@ -5,9 +5,10 @@ what a codec made of a request that asks for the one thing, or of frames that an
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from tests.unit.providers.requests import PDF, PNG, SCHEMA, WAV
 from tests.unit.providers.shared_cases import ANSWERS, meant, read, told

@@ -6,11 +6,12 @@ Keeps C26, C37, C44.
 import json
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 
 from tests.conformance.anthropic_requests import (
     CARRIERS,

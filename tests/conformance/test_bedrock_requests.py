@@ -1,6 +1,5 @@
 """What we would send to Bedrock validates against its published service model."""
 
-from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -9,6 +8,7 @@ from botocore.model import ServiceModel  # type: ignore[import-untyped]  # botoc
 from botocore.validate import ParamValidator  # type: ignore[import-untyped]
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.references import aws_service_model
 from tests.unit.providers.bedrock.test_encode import HISTORY, TARGET, WEATHER, user

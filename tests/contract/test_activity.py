@@ -1,8 +1,7 @@
 """Listing generations and adding them up, in every store."""
 
-from dataclasses import fields, replace
-
 import pytest
+from msgspec.structs import fields, replace
 
 from tests.stores import NOON_S, DynamoStores, MemoryStores, funded_key, record_of
 from tollgate.core.activity import DAY_S, GenerationFilter, day_of

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
 from tests.asgi import Exchange, request
 from tests.faults.asker import Order

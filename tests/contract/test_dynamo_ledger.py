@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
+from msgspec.structs import replace
 
 from tests.meddler import first, holds, is_hold, meddled
 from tests.stores import (

@@ -3,9 +3,8 @@
 Keeps C60, C61, C64.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.stores import DynamoStores, MemoryStores, disable, funded_key, record_of
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
@@ -61,7 +60,7 @@ async def test_c60_everything_of_a_key_can_be_changed(stores: AnyStores) -> None
     shown = await stores.keys.change("acme", created.summary.id, lambda _: settings)
 
     assert shown is not None
-    for name in settings.__dataclass_fields__:
+    for name in settings.__struct_fields__:
         assert getattr(shown, name) == getattr(settings, name), name
     stores.clock.now += 5
     principal = await stores.keys.authenticate(created.secret)

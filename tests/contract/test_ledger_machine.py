@@ -6,13 +6,13 @@ Keeps C64.
 import asyncio
 import os
 from collections.abc import Coroutine
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from msgspec.structs import replace
 
 from tests.stores import (
     DynamoStores,

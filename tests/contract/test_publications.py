@@ -4,9 +4,9 @@ Keeps C54.
 """
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from tests.stores import DynamoStores, HandClock, funded_key
 from tests.unit.routing.catalogs import endpoint, model, routing

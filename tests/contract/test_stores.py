@@ -3,9 +3,8 @@
 Keeps C2, C51, C60, C61, C64, C66.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.stores import PREFIX, DynamoStores, MemoryStores, disable, funded_key, record_of
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError

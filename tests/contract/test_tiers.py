@@ -5,9 +5,9 @@ Keeps C61, C62.
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from tests.metered import Metered
 from tests.stores import (

@@ -5,9 +5,10 @@ Keeps C60, C61.
 
 import asyncio
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from tests.faulty_client import Killed
 from tests.stores import DynamoStores, disable, dynamo_stores, funded_key, record_of

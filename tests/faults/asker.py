@@ -3,8 +3,10 @@
 import asyncio
 import json
 import sys
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import msgspec
+from msgspec import Struct
 
 from tests.asgi import request
 from tests.gateways import app_over_stores, house, request_body
@@ -19,8 +21,7 @@ _ANSWER_TAKES_S = 0.3
 _ASKS_AGAIN_AFTER_S = 0.05
 
 
-@dataclass(frozen=True, kw_only=True)
-class Order:
+class Order(Struct, frozen=True, kw_only=True):
     """What to ask with, where, and by how many at once."""
 
     endpoint_url: str
@@ -31,7 +32,7 @@ class Order:
     askers: int
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        return msgspec.json.encode(self).decode()
 
 
 async def main(order: Order) -> list[str]:

@@ -18,8 +18,10 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from tests.faults.clock import RATE, FastClock
 from tests.faults.processes import started, told

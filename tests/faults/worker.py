@@ -8,7 +8,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+
+import msgspec
+from msgspec import Struct
 
 from tests.faults.clock import FastClock
 from tests.faulty_client import Faults, FaultyAwsJson, Killed
@@ -22,8 +24,7 @@ _PAUSE_MAX_S = 0.8
 OVERTIME_MAX_S = 60.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Order:
+class Order(Struct, frozen=True, kw_only=True):
     """What a worker process is to do; the same start makes the same time in all of them."""
 
     endpoint_url: str
@@ -40,7 +41,7 @@ class Order:
     began_s: float
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        return msgspec.json.encode(self).decode()
 
 
 async def main(order: Order) -> dict[str, int]:

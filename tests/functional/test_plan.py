@@ -179,7 +179,7 @@ def test_traffic_that_cannot_be_read_is_an_error(commit: Commit, tmp_path: Path)
     commit(routing_yaml=BEFORE)
     (tmp_path / "traffic.jsonl").write_text("{}\n")
     result = plan("HEAD", "--traffic", "traffic.jsonl")
-    assert "line 1: id: Field required" in result.output
+    assert "line 1: Object missing required field `id`" in result.output
     assert result.exit_code == ERROR
 
 

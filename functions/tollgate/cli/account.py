@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import boto3  # type: ignore[import-untyped]  # ships no types; answers are read field by field
 from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]
+from msgspec import Struct
 
 from tollgate.settings import Settings
 
@@ -14,8 +14,7 @@ class AccountError(Exception):
     """AWS did not answer as it should: no credentials, no permission, no such stack."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeployedStack:
+class DeployedStack(Struct, frozen=True):
     """A stack by what it says of itself."""
 
     url: str

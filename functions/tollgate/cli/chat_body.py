@@ -1,9 +1,9 @@
 """A chat request made of what a command line says: enough for a planner, nothing to answer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from msgspec import Struct, field
 from pydantic import JsonValue
 from pydantic_core import to_json
 
@@ -25,8 +25,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, JsonValue]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class Described(Struct, frozen=True, kw_only=True):
     """A request as a command line describes it; what is None stays as the body has it."""
 
     model: str | None = None

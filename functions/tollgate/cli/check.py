@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+from msgspec import to_builtins
 from pydantic_core import to_json
 
 from tollgate.cli.options import routing_file
@@ -77,7 +78,8 @@ def _escaped(value: str) -> str:
 
 def _as_json(file: Path, inspection: Inspection) -> str:
     sha = None if inspection.production is None else compiled(inspection.production).sha
-    return to_json({"catalog_sha": sha, "problems": inspection.problems}, indent=2).decode()
+    found = {"catalog_sha": sha, "problems": to_builtins(inspection.problems)}
+    return to_json(found, indent=2).decode()
 
 
 def _count(number: int, kind: str) -> str:

@@ -1,9 +1,10 @@
 """What `tollgate doctor` looks at. A check that cannot be made fails."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Final, Literal, Protocol
+
+from msgspec import Struct
 
 from tollgate.cli.account import AccountError
 from tollgate.cli.probe import Probe, Unreachable
@@ -22,8 +23,7 @@ _PROMPT: Final = "Write the numbers from one to forty as words."
 Severity = Literal["ok", "warn", "FAIL"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One line of the doctor's report, with what to do about it."""
 
     severity: Severity
@@ -41,8 +41,7 @@ class Account(Protocol):
         """How many environments Lambda may run at once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patient:
+class Patient(Struct, frozen=True, kw_only=True):
     """A deployment, and what it should be like."""
 
     probe: Probe

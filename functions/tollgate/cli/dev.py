@@ -6,11 +6,11 @@ import json
 import logging
 import os
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import click
+from msgspec import Struct
 
 from tollgate.cli.dev_journal import TerminalJournal
 from tollgate.cli.ministack import Ministack, alone_in, ministack
@@ -34,8 +34,7 @@ _EXAMPLE: Final = "test/echo"
 _OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DevOptions:
+class DevOptions(Struct, frozen=True, kw_only=True):
     """What the command line says."""
 
     port: int

@@ -1,12 +1,12 @@
 """`tollgate explain`: where a request would go and why, by a file or by a running gateway."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
 from click.core import ParameterSource
+from msgspec import Struct
 from pydantic import JsonValue
 from pydantic_core import from_json
 
@@ -28,8 +28,7 @@ from tollgate.routing.problems import InvalidRouting
 from tollgate.web.explanation_shapes import answer_time_s, explained
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _LocalKey:
+class _LocalKey(Struct, frozen=True, kw_only=True):
     """A key that is only imagined, and the moment whose prices hold."""
 
     tier: str | None

@@ -4,13 +4,14 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 import click
+from msgspec import Struct
 from pydantic_core import to_json
+from typing_extensions import override
 
 _TIMEOUT_S: Final = 60.0
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -34,12 +35,15 @@ class Refused(click.ClickException):
         self.status = status
 
 
-@dataclass(frozen=True)
-class Api:
+class Api(Struct, frozen=True):
     """One gateway and a key of it."""
 
     url: str
-    key: str = field(repr=False)
+    key: str
+
+    @override
+    def __repr__(self) -> str:
+        return f"Api(url={self.url!r})"
 
     def get(self, path: str, query: Query | None = None) -> Any:
         """The reply to GET, numbers with a point as decimals."""

@@ -1,15 +1,14 @@
 """The command `tollgate`. A subcommand's module is imported when it runs, not before."""
 
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 
 import click
+from msgspec import Struct
 from typing_extensions import override
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     module: str
     attribute: str
     summary: str

@@ -8,18 +8,17 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import click
+from msgspec import Struct
 
 _CHECKOUT: Final = Path(__file__).resolve().parents[3]
 _STOP_S: Final = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ministack:
+class Ministack(Struct, frozen=True):
     """A running ministack."""
 
     url: str

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
 from pydantic_core import to_json
 
 from tollgate.cli.published_prices import Published
@@ -24,8 +24,7 @@ class Unplaceable(ValueError):
     """A file into which no lines can be put: it has errors, the model, or no such lines."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelEntry:
+class ModelEntry(Struct, frozen=True, kw_only=True):
     """A model with one endpoint, priced as it is published."""
 
     slug: str

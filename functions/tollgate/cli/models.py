@@ -1,13 +1,13 @@
 """`tollgate models`: write a model into a routing file, for a person to review and commit."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from difflib import unified_diff
 from pathlib import Path
 from typing import get_args
 
 import click
+from msgspec.structs import replace
 
 from tollgate.cli.model_entry import ModelEntry, Unplaceable, with_model
 from tollgate.cli.options import routing_file

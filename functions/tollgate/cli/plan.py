@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
 
 import click
+import msgspec
 from click.core import ParameterSource
-from pydantic import ValidationError
 from typing_extensions import override
 
 from tollgate.cli.http import Query, gateway
@@ -183,6 +183,6 @@ def _traffic(
 def _recorded(generations: Iterator[Any]) -> Iterator[RecordedRequest]:
     for generation in generations:
         try:
-            yield RecordedRequest.model_validate(generation)
-        except ValidationError as invalid:
+            yield msgspec.convert(generation, RecordedRequest)
+        except msgspec.ValidationError as invalid:
             raise BadTraffic("the gateway is of another version than this command") from invalid

@@ -1,9 +1,9 @@
 """A review for programs; amounts are exact, as text."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TypeAlias
 
+from msgspec import to_builtins
 from pydantic_core import to_json
 
 from tollgate.core.money import usd_text
@@ -21,10 +21,10 @@ def as_data(review: Review) -> str:
             "head": review.head,
             "base_is_empty": review.base_is_empty,
             "label": review.label,
-            "errors": [asdict(problem) for problem in review.errors],
-            "changes": [asdict(change) for change in review.changes],
+            "errors": [to_builtins(problem) for problem in review.errors],
+            "changes": [to_builtins(change) for change in review.changes],
             "promises": [
-                {"route": found.route, **asdict(found.breaks)} for found in review.promises
+                {"route": found.route, **to_builtins(found.breaks)} for found in review.promises
             ],
             "keys_affected": review.keys_affected,
             "replay": _replay(review.replay),

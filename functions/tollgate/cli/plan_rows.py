@@ -1,9 +1,10 @@
 """A review in rows, for people: what is lost first, then what else is different."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, Literal, TypeVar
+
+from msgspec import Struct
 
 from tollgate.core.money import usd
 from tollgate.routing.diff import Change, Fact
@@ -20,8 +21,7 @@ _TENTH: Final = Decimal("0.1")
 _Place = TypeVar("_Place", str, tuple[str, ...], tuple[str, str], tuple[str, str, str])
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One line: a sign as a diff has it, what kind of thing, which one, and what is said of it."""
 
     sign: Sign

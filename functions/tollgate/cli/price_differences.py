@@ -5,15 +5,16 @@ or output, and overrides are what they come to.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from tollgate.routing.price import Price, PriceOverride, PriceSchedule
 
 
-@dataclass(frozen=True, slots=True)
-class _Situation:
+class _Situation(Struct, frozen=True):
     """A second and a size of prompt, with words for both."""
 
     when_s: float
@@ -21,8 +22,7 @@ class _Situation:
     words: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(Struct, frozen=True, kw_only=True):
     """One class that costs differently, and when it does: `always`, or where exactly."""
 
     rate: str

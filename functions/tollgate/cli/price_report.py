@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from tollgate.cli.price_differences import differences
 from tollgate.cli.published_prices import SOURCE, Unpublished, published
@@ -15,8 +16,7 @@ from tollgate.routing.schema import EndpointSection, Routing
 Offer: TypeAlias = tuple[str, EndpointSection]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """One line about one endpoint.
 
     It `differs` in a class, nothing is known of it (`unknown`), or units of the published price are

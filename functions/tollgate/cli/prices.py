@@ -1,11 +1,11 @@
 """`tollgate prices`: how the prices of a routing file compare with those that are published."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from msgspec.structs import asdict
 
 from tollgate.cli.options import routing_file
 from tollgate.cli.price_report import Offer, differing, findings, report

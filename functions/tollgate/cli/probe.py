@@ -3,10 +3,10 @@
 import http.client
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+from msgspec import Struct
 from pydantic_core import from_json, to_json
 
 from tollgate.core.clock import Clock
@@ -18,8 +18,7 @@ class Unreachable(Exception):
     """There was no answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """A whole answer; header names are in lower case."""
 
     status: int
@@ -41,8 +40,7 @@ class Reply:
         return f"{self.status} {message}" if message else str(self.status)
 
 
-@dataclass(frozen=True, slots=True)
-class StreamSeen:
+class StreamSeen(Struct, frozen=True):
     """A streamed answer and when its events came, in seconds after it was asked for."""
 
     reply: Reply

@@ -4,12 +4,12 @@ import asyncio
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import asdict
 from pathlib import Path
 from shutil import which
 from typing import Final, TypeVar
 
 import click
+from msgspec.structs import asdict
 
 from tollgate.cli.account import AccountError, AwsAccount
 from tollgate.cli.options import region, routing_file, stack

@@ -6,7 +6,6 @@ those are kept that a routing file can state; the others are named.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from importlib.metadata import version
@@ -21,6 +20,7 @@ from genai_prices.types import (
     StartDateConstraint,
     TieredPrices,
 )
+from msgspec import Struct
 
 from tollgate.routing.schema import OverrideSection, PriceSection, ProviderSection
 
@@ -56,8 +56,7 @@ class Unpublished(LookupError):
     """Nothing is published for an endpoint, or nothing that a routing file can state."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class Published(Struct, frozen=True, kw_only=True):
     """One model's price from a day on; `upstream` is the publisher's own name of the model.
 
     `unstatable` are its units for which a routing file has no rate.

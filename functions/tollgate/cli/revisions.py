@@ -4,7 +4,6 @@ import posixpath
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from itertools import dropwhile
@@ -13,6 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.compile import canonical
@@ -28,8 +29,7 @@ _SHORT: Final = 7
 _REGULAR: Final = ("100644", "100755")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revision:
+class Revision(Struct, frozen=True, kw_only=True):
     """A routing by the name of its revision; `routing` is None if it has errors or is not there."""
 
     name: str

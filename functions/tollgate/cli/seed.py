@@ -1,10 +1,12 @@
 """What a new local state starts with: credit, an inference key and a management key."""
 
 import json
-from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from tollgate.core.errors import AccessError
 from tollgate.core.money import nano_usd
@@ -15,8 +17,7 @@ WORKSPACE_ID: Final = "default"
 _GRANT_USD: Final = Decimal(100)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalKeys:
+class LocalKeys(Struct, frozen=True, kw_only=True):
     """The secrets of the local keys."""
 
     inference: str

@@ -4,10 +4,10 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import asdict
 from typing import Final, Literal, assert_never
 
 import click
+from msgspec.structs import asdict
 from pydantic import JsonValue
 
 from tollgate.core.clock import SystemClock

@@ -1,9 +1,10 @@
 """Which generations are asked for, and what they add up to by day."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
+
+from msgspec import Struct, field
 
 from tollgate.core.generation import GenerationRecord, Outcome
 from tollgate.core.usage import Usage
@@ -11,8 +12,7 @@ from tollgate.core.usage import Usage
 DAY_S: Final = 86_400
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerationFilter:
+class GenerationFilter(Struct, frozen=True, kw_only=True):
     """Generations made in [since_s, until_s), Unix seconds; None or no labels lets all pass."""
 
     since_s: int
@@ -42,16 +42,14 @@ class GenerationFilter:
         return self != anything
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerationPage:
+class GenerationPage(Struct, frozen=True, kw_only=True):
     """Records, newest first; `before` is where the next page begins, None after the last."""
 
     records: tuple[GenerationRecord, ...]
     before: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActivityRow:
+class ActivityRow(Struct, frozen=True, kw_only=True):
     """What one key used of one model at one provider on one UTC day (`2026-11-21`).
 
     `model` and `provider` are None for what nobody served; `failed` counts every outcome but `ok`.
@@ -79,8 +77,7 @@ class ActivityRow:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Activity:
+class Activity(Struct, frozen=True, kw_only=True):
     """Rows, oldest day first; of `partial_days` too much is going on to count it all live."""
 
     rows: tuple[ActivityRow, ...]

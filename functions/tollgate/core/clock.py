@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 # `scope["extensions"][DEADLINE_EXTENSION]["epoch_ms"]` of an ASGI request is the Unix time at which
 # the platform ends the invocation.
@@ -36,8 +37,7 @@ class SystemClock:
         await asyncio.sleep(delay_s)
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(Struct, frozen=True):
     """A point on the monotonic clock by which work must have ended."""
 
     clock: Clock

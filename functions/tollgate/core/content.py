@@ -1,32 +1,29 @@
 """The parts that messages and answers are made of."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct, field
 from pydantic import JsonValue
 
 # What a provider wants echoed untouched (signatures), under the provider's own name.
 Opaque = Mapping[str, JsonValue]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheMark:
+class CacheMark(Struct, frozen=True, kw_only=True):
     """The caller asks that the prompt up to here be cached, for five minutes or an hour."""
 
     lifetime: Literal["5m", "1h"] = "5m"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class Text(Struct, frozen=True, kw_only=True):
     """Plain text."""
 
     text: str
     cache: CacheMark | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InlineMedia:
+class InlineMedia(Struct, frozen=True, kw_only=True):
     """Bytes that came with the request, kept as the base64 text they came in.
 
     `media_type` is what the bytes are (sniffed where that is possible), not what was claimed.
@@ -36,8 +33,7 @@ class InlineMedia:
     base64: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MediaUrl:
+class MediaUrl(Struct, frozen=True, kw_only=True):
     """Bytes that lie behind an http(s) URL of the caller's; fetched only through the guard."""
 
     url: str
@@ -46,8 +42,7 @@ class MediaUrl:
 MediaSource = InlineMedia | MediaUrl
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
+class Image(Struct, frozen=True, kw_only=True):
     """A picture; `detail` is OpenAI's word for how closely to look."""
 
     source: MediaSource
@@ -55,16 +50,14 @@ class Image:
     cache: CacheMark | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audio:
+class Audio(Struct, frozen=True, kw_only=True):
     """A recording; `format` is the container or coding as OpenAI names it."""
 
     source: InlineMedia
     format: Literal["wav", "mp3", "pcm16", "webm"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True):
     """A file to read, most often a PDF."""
 
     source: MediaSource
@@ -77,23 +70,20 @@ UserContent = Text | Image | Audio | Document
 ResultContent = Text | Image | Document
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reasoning:
+class Reasoning(Struct, frozen=True, kw_only=True):
     """Text that a model thought before it answered."""
 
     text: str
     opaque: Opaque = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(Struct, frozen=True, kw_only=True):
     """The words with which a model declined."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True, kw_only=True):
     """A call that a model asks for; `arguments` is JSON text, as the model wrote it."""
 
     id: str

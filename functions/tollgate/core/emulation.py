@@ -6,10 +6,11 @@ only vLLM-type servers have, becomes a schema where that is possible.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 import pydantic_core
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import JsonValue
 
 from tollgate.core.errors import ErrorCode, RequestError
@@ -28,8 +29,7 @@ _DESCRIPTION: Final = "Give the final answer. It is complete with this call; say
 CHOICE: Final = "choice"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wrapping:
+class Wrapping(Struct, frozen=True, kw_only=True):
     """What an answer has around it: the call of OUTPUT_TOOL, an object around a choice."""
 
     tool: bool = False

@@ -9,9 +9,9 @@ A stream describes one choice; whoever merges several tags them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
+from msgspec import Struct, field
 from pydantic import JsonValue
 
 from tollgate.core.content import Opaque, Part, ToolCall
@@ -20,8 +20,7 @@ from tollgate.core.usage import Usage
 Finish = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
+class Started(Struct, frozen=True, kw_only=True):
     """The provider has begun to answer."""
 
     upstream_id: str | None = None
@@ -30,32 +29,28 @@ class Started:
     service_tier: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartStart:
+class PartStart(Struct, frozen=True, kw_only=True):
     """A part begins; its text or arguments are still empty. `index` is dense from 0."""
 
     index: int
     part: Part
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartDelta:
+class PartDelta(Struct, frozen=True, kw_only=True):
     """More text of a part, or more of a call's arguments."""
 
     index: int
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartEnd:
+class PartEnd(Struct, frozen=True, kw_only=True):
     """A part is complete; `opaque` must come back to the provider untouched."""
 
     index: int
     opaque: Opaque = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Citation:
+class Citation(Struct, frozen=True, kw_only=True):
     """Where a stretch of a part's text comes from; `start` and `end` count its characters."""
 
     url: str | None = None
@@ -64,31 +59,27 @@ class Citation:
     end: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogProbs:
+class LogProbs(Struct, frozen=True, kw_only=True):
     """Log probabilities of tokens, as OpenAI writes an entry of `logprobs.content`."""
 
     entries: tuple[Mapping[str, JsonValue], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartNote:
+class PartNote(Struct, frozen=True, kw_only=True):
     """Something about an open part that is not its text."""
 
     index: int
     note: Citation | LogProbs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageReported:
+class UsageReported(Struct, frozen=True, kw_only=True):
     """Cumulative usage, of each class the last report wins; `raw` is the provider's own object."""
 
     usage: Usage
     raw: JsonValue = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     """The answer is complete; `raw_finish` is the provider's own word for why."""
 
     finish: Finish

@@ -1,11 +1,10 @@
 """The record of one generation: what was asked, who served it, what it cost and why."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
 
-from pydantic import JsonValue
+from msgspec import Struct, field
 
 from tollgate.core.events import Finish
 from tollgate.core.request import Capability, Modality, RoutingPreferences
@@ -15,8 +14,7 @@ Outcome = Literal["ok", "error", "cancelled", "lost"]
 UsageSource = Literal["provider", "estimated", "none"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BillLine:
+class BillLine(Struct, frozen=True, kw_only=True):
     """One line of a bill: `quantity` units at a rate, rounded half up to a nano-dollar."""
 
     item: str
@@ -25,8 +23,7 @@ class BillLine:
     cost_nano_usd: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fee:
+class Fee(Struct, frozen=True, kw_only=True):
     """What is charged by the piece: runs of a server tool, pages of a document."""
 
     item: str
@@ -34,8 +31,7 @@ class Fee:
     usd_each: Decimal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptRecord:
+class AttemptRecord(Struct, frozen=True, kw_only=True):
     """One try at one endpoint; `error` is None for the attempt that served.
 
     `operator_cost_nano_usd` is what it cost us where a provider reported usage and then broke.
@@ -49,8 +45,7 @@ class AttemptRecord:
     operator_cost_nano_usd: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoutingTrace:
+class RoutingTrace(Struct, frozen=True, kw_only=True):
     """What the planner saw, kept so that a plan can be replayed against another catalog.
 
     `rule` counts from 1 within the route. `metadata` are those that rules could read, whose names
@@ -77,8 +72,7 @@ class RoutingTrace:
     fallbacks: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerationRecord:
+class GenerationRecord(Struct, frozen=True, kw_only=True):
     """Everything that is kept of one generation; never a prompt, never an answer.
 
     `cost_nano_usd` is what the caller pays: the sum of `lines`, or 0 unless the outcome says
@@ -109,7 +103,7 @@ class GenerationRecord:
     shard: int = 0
     lines: tuple[BillLine, ...] = ()
     attempts: tuple[AttemptRecord, ...] = ()
-    raw_usage: JsonValue = None
+    raw_usage: object = None
     duration_ms: int = 0
     first_token_ms: int | None = None
     ingress_format: str = "chat_completions"

@@ -1,10 +1,9 @@
 """A caller's wish to be answered once."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Struct, frozen=True, kw_only=True):
     """Who may make an answer: SHA-256 of the caller's key and of its body, and who asks now."""
 
     workspace_id: str

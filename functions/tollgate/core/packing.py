@@ -1,10 +1,11 @@
 """Values of ours as JSON and back: what is kept of an answer must come out as it went in."""
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from typing import Any, Final
 
+from msgspec import Struct
+from msgspec.structs import fields
 from pydantic_core import from_json, to_json
 
 from tollgate.core import content, events, generation, request, usage
@@ -13,14 +14,14 @@ _TYPES: Final[Mapping[str, type]] = {
     name: value
     for module in (content, events, generation, request, usage)
     for name, value in vars(module).items()
-    if isinstance(value, type) and is_dataclass(value)
+    if isinstance(value, type) and issubclass(value, Struct)
 }
 # Every object of the JSON has one of these, so that no value can be taken for another's wrapping.
 _TYPE, _JSON, _DECIMAL = "$", "j", "d"
 
 
 def packed(value: object) -> bytes:
-    """A value made of our dataclasses, tuples, decimals and JSON."""
+    """A value made of our structs, tuples, decimals and JSON."""
     return to_json(_pack(value))
 
 
@@ -30,7 +31,7 @@ def unpacked(text: bytes) -> object:
 
 
 def _pack(value: object) -> object:
-    if is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, Struct):
         packed_fields = {each.name: _pack(getattr(value, each.name)) for each in fields(value)}
         return {_TYPE: type(value).__name__, **packed_fields}
     if isinstance(value, Mapping):

@@ -1,16 +1,16 @@
 """Who is calling."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 KeyRole = Literal["inference", "management"]
 # `positive` admits whoever has anything left, `covered` only what the balance covers whole.
 Admission = Literal["positive", "covered"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Principal:
+class Principal(Struct, frozen=True, kw_only=True):
     """A key that was found, enabled and not expired.
 
     `models` are globs of model slugs the key may use; None allows all.

@@ -1,10 +1,10 @@
 """What a caller asks for, in no client's and no provider's words."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
 
+from msgspec import Struct, field
 from pydantic import JsonValue
 
 from tollgate.core.content import (
@@ -23,8 +23,7 @@ from tollgate.core.content import (
 JsonObject = Mapping[str, JsonValue]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SystemMessage:
+class SystemMessage(Struct, frozen=True, kw_only=True):
     """Instructions of the operator; `developer` is OpenAI's newer name for the role."""
 
     content: tuple[Text, ...]
@@ -32,24 +31,21 @@ class SystemMessage:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserMessage:
+class UserMessage(Struct, frozen=True, kw_only=True):
     """What the user said and showed."""
 
     content: tuple[UserContent, ...]
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssistantMessage:
+class AssistantMessage(Struct, frozen=True, kw_only=True):
     """What a model said earlier, the calls it asked for included."""
 
     content: tuple[Text | Reasoning | Refusal | ToolCall, ...]
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolMessage:
+class ToolMessage(Struct, frozen=True, kw_only=True):
     """The result of one call."""
 
     call_id: str
@@ -59,8 +55,7 @@ class ToolMessage:
 Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class Tool(Struct, frozen=True, kw_only=True):
     """A function that the model may ask the caller to run."""
 
     name: str
@@ -70,16 +65,14 @@ class Tool:
     cache: CacheMark | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolChoice:
+class ToolChoice(Struct, frozen=True, kw_only=True):
     """Whether tools may, must or must not be called; `name` belongs to mode `named`."""
 
     mode: Literal["auto", "none", "required", "named"]
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
+class Sampling(Struct, frozen=True, kw_only=True):
     """How tokens are drawn; None leaves it to the provider."""
 
     temperature: float | None = None
@@ -96,13 +89,11 @@ class Sampling:
     top_logprobs: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonOutput:
+class JsonOutput(Struct, frozen=True, kw_only=True):
     """The answer is a JSON object of any shape."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchemaOutput:
+class SchemaOutput(Struct, frozen=True, kw_only=True):
     """The answer is JSON that a schema describes; `strict` asks the provider to enforce it."""
 
     name: str
@@ -116,8 +107,7 @@ OutputFormat = JsonOutput | SchemaOutput
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReasoningOptions:
+class ReasoningOptions(Struct, frozen=True, kw_only=True):
     """How much a model may think, by effort or by tokens, and whether its thoughts are shown.
 
     `enabled` alone asks for the model's own default.
@@ -133,8 +123,7 @@ Modality = Literal["text", "image", "audio", "video", "pdf"]
 Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceCeiling:
+class PriceCeiling(Struct, frozen=True, kw_only=True):
     """The most a caller will pay: dollars per million tokens, and per request."""
 
     input: Decimal | None = None
@@ -142,8 +131,7 @@ class PriceCeiling:
     request: Decimal | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoutingPreferences:
+class RoutingPreferences(Struct, frozen=True, kw_only=True):
     """What a caller says about who should serve.
 
     `models` are names to try after the request's own. `order`, `only` and `ignore` are slugs of
@@ -163,8 +151,7 @@ class RoutingPreferences:
     session_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerationRequest:
+class GenerationRequest(Struct, frozen=True, kw_only=True):
     """One generation: the model asked for by name, the conversation, and its limits.
 
     `output_tokens_max` is the caller's own limit; None when there is none. `choices` is how many

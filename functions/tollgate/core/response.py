@@ -1,8 +1,10 @@
 """A whole answer, as the fold of its events: there is no second mapping for it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import (
@@ -21,8 +23,7 @@ from tollgate.core.events import (
 from tollgate.core.usage import Usage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerationResponse:
+class GenerationResponse(Struct, frozen=True, kw_only=True):
     """A complete answer of one choice; `notes` are by the index of their part."""
 
     started: Started

@@ -1,10 +1,9 @@
 """References to secrets: values are never written down, only where they live."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecretReference:
+class SecretReference(Struct, frozen=True, kw_only=True):
     """An environment variable, a Secrets Manager secret, or both (the variable is asked first)."""
 
     env: str | None = None

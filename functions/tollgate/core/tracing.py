@@ -6,8 +6,9 @@ Only `traceparent` is read and passed on: it has random ids and nothing else, wh
 
 import re
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.core.ids import IdSource
 
@@ -21,8 +22,7 @@ class CollectorError(Exception):
     """A collector of spans did not take what it was sent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(Struct, frozen=True, kw_only=True):
     """One step of a trace: ours, and below whose it is; ids are in lower-case hex."""
 
     trace_id: str

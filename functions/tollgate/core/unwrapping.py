@@ -1,10 +1,10 @@
 """The answer that is meant, out of the answer to an emulated request: see `emulation`."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import assert_never
 
 import pydantic_core
+from msgspec.structs import replace
 from pydantic import JsonValue
 
 from tollgate.core.content import Text, ToolCall

@@ -1,10 +1,10 @@
 """What a provider says it has used, in classes that are priced apart."""
 
-from dataclasses import dataclass, fields
+from msgspec import Struct
+from msgspec.structs import fields
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, kw_only=True):
     """Tokens by class; None means that the provider did not say, which is not zero.
 
     The input classes do not overlap: their sum is the whole prompt. Audio input is part of what is

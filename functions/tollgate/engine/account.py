@@ -1,8 +1,8 @@
 """What one stream of a provider has used, measured or estimated."""
 
-from dataclasses import replace
 from typing import Final, assert_never
 
+from msgspec.structs import replace
 from pydantic import JsonValue
 
 from tollgate.core.events import (

@@ -3,10 +3,11 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import Final, Protocol
 
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 from pydantic_core import from_json, to_json
 
 from tollgate.core.errors import GatewayError
@@ -41,8 +42,7 @@ class AnswerStore(Protocol):
         """Give a claim up, so that asking again makes a new answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptAnswer:
+class KeptAnswer(Struct, frozen=True, kw_only=True):
     """A whole answer: who served it, its events, each with its choice, and its record."""
 
     served: Served

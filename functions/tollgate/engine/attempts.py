@@ -8,9 +8,11 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.core.clock import Deadline
 from tollgate.core.content import ToolCall
@@ -35,8 +37,7 @@ from tollgate.providers.base import Target
 from tollgate.routing.plan import Attempt, Plan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Committed:
+class Committed(Struct, frozen=True, kw_only=True):
     """An attempt past its commit point: `head` are the events peeked at, `rest` those to come.
 
     `adapted` names the caller's parameters that the provider could not take.
@@ -49,8 +50,7 @@ class Committed:
     rest: AsyncGenerator[Chosen, None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class Chain(Struct, frozen=True, kw_only=True):
     """What the attempts of one generation share."""
 
     gateway: Gateway

@@ -7,9 +7,11 @@ they are decoded; where it has no such thing, each choice is a request of its ow
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import StreamEvent, StreamGrammar
@@ -33,8 +35,7 @@ Chosen = tuple[int, StreamEvent]
 _WAITING_MAX: Final = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class Asking(Struct, frozen=True, kw_only=True):
     """What one attempt asks its provider: every choice in one request, or a request for each."""
 
     provider: Provider

@@ -3,9 +3,9 @@
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from typing import Final, Protocol, assert_never
 
+from msgspec import to_builtins
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
@@ -84,7 +84,7 @@ class ContentSink:
 
 
 def _choice(parts: Sequence[Part]) -> list[JsonValue]:
-    return [{"type": _type(part), **asdict(part)} for part in parts]
+    return [{"type": _type(part), **to_builtins(part)} for part in parts]
 
 
 def _type(part: Part) -> str:

@@ -1,8 +1,9 @@
 """What a generation is served with."""
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol
+
+from msgspec import Struct
 
 from tollgate.core.clock import Clock, Deadline
 from tollgate.core.generation import GenerationRecord
@@ -21,8 +22,7 @@ class ProviderDirectory(Protocol):
         """The provider; KeyError if the catalog has none of that name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class Pace(Struct, frozen=True, kw_only=True):
     """How long a caller waits for what, in seconds.
 
     After `early_commit_after_s` of silence a stream answers 200 and a keep-alive (0: never), then
@@ -54,8 +54,7 @@ class Journal(Protocol):
         """Something of ours broke."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gateway:
+class Gateway(Struct, frozen=True, kw_only=True):
     """Everything that `generate` needs, chosen by the wiring."""
 
     ledger: Ledger
@@ -72,8 +71,7 @@ class Gateway:
     admission: Admission = "positive"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Struct, frozen=True, kw_only=True):
     """One authenticated, parsed request.
 
     `request_id` is the id tried first for the hold; `deadline` is when the platform ends us, less

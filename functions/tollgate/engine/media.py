@@ -2,8 +2,9 @@
 
 import asyncio
 import base64
-from dataclasses import replace
 from typing import Final, assert_never
+
+from msgspec.structs import replace
 
 from tollgate.core.content import (
     Audio,

@@ -1,7 +1,8 @@
 """Whether a failed attempt is tried again, handed to the next one, or is the end."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.routing.plan import Retry
@@ -11,28 +12,24 @@ _BUSY: Final = frozenset({ErrorCode.PROVIDER_RATE_LIMIT, ErrorCode.PROVIDER_OVER
 _PASSING: Final = _BUSY | {ErrorCode.PROVIDER_UNAVAILABLE}
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(Struct, frozen=True):
     """Try the same endpoint after a pause."""
 
     delay_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Next:
+class Next(Struct, frozen=True):
     """Go on to the next attempt of the plan."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """The error is the answer."""
 
 
 Verdict = Again | Next | Stop
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(Struct, frozen=True, kw_only=True):
     """Where a chain stands: tries made at this endpoint, whether another one and time are left."""
 
     tries: int

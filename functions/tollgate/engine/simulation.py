@@ -1,8 +1,9 @@
 """What a plan would come to if endpoints failed: the engine's own walk, with nobody asked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Self, assert_never
+
+from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.engine import retry
@@ -24,8 +25,7 @@ _STATUSES: Final = range(400, 600)
 _JITTER: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """What every try at an endpoint would meet, as `429@anthropic` says it.
 
     `where` is a provider, an endpoint (`provider/upstream`) or a model.
@@ -64,8 +64,7 @@ class Fault:
         return refused(Refusal(provider=provider, status=int(self.kind)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedAttempt:
+class SimulatedAttempt(Struct, frozen=True, kw_only=True):
     """One try: how it failed, how long that took, and the pause before the next; or it serves."""
 
     attempt: Attempt
@@ -74,8 +73,7 @@ class SimulatedAttempt:
     pause_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Simulation:
+class Simulation(Struct, frozen=True):
     """Every try in order; the last one serves, or its error is the answer."""
 
     attempts: tuple[SimulatedAttempt, ...]

@@ -1,9 +1,10 @@
 """What every client format can do; the mirror image of `providers.base`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Protocol, Self
+
+from msgspec import Struct, field
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
@@ -12,8 +13,7 @@ from tollgate.core.request import GenerationRequest
 from tollgate.core.response import GenerationResponse
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParsedCall:
+class ParsedCall(Struct, frozen=True, kw_only=True):
     """A request understood: what to generate, and how the caller wants it told.
 
     `ignored` names fields that the format does not know; `tells_routing` asks for a `Routed`.
@@ -27,8 +27,7 @@ class ParsedCall:
     tells_routing: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class Served(Struct, frozen=True, kw_only=True):
     """Who serves a reply, known from the commit point on.
 
     `fallback_from` is the model asked first when another one serves, `fallback_depth` how many
@@ -44,8 +43,7 @@ class Served:
     adapted: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Routed:
+class Routed(Struct, frozen=True, kw_only=True):
     """How a request was routed, for callers who ask: by which rule, and every attempt so far."""
 
     requested: str
@@ -82,8 +80,7 @@ class Renderer(Protocol):
         """The body of a reply that is not streamed; a response for each choice."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorReply:
+class ErrorReply(Struct, frozen=True, kw_only=True):
     """An error as HTTP: status, headers that belong to it, body."""
 
     status: int

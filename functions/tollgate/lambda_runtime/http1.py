@@ -3,8 +3,9 @@
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
 
@@ -13,8 +14,7 @@ class MalformedReply(Exception):
     """The peer sent what is not HTTP/1.1, broke off inside a reply, or sent more than allowed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """A whole reply; header names are in lower case."""
 
     status: int
@@ -27,8 +27,7 @@ class Reply:
         return self.headers.get("connection", "").lower() != "close"
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """Where a server listens."""
 
     host: str

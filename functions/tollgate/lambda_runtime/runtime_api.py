@@ -7,10 +7,10 @@ images" (seen 2026-11-21).
 
 import base64
 import logging
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
+from msgspec import Struct
 from pydantic_core import to_json
 
 from tollgate.lambda_runtime.http1 import (
@@ -37,8 +37,7 @@ class RuntimeApiError(Exception):
     """The Runtime API is gone or breaks its protocol: nothing more can be served."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionError:
+class FunctionError(Struct, frozen=True, kw_only=True):
     """A failure as Lambda is told it; `message` must be safe to show to the caller."""
 
     type: str
@@ -49,8 +48,7 @@ class FunctionError:
         return to_json({"errorType": self.type, "errorMessage": self.message, "stackTrace": []})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Invocation:
+class Invocation(Struct, frozen=True, kw_only=True):
     """One event to answer; `deadline_ms` is the Unix time at which Lambda kills the process.
 
     `invocation_id` is sent back where Lambda gave one, as its own runtime clients do.

@@ -6,8 +6,10 @@ judged here: try another form, look elsewhere, or refuse and say why.
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.ids import created_s
@@ -38,8 +40,7 @@ TierForm = Literal["own", "tier"]
 WalletStep = Literal["hold", "hold_rest", "empty", "full", "locked"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WalletState:
+class WalletState(Struct, frozen=True, kw_only=True):
     """One shard, as far as admission asks; `holds` is how many there are."""
 
     available_nano_usd: int
@@ -47,8 +48,7 @@ class WalletState:
     holds: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateState:
+class RateState(Struct, frozen=True, kw_only=True):
     """A key's requests per minute as GCRA, in microseconds.
 
     `full_us` is when the bucket is full again, `ready_us` when the next request may come,
@@ -109,8 +109,7 @@ class RateState:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyState:
+class KeyState(Struct, frozen=True, kw_only=True):
     """A key's state; `buckets` holds what is left by bucket name, absent where untouched."""
 
     enabled: bool
@@ -162,8 +161,7 @@ class KeyState:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyTake:
+class KeyTake(Struct, frozen=True, kw_only=True):
     """Take that much, with the write for an idle or a busy rate bucket."""
 
     amount_nano_usd: int

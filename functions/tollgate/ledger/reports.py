@@ -1,10 +1,9 @@
 """What the scheduled work on the books finds and does."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CareReport:
+class CareReport(Struct, frozen=True, kw_only=True):
     """What one round did; `failed` workspaces wait for the next one."""
 
     workspaces: int
@@ -14,8 +13,7 @@ class CareReport:
     failed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(Struct, frozen=True, kw_only=True):
     """An invariant that does not hold, in nano-dollars."""
 
     workspace_id: str

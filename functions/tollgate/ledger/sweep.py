@@ -1,8 +1,9 @@
 """Which holds nobody will settle any more, and the record that such a generation gets. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.core.generation import GenerationRecord, RoutingTrace
 from tollgate.core.ids import created_s
@@ -13,8 +14,7 @@ _MARGIN_S: Final = 120
 HOLD_LIFETIME_S: Final = FUNCTION_TIMEOUT_S + _MARGIN_S
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WalletHolds:
+class WalletHolds(Struct, frozen=True, kw_only=True):
     """The holds of one wallet shard, in nano-dollars by id."""
 
     workspace_id: str
@@ -22,8 +22,7 @@ class WalletHolds:
     holds: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyHolds:
+class KeyHolds(Struct, frozen=True, kw_only=True):
     """The holds of one key's state, in nano-dollars by id."""
 
     workspace_id: str
@@ -31,8 +30,7 @@ class KeyHolds:
     holds: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpiredHold:
+class ExpiredHold(Struct, frozen=True, kw_only=True):
     """A hold past its deadline, with those of its sides that landed.
 
     On a second shard is what a write left that came twice.
@@ -52,8 +50,7 @@ class ExpiredHold:
         return max(side.holds[self.id] for side in sides)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepReport:
+class SweepReport(Struct, frozen=True, kw_only=True):
     """What one run did: expired holds found, those of them settled, the oldest hold it saw."""
 
     found: int

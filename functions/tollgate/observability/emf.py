@@ -5,9 +5,9 @@ of dimension values is a metric that is paid for, so there are few: never a key,
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from tollgate.core.clock import Clock
@@ -19,8 +19,7 @@ _BY_PROVIDER: Final = ("service", "provider")
 _BY_FAILURE: Final = ("service", "provider", "error")
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """A number that is counted under a name; its name is the field of the line that holds it."""
 
     name: str

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+import msgspec
 from pydantic import JsonValue
 from pydantic_core import to_json
 from typing_extensions import override
@@ -62,7 +63,7 @@ class LogJournal:
         """The whole record, so that it can be replayed before the sweeper releases the hold."""
         fields = {
             "failure": type(failure).__name__,
-            "record": to_json(record).decode(),
+            "record": msgspec.json.encode(record).decode(),
             **self._metrics.one(UNSETTLED),
         }
         _LOGGER.error("generation not settled", extra={"fields": fields})

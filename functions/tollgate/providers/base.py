@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
+from msgspec import Struct, field
 from pydantic import JsonValue
 
 from tollgate.core.emulation import NOT_WRAPPED, Wrapping
@@ -16,16 +16,14 @@ from tollgate.core.unwrapping import Unwrapping
 from tollgate.providers.dialect import Dialect
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guardrail:
+class Guardrail(Struct, frozen=True, kw_only=True):
     """A guardrail that the provider applies; a call that cannot reach it is refused."""
 
     id: str
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """One endpoint of one model at one provider.
 
     `provider` and `model` are slugs of the catalog, `upstream_model` the provider's own name.
@@ -51,8 +49,7 @@ class Target:
         return f"{self.provider}/{self.upstream_model}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True, kw_only=True):
     """Limits of one attempt, in seconds."""
 
     connect_s: float = 10.0
@@ -60,8 +57,7 @@ class Timeouts:
     idle_s: float = 120.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WireRequest:
+class WireRequest(Struct, frozen=True, kw_only=True):
     """What goes to the provider: a path under its base URL, a JSON body, headers of the format.
 
     `adapted` names the caller's parameters that this provider cannot take and that were left out.
@@ -75,8 +71,7 @@ class WireRequest:
     wrapping: Wrapping = NOT_WRAPPED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Frame(Struct, frozen=True, kw_only=True):
     """One event as it came off the wire: an SSE event, or a message of an event stream.
 
     `event` is the SSE event name or the event stream's event type; `exception` is the exception
@@ -179,8 +174,7 @@ class Transport(Protocol):
 Auth = Literal["bearer", "api-key", "x-api-key", "x-goog-api-key", "google"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchedMedia:
+class FetchedMedia(Struct, frozen=True, kw_only=True):
     """What lay behind a URL, and the type that its server claimed."""
 
     content: bytes
@@ -194,8 +188,7 @@ class MediaFetcher(Protocol):
         """The whole body; RequestError for what may not be, or cannot be fetched."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderRow:
+class ProviderRow(Struct, frozen=True, kw_only=True):
     """A provider as routing.yaml states it: a codec, a transport, and where to reach it.
 
     `base_url` has no trailing slash; on AWS transports it replaces the regional endpoint.
@@ -214,8 +207,7 @@ class ProviderRow:
     dialect: Dialect = field(default_factory=Dialect)
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Struct, frozen=True):
     """A row made real."""
 
     codec: Codec

@@ -8,9 +8,10 @@ words are shown. Only what is left of 4xx is the caller's own `invalid_request`.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.redaction import redacted
@@ -55,8 +56,7 @@ _CONTEXT_WORDING: Final = re.compile(
 _FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(Struct, frozen=True, kw_only=True):
     """A refusal as a codec has read it; `code` is the provider's own, in lower case."""
 
     provider: str

@@ -4,8 +4,9 @@ Loaders import what they load, so that a deployment without an AWS provider neve
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.providers.base import Auth, Codec, Provider, ProviderRow, Transport
@@ -15,8 +16,7 @@ from tollgate.stores.base import SecretStore
 from tollgate.wire.sigv4 import Credentials
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderServices:
+class ProviderServices(Struct, frozen=True, kw_only=True):
     """What transports are built from; `credentials` gives None where there is no AWS identity."""
 
     pool: HttpPool

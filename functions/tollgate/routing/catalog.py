@@ -1,10 +1,11 @@
 """A compiled routing.yaml in memory: who serves which name. Reads JSON, never YAML."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from hashlib import sha256
 from typing import Final, Self
+
+from msgspec import Struct
 
 from tollgate.providers.base import ProviderRow
 from tollgate.routing.chains import RouteSection
@@ -25,8 +26,7 @@ from tollgate.routing.schema import (
 _COMPARED_CHARACTERS_MAX: Final = 128
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Catalog:
+class Catalog(Struct, frozen=True, kw_only=True):
     """One revision of routing.yaml; `sha` is the SHA-256 of its canonical compiled JSON."""
 
     sha: str

@@ -1,17 +1,16 @@
 """From the checked file to what functions read: canonical JSON, named by its own hash."""
 
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from msgspec import Struct
 from pydantic_core import to_json
 
 from tollgate.routing.load import load
 from tollgate.routing.schema import Routing
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledCatalog:
+class CompiledCatalog(Struct, frozen=True):
     """Canonical JSON and the SHA-256 of it, which names the catalog everywhere."""
 
     sha: str

@@ -1,11 +1,12 @@
 """What the schema cannot see: references, names taken twice, and prices that cannot be meant."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.document import Document, Where
@@ -46,8 +47,7 @@ _TRANSPORTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One file of the routing: where things stand, and what of it could be read."""
 
     document: Document

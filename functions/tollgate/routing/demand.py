@@ -1,8 +1,10 @@
 """What a plan depends on, of a request and of its key: enough to plan it again from its record."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final, Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tollgate.core.content import Audio, Document, Image, InlineMedia
 from tollgate.core.generation import RoutingTrace
@@ -28,8 +30,7 @@ _IMAGE_TOKENS_MAX: Final = 8_192
 _FILE_CHARACTERS_PER_TOKEN_TYPICAL: Final = 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class Demand(Struct, frozen=True, kw_only=True):
     """What is asked for, by whom, and for which draw.
 
     `input_tokens_min` is certain, `input_tokens_max` a bound, `input_tokens` the estimate that
@@ -144,8 +145,7 @@ def _recordable(preferences: RoutingPreferences) -> RoutingPreferences:
     return replace(preferences, session_id=None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sizes:
+class _Sizes(Struct, frozen=True):
     """Characters of text and of files, and how many pictures."""
 
     text: int

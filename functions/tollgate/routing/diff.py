@@ -1,12 +1,14 @@
 """What differs in meaning between two revisions of a routing: facts, not lines of text."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from itertools import takewhile
 from operator import eq
 from typing import Final, Literal, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.routing.facts import (
     NOTES,
@@ -44,8 +46,7 @@ _Name = TypeVar("_Name", bound=str)
 _Section = TypeVar("_Section")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class Fact(Struct, frozen=True, kw_only=True):
     """One thing that is said otherwise, None where it is not said; `percent` is a price's rise."""
 
     name: str
@@ -54,8 +55,7 @@ class Fact:
     percent: Decimal | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """What became of one thing; a `note` is what only people read."""
 
     kind: Kind

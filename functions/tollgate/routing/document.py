@@ -6,12 +6,13 @@ of two equal keys and say nothing, so keys are compared here.
 """
 
 import re
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import yaml
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tollgate.routing.problems import Problem, Severity, hidden, masked
 from tollgate.routing.yaml_nodes import NotYaml, composed
@@ -40,16 +41,14 @@ _AFTER_SECRET_KEY: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A line and a column, both from 1."""
 
     line: int
     column: int
 
 
-@dataclass(slots=True)
-class Document:
+class Document(Struct):
     """One file: its plain content, the place of every key and value, and what is wrong so far."""
 
     file: str

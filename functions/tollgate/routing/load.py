@@ -4,9 +4,10 @@ For the command line: functions read the compiled form through `catalog`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+
+from msgspec import Struct
 
 from tollgate.routing.crosscheck import Part, crosscheck
 from tollgate.routing.document import Where, read_document
@@ -16,8 +17,7 @@ from tollgate.routing.schema import IncludedFile, Routing, RoutingFile
 from tollgate.routing.validate import validate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection:
+class Inspection(Struct, frozen=True, kw_only=True):
     """What was found; `routing` is None if there are errors.
 
     `production` is the routing without what was included for development. `files` are those that

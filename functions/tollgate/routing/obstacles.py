@@ -5,11 +5,12 @@ something was still standing: it is what would have to change.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import IntEnum, auto
 from fnmatch import fnmatchcase
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
 from tollgate.core.money import nano_usd, usd_text
@@ -41,8 +42,7 @@ class Check(IntEnum):
     FALLBACK = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(Struct, frozen=True):
     """Why something is out, in words, and the check that said so."""
 
     check: Check

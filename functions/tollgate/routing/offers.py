@@ -1,7 +1,8 @@
 """A catalog made ready for planning: chains with their attempts, each built once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode
 from tollgate.providers.base import Guardrail, ProviderRow, Target
@@ -18,16 +19,14 @@ from tollgate.routing.scalars import merged
 from tollgate.routing.schema import EndpointSection, ModelSection
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(Struct, frozen=True, kw_only=True):
     """An endpoint of a model: how to ask it, and its weight in percent if it is drawn."""
 
     attempt: Attempt
     weight: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class Chain(Struct, frozen=True, kw_only=True):
     """What a name leads to: rules with steps of models, and each model's offers.
 
     `place` is where is drawn: the route, or the model where the name is one. `read` are the names

@@ -5,8 +5,9 @@ ARNs are written for CloudFormation's `Fn::Sub`, which fills in partition, regio
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.routing.chains import GuardrailSection
 from tollgate.routing.schema import ModelSection, Routing
@@ -25,8 +26,7 @@ class NotPermissible(ValueError):
     """An upstream id, or the name of an endpoint, that cannot stand in a policy."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permissions:
+class Permissions(Struct, frozen=True, kw_only=True):
     """Sorted ARNs: what may be invoked and applied, and which secrets may be read."""
 
     models: tuple[str, ...]

@@ -1,7 +1,9 @@
 """What the planner decides: the endpoints to try, in order, and how it came to them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode
 from tollgate.core.generation import RoutingTrace
@@ -11,8 +13,7 @@ from tollgate.routing.price import PriceSchedule
 from tollgate.routing.rules import SkippedRule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
+class Retry(Struct, frozen=True, kw_only=True):
     """How often one endpoint is tried again, by error, and how long to wait in between."""
 
     retries_max: int = 2
@@ -25,8 +26,7 @@ class Retry:
         return self.retries_max_by_error.get(code, self.retries_max)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True):
     """One endpoint to try, with its price and its limits."""
 
     target: Target
@@ -35,8 +35,7 @@ class Attempt:
     retry: Retry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Struct, frozen=True, kw_only=True):
     """An endpoint that was considered: what it costs at most, how it was drawn, why it is out.
 
     `model_draw` and `draw` are the scores of its model within a step and of itself within its
@@ -53,8 +52,7 @@ class Candidate:
     removed: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """What the planner decided: never empty.
 
     `next_on` are the error codes that move on to the next attempt; `cost_max_nano_usd` bounds the

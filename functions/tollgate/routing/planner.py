@@ -1,8 +1,10 @@
 """The one planner: the engine, `explain` and `plan` all ask it. Pure; it knows no clock."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
 from tollgate.core.generation import RoutingTrace
@@ -30,8 +32,7 @@ _FORMS_OF_TENSORZERO: Final = ("tensorzero::model_name::", "tensorzero::function
 _FALLBACKS_OFF: Final = Obstacle(Check.FALLBACK, "fallbacks are off")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class Survey(Struct, frozen=True, kw_only=True):
     """Everything that was considered: there is either a plan or a refusal.
 
     `candidates` are in the order they would be tried in, those with `removed` are not.
@@ -44,8 +45,7 @@ class Survey:
     refusal: GatewayError | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Leg:
+class _Leg(Struct, frozen=True, kw_only=True):
     """A model of a chain, with the name that led to it and how it was drawn."""
 
     name: str
@@ -55,8 +55,7 @@ class _Leg:
     draw: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Choice:
+class _Choice(Struct, frozen=True, kw_only=True):
     """The rule that counts for a name, and the models it leads to."""
 
     chain: Chain

@@ -1,9 +1,11 @@
 """Usage times price: one line per class of tokens, each rounded once, the total their sum."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.core.generation import BillLine, Fee
 from tollgate.core.money import cost_nano_usd
@@ -31,8 +33,7 @@ _ROUNDING_MAX_NANO_USD: Final = Decimal("4.5")
 _FREE: Final = Decimal(0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(Struct, frozen=True, kw_only=True):
     """Dollars per million tokens, per request, and per picture made.
 
     A class that has no rate is billed as plain input or plain output, never for nothing; a picture
@@ -62,8 +63,7 @@ class Price:
         return max(rate for rate in rates if rate is not None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceOverride:
+class PriceOverride(Struct, frozen=True, kw_only=True):
     """Rates that replace others while all its conditions hold; None is no condition.
 
     Days are half open in Unix seconds, `utc_minutes` half open in minutes of the day, over midnight
@@ -89,8 +89,7 @@ class PriceOverride:
         return self.prompt_tokens_over is None or prompt_tokens > self.prompt_tokens_over
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceSchedule:
+class PriceSchedule(Struct, frozen=True, kw_only=True):
     """A price that may depend on the time and on the size of the prompt."""
 
     base: Price

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 Severity = Literal["error", "warning"]
 
@@ -19,8 +20,7 @@ _SHOWN_CHARACTERS: Final = 4
 _HIDDEN_WHOLE_BELOW: Final = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Struct, frozen=True, kw_only=True):
     """One finding, at a line and a column that count from 1.
 
     `excerpt` is that line with secrets masked; `hint`, what to write instead, goes to the caret.

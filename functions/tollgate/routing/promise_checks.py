@@ -1,9 +1,10 @@
 """Whether every model that a route may lead to keeps what the route promises, now and later."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+
+from msgspec import Struct
 
 from tollgate.routing.chains import PromiseSection, RouteSection
 from tollgate.routing.document import Document, Where
@@ -11,8 +12,7 @@ from tollgate.routing.problems import Problem
 from tollgate.routing.schema import EndpointSection, ModelSection, OverrideSection, Routing
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedModel:
+class PlacedModel(Struct, frozen=True):
     """A model, and the file it stands in."""
 
     document: Document
@@ -29,8 +29,7 @@ def chains_of(
         yield (*where, "rules", number, "try"), rule.steps
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatedBreak:
+class DatedBreak(Struct, frozen=True, kw_only=True):
     """From `day` on a model costs `rate` at a provider, over the `most` that is promised."""
 
     day: date

@@ -1,15 +1,15 @@
 """Which catalog is live, and which keys try a candidate."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 _SHARES: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Publication:
+class Publication(Struct, frozen=True, kw_only=True):
     """What was published last: catalogs by their sha, `percent` of keys on the candidate.
 
     `revision` counts publications, `moved_s` is when this one was made. `previous` is the catalog
@@ -37,8 +37,7 @@ class Publication:
         return self.candidate if share < self.percent else self.live
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signature:
+class Signature(Struct, frozen=True, kw_only=True):
     """Who publishes, when (Unix seconds), and from which commit, if that is known."""
 
     by: str

@@ -5,8 +5,9 @@ Keeps sums only, so that memory does not grow with the number of requests.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
+
+from msgspec import Struct, field
 
 from tollgate.core.activity import DAY_S
 from tollgate.routing.catalog import Catalog
@@ -14,8 +15,7 @@ from tollgate.routing.traffic import RecordedRequest
 from tollgate.routing.verdicts import Judge, Served, Undecided, Unserved, Verdict
 
 
-@dataclass(slots=True)
-class Flow:
+class Flow(Struct):
     """Some requests, with what they cost before and after."""
 
     requests: int = 0
@@ -29,8 +29,7 @@ class Flow:
         self.after_nano_usd += after_nano_usd
 
 
-@dataclass(slots=True)
-class KeyTraffic:
+class KeyTraffic(Struct):
     """What one key sent; `affected` of its requests move, cost otherwise, or change sides."""
 
     name: str
@@ -39,8 +38,7 @@ class KeyTraffic:
     affected: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Single:
+class Single(Struct, frozen=True):
     """One request, and what it costs before and after."""
 
     id: str
@@ -54,8 +52,7 @@ class Single:
         return self.after_nano_usd - self.before_nano_usd
 
 
-@dataclass(slots=True)
-class Replay:
+class Replay(Struct):
     """What two revisions make of the same requests.
 
     `served` are those that both serve. Of these, `moves` are by the name that was asked for and

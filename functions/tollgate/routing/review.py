@@ -1,8 +1,9 @@
 """What a change of routing comes to: differences, promises, traffic; and how grave it is."""
 
-from dataclasses import dataclass
 from datetime import date
 from typing import Literal
+
+from msgspec import Struct
 
 from tollgate.routing.diff import Change, changes
 from tollgate.routing.problems import Problem
@@ -13,16 +14,14 @@ from tollgate.routing.schema import Routing
 Label = Literal["routing:invalid", "routing:breaking", "routing:price", "routing:route"]
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenPromise:
+class BrokenPromise(Struct, frozen=True):
     """A route whose promise is kept until a day that is known already."""
 
     route: str
     breaks: DatedBreak
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Review:
+class Review(Struct, frozen=True, kw_only=True):
     """Two revisions by their names, and what becomes different from one to the other.
 
     With `errors`, head must not be used and nothing else is said. `base_is_empty` is why there is

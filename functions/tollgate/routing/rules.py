@@ -1,14 +1,14 @@
 """Which rule of a route applies to a request: the first whose conditions all hold."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tollgate.routing.chains import ConditionSection, RuleSection
 from tollgate.routing.demand import Demand
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedRule:
+class SkippedRule(Struct, frozen=True):
     """A rule that does not apply, counted from 1, and why not."""
 
     number: int

@@ -4,11 +4,11 @@ Dollars are per million tokens and exact. Units are part of a key's name. A func
 of decimals and dates at every cold start, so those of the compiled form are read without Python.
 """
 
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Annotated, Final, TypeVar
 
+from msgspec import Struct
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -61,8 +61,7 @@ def _date(value: object) -> object:
         raise ValueError("must be a date such as 2026-11-21") from unreadable
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _InJson:
+class _InJson(Struct, frozen=True, eq=False):
     """Has JSON, which is the compiled form, read by a schema of its own."""
 
     schema: CoreSchema

@@ -1,10 +1,12 @@
 """Recorded traffic for a plan to replay: a generation a line, as `GET /generations` shows it."""
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from decimal import Decimal
-from typing import Final
+from typing import Annotated, Final
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+import msgspec
+from msgspec import Meta, Struct
 
 from tollgate.core.generation import Fee, Outcome, RoutingTrace
 from tollgate.core.money import nano_usd
@@ -22,23 +24,19 @@ class BadTraffic(Exception):
     """A line that is no generation, or lacks what a replay needs."""
 
 
-class RecordedLine(BaseModel):
+class RecordedLine(Struct, frozen=True):
     """One line of a recorded bill."""
-
-    model_config = ConfigDict(frozen=True)
 
     item: str
     quantity: int
     usd_per_million: Decimal
 
 
-class RecordedRequest(BaseModel):
+class RecordedRequest(Struct, frozen=True, kw_only=True):
     """What a replay needs of a generation; whatever else a line says is ignored."""
 
-    model_config = ConfigDict(frozen=True)
-
     id: str
-    created_at: AwareDatetime
+    created_at: Annotated[datetime, Meta(tz=True)]
     status: Outcome
     model: str | None
     provider_name: str | None
@@ -79,6 +77,9 @@ class RecordedRequest(BaseModel):
         )
 
 
+_REQUESTS: Final = msgspec.json.Decoder(RecordedRequest)
+
+
 def read_traffic(lines: Iterable[bytes]) -> Iterator[RecordedRequest]:
     """The generations of a JSONL file, one at a time; raises BadTraffic with the line's number."""
     for number, line in enumerate(lines, start=1):
@@ -87,8 +88,6 @@ def read_traffic(lines: Iterable[bytes]) -> Iterator[RecordedRequest]:
         if len(line) > _LINE_BYTES_MAX:
             raise BadTraffic(f"line {number} is longer than {_LINE_BYTES_MAX} bytes")
         try:
-            yield RecordedRequest.model_validate_json(line)
-        except ValidationError as invalid:
-            first = invalid.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"])) or "it"
-            raise BadTraffic(f"line {number}: {where}: {first['msg']}") from invalid
+            yield _REQUESTS.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as invalid:
+            raise BadTraffic(f"line {number}: {invalid}") from invalid

@@ -3,8 +3,9 @@
 Exact for the first attempt while no endpoint rests, at the tokens that were recorded.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode
 from tollgate.routing.catalog import Catalog
@@ -16,8 +17,7 @@ from tollgate.routing.rules import first_that_applies
 from tollgate.routing.traffic import RecordedRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """The endpoint that is asked first, and the bill if it answers as was recorded."""
 
     model: str
@@ -31,15 +31,13 @@ class Served:
         return f"{self.model} @ {self.provider}/{self.upstream}"
 
 
-@dataclass(frozen=True, slots=True)
-class Unserved:
+class Unserved(Struct, frozen=True):
     """The request is refused with this error."""
 
     code: ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
-class Undecided:
+class Undecided(Struct, frozen=True):
     """A rule reads metadata that no rule read then, so that the record does not have them."""
 
     metadata: tuple[str, ...]

@@ -6,8 +6,9 @@ held, when the audit ends. At rest the bounds meet and the check is exact.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.ledger.periods import day_name
@@ -36,8 +37,7 @@ _LOOKS_MAX: Final = 3
 _Compare = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Books:
+class _Books(Struct, frozen=True, kw_only=True):
     """One look at a workspace's wallet shards and keys."""
 
     spent: int

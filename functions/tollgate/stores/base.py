@@ -5,8 +5,9 @@ that cannot be made refuses. Only cooldowns fail open.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
+
+from msgspec import Struct, field
 
 from tollgate.core.activity import Activity, GenerationFilter, GenerationPage
 from tollgate.core.errors import ErrorCode, RequestError
@@ -24,8 +25,7 @@ ENTRIES_PAGE_MAX: Final = 100
 WORKSPACES_PAGE_MAX: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateLimit:
+class RateLimit(Struct, frozen=True, kw_only=True):
     """Requests or tokens per minute: what is left now, and when all of it is there again."""
 
     limit: int
@@ -33,8 +33,7 @@ class RateLimit:
     reset_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
+class Hold(Struct, frozen=True, kw_only=True):
     """Money set aside for one generation, in one wallet shard and in the key's state.
 
     `id` is the generation's id. The two amounts differ when either side had less than was asked
@@ -95,8 +94,7 @@ class Ledger(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeySettings:
+class KeySettings(Struct, frozen=True, kw_only=True):
     """What may be chosen of a key, and changed; limits in nano-dollars, none where absent.
 
     `labels` (team, member, environment) group spending. What is asked and answered is kept for
@@ -137,16 +135,14 @@ class KeySettings:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewKey(KeySettings):
+class NewKey(KeySettings, frozen=True, kw_only=True):
     """What a key is created with."""
 
     workspace_id: str
     role: KeyRole = "inference"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OldSecret:
+class OldSecret(Struct, frozen=True, kw_only=True):
     """The secret that a key had before it was rotated: how long it works, when it was last used."""
 
     last_four: str
@@ -154,8 +150,7 @@ class OldSecret:
     last_used_s: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeySummary(KeySettings):
+class KeySummary(KeySettings, frozen=True, kw_only=True):
     """A key as it may be shown: never its secret.
 
     `used_nano_usd` is what was spent in each running period, `spent_nano_usd` in all;
@@ -176,8 +171,7 @@ class KeySummary(KeySettings):
     old_secret: OldSecret | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreatedKey:
+class CreatedKey(Struct, frozen=True, kw_only=True):
     """A key with its new secret, which is shown this once."""
 
     secret: str
@@ -225,8 +219,7 @@ class KeyStore(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Balance:
+class Balance(Struct, frozen=True, kw_only=True):
     """A workspace's money: `available + held + spent = granted` at any instant."""
 
     granted_nano_usd: int
@@ -235,8 +228,7 @@ class Balance:
     spent_nano_usd: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreditEntry:
+class CreditEntry(Struct, frozen=True, kw_only=True):
     """One line of a workspace's credit ledger, never changed; a negative amount takes back.
 
     `id` is the caller's name for it, which makes it single. A refund names its generation.
@@ -255,8 +247,7 @@ class CreditEntry:
             raise ValueError(f"a {self.kind} must be positive")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntriesPage:
+class EntriesPage(Struct, frozen=True, kw_only=True):
     """Some entries, and where the next page begins if there is one."""
 
     entries: tuple[CreditEntry, ...]
@@ -286,8 +277,7 @@ class CreditStore(Protocol):
         """The workspace's money, read consistently."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkspaceSettings:
+class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     """What may be chosen of a workspace, and changed.
 
     `admission` None leaves it to the catalog. The budget is what may be spent in a UTC month;
@@ -305,8 +295,7 @@ class WorkspaceSettings:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workspace:
+class Workspace(Struct, frozen=True, kw_only=True):
     """A workspace as it stands; `locked` by an administrator, `paused` by its budget."""
 
     id: str
@@ -367,8 +356,7 @@ class ActivityStore(Protocol):
         """All of every UTC day that lies at least partly in [since_s, until_s)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CooldownPolicy:
+class CooldownPolicy(Struct, frozen=True, kw_only=True):
     """When an endpoint rests: after so many failures within that time, for so long."""
 
     after_failures: int = 3

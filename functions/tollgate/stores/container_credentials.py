@@ -8,12 +8,12 @@ credential provider", AWS SDKs and Tools Reference Guide, 2026-11-21).
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 import aiohttp
+from msgspec import Struct
 from pydantic import BaseModel, Field, SecretStr, ValidationError
 
 from tollgate.core.clock import Clock
@@ -29,8 +29,7 @@ _REPLY_BYTES_MAX: Final = 64 * 1024
 _LOGGER: Final = logging.getLogger("tollgate.credentials")
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """Credentials and the Unix second in which they end."""
 
     credentials: Credentials

@@ -6,8 +6,9 @@ An endpoint's item counts failures since the first of a window: `w` when that wa
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.stores.attributes import Item, number, read_number
@@ -22,8 +23,7 @@ _READ_FOR_S: Final = 5.0
 _READ_LIMIT_S: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Failures:
+class Failures(Struct, frozen=True):
     """The failures of an endpoint: since when, how many, and when the last was (Unix seconds)."""
 
     since_s: int
@@ -43,8 +43,7 @@ class Failures:
         return self.last_s + policy.rest_s
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Struct, frozen=True):
     at_s: float
     failures: Failures | None
 

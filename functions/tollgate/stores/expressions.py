@@ -15,14 +15,14 @@ Of an endpoint's failures: `n` how many, `w` since when, `l` when the last was, 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, assert_never
+
+from msgspec import Struct
 
 from tollgate.ledger.account import RateForm, TierForm
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionalUpdate:
+class ConditionalUpdate(Struct, frozen=True):
     """An update and the condition it happens under."""
 
     update: str

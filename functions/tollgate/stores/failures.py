@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.stores.attributes import Item
@@ -22,8 +23,7 @@ class ConditionFailed(StoreError):
         self.item = item
 
 
-@dataclass(frozen=True, slots=True)
-class CancellationReason:
+class CancellationReason(Struct, frozen=True):
     """Why one action of a transaction was refused; `code` is "None" where it was not."""
 
     code: str

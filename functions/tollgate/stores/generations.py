@@ -1,16 +1,13 @@
 """Generation records in DynamoDB: attributes to query by, and one compressed blob with it all."""
 
 import zlib
-from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
-from pydantic_core import from_json, to_json
+import msgspec
 
 from tollgate.core.activity import DAY_S, GenerationFilter, GenerationPage, day_of
-from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord, RoutingTrace
+from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import created_s, first_id_of, is_id
-from tollgate.core.request import PriceCeiling, RoutingPreferences
-from tollgate.core.usage import Usage
 from tollgate.stores.attributes import Item, binary, number, read_binary, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.expressions import IF_ABSENT, ROWS_BETWEEN
@@ -28,6 +25,7 @@ _COMPRESSION_LEVEL: Final = 6
 _QUERIES_MAX: Final = 40
 _READ_AT_ONCE: Final = 250
 _LAST_SECOND: Final = 2**32 - 1
+_RECORDS: Final = msgspec.json.Decoder(GenerationRecord)
 
 
 class DynamoGenerationStore:
@@ -136,7 +134,7 @@ def record_item(record: GenerationRecord) -> Item:
         "c": number(record.cost_nano_usd),
         "k": text(record.key_id),
         "ttl": number(created_s(record.id) + RETENTION_S),
-        "z": binary(zlib.compress(to_json(record), _COMPRESSION_LEVEL)),
+        "z": binary(zlib.compress(msgspec.json.encode(record), _COMPRESSION_LEVEL)),
     }
     if record.model is not None:
         item["m"] = text(record.model)
@@ -147,40 +145,4 @@ def record_item(record: GenerationRecord) -> Item:
 
 def read_record(item: Item) -> GenerationRecord:
     """The record that an item keeps; the blob says everything, the attributes only repeat it."""
-    # Only we write the blob: it has the fields of a record, by name.
-    fields: dict[str, Any] = from_json(zlib.decompress(read_binary(item, "z")))
-    trace = fields.pop("trace")
-    return GenerationRecord(
-        trace=_read_trace(trace),
-        usage=Usage(**fields.pop("usage")),
-        lines=tuple(
-            BillLine(**line | {"usd_per_million": Decimal(line["usd_per_million"])})
-            for line in fields.pop("lines")
-        ),
-        attempts=tuple(AttemptRecord(**attempt) for attempt in fields.pop("attempts")),
-        **fields,
-    )
-
-
-def _read_trace(fields: dict[str, Any]) -> RoutingTrace:
-    preferences = fields.pop("preferences", None)
-    return RoutingTrace(
-        **_with_tuples(fields),
-        preferences=None if preferences is None else _read_preferences(preferences),
-    )
-
-
-def _read_preferences(fields: dict[str, Any]) -> RoutingPreferences:
-    ceiling = fields.pop("price_max")
-    return RoutingPreferences(
-        **_with_tuples(fields),
-        price_max=None if ceiling is None else PriceCeiling(**_with_decimals(ceiling)),
-    )
-
-
-def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
-
-
-def _with_decimals(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: v if v is None else Decimal(v) for name, v in fields.items()}
+    return _RECORDS.decode(zlib.decompress(read_binary(item, "z")))

@@ -1,8 +1,9 @@
 """A key's rows in the core table: one by each secret's hash, one by its workspace."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Final, cast
+
+from msgspec.structs import fields
 
 from tollgate.core.ids import created_s
 from tollgate.core.principal import Admission, KeyRole, Principal

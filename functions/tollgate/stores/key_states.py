@@ -2,8 +2,9 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
@@ -43,8 +44,7 @@ _MINUTE_ALIAS: Final = "#n"
 _BUCKET_ALIASES: Final = ("#d", "#w", "#m", "#t")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyAsk:
+class KeyAsk(Struct, frozen=True, kw_only=True):
     """What a generation asks of its key; `covered` takes the whole amount or nothing."""
 
     amount_nano_usd: int
@@ -70,8 +70,7 @@ class KeyAsk:
         return min(self.amount_nano_usd, self.tier.budget_nano_usd)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyHold:
+class KeyHold(Struct, frozen=True, kw_only=True):
     """Money and tokens that a key has set aside, and what is left of its rates."""
 
     amount_nano_usd: int
@@ -80,8 +79,7 @@ class KeyHold:
     token_limit: RateLimit | None
 
 
-@dataclass(frozen=True, slots=True)
-class _LastSeen:
+class _LastSeen(Struct, frozen=True):
     """What the last reply said of a key: a guess for the next write, never a decision."""
 
     full_us: int = 0

@@ -5,8 +5,9 @@ it last saw of the key; a definite failure brings the item, which tells.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from tollgate.core.limits import TierLimits
 from tollgate.ledger.account import UNLIMITED, KeyState, KeyTake, RateState, TierForm
@@ -18,8 +19,7 @@ _UNSEEN_RATE: Final = RateState.fresh(60_000_000, 1_000_000_000)
 _UNSEEN_LIMITS: Final[Mapping[Period, int]] = dict.fromkeys(PERIODS, UNLIMITED)
 
 
-@dataclass(frozen=True, slots=True)
-class OwnLimits:
+class OwnLimits(Struct, frozen=True):
     """The limits of a key itself; of one that was never seen, that it has none."""
 
     rate: RateState = _UNSEEN_RATE
@@ -31,8 +31,7 @@ class OwnLimits:
         return cls(state.rate, state.limits_nano_usd)
 
 
-@dataclass(frozen=True, slots=True)
-class TierPart:
+class TierPart(Struct, frozen=True):
     """Whose limits a write keeps to, None where the tier has none, and its values for them."""
 
     rate: TierForm | None = None

@@ -2,9 +2,9 @@
 
 import logging
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from msgspec import Struct
 from typing_extensions import override
 
 from tollgate.core.clock import Clock
@@ -33,8 +33,7 @@ _Name = TypeVar("_Name")
 _Value = TypeVar("_Value")
 
 
-@dataclass(frozen=True, slots=True)
-class _Cached:
+class _Cached(Struct, frozen=True):
     """What was read of a secret: its principal and expiry, or that nobody may use it."""
 
     until_s: float

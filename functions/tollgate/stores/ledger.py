@@ -7,8 +7,10 @@ sides are released and another id is tried, because a write that was given up ma
 import asyncio
 import logging
 from collections.abc import Awaitable
-from dataclasses import dataclass, replace
 from typing import Final, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
@@ -34,8 +36,7 @@ _HOLD_BUDGET_S: Final = 2.5
 _Outcome = TypeVar("_Outcome")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ask:
+class _Ask(Struct, frozen=True, kw_only=True):
     principal: Principal
     amount_nano_usd: int
     tokens: int

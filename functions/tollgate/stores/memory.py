@@ -6,8 +6,9 @@ unavailable and no write can be lost. One wallet shard a workspace.
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Final, assert_never
+
+from msgspec.structs import replace
 
 from tollgate.core.activity import GenerationFilter, GenerationPage
 from tollgate.core.clock import Clock

@@ -1,7 +1,9 @@
 """What the stores in memory share: the same books are handed to all of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.principal import KeyRole
@@ -10,8 +12,7 @@ from tollgate.ledger.periods import PERIODS
 from tollgate.stores.base import CreditEntry, KeySettings, Period
 
 
-@dataclass(slots=True)
-class MemoryWallet:
+class MemoryWallet(Struct):
     """The money of a workspace."""
 
     granted: int = 0
@@ -21,8 +22,7 @@ class MemoryWallet:
     holds: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class MemoryKey:
+class MemoryKey(Struct):
     """A key with its secrets; `secrets` are the hashes, the one from before a rotation first."""
 
     id: str
@@ -86,8 +86,7 @@ class MemoryKey:
             self.rate = RateState.fresh(settings.requests_per_minute, settings.burst)
 
 
-@dataclass(slots=True)
-class MemoryBooks:
+class MemoryBooks(Struct):
     """Everything that is kept."""
 
     wallets: dict[str, MemoryWallet] = field(default_factory=dict)

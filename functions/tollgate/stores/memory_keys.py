@@ -1,7 +1,8 @@
 """Keys in this process's memory."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import asdict, replace
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
@@ -140,7 +141,7 @@ class MemoryKeyStore:
             )
         settings = key.settings
         return KeySummary(
-            **{name: getattr(settings, name) for name in settings.__dataclass_fields__},
+            **asdict(settings),
             id=key.id,
             workspace_id=key.workspace_id,
             role=key.role,

@@ -1,7 +1,8 @@
 """Workspaces in this process's memory."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tollgate.core.clock import Clock
 from tollgate.stores.base import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings

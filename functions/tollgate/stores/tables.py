@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.core.activity import ActivityRow
 from tollgate.core.ids import created_s
@@ -20,8 +21,7 @@ _BATCH_KEYS_MAX: Final = 100
 _BATCH_ROUNDS_MAX: Final = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tables:
+class Tables(Struct, frozen=True, kw_only=True):
     """The names of the tables in one deployment."""
 
     core: str

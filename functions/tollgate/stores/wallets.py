@@ -1,8 +1,9 @@
 """Wallet shards in DynamoDB: setting money aside in one of them, and giving it back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, assert_never
+
+from msgspec import Struct
 
 from tollgate.core.errors import GatewayError
 from tollgate.ledger.account import (
@@ -40,8 +41,7 @@ _WRITES_MAX: Final = 6
 HOLDS_CROWDED: Final = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WalletHold:
+class WalletHold(Struct, frozen=True, kw_only=True):
     """Money that one shard has set aside; `crowded` if it has many holds by now."""
 
     shard: int

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -83,8 +84,7 @@ def _not_found(ingress: Ingress) -> ExceptionHandler:
     return tell
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Admitted:
+class _Admitted(Struct, frozen=True, kw_only=True):
     gateway: Gateway
     call: Call
     claim: Claim | None

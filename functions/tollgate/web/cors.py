@@ -1,9 +1,9 @@
 """Browsers may call the API from the allowed origins."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
@@ -27,8 +27,7 @@ _EXPOSED_HEADERS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebLimits:
+class WebLimits(Struct, frozen=True, kw_only=True):
     """What a host allows: origins of browsers, bytes of a request, seconds of a stream."""
 
     allowed_origins: Sequence[str] = ("*",)

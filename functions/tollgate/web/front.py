@@ -1,7 +1,8 @@
 """What a request meets before it is known whose it is, and what it is given to then."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
@@ -10,8 +11,7 @@ from tollgate.ingress.base import Ingress
 from tollgate.stores.base import KeyStore
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Front:
+class Front(Struct, frozen=True, kw_only=True):
     """What every request meets, whichever catalog serves it."""
 
     keys: KeyStore

@@ -13,13 +13,12 @@ from tollgate.core.generation import (
     BillLine,
     GenerationRecord,
     Outcome,
-    RoutingTrace,
     UsageSource,
 )
 from tollgate.core.money import usd, usd_text
-from tollgate.core.usage import Usage
 from tollgate.routing.price import MODEL_ITEMS
 from tollgate.web.shapes import Usd, moment
+from tollgate.web.trace_shapes import TokensObject, TraceObject
 
 RECORD_COLUMNS = (
     "id",
@@ -140,7 +139,7 @@ class GenerationObject(BaseModel):
     native_tokens_reasoning: int | None
     native_tokens_cached: int | None
     usage_source: UsageSource
-    native_usage: JsonValue
+    native_usage: object
     total_cost: Usd
     usage: Usd = Field(description="the same as total_cost")
     held: Usd
@@ -155,8 +154,8 @@ class GenerationObject(BaseModel):
     catalog_sha: str
     client_request_id: str | None
     external_user: str | None
-    tokens: Usage = Field(description="by the classes that are priced apart")
-    trace: RoutingTrace = Field(description="what the route was planned by; replayed by a plan")
+    tokens: TokensObject = Field(description="by the classes that are priced apart")
+    trace: TraceObject = Field(description="what the route was planned by; replayed by a plan")
 
     @classmethod
     def of(cls, record: GenerationRecord) -> "GenerationObject":
@@ -211,8 +210,8 @@ class GenerationObject(BaseModel):
             catalog_sha=record.catalog_sha,
             client_request_id=record.client_request_id,
             external_user=record.user,
-            tokens=record.usage,
-            trace=record.trace,
+            tokens=TokensObject.model_validate(record.usage),
+            trace=TraceObject.model_validate(record.trace),
         )
 
 

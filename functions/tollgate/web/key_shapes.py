@@ -1,10 +1,10 @@
 """The bodies of the key routes; OpenRouter's names where it has them."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Self
 
+from msgspec.structs import replace
 from pydantic import BaseModel, Field, model_validator
 
 from tollgate.core.money import nano_usd, usd

@@ -1,9 +1,9 @@
 """What the api routes work with, and who may call them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 from starlette.requests import Request
 
 from tollgate.core.clock import Clock
@@ -33,8 +33,7 @@ class Catalogs(Protocol):
         """What serves a key; whoever has none sees what is live."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
+class Services(Struct, frozen=True, kw_only=True):
     """The stores and the catalog behind the api; `chat` is OpenAI's format, errors and all.
 
     Management keys of the workspace `operator_workspace` look after all workspaces.

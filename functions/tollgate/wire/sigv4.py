@@ -9,9 +9,11 @@ import hmac
 import posixpath
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import SplitResult, quote, urlsplit
+
+from msgspec import Struct
+from typing_extensions import override
 
 from tollgate.core.clock import Clock
 
@@ -24,13 +26,16 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _UNSIGNED: Final = frozenset({"expect", "transfer-encoding", "user-agent", "x-amzn-trace-id"})
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(Struct, frozen=True):
     """An AWS identity; the secret halves stay out of `repr`."""
 
     access_key_id: str
-    secret_access_key: str = field(repr=False)
-    session_token: str | None = field(default=None, repr=False)
+    secret_access_key: str
+    session_token: str | None = None
+
+    @override
+    def __repr__(self) -> str:
+        return f"Credentials(access_key_id={self.access_key_id!r})"
 
 
 class Signer:

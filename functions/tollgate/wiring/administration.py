@@ -1,6 +1,6 @@
 """What the api routes work with: the stores of keys, workspaces and credit, and what was used."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
@@ -14,8 +14,7 @@ from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.stores import Stores
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Administration:
+class Administration(Struct, frozen=True, kw_only=True):
     """What looks after workspaces and adds up what they use.
 
     Management keys of the workspace `operator_workspace` look after all workspaces.

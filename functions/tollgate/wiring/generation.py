@@ -1,7 +1,6 @@
 """What a generation is served with: providers, the gateway of a catalog, the app of its routes."""
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from starlette.applications import Starlette
 
 from tollgate.core.clock import Clock
@@ -24,8 +23,7 @@ from tollgate.wiring.aws import aws_json, credentials, rotating_credentials
 from tollgate.wiring.stores import Stores
 
 
-@dataclass(frozen=True, slots=True)
-class Providers:
+class Providers(Struct, frozen=True):
     """The providers of one catalog."""
 
     catalog: Catalog
@@ -36,8 +34,7 @@ class Providers:
         return self.registry.provider(self.catalog.providers[slug])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upstream:
+class Upstream(Struct, frozen=True, kw_only=True):
     """The connections to providers, and to where their keys are kept."""
 
     registry: Registry

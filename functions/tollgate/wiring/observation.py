@@ -1,8 +1,8 @@
 """How it is told what was done: to the log always, to a collector where there is one."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from starlette.types import ASGIApp
 
 from tollgate.core.clock import Clock
@@ -15,8 +15,7 @@ from tollgate.wiring.aws import rotating_credentials
 Chore = Callable[[], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class Observation(Struct, frozen=True, kw_only=True):
     """A journal, what is to be done after each answer, and once more at the end."""
 
     journal: Journal

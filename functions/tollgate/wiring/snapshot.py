@@ -1,6 +1,6 @@
 """What the streaming function does about being copied into many environments (SnapStart)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tollgate.core.entropy import reseed
 from tollgate.settings import Settings
@@ -9,8 +9,7 @@ from tollgate.wiring.generation import Upstream
 from tollgate.wiring.stores import Stores
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionSnapshot:
+class FunctionSnapshot(Struct, frozen=True):
     """Implements `lambda_runtime.loop.Snapshot` for the streaming function."""
 
     settings: Settings

@@ -1,6 +1,6 @@
 """The stores that every function has, behind one client of DynamoDB."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
@@ -21,8 +21,7 @@ from tollgate.stores.wallets import Wallets
 from tollgate.wiring.aws import aws_json, objects_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stores:
+class Stores(Struct, frozen=True, kw_only=True):
     """What a generation reads and writes, and others read after it."""
 
     client: AwsJson

@@ -1,7 +1,8 @@
 """What runs on a schedule: the sweeper, the care of workspaces and their budgets, the audit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
@@ -19,8 +20,7 @@ from tollgate.wiring.aws import aws_json, signer
 from tollgate.wiring.stores import Stores
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upkeep:
+class Upkeep(Struct, frozen=True, kw_only=True):
     """What keeps the books in order."""
 
     sweeper: Sweeper

@@ -5,10 +5,10 @@ Keeps C53, C65.
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.cli.planned import review
 from tollgate.cli.plan import EXIT_CHANGES, EXIT_ERROR, EXIT_SAME, exit_status

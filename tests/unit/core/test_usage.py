@@ -3,9 +3,8 @@
 Keeps C26.
 """
 
-from dataclasses import fields
-
 from hypothesis import given, settings
+from msgspec.structs import fields
 
 from tests.strategies import usages
 from tollgate.core.usage import Usage

@@ -5,9 +5,9 @@ Keeps C16, C34, C50, C52.
 
 import asyncio
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from tests.gateways import House, house
 from tests.scripted import (

@@ -3,10 +3,11 @@
 Keeps C51.
 """
 
+import dataclasses
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from tests.gateways import House, house
 from tests.scripted import Scripted, answers, counts, refuses, says
@@ -97,7 +98,7 @@ class Defective:
 
 async def test_a_report_that_breaks_is_a_defect_and_the_answer_stands() -> None:
     home = await house(near=Scripted(refuses(429)))
-    home = replace(home, gateway=replace(home.gateway, cooldowns=Defective()))
+    home = dataclasses.replace(home, gateway=replace(home.gateway, cooldowns=Defective()))
     assert await served_by(home) == "far"
     assert home.record.outcome == "ok"
     assert [type(defect) for defect, _ in home.journal.defects] == [KeyError]

@@ -3,9 +3,8 @@
 Keeps C61.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.gateways import house
 from tests.scripted import Scripted, answers

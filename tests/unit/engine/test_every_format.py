@@ -6,14 +6,15 @@ puts together of it.
 Keeps C7, C10, C15, C25, C26, C30, C31, C33, C37, C44.
 """
 
+import dataclasses
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import httpx2
 import openai
 import pytest
+from msgspec.structs import replace
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from tests.chat_stream import accumulated, exact
@@ -223,7 +224,7 @@ async def test_c10_q33_openrouters_details_come_back_with_every_field() -> None:
         chat.sse(chat.chunk({"reasoning_details": details[1:]})),
         *wire.write(ANSWERS["tool"])[1:],
     ]
-    wire = replace(wire, dialect=own)
+    wire = dataclasses.replace(wire, dialect=own)
     home = await home_of(wire, framed(wire, said))
     for stream in (True, False):
         reply = await asked(home, QUESTION, stream=stream)

@@ -4,10 +4,11 @@ Keeps C54, C66.
 """
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 import pytest
+from msgspec.structs import replace
 
 from tests.asgi import request
 from tests.gateways import House, RecordedJournal, house, request_body

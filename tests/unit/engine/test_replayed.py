@@ -6,10 +6,11 @@ Keeps C53, C65.
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from decimal import Decimal
 from random import Random
 from typing import Any
+
+from msgspec.structs import replace
 
 from tests.gateways import TIME_S, house, request_body
 from tests.scripted import Answer, Scripted, counts, frame, refuses, says

@@ -4,9 +4,9 @@ Keeps C13, C18, C19.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from typing_extensions import override
 
 from tests.gateways import House, RecordedReply, house

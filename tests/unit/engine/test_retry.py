@@ -3,9 +3,8 @@
 Keeps C34, C50.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.engine.retry import Again, Next, Situation, Stop, Verdict, decide

@@ -3,7 +3,7 @@
 Keeps C34, C50.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tests.unit.routing.catalogs import catalog, plan_of, principal, request
 from tollgate.core.errors import ErrorCode, UpstreamError

@@ -1,7 +1,8 @@
 """Values that the tests of the ingress share."""
 
-from dataclasses import replace
 from decimal import Decimal
+
+from msgspec.structs import replace
 
 from tests.clocks import FixedClock
 from tollgate.core.generation import GenerationRecord, RoutingTrace

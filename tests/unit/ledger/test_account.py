@@ -1,10 +1,9 @@
 """What to do about money, as tables: each state an item can be in, and what follows."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.ids import encode

@@ -6,9 +6,9 @@ Keeps C11, C13, C15, C17.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.providers.wishes import PLAIN, WISHES, Wish
 from tests.upstream.wires import WIRES, Wire

@@ -1,6 +1,8 @@
 """Everything a caller may ask for beside the conversation, each alone in a request."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from tests.unit.providers.requests import PDF, PNG, SCHEMA
 from tollgate.core.content import CacheMark, Document, Image, Text, UserContent

@@ -3,9 +3,8 @@
 Keeps C12, C16, C19, C41, C50, C51, C52, C61.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.routing.catalogs import (
     catalog,

@@ -4,12 +4,12 @@ Keeps C11, C13, C19, C50, C51, C53, C55, C61, C62.
 """
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.unit.routing.catalogs import (
     NOW_S,

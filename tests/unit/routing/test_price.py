@@ -3,12 +3,12 @@
 Keeps C65.
 """
 
-from dataclasses import fields
 from decimal import Decimal
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import fields
 
 from tollgate.core.events import Ended, Started, UsageReported
 from tollgate.core.generation import BillLine, Fee

@@ -3,10 +3,9 @@
 Keeps C54.
 """
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tollgate.routing.publication import Publication, Signature, canaried, published
 

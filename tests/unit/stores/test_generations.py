@@ -4,11 +4,12 @@ Keeps C66.
 """
 
 import string
-from dataclasses import fields, replace
 from decimal import Decimal
+from typing import get_args
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import fields, replace
 
 from tollgate.core.generation import (
     AttemptRecord,
@@ -17,7 +18,7 @@ from tollgate.core.generation import (
     RoutingTrace,
 )
 from tollgate.core.ids import created_s, encode
-from tollgate.core.request import PriceCeiling, RoutingPreferences
+from tollgate.core.request import Capability, Modality, PriceCeiling, RoutingPreferences
 from tollgate.core.usage import Usage
 from tollgate.stores.attributes import Item
 from tollgate.stores.generations import read_record, record_item
@@ -36,7 +37,7 @@ USUAL = GenerationRecord(
         rule=2,
         draw_key_hash="60303ae22b998861bce3b28f33eec1be",
         tier="gold",
-        capabilities=("tools", "stream"),
+        capabilities=("tools", "reasoning"),
         estimated_input_tokens=1234,
         output_tokens_max=4096,
         metadata={"team": "search"},
@@ -147,6 +148,12 @@ json_value = st.recursive(
 )
 price = st.decimals(min_value=0, max_value=1000, places=7, allow_nan=False)
 names = st.lists(short_text, max_size=3).map(tuple)
+
+
+def some_of(names: object) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(st.sampled_from(get_args(names)), max_size=3).map(tuple)
+
+
 preferences = st.builds(
     RoutingPreferences,
     models=names,
@@ -171,11 +178,11 @@ records = st.builds(
         rule=maybe_count,
         draw_key_hash=short_text,
         tier=maybe_text,
-        capabilities=st.lists(short_text, max_size=3).map(tuple),
+        capabilities=some_of(Capability),
         estimated_input_tokens=count,
         output_tokens_max=maybe_count,
         metadata=st.dictionaries(short_text, short_text, max_size=3),
-        modalities=st.lists(short_text, max_size=3).map(tuple),
+        modalities=some_of(Modality),
         preferences=st.none() | preferences,
         key_models=st.none() | names,
         parameters=names,

@@ -6,9 +6,9 @@ Keeps C1, C2, C4, C5, C8, C34, C36, C41, C43, C44, C45, C52, C61, C62.
 import asyncio
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from tests.asgi import Exchange, exchange, request

@@ -9,12 +9,23 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
+from msgspec import Struct
+from msgspec.structs import fields
+from pydantic import BaseModel, TypeAdapter
 
+from tollgate.core.generation import RoutingTrace
 from tollgate.core.money import nano_usd, usd
+from tollgate.core.request import PriceCeiling, RoutingPreferences
+from tollgate.core.usage import Usage
 from tollgate.web.local_app import LocalApp
 from tollgate.web.paths import canonical_path
 from tollgate.web.shapes import PositiveUsd, Usd
+from tollgate.web.trace_shapes import (
+    PreferencesObject,
+    PriceCeilingObject,
+    TokensObject,
+    TraceObject,
+)
 
 AMOUNTS = st.integers(min_value=1, max_value=10**15 - 1)
 USD = TypeAdapter(Usd)
@@ -73,3 +84,18 @@ async def test_c1_the_local_server_joins_both_apps(scope: dict[str, str], expect
 
     await LocalApp(app("chat"), app("api"))(scope, None, None)  # type: ignore[arg-type]
     assert reached == [expected]
+
+
+@pytest.mark.parametrize(
+    ("shown", "ours"),
+    [
+        (TokensObject, Usage),
+        (TraceObject, RoutingTrace),
+        (PreferencesObject, RoutingPreferences),
+        (PriceCeilingObject, PriceCeiling),
+    ],
+)
+def test_c66_what_a_plan_reads_back_is_shown_with_every_field(
+    shown: type[BaseModel], ours: type[Struct]
+) -> None:
+    assert list(shown.model_fields) == [field.name for field in fields(ours)]

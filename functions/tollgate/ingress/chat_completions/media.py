@@ -2,9 +2,10 @@
 
 import binascii
 import re
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
+
+from msgspec import Struct
 
 from tollgate.core.content import (
     Audio,
@@ -57,8 +58,7 @@ def cache_mark(mark: wire.CacheControl | None) -> CacheMark | None:
     return None if mark is None else CacheMark(lifetime=mark.ttl or "5m")
 
 
-@dataclass(slots=True)
-class MediaCount:
+class MediaCount(Struct):
     """How many parts of one request are media so far."""
 
     media: int = 0

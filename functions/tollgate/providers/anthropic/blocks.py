@@ -5,10 +5,10 @@ reasoning, where it goes back untouched. Nothing is dropped.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import assert_never
 
 import pydantic_core
+from msgspec import Struct, field
 from pydantic import JsonValue
 
 from tollgate.core.content import Opaque, Part, Reasoning, Text, ToolCall
@@ -41,8 +41,7 @@ class BrokenBlock(Exception):
     """A block is not what the format allows; the text completes "the provider sent"."""
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A block that goes on; `part` is None for a text of which nothing has come yet."""
 
     block: ContentBlock

@@ -1,10 +1,10 @@
 """A generation request for Anthropic's Messages API, wherever it is spoken."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote
 
+from msgspec import Struct, field
 from pydantic import JsonValue
 
 from tollgate.core.errors import ErrorCode, UpstreamError
@@ -40,8 +40,7 @@ _MET: Final = frozenset(
 _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Carrier:
+class _Carrier(Struct, frozen=True, kw_only=True):
     """Where the model is named, and what else differs; `path` is filled in from the target.
 
     Vertex: https://platform.claude.com/docs/en/api/claude-on-vertex-ai; Bedrock:

@@ -1,8 +1,8 @@
 """How much Claude is to think, in the words of its generation."""
 
-from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct, field
 from pydantic import JsonValue
 
 from tollgate.core.request import Effort, ReasoningOptions
@@ -14,8 +14,7 @@ from tollgate.providers.efforts import effort_wanted, nearest, tokens_wanted, wa
 _BUDGET_MIN: Final = 1_024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thinking:
+class Thinking(Struct, frozen=True, kw_only=True):
     """What goes out as `thinking` and as `output_config.effort`.
 
     `is_on` where the model will or may think; `is_adapted` where it is not what the caller asked.

@@ -1,8 +1,9 @@
 """Tools, the choice among them, and the form of the answer as Anthropic takes them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import JsonValue
 
 from tollgate.core.emulation import OUTPUT_TOOL, Wrapping, unguided, with_output_tool
@@ -14,8 +15,7 @@ from tollgate.providers.base import Target
 _AUTO = ToolChoice(mode="auto")
 
 
-@dataclass(slots=True)
-class Tooling:
+class Tooling(Struct):
     """What goes out as `tools`, `tool_choice` and `output_config.format`.
 
     `adapted` names what the caller asked for and does not get; `wrapping` is what the answer will

@@ -6,9 +6,9 @@ where it is empty, the others are the caller's error and named.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal, assert_never
 
+from msgspec import Struct, field
 from pydantic import JsonValue
 
 from tollgate.core.content import (
@@ -42,8 +42,7 @@ _OWN_TOOLS: Final = re.compile(r"server_tool_use|[a-z_]+_tool_result")
 _THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(Struct):
     """One message of the wire."""
 
     role: Literal["user", "assistant", "system"]
@@ -54,8 +53,7 @@ class Turn:
         return {"role": self.role, "content": [*self.blocks]}
 
 
-@dataclass(slots=True)
-class Conversation:
+class Conversation(Struct):
     """What Anthropic takes as `system` and `messages`; `called` are the names of tools in it."""
 
     system: list[Block] = field(default_factory=list)

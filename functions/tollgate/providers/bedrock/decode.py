@@ -3,10 +3,10 @@
 import base64
 import binascii
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import pydantic_core
+from msgspec import Struct
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from tollgate.core.content import Opaque, Part, Reasoning, Text, ToolCall
@@ -53,8 +53,7 @@ _BROKEN: Final = frozenset({"malformed_model_output", "malformed_tool_use"})
 _Read = TypeVar("_Read", bound=BaseModel)
 
 
-@dataclass(slots=True)
-class _Block:
+class _Block(Struct):
     part: int
     kind: type[Part]
     has_text: bool = False

@@ -6,9 +6,9 @@ model is of, and which words it knows, is data: its endpoint's dialect.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct, field
 from pydantic import JsonValue
 
 from tollgate.core.content import Reasoning, ToolCall
@@ -25,8 +25,7 @@ from tollgate.providers.efforts import effort_wanted, nearest, tokens_wanted, wa
 _BUDGET_TOKENS_MIN: Final = 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thinking:
+class Thinking(Struct, frozen=True, kw_only=True):
     """`fields` of the model's family; `adapted` if they are not what the caller asked for.
 
     `output_tokens_max` is a limit that Claude needs beside a budget, where the caller set none.

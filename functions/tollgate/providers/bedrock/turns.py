@@ -6,9 +6,9 @@ where it is empty, the others are the caller's error and named.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal, assert_never
 
+from msgspec import Struct, field
 from pydantic import JsonValue
 
 from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
@@ -26,8 +26,7 @@ _EMPTY_RESULT: Final = "(no output)"
 _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 
 
-@dataclass(slots=True)
-class Conversation:
+class Conversation(Struct):
     """What Converse takes as `system` and `messages`; `called` are the names of tools in it."""
 
     system: list[JsonValue] = field(default_factory=list)

@@ -1,9 +1,9 @@
 """A generation request for Gemini's streamGenerateContent."""
 
-from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
+from msgspec.structs import replace
 from pydantic import JsonValue
 
 from tollgate.core.emulation import unguided, with_output_tool

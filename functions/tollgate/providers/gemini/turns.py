@@ -5,9 +5,9 @@ next one, in their order, each with the name of its function.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final, assert_never
 
+from msgspec import Struct, field
 from pydantic import JsonValue
 
 from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
@@ -27,8 +27,7 @@ from tollgate.providers.tool_history import OpenCalls, arguments_object, refuse
 _RESULT: Final = "result"
 
 
-@dataclass(slots=True)
-class Conversation:
+class Conversation(Struct):
     """What Gemini takes as parts of `systemInstruction`, and as `contents`."""
 
     system: list[JsonValue] = field(default_factory=list)

@@ -8,8 +8,8 @@ if it has neither id nor name; else it begins one.
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from tollgate.core.content import Opaque, ToolCall
@@ -17,8 +17,7 @@ from tollgate.core.events import PartDelta, PartEnd, PartStart, StreamEvent
 from tollgate.wire.openai_chat_chunk import ToolCallDelta
 
 
-@dataclass(slots=True)
-class _OpenCall:
+class _OpenCall(Struct):
     part: int
     stated_id: str | None
     has_arguments: bool = False

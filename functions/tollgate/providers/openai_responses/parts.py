@@ -1,8 +1,8 @@
 """The parts of an answer, by the place in the output that they come from."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from tollgate.core.content import Opaque, Part, ToolCall
@@ -14,8 +14,7 @@ from tollgate.wire.openai_responses import Annotation
 Place = tuple[int, int]
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     index: int
     kind: type[Part]
     has_text: bool = False

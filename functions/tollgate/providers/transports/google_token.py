@@ -7,12 +7,12 @@ a Google Cloud row pays for it. It blocks, so that it runs in a thread.
 import asyncio
 import http.client
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import pydantic_core
+from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, UpstreamError
@@ -98,8 +98,7 @@ class GoogleToken:
         return no_credentials(self._row, f"got no access token: check {where}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Reply:
+class _Reply(Struct, frozen=True):
     """A reply as google-auth reads it."""
 
     status: int

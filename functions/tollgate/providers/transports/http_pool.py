@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Final
 
 import aiohttp
+from msgspec import Struct
 from yarl import URL
 
 from tollgate.core import tracing
@@ -18,8 +18,7 @@ CONNECTIONS_MAX: Final = 1000
 ERROR_BODY_BYTES_MAX: Final = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpCall:
+class HttpCall(Struct, frozen=True, kw_only=True):
     """A request ready to be sent; `url` is escaped already."""
 
     provider: str

@@ -8,11 +8,11 @@ https://cheatsheetseries.owasp.org/cheatsheets/Server_Side_Request_Forgery_Preve
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from msgspec import Struct
 from typing_extensions import override
 from yarl import URL
 
@@ -27,8 +27,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchLimits:
+class FetchLimits(Struct, frozen=True, kw_only=True):
     """How much of the world one URL may take: bytes, seconds with all redirects, redirects."""
 
     body_bytes_max: int = 20 * 1024 * 1024

@@ -3,13 +3,13 @@
 Keeps C12, C13, C55.
 """
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
 from tollgate.core.errors import ErrorCode, RequestError

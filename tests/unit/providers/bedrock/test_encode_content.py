@@ -4,10 +4,10 @@ Keeps C11, C13, C17, C55.
 """
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.providers.bedrock.test_encode import TARGET, assistant, call, result, user
 from tests.unit.providers.requests import PDF, PNG, WAV
