@@ -40,7 +40,14 @@ _FIELD_AT_FAULT: Final[Mapping[str, str]] = {"unknown_role": "role", "unknown_ty
 def request_error(error: ValidationError, hints: Mapping[str, str] | None = None) -> RequestError:
     """The first thing wrong, as the caller is told it; `hints` say more about a field by name."""
     first = error.errors(include_url=False)[0]
-    param = field_path((*first["loc"], *_missing_step(first)))
+    return field_error(first, first["loc"], hints)
+
+
+def field_error(
+    first: ErrorDetails, place: Iterable[int | str], hints: Mapping[str, str] | None = None
+) -> RequestError:
+    """What is wrong with the field at a place."""
+    param = field_path((*place, *_missing_step(first)))
     message = f"{param} {_message(first)}."
     hint = (hints or {}).get(param.rpartition(".")[2])
     return RequestError(
