@@ -10,6 +10,8 @@ from tollgate.core.errors import ErrorCode, RequestError
 
 _QUOTED_MAX: Final = 64
 
+_MOMENT: Final = "must be a moment such as 2026-11-21T00:00:00Z, or a day"
+
 # By pydantic's error type; what is not here is told in pydantic's words.
 # https://docs.pydantic.dev/latest/errors/validation_errors/ (2.13)
 _MESSAGES: Final[Mapping[str, str]] = {
@@ -31,6 +33,10 @@ _MESSAGES: Final[Mapping[str, str]] = {
     "string_too_short": "must not be empty",
     "string_pattern_mismatch": "must match {pattern}",
     "literal_error": "must be {expected}",
+    "datetime_type": _MOMENT,
+    "datetime_parsing": _MOMENT,
+    "datetime_from_date_parsing": _MOMENT,
+    "datetime_object_invalid": _MOMENT,
 }
 
 # Errors of a whole union that are about one field of its members.
@@ -76,7 +82,7 @@ def _message(error: ErrorDetails) -> str:
     if context.get("max_length") == 0 or context.get("expected") == "False":
         return _MESSAGES["none_required"]
     template = _MESSAGES.get(error["type"])
-    message = template.format(**context) if template else error["msg"]
+    message = template.format(**context) if template else error["msg"].removeprefix("Input ")
     found = _found(error)
     return f"{message}, not {found}" if found else message
 
