@@ -10,7 +10,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 
 _QUOTED_MAX: Final = 64
 
-_MOMENT: Final = "must be a moment such as 2026-11-21T00:00:00Z, or a day"
+_MOMENT: Final = "must be a moment such as 2026-11-21T00:00:00Z"
 
 # By pydantic's error type; what is not here is told in pydantic's words.
 # https://docs.pydantic.dev/latest/errors/validation_errors/ (2.13)
@@ -37,6 +37,7 @@ _MESSAGES: Final[Mapping[str, str]] = {
     "datetime_parsing": _MOMENT,
     "datetime_from_date_parsing": _MOMENT,
     "datetime_object_invalid": _MOMENT,
+    "timezone_aware": _MOMENT,
 }
 
 # Errors of a whole union that are about one field of its members.
