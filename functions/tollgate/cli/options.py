@@ -16,7 +16,13 @@ routing_file = click.argument(
 stack = click.option(
     "--stack", default="tollgate", show_default=True, help="The CloudFormation stack."
 )
-region = click.option("--region", help="Its region; the one of your AWS profile otherwise.")
+# boto3 itself knows only AWS_DEFAULT_REGION, the AWS command line this one too.
+region = click.option(
+    "--region",
+    envvar="AWS_REGION",
+    show_envvar=True,
+    help="Its region; the one of your AWS profile otherwise.",
+)
 
 _AGO: Final = re.compile(r"([1-9][0-9]{0,3})([dh])", re.ASCII)
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
