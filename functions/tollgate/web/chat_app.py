@@ -43,7 +43,7 @@ from tollgate.web.auth import authenticated
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.front import Front, Gateways
 from tollgate.web.idempotency import claim_of, generate_once
-from tollgate.web.paths import CHAT_COMPLETIONS, METERED_METHODS, CanonicalPath
+from tollgate.web.paths import CHAT_COMPLETIONS, METERED_METHODS, CanonicalPath, no_route
 from tollgate.web.reply import AsgiReply, disconnected, read_body
 from tollgate.web.request_id import RequestIds, client_request_id, request_id_of
 
@@ -76,9 +76,7 @@ def _not_found(ingress: Ingress) -> ExceptionHandler:
     """What a path that is not metered gets from this app."""
 
     async def tell(request: Request, _: Exception) -> Response:
-        error = RequestError(
-            ErrorCode.NOT_FOUND, f"There is no {request.method} {request.url.path}."
-        )
+        error = no_route(request.method, request.url.path)
         told = ingress.error(error, request_id_of(request.scope))
         return Response(told.body, told.status, dict(told.headers))
 
