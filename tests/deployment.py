@@ -28,8 +28,8 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.principal import KeyRole
 from tollgate.routing.compile import compile_catalog
 from tollgate.settings import Settings
-from tollgate.stores.attributes import read_numbers_by_name
 from tollgate.stores.base import NewKey
+from tollgate.stores.reading import read_numbers_by_name
 from tollgate.stores.tables import get_item, key_state_key, wallet_key
 from tollgate.wiring.administration import Administration, wire_administration
 from tollgate.wiring.stores import Stores, wire_stores
@@ -332,6 +332,8 @@ def _compile(catalog_file: Path, upstreams: Upstreams, limits: Limits) -> None:
         .replace("ALPHA_URL", upstreams.alpha.url)
         .replace("BETA_URL", upstreams.beta.url)
         .replace("BEDROCK_URL", upstreams.bedrock.url)
-        .replace("SIMULATOR", os.path.relpath(TOP / "infra" / "simulator.yaml", routing.parent))
     )
+    # What is included lies in the file's own folder where there is no repository.
+    simulator = TOP / "infra" / "simulator.yaml"
+    routing.with_name(simulator.name).write_text(simulator.read_text())
     catalog_file.write_bytes(compile_catalog(routing, dev=True).content)

@@ -20,6 +20,7 @@ LAYERS = (
         "providers.openai_errors",
         "providers.openai_writing",
         "providers.redaction",
+        "providers.cache_marks",
         "providers.refusals",
         "providers.strict_schema",
         "providers.tool_history",

@@ -13,10 +13,12 @@ from typing import Any, Final, Literal, ParamSpec
 import click
 
 from tollgate.cli.http import gateway
+from tollgate.wire.csv_cell import csv_cell
 
 Style = Literal["auto", "json", "csv"]
 Row = Mapping[str, str]
 _GAP: Final = 2
+_PLACES: Final = 5
 _MOMENT: Final = re.compile(r"\d{4}-(\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z", re.ASCII)
 _Params = ParamSpec("_Params")
 
@@ -55,11 +57,14 @@ def show(rows: Iterable[Row], columns: Sequence[str], style: Style, *, data: obj
     if style == "json":
         click.echo(as_json(listed if data is None else data))
     elif style == "csv":
-        click.echo(_delimited(listed, columns, "excel"), nl=False)
+        safe = ({name: csv_cell(cell) for name, cell in row.items()} for row in listed)
+        click.echo(_delimited(safe, columns, "excel"), nl=False)
     elif sys.stdout.isatty():
         _table(listed, columns)
     else:
         click.echo(_delimited(listed, columns, "excel-tab"), nl=False)
+    if style == "auto" and not listed:
+        click.echo("Nothing found.", err=True)
 
 
 def as_json(value: object, indent: int | None = 2) -> str:
@@ -73,9 +78,11 @@ def as_json(value: object, indent: int | None = 2) -> str:
     return json.dumps(value, indent=indent, ensure_ascii=False, default=number)
 
 
-def dollars(amount: Any, places: int = 5) -> str:
-    """An amount for people: `$0.31002`."""
-    return f"${Decimal(amount):,.{places}f}"
+def dollars(amount: Any) -> str:
+    """An amount for people: `$0.31002`, and two digits that count where it is less: `$0.000012`."""
+    value = Decimal(amount)
+    places = max(_PLACES, 1 - value.adjusted()) if value else 0
+    return f"${value:,.{places}f}"
 
 
 def exact(amount: Any) -> str:

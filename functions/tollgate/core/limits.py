@@ -1,10 +1,10 @@
-"""What a key may do and spend beyond what it says itself."""
+"""What a key may do and spend, and what its caller is told of it."""
 
 from typing import Literal
 
 from msgspec import Struct
 
-BudgetPeriod = Literal["day", "week", "month", "total"]
+Period = Literal["day", "week", "month", "total"]
 
 
 class TierLimits(Struct, frozen=True, kw_only=True):
@@ -12,4 +12,12 @@ class TierLimits(Struct, frozen=True, kw_only=True):
 
     requests_per_minute: int | None = None
     budget_nano_usd: int | None = None
-    budget_period: BudgetPeriod = "month"
+    budget_period: Period = "month"
+
+
+class RateLimit(Struct, frozen=True, kw_only=True):
+    """Requests or tokens per minute: what is left now, and when all of it is there again."""
+
+    limit: int
+    remaining: int
+    reset_s: float

@@ -21,7 +21,6 @@ from tollgate.core.events import (
 from tollgate.core.generation import (
     AttemptRecord,
     BillLine,
-    Fee,
     GenerationRecord,
     Outcome,
     UsageSource,
@@ -53,7 +52,6 @@ class Meter:
         self._choices = call.parsed.request.choices
         self._accounts = [StreamAccount(self._choices)]
         self._ended: dict[int, Ended] = {}
-        self._fees: list[Fee] = []
         self._failure: GatewayError | None = None
         self._outcome: Outcome = "cancelled"
 
@@ -101,10 +99,6 @@ class Meter:
             case _:
                 assert_never(event)
 
-    def charge(self, fee: Fee) -> None:
-        """Something was done for the caller that has a price of its own."""
-        self._fees.append(fee)
-
     def fail(self, error: GatewayError) -> None:
         """The generation broke: the caller pays nothing."""
         self._failure = error
@@ -151,7 +145,7 @@ class Meter:
         usage, usage_source = self._measured()
         lines: tuple[BillLine, ...] = ()
         if self._serving is not None and self._outcome != "error":
-            lines = bill(usage, self._price(self._serving, usage), self._fees)
+            lines = bill(usage, self._price(self._serving, usage))
         target = self._serving.target if self._serving else None
         ended = self._ended.get(min(self._ended, default=0))
         return GenerationRecord(

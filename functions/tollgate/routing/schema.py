@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from tollgate.core.limits import BudgetPeriod, TierLimits
+from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money import nano_usd
 from tollgate.core.request import Capability, Modality
 from tollgate.core.secret import SecretReference
@@ -230,7 +230,7 @@ class BudgetSection(Strict):
     """What keys of a tier may spend, each."""
 
     usd: Dollars
-    per: BudgetPeriod
+    per: Period
 
 
 class KeyTierSection(Strict):

@@ -2,14 +2,13 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Header, Query
 from starlette.responses import Response
 
-# What a spreadsheet would run as a formula (owasp.org, "CSV Injection", seen 2026-11-21).
-_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+from tollgate.wire.csv_cell import csv_cell
 
 Format = Literal["json", "csv"]
 # What a route that answers either way adds to its place in the document.
@@ -29,17 +28,19 @@ async def wanted_format(
 
 
 def csv_reply(
-    columns: Iterable[str], rows: Iterable[Mapping[str, str]], next_: str | None = None
+    columns: Iterable[str],
+    rows: Iterable[Mapping[str, str]],
+    *,
+    next_: str | None = None,
+    unreadable: Sequence[str] = (),
 ) -> Response:
-    """The table as a file, with where it goes on, if it does, in a header."""
+    """The table as a file; headers say where it goes on and what it leaves out, if anything."""
     written = io.StringIO()
     writer = csv.DictWriter(written, fieldnames=list(columns))
     writer.writeheader()
     for row in rows:
-        writer.writerow({name: _harmless(cell) for name, cell in row.items()})
+        writer.writerow({name: csv_cell(cell) for name, cell in row.items()})
     headers = {} if next_ is None else {"x-next-cursor": next_}
+    if unreadable:
+        headers["x-unreadable"] = ", ".join(unreadable)
     return Response(written.getvalue(), media_type="text/csv", headers=headers)
-
-
-def _harmless(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA_STARTS) else cell

@@ -17,7 +17,7 @@ from tollgate.core.generation import (
 )
 from tollgate.core.money import usd, usd_text
 from tollgate.routing.price import MODEL_ITEMS
-from tollgate.web.shapes import Usd, moment
+from tollgate.web.shapes import Unreadable, Usd, moment
 from tollgate.web.trace_shapes import TokensObject, TraceObject
 
 RECORD_COLUMNS = (
@@ -246,6 +246,7 @@ class GenerationsReply(BaseModel):
 
     data: list[GenerationObject]
     next_cursor: str | None
+    unreadable: Unreadable
 
 
 class ActivityObject(BaseModel):

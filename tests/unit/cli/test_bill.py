@@ -84,7 +84,7 @@ def test_a_bill_of_nothing_says_what_went_wrong() -> None:
         total_cost="0", model=None, status="error", error_code="provider_timeout", cost_lines=[]
     )
     head, *notes = explained(broken, [])
-    assert head.startswith("$0.00000  nobody  key team-search")
+    assert head.startswith("$0  nobody  key team-search")
     assert notes[-2].strip() == "error: provider_timeout"
 
 

@@ -99,7 +99,7 @@ def test_a_file_that_would_have_errors_is_left_as_it_was(file: Path) -> None:
         (("openai/gpt-5.2", "--max-output", "0"), "0 is not in the range"),
         (("openai/gpt-5.2", "--max-output", "9", "--provider", "opnai"), "deepseek, google"),
         (("openai/gpt-5.2", "--max-output", "9", "--supports", "magic"), "'magic' is not one of"),
-        (("gpt-5.2", "--max-output", "9"), "R0"),
+        (("gpt-5.2", "--max-output", "9"), "named author/model"),
         (
             ("google/gemini-2.5-pro", "--max-output", "9"),
             "has no context of gemini-2.5-pro: say it with --context",
