@@ -119,6 +119,17 @@ def test_c36_an_answer_without_an_end_counts_at_least_what_was_delivered(
     assert record.usage.uncached_input_tokens == len(BODY) // 4
 
 
+@pytest.mark.parametrize("nonsense", [-5, 10**24])
+def test_c65_a_count_that_no_answer_can_have_is_not_billed(nonsense: int) -> None:
+    made = meter()
+    says(made, "So it is.")
+    made.observe(UsageReported(usage=Usage(uncached_input_tokens=nonsense, output_tokens=3)))
+    made.observe(Ended(finish="stop"))
+    record = made.record()
+    assert record.usage_source == "estimated"
+    assert all(0 < line.quantity < 100 and line.cost_nano_usd > 0 for line in record.lines)
+
+
 def test_c66_the_tier_that_served_is_in_the_record() -> None:
     made = meter()
     says(made, "So.")
