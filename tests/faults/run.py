@@ -38,8 +38,8 @@ from tests.stores import (
 from tollgate.core.errors import GatewayError, RequestError
 from tollgate.ledger.periods import bucket_names
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
+from tollgate.stores.administration import CreatedKey, CreditEntry, KeySettings, NewKey
 from tollgate.stores.attributes import Item
-from tollgate.stores.base import CreatedKey, CreditEntry, KeySettings, NewKey
 from tollgate.stores.failures import StoreError
 from tollgate.stores.reading import read_number, read_numbers_by_name, read_text
 from tollgate.stores.tables import all_rows, get_items, key_state_key

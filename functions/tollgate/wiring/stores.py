@@ -12,7 +12,7 @@ from tollgate.stores.cooldowns import DynamoCooldownStore
 from tollgate.stores.failures import refusing_when_unavailable
 from tollgate.stores.generations import DynamoGenerationStore
 from tollgate.stores.key_states import KeyStates
-from tollgate.stores.keys import DynamoKeyStore
+from tollgate.stores.keys import DynamoKeyDirectory
 from tollgate.stores.ledger import DynamoLedger
 from tollgate.stores.objects import ObjectStore
 from tollgate.stores.publications import PublicationStore
@@ -28,7 +28,7 @@ class Stores(Struct, frozen=True, kw_only=True):
     tables: Tables
     wallets: Wallets
     key_states: KeyStates
-    keys: DynamoKeyStore
+    keys: DynamoKeyDirectory
     generations: DynamoGenerationStore
     ledger: DynamoLedger
     cooldowns: DynamoCooldownStore
@@ -74,11 +74,10 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
         tables=tables,
         wallets=wallets,
         key_states=states,
-        keys=DynamoKeyStore(
+        keys=DynamoKeyDirectory(
             client,
             tables,
             states,
-            ids=ids,
             clock=clock,
             prefix=settings.key_prefix,
             publications=publications,

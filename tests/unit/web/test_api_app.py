@@ -15,7 +15,7 @@ from tests.gateways import Always, House, house, store_is_away
 from tests.unit.web.routes import MANAGEMENT_ROUTES, ROUTES
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import is_id
-from tollgate.stores.base import GenerationStore, NewKey
+from tollgate.stores.administration import GenerationStore, NewKey
 from tollgate.stores.memory_workspaces import MemoryWorkspaceStore
 from tollgate.web.api_app import api_app
 from tollgate.web.cors import WebLimits

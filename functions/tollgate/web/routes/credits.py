@@ -8,7 +8,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money import nano_usd
 from tollgate.core.principal import Principal
-from tollgate.stores.base import ENTRIES_PAGE_MAX, CreditEntry, EntryKind
+from tollgate.stores.administration import ENTRIES_PAGE_MAX, CreditEntry, EntryKind
 from tollgate.web.credit_shapes import (
     AdjustmentBody,
     CreditsObject,
