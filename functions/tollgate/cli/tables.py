@@ -74,8 +74,9 @@ def as_json(value: object, indent: int | None = 2) -> str:
 
 
 def dollars(amount: Any, places: int = 5) -> str:
-    """An amount for people: `$0.31002`."""
-    return f"${Decimal(amount):,.{places}f}"
+    """An amount for people, `$0.31002`: at least so many places, and never rounded."""
+    whole, _, part = f"{Decimal(amount):,f}".partition(".")
+    return f"${whole}.{part.rstrip('0').ljust(places, '0')}"
 
 
 def exact(amount: Any) -> str:
