@@ -295,9 +295,11 @@ async def test_c64_entries_are_listed_latest_first_and_never_change(stores: AnyS
     for one in written:
         assert await stores.credits.enter(one)
         assert not await stores.credits.enter(replace(one, amount_nano_usd=77))
+        assert await stores.credits.entry("acme", one.id) == one
         stores.clock.now += 1
     with pytest.raises(RequestError):
         await stores.credits.enter(entry("a2", "adjustment", -76))
+    assert await stores.credits.entry("acme", "a2") is None
 
     first = await stores.credits.entries("acme", limit=2)
     assert first.next is not None

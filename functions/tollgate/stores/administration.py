@@ -184,6 +184,9 @@ class CreditStore(Protocol):
         Raises RequestError where more would be taken back than is available.
         """
 
+    async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
+        """What was written under an id."""
+
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
     ) -> Page[CreditEntry]:

@@ -98,6 +98,18 @@ class DynamoCreditStore:
             refusal = too_little_to_take(-entry.amount_nano_usd, balance.available_nano_usd)
         raise refusal
 
+    async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
+        """What was written under an id, which says where it lies."""
+        with refusing_when_unavailable():
+            once = await get_item(
+                self._client, self._tables.core, grant_key(workspace_id, entry_id)
+            )
+            if once is None:
+                return None
+            key = entry_key(workspace_id, read_text(once, "place"))
+            item = await get_item(self._client, self._tables.core, key)
+            return None if item is None else read_entry(item)
+
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
     ) -> Page[CreditEntry]:

@@ -211,6 +211,11 @@ class MemoryCreditStore:
         wallet.available += entry.amount_nano_usd
         return True
 
+    async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
+        """What was written under an id."""
+        entries = self._books.entries.get(workspace_id, {})
+        return entries.get(entry_id)
+
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
     ) -> Page[CreditEntry]:

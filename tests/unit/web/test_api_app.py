@@ -261,6 +261,26 @@ async def test_c64_credits_are_granted_once_a_name_and_add_up() -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "amount"), [("grants", "2"), ("adjustments", "1"), ("adjustments", "-1")]
+)
+async def test_c64_a_name_used_again_for_another_entry_is_refused_and_adds_nothing(
+    path: str, amount: str
+) -> None:
+    call = await api()
+    grant = {"id": "invoice-7", "amount": "1", "note": "paid"}
+    await call("POST", "/v1/credits/grants", key=call.management, content=grant)
+    other = {**grant, "amount": amount}
+    reply = await call("POST", f"/v1/credits/{path}", key=call.management, content=other)
+    assert (reply.status, reply.error["code"]) == (422, "idempotency_conflict")
+    assert reply.error["message"] == (
+        "invoice-7 names a grant of $1 that was written before; nothing was added."
+    )
+    worded = {**grant, "note": "paid at last"}
+    again = await call("POST", "/v1/credits/grants", key=call.management, content=worded)
+    assert (again.json["granted"], again.json["data"]["total_credits"]) == (False, 1001)
+
+
+@pytest.mark.parametrize(
     "grant",
     [
         {"id": "", "amount": 1},
