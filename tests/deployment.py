@@ -332,6 +332,8 @@ def _compile(catalog_file: Path, upstreams: Upstreams, limits: Limits) -> None:
         .replace("ALPHA_URL", upstreams.alpha.url)
         .replace("BETA_URL", upstreams.beta.url)
         .replace("BEDROCK_URL", upstreams.bedrock.url)
-        .replace("SIMULATOR", os.path.relpath(TOP / "infra" / "simulator.yaml", routing.parent))
     )
+    # What is included lies in the file's own folder where there is no repository.
+    simulator = TOP / "infra" / "simulator.yaml"
+    routing.with_name(simulator.name).write_text(simulator.read_text())
     catalog_file.write_bytes(compile_catalog(routing, dev=True).content)

@@ -75,7 +75,7 @@ def test_a_bill_is_explained_line_by_line(server: LocalServer) -> None:
     head, *lines = printed(server, "generations", "show", newest).splitlines()
 
     assert re.fullmatch(
-        r"\$\d+\.\d{5}  test/echo via simulator  key local inference  \S+Z  "
+        r"\$\d+\.\d{5,}  test/echo via simulator  key local inference  \S+Z  "
         r"TTFT \d+\.\d s, \d+\.\d s  catalog [0-9a-f]{7}",
         head,
     )
@@ -114,10 +114,24 @@ def test_c53_traffic_is_replayed_from_a_gateway_or_from_what_it_exports(
 
 def test_spend_by_key_and_model_adds_up_to_the_month(server: LocalServer) -> None:
     head, row = printed(server, "spend", "--by", "key,model").splitlines()
-    assert head == "key\tmodel\trequests\tprompt_tokens\tcompletion_tokens\tusd"
-    assert row.split("\t")[:3] == ["local inference", "test/echo", "2"]
+    assert head == "key\tmodel\tusd\trequests\tprompt_tokens\tcompletion_tokens"
+    key, model, usd, requests, *_ = row.split("\t")
+    assert (key, model, requests) == ("local inference", "test/echo", "2")
     balance = json.loads(printed(server, "credits", "show", "--json"), parse_float=Decimal)
-    assert Decimal(row.split("\t")[-1]) == balance["total_usage"]
+    assert Decimal(usd) == balance["total_usage"]
+
+
+def test_where_nothing_is_found_it_says_so(server: LocalServer) -> None:
+    listed = run(server, "generations", "ls", "--until", "2026-01-01")
+    assert (listed.returncode, listed.stderr) == (0, "Nothing found.\n")
+    grouped = run(server, "spend", "--by", "tema")
+    assert grouped.stderr.startswith("No key that was used has a label tema.")
+
+
+def test_generations_are_listed_since_a_day_or_some_hours_ago(server: LocalServer) -> None:
+    told = printed(server, "generations", "ls")
+    for since in ("12h", "7d", "2026-01-01"):
+        assert printed(server, "generations", "ls", "--since", since) == told
 
 
 def test_c64_credit_is_added_once_a_name(server: LocalServer) -> None:
@@ -271,6 +285,7 @@ def test_a_narrow_terminal_shows_fewer_columns_and_every_one_whole(server: Local
         (("keys", "show", "nobody"), {}, 1, "`tollgate keys ls` shows them all."),
         (("generations", "show", "gen-x"), {}, 1, "`tollgate generations ls` show"),
         (("spend", "--month", "11/2026"), {}, 2, "write '11/2026' as 2026-11"),
+        (("spend", "--month", "2999-01"), {}, 2, "2999-01 has not begun"),
         (("keys", "create", "x", "--limit", "5"), {}, 2, "write '5' as name=value"),
     ],
 )

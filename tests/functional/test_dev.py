@@ -167,8 +167,9 @@ def test_ctrl_c_in_mid_stream_settles_what_was_delivered(tmp_path: Path) -> None
             stream=True,
         )
         next(chunk for chunk in stream if chunk.choices and chunk.choices[0].delta.content)
-        first.interrupt()
+        output = first.interrupt()
         stream.close()
+    assert "Traceback" not in output
     with local_server(tmp_path) as second:
         money = get(f"{second.base_url}/credits", second.management_key)["data"]
     assert isinstance(money, dict)
@@ -238,6 +239,27 @@ def test_a_taken_port_is_told_in_one_line(tmp_path: Path) -> None:
         )
     assert ended.returncode == 1
     assert ended.stderr.startswith(f"Error: Port {port} is taken")
+    assert f"make run DEV='--port {port + 1}'" in ended.stderr
+
+
+def test_a_second_server_on_one_state_is_refused_and_the_first_keeps_its_keys(
+    tmp_path: Path,
+) -> None:
+    with local_server(tmp_path) as first:
+        kept = (tmp_path / "keys.json").read_text()
+        ended = subprocess.run(
+            [TOLLGATE, "dev", "--port", "0", "--state", str(tmp_path)],
+            cwd=ROOT,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
+        )
+        assert ended.returncode == 1
+        assert "--state DIRECTORY" in ended.stderr
+        assert (tmp_path / "keys.json").read_text() == kept
+        first.interrupt()
 
 
 def test_a_broken_routing_file_is_refused_with_its_place(tmp_path: Path) -> None:

@@ -85,3 +85,26 @@ def test_a_second_first_key_is_refused_and_names_the_first(tables: Settings) -> 
     assert again.exit_code == 1
     assert "has the management key" in again.output
     assert secret not in again.output
+
+
+def test_without_a_region_it_says_how_to_name_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    result = CliRunner().invoke(main, ["first-key"])
+    assert result.exit_code == 1
+    assert "say --region or set AWS_REGION" in result.output
+    with mock_aws():
+        result = CliRunner(env={"AWS_REGION": "us-east-1"}).invoke(main, ["first-key"])
+    assert "Stack with id tollgate does not exist" in result.output
+
+
+def test_without_credentials_it_says_what_sets_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, os.devnull)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    result = CliRunner().invoke(main, ["first-key", "--region", "us-east-1"])
+    assert result.exit_code == 1
+    assert "no AWS credentials here: `aws configure`" in result.output

@@ -63,6 +63,16 @@ def test_c54_a_deploy_that_cannot_publish_fails(tmp_path: Path) -> None:
     assert "Next" not in result.stdout
 
 
+def test_the_region_of_the_aws_command_line_is_sams_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    monkeypatch.setitem(globals(), "STAND_IN", STAND_IN.replace("$@", "$AWS_DEFAULT_REGION"))
+    called, _ = deploy(tmp_path, "default")
+    assert called == ["eu-central-1", "eu-central-1"]
+
+
 def test_what_is_to_be_pasted_is_what_the_api_takes(tmp_path: Path) -> None:
     _, result = deploy(tmp_path, "default")
     bodies = re.findall(r"-d '(\{.*\})'", result.stdout)

@@ -26,9 +26,9 @@ def smoked() -> Smoked:
     if not (url or stack):
         pytest.skip("no deployment is named: `make smoke`")
     if not key:
-        pytest.fail("set TOLLGATE_API_KEY to an inference key of the deployment")
+        pytest.exit("set TOLLGATE_API_KEY to an inference key of the deployment", returncode=1)
     return Smoked(
-        url=url or AwsAccount(None).stack(str(stack)).url,
+        url=url or AwsAccount(os.environ.get("AWS_REGION")).stack(str(stack)).url,
         key=key,
         model=os.environ.get("TOLLGATE_SMOKE_MODEL") or "fast",
     )

@@ -2,12 +2,22 @@
 
 import json
 from collections.abc import Mapping
+from typing import Final
 
 import boto3  # type: ignore[import-untyped]  # ships no types; answers are read field by field
-from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]
+from botocore.exceptions import (  # type: ignore[import-untyped]
+    BotoCoreError,
+    ClientError,
+    NoCredentialsError,
+    NoRegionError,
+)
 from msgspec import Struct
 
 from tollgate.settings import Settings
+
+_NO_CREDENTIALS: Final = (
+    "there are no AWS credentials here: `aws configure`, or AWS_PROFILE, sets them"
+)
 
 
 class AccountError(Exception):
@@ -37,6 +47,12 @@ class AwsAccount:
         """The stack's addresses; AccountError if there is none."""
         try:
             answer = self._session.client("cloudformation").describe_stacks(StackName=name)
+        except NoRegionError as error:
+            raise AccountError(
+                f"stack {name} is in no region: say --region or set AWS_REGION"
+            ) from error
+        except NoCredentialsError as error:
+            raise AccountError(_NO_CREDENTIALS) from error
         except (BotoCoreError, ClientError) as error:
             raise AccountError(f"stack {name}: {error}") from error
         outputs: Mapping[str, str] = {
@@ -97,7 +113,7 @@ class AwsAccount:
         """The settings with which the stores reach the stack's tables from here."""
         credentials = self._session.get_credentials()
         if credentials is None:
-            raise AccountError("there are no AWS credentials here")
+            raise AccountError(_NO_CREDENTIALS)
         frozen = credentials.get_frozen_credentials()
         return Settings(
             core_table=stack.core_table,

@@ -31,6 +31,9 @@ def compile_file(file: Path, output: Path, production: bool) -> None:
     except InvalidRouting as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
     written = output.with_name(f"{output.name}.part")
-    written.write_bytes(compiled.content)
-    written.replace(output)
+    try:
+        written.write_bytes(compiled.content)
+        written.replace(output)
+    except OSError as unwritable:
+        raise click.ClickException(f"{output.as_posix()}: {unwritable.strerror}") from unwritable
     click.echo(f"{output.as_posix()}: catalog {compiled.sha}, {len(compiled.content)} bytes")

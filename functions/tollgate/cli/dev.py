@@ -13,7 +13,7 @@ import click
 from msgspec import Struct
 
 from tollgate.cli.dev_journal import TerminalJournal
-from tollgate.cli.ministack import Ministack, ministack
+from tollgate.cli.ministack import Ministack, alone_in, ministack
 from tollgate.cli.reload import Reloaded, RoutingSource
 from tollgate.cli.seed import LocalKeys, seed
 from tollgate.cli.server import Server, listening, stopped_by_signals
@@ -31,6 +31,7 @@ from tollgate.wiring.whole import wire_whole_app
 _START_S: Final = 20.0
 _STOP_S: Final = 1
 _EXAMPLE: Final = "test/echo"
+_OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
 
 
 class DevOptions(Struct, frozen=True, kw_only=True):
@@ -72,7 +73,11 @@ def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
         catalog = source.read()
     except InvalidRouting as invalid:
         raise click.ClickException(str(invalid)) from invalid
-    with listening("127.0.0.1", port) as listener, ministack(state) as store:
+    with (
+        alone_in(state),
+        listening("127.0.0.1", port, other_port=_OTHER_PORT) as listener,
+        ministack(state) as store,
+    ):
         asyncio.run(_serve(options, source, catalog, listener=listener, store=store))
 
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 import click
 from click.core import ParameterSource
@@ -15,7 +15,7 @@ from tollgate.cli.explanation import explanation
 from tollgate.cli.http import gateway
 from tollgate.cli.tables import as_json
 from tollgate.core.clock import SystemClock
-from tollgate.core.errors import GatewayError
+from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.engine.simulation import Fault
@@ -27,10 +27,13 @@ from tollgate.routing.planner import Planner
 from tollgate.routing.problems import InvalidRouting
 from tollgate.web.explanation_shapes import answer_time_s, explained
 
+_KEEP_DEV: Final = "\nWhat the file includes for development is left out; --dev keeps it."
+
 
 class _LocalKey(Struct, frozen=True, kw_only=True):
-    """A key that is only imagined, and the moment whose prices hold."""
+    """A key that is only imagined, in production or not, and the moment whose prices hold."""
 
+    production: bool
     tier: str | None
     models: tuple[str, ...]
     at: datetime | None
@@ -89,8 +92,13 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
         api = gateway(options["url"], options["secret"])
         told = api.post("/route/explain", from_json(body), {"simulate": options["simulate"]})
     else:
-        key = _LocalKey(tier=options["tier"], models=options["key_models"], at=options["at"])
-        catalog = _catalog(options["file"], production=options["production"])
+        key = _LocalKey(
+            production=options["production"],
+            tier=options["tier"],
+            models=options["key_models"],
+            at=options["at"],
+        )
+        catalog = _catalog(options["file"], production=key.production)
         told = _by_file(catalog, body, options["simulate"], key)
     click.echo(as_json(told) if options["as_data"] else "\n".join(explanation(told)))
     if told["error"] or (told["simulation"] and told["simulation"]["error"]):
@@ -162,5 +170,6 @@ def _by_file(catalog: Catalog, body: bytes, faults: tuple[str, ...], key: _Local
             resting={},
         )
     except GatewayError as refusal:
-        raise click.ClickException(f"{refusal.message} ({refusal.code})") from refusal
+        hint = _KEEP_DEV if key.production and refusal.code is ErrorCode.MODEL_NOT_FOUND else ""
+        raise click.ClickException(f"{refusal.message} ({refusal.code}){hint}") from refusal
     return told.model_dump(mode="json")

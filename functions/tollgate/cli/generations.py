@@ -25,8 +25,12 @@ def generations() -> None:
 
 
 @generations.command("ls")
-@click.option("--since", metavar="MOMENT", help="2026-11-21T00:00:00Z; a day ago if none is said.")
-@click.option("--until", metavar="MOMENT")
+@click.option(
+    "--since",
+    metavar="AGO",
+    help="7d, 12h, 2026-11-21, 2026-11-21T12:00:00Z; a day before --until if nothing is said.",
+)
+@click.option("--until", metavar="AGO", help="As --since; now if nothing is said.")
 @click.option("--model")
 @click.option("--provider")
 @click.option("--key", "key_id", help="Id of a key.")
@@ -39,6 +43,9 @@ def list_generations(
     api: Api, style: Style, *, limit: int, key_id: str | None, **query: Any
 ) -> None:
     """List generations, newest first."""
+    now_s = SystemClock().now_s()
+    for name in ("since", "until"):
+        query[name] = query[name] and since_moment(query[name], now_s)
     asked = {**query, "key": key_id, "limit": min(limit, 1000)}
     found = []
     for record in api.pages("/generations", asked, "cursor"):

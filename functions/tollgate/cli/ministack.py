@@ -1,5 +1,6 @@
 """The embedded DynamoDB of the local server: ministack as a child process."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -31,12 +32,29 @@ class Ministack(Struct, frozen=True):
 
 
 @contextmanager
+def alone_in(state: Path) -> Iterator[None]:
+    """Keep others out of a folder; ClickException if somebody is in it.
+
+    Of two servers the one that is stopped last would write over what the other kept.
+    """
+    state.mkdir(parents=True, exist_ok=True)
+    with (state / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as taken:
+            raise click.ClickException(
+                f"Another `tollgate dev` runs on the state in {state}/; stop it,"
+                " or keep this one's elsewhere: `--state DIRECTORY` and another `--port`."
+            ) from taken
+        yield
+
+
+@contextmanager
 def ministack(state: Path) -> Iterator[Ministack]:
     """Run ministack on 127.0.0.1, and stop it on leaving.
 
     It writes its tables to `state` when it is stopped, and loses what is newer if it is killed.
     """
-    state.mkdir(parents=True, exist_ok=True)
     port = _free_port()
     log = state / "ministack.log"
     with log.open("wb") as output:

@@ -1,5 +1,6 @@
 """`tollgate models`: write a model into a routing file, for a person to review and commit."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from difflib import unified_diff
@@ -16,6 +17,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.core.request import Capability, Modality
 from tollgate.routing.load import inspect, load
 from tollgate.routing.problems import InvalidRouting, text
+from tollgate.routing.scalars import MODEL_SLUG
 from tollgate.routing.schema import Routing
 
 
@@ -65,6 +67,8 @@ def add(
     the file would have errors.
     """
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    if not re.fullmatch(MODEL_SLUG, model):
+        raise click.UsageError(f"{model}: a model is named author/model, in lower case")
     try:
         routing = load(file)
         chosen, its_name, price = _offer(

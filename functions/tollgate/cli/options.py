@@ -16,14 +16,23 @@ routing_file = click.argument(
 stack = click.option(
     "--stack", default="tollgate", show_default=True, help="The CloudFormation stack."
 )
-region = click.option("--region", help="Its region; the one of your AWS profile otherwise.")
+# boto3 itself knows only AWS_DEFAULT_REGION, the AWS command line this one too.
+region = click.option(
+    "--region",
+    envvar="AWS_REGION",
+    show_envvar=True,
+    help="Its region; the one of your AWS profile otherwise.",
+)
 
 _AGO: Final = re.compile(r"([1-9][0-9]{0,3})([dh])", re.ASCII)
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _SECONDS: Final = {"d": 86_400, "h": 3_600}
 
 
 def since_moment(text: str, now_s: float) -> str:
-    """The moment that `7d` or `12h` ago was, as the api takes it; a moment is left as it is."""
+    """The moment of `7d` or `12h` ago, or of a day's begin, as the api takes it; others as is."""
+    if _DAY.fullmatch(text):
+        return f"{text}T00:00:00Z"
     ago = _AGO.fullmatch(text)
     if ago is None:
         return text

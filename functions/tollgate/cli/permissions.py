@@ -44,6 +44,7 @@ def permissions(file: Path, template: Path, check: bool) -> None:
     before = template.read_text()
     after = with_permissions(before, needed)
     if before == after:
+        click.echo(f"{template.as_posix()} allows exactly what {file.as_posix()} names")
         return
     if check:
         raise click.ClickException(

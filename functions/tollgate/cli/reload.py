@@ -11,7 +11,8 @@ import click
 from tollgate.core.clock import Clock
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.compile import compiled
-from tollgate.routing.load import files_of, inspect
+from tollgate.routing.includes import included
+from tollgate.routing.load import inspect
 from tollgate.routing.problems import InvalidRouting, text
 
 _EVERY_S: Final = 0.5
@@ -82,8 +83,8 @@ class RoutingSource:
             )
 
     def _stamps_now(self) -> _Stamps:
-        included = (files_of(self._path.parent, glob) for glob in self._globs)
-        return {file: _stamp(file) for file in (self._path, *chain.from_iterable(included))}
+        others = (included(self._path, glob).files for glob in self._globs)
+        return {file: _stamp(file) for file in (self._path, *chain.from_iterable(others))}
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:

@@ -18,12 +18,12 @@ from msgspec.structs import replace
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.compile import canonical
 from tollgate.routing.document import read_document
+from tollgate.routing.includes import FILES_MAX
 from tollgate.routing.load import inspect
 from tollgate.routing.problems import Problem
 from tollgate.routing.schema import Routing
 
 _GIT_TIMEOUT_S: Final = 60
-_FILES_MAX: Final = 1_000
 _FILE_BYTES_MAX: Final = 4_000_000
 _SHORT: Final = 7
 _REGULAR: Final = ("100644", "100755")
@@ -73,7 +73,7 @@ def of_commit(reference: str, file: Path, today: date) -> Revision:
         _write(root, path, blobs[path])
         for included in _included(root, path, blobs):
             _write(root, included, blobs[included])
-        found = inspect(root / path, dev=False, today=today)
+        found = inspect(root / path, dev=False, today=today, top=root)
         problems = tuple(_without_folder(problem, root) for problem in found.problems)
     return Revision(name=commit[:_SHORT], routing=found.routing, problems=problems)
 
@@ -105,8 +105,8 @@ def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
         # `*` crosses folders here and `**/` may be none: more files match, never fewer.
         loose = wanted.replace("**/", "*")
         found |= {blob for blob in blobs if fnmatchcase(blob, loose) or blob == wanted}
-    if len(found) > _FILES_MAX:
-        raise click.ClickException(f"{path} includes more than {_FILES_MAX} files.")
+    if len(found) > FILES_MAX:
+        raise click.ClickException(f"{path} includes more than {FILES_MAX} files.")
     yield from sorted(found - {path})
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import logging
 import signal
 import socket
 from collections.abc import Iterator
@@ -37,6 +38,7 @@ class Server(uvicorn.Server):
                 timeout_keep_alive=_KEEPALIVE_S,
             )
         )
+        logging.getLogger("uvicorn.error").addFilter(_is_no_cut)
 
     @override
     @contextlib.contextmanager
@@ -53,6 +55,11 @@ class Server(uvicorn.Server):
             await asyncio.wait(set(self.server_state.tasks), timeout=SETTLE_BUDGET_S)
 
 
+def _is_no_cut(record: logging.LogRecord) -> bool:
+    """uvicorn tells a request that it cut off itself as a defect of ours, with the whole stack."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+
+
 @contextlib.contextmanager
 def stopped_by_signals(server: Server) -> Iterator[None]:
     """Let the signals that end a process stop the server instead."""
@@ -67,8 +74,11 @@ def stopped_by_signals(server: Server) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that others can connect to; port 0 picks one."""
+def listening(host: str, port: int, *, other_port: str = "`--port {}`") -> socket.socket:
+    """A socket that others can connect to; port 0 picks one.
+
+    ClickException if the port is taken: `other_port` is what to write for another one.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -79,7 +89,7 @@ def listening(host: str, port: int) -> socket.socket:
         if failure.errno != errno.EADDRINUSE:
             raise
         raise click.ClickException(
-            f"Port {port} is taken; `--port {port + 1}` uses another."
+            f"Port {port} is taken; {other_port.format(port + 1)} uses another."
         ) from failure
     # From here on whoever connects is answered, if only once the server runs.
     listener.listen()

@@ -14,6 +14,8 @@ from tollgate.core.clock import SystemClock
 
 _FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_name", "day": "date"}
 _FIGURES: Final = ("requests", "prompt_tokens", "completion_tokens")
+# What has no such label, or was served by no model.
+_NONE: Final = "-"
 _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
 
 
@@ -32,11 +34,17 @@ def spend(api: Api, style: Style, *, by: str, month: str | None) -> None:
     names = [name for part in by.split(",") if (name := part.strip())]
     if not names:
         raise click.UsageError("--by: say what to group by, such as team,model.")
-    since, until = _month(month or f"{datetime.fromtimestamp(SystemClock().now_s(), UTC):%Y-%m}")
+    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    since, until = _month(month or f"{today:%Y-%m}")
+    if since > today:
+        raise click.UsageError(f"--month: {since:%Y-%m} has not begun; it is {today} in UTC.")
     reply = api.get("/activity", {"since": f"{since}T00:00:00Z", "until": f"{until}T00:00:00Z"})
     rows = _grouped(reply["data"], names)
-    show(rows, (*names, *_FIGURES, "usd"), style)
+    show(rows, (*names, "usd", *_FIGURES), style)
     if style == "auto":
+        for name in names:
+            if name not in _FIELDS and rows and all(row[name] == _NONE for row in rows):
+                click.echo(f"No key that was used has a label {name}.", err=True)
         click.echo(f"{since:%Y-%m}: ${exact(reply['total'])}", err=True)
     if reply["partial_days"]:
         days = ", ".join(reply["partial_days"])
@@ -47,7 +55,7 @@ def _grouped(activity: Sequence[Any], names: Sequence[str]) -> list[dict[str, st
     sums: dict[tuple[str, ...], dict[str, Decimal]] = {}
     for row in activity:
         place = tuple(
-            str((row[_FIELDS[name]] if name in _FIELDS else row["labels"].get(name)) or "-")
+            str((row[_FIELDS[name]] if name in _FIELDS else row["labels"].get(name)) or _NONE)
             for name in names
         )
         figures = sums.setdefault(place, dict.fromkeys((*_FIGURES, "usage"), Decimal(0)))

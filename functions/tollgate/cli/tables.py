@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, ParamSpec
 import click
 
 from tollgate.cli.http import gateway
+from tollgate.wire.csv_cell import csv_cell
 
 Style = Literal["auto", "json", "csv"]
 Row = Mapping[str, str]
@@ -55,11 +56,14 @@ def show(rows: Iterable[Row], columns: Sequence[str], style: Style, *, data: obj
     if style == "json":
         click.echo(as_json(listed if data is None else data))
     elif style == "csv":
-        click.echo(_delimited(listed, columns, "excel"), nl=False)
+        safe = ({name: csv_cell(cell) for name, cell in row.items()} for row in listed)
+        click.echo(_delimited(safe, columns, "excel"), nl=False)
     elif sys.stdout.isatty():
         _table(listed, columns)
     else:
         click.echo(_delimited(listed, columns, "excel-tab"), nl=False)
+    if style == "auto" and not listed:
+        click.echo("Nothing found.", err=True)
 
 
 def as_json(value: object, indent: int | None = 2) -> str:
@@ -75,7 +79,10 @@ def as_json(value: object, indent: int | None = 2) -> str:
 
 def dollars(amount: Any, places: int = 5) -> str:
     """An amount for people, `$0.31002`: at least so many places, and never rounded."""
-    whole, _, part = f"{Decimal(amount):,f}".partition(".")
+    value = Decimal(amount)
+    if not value:
+        return "$0"
+    whole, _, part = f"{value:,f}".partition(".")
     return f"${whole}.{part.rstrip('0').ljust(places, '0')}"
 
 

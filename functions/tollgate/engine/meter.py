@@ -3,6 +3,7 @@
 from functools import reduce
 from typing import assert_never
 
+from msgspec.structs import replace
 from pydantic import JsonValue
 
 from tollgate.core.clock import Clock
@@ -87,6 +88,8 @@ class Meter:
                 self._mark_first_token()
             case Started():
                 self._started = event
+            case UsageReported(service_tier=str(tier)):
+                self._started = replace(self._started, service_tier=tier)
             case Ended():
                 self._ended[choice] = event
                 if len(self._ended) == self._choices:
@@ -160,6 +163,7 @@ class Meter:
             upstream_id=self._started.upstream_id,
             finish=ended.finish if ended else None,
             raw_finish=ended.raw_finish if ended else None,
+            service_tier=self._started.service_tier,
             error=self._failure.code.value if self._failure else None,
             usage=usage,
             usage_source=usage_source,

@@ -10,6 +10,8 @@ from tollgate.core.errors import ErrorCode, RequestError
 
 _QUOTED_MAX: Final = 64
 
+_MOMENT: Final = "must be a moment such as 2026-11-21T00:00:00Z"
+
 # By pydantic's error type; what is not here is told in pydantic's words.
 # https://docs.pydantic.dev/latest/errors/validation_errors/ (2.13)
 _MESSAGES: Final[Mapping[str, str]] = {
@@ -31,6 +33,11 @@ _MESSAGES: Final[Mapping[str, str]] = {
     "string_too_short": "must not be empty",
     "string_pattern_mismatch": "must match {pattern}",
     "literal_error": "must be {expected}",
+    "datetime_type": _MOMENT,
+    "datetime_parsing": _MOMENT,
+    "datetime_from_date_parsing": _MOMENT,
+    "datetime_object_invalid": _MOMENT,
+    "timezone_aware": _MOMENT,
 }
 
 # Errors of a whole union that are about one field of its members.
@@ -40,7 +47,14 @@ _FIELD_AT_FAULT: Final[Mapping[str, str]] = {"unknown_role": "role", "unknown_ty
 def request_error(error: ValidationError, hints: Mapping[str, str] | None = None) -> RequestError:
     """The first thing wrong, as the caller is told it; `hints` say more about a field by name."""
     first = error.errors(include_url=False)[0]
-    param = field_path((*first["loc"], *_missing_step(first)))
+    return field_error(first, first["loc"], hints)
+
+
+def field_error(
+    first: ErrorDetails, place: Iterable[int | str], hints: Mapping[str, str] | None = None
+) -> RequestError:
+    """What is wrong with the field at a place."""
+    param = field_path((*place, *_missing_step(first)))
     message = f"{param} {_message(first)}."
     hint = (hints or {}).get(param.rpartition(".")[2])
     return RequestError(
@@ -69,7 +83,7 @@ def _message(error: ErrorDetails) -> str:
     if context.get("max_length") == 0 or context.get("expected") == "False":
         return _MESSAGES["none_required"]
     template = _MESSAGES.get(error["type"])
-    message = template.format(**context) if template else error["msg"]
+    message = template.format(**context) if template else error["msg"].removeprefix("Input ")
     found = _found(error)
     return f"{message}, not {found}" if found else message
 

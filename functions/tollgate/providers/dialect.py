@@ -51,7 +51,8 @@ class GeminiDialect(BaseModel):
 
     It may be told to think from `thinking_tokens_min` to `thinking_tokens_max` tokens, where it is
     told by tokens. `signed_calls`: calls that come back must be signed. `schema_beside_tools`: the
-    answer may have a schema in a request that offers tools.
+    answer may have a schema in a request that offers tools. `searches_billed_once`: whatever it
+    searched for is billed as one search.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -60,6 +61,7 @@ class GeminiDialect(BaseModel):
     thinking_tokens_max: int = 24576
     signed_calls: bool = False
     schema_beside_tools: bool = False
+    searches_billed_once: bool = False
 
 
 class ClaudeDialect(BaseModel):
@@ -100,8 +102,9 @@ class Dialect(BaseModel):
     `output_format` is the most that the server enforces of a wanted form; the rest is emulated.
     `guided`: vLLM's own fields are understood. `native_choices`: so is `n`.
     `fetches_urls` is what the server takes by URL; the gateway fetches the rest.
-    `cache_marks`: `cache_control` on parts is. `tool_call_id_length`: only ids of exactly that many
-    letters and digits are. `claude_carrier`: who speaks Anthropic's format.
+    `cache_marks`: `cache_control` on parts is; `cached_tools`: on tools too. `tool_call_id_length`:
+    only ids of exactly that many letters and digits are. `claude_carrier`: who speaks Anthropic's
+    format.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -148,6 +151,7 @@ class Dialect(BaseModel):
         AfterValidator(lambda kinds: tuple(sorted(set(kinds)))),
     ] = ()
     cache_marks: bool = False
+    cached_tools: bool = True
     tool_call_id_length: int | None = None
     gemini: GeminiDialect = GeminiDialect()
     claude: ClaudeDialect = ClaudeDialect()

@@ -131,7 +131,7 @@ class _Checker:
             where: Where = ("aliases", name)
             yield from self._reference((*where, "to"), alias.to, NAMED_SECTIONS)
             ring = self._ring(name)
-            if ring:
+            if ring and name == min(ring):  # once for all that are in it
                 message = f"alias leads in a circle: {' -> '.join(ring)}"
                 yield self._document.at_value((*where, "to"), "R051", message)
             if today and alias.sunset and alias.sunset < today:

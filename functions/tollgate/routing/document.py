@@ -1,8 +1,8 @@
 """A YAML file as plain values that remember where they stand. For the command line only.
 
 Scalars follow the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), which is
-what editors speak: `yes`, `on` and `1_000` are text. Decimals are exact. PyYAML composes the nodes;
-it would keep the last of two equal keys and say nothing, so keys are compared here.
+what editors speak: `yes`, `on` and `1_000` are text. Decimals are exact. PyYAML would keep the last
+of two equal keys and say nothing, so keys are compared here.
 """
 
 import re
@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.routing.problems import Problem, Severity, hidden, masked
+from tollgate.routing.yaml_nodes import NotYaml, composed
 
 Plain: TypeAlias = "bool | int | Decimal | str | tuple[Plain, ...] | dict[str, Plain] | None"
 Where: TypeAlias = tuple[str | int, ...]
@@ -187,28 +188,13 @@ def _source(document: Document, path: Path) -> str | None:
 
 def _compose(document: Document, source: str) -> None:
     try:
-        root = _composed(source)
+        root = composed(source)
         if root is not None:
             document.content = _plain(document, root, ())
-    except yaml.MarkedYAMLError as broken:
-        words = ", ".join(filter(None, (broken.context, broken.problem)))
-        document.refuse(broken.problem_mark or broken.context_mark, "R001", f"not YAML: {words}")
-    except yaml.YAMLError as broken:
-        document.refuse(None, "R001", f"not YAML: {str(broken).splitlines()[0]}")
+    except NotYaml as broken:
+        document.refuse(broken.mark, "R001", broken.message, hint=broken.hint)
     except RecursionError:
         document.refuse(None, "R001", "is nested too deeply")
-
-
-def _composed(source: str) -> yaml.Node | None:
-    """The nodes of a file, by libyaml where it is there: it takes a tenth of the time.
-
-    What it refuses is read again by PyYAML itself, so that every machine says the same of it.
-    """
-    loader = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
-    try:
-        return yaml.compose(source, Loader=loader)
-    except yaml.YAMLError:
-        return yaml.compose(source, Loader=yaml.BaseLoader)
 
 
 def _plain(document: Document, node: yaml.Node, where: Where) -> Plain:

@@ -5,13 +5,13 @@ For the command line: functions read the compiled form through `catalog`.
 
 from collections.abc import Sequence
 from datetime import date
-from glob import iglob
 from pathlib import Path
 
 from msgspec import Struct
 
 from tollgate.routing.crosscheck import Part, crosscheck
-from tollgate.routing.document import Document, Where, read_document
+from tollgate.routing.document import Where, read_document
+from tollgate.routing.includes import included
 from tollgate.routing.problems import InvalidRouting, Problem
 from tollgate.routing.schema import IncludedFile, Routing, RoutingFile
 from tollgate.routing.validate import validate
@@ -21,7 +21,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     """What was found; `routing` is None if there are errors.
 
     `production` is the routing without what was included for development. `files` are those that
-    were read, `globs` what the first of them includes.
+    were read, `globs` what the first of them includes, as far as that may be.
     """
 
     problems: tuple[Problem, ...]
@@ -44,10 +44,13 @@ def load(path: Path, *, dev: bool = False) -> Routing:
     return inspection.routing
 
 
-def inspect(path: Path, *, dev: bool, today: date | None = None) -> Inspection:
-    """Check a file, and with `dev` the files it includes.
+def inspect(
+    path: Path, *, dev: bool, today: date | None = None, top: Path | None = None
+) -> Inspection:
+    """Check a file and those it includes, with `dev` also those for development.
 
-    Without `today` nothing is said about prices and aliases that have grown old.
+    Without `today` nothing is said about prices and aliases that have grown old. Nothing outside of
+    `top` is included, or of the file's repository if that is not said.
     """
     document = read_document(path, path.as_posix())
     problems = list(document.problems)
@@ -67,11 +70,15 @@ def inspect(path: Path, *, dev: bool, today: date | None = None) -> Inspection:
             (("dev", "include", index), glob, development)
             for index, glob in enumerate(main.dev.include)
         ]
-    files = [path]
+    files, watched = [path], list[str]()
     for where, glob, group in globs:
-        matching = files_of(path.parent, glob)
-        files += matching
-        found_parts, found = _included(document, where, matching, path.parent / glob)
+        matching = included(path, glob, top)
+        files += matching.files
+        if matching.message:
+            problems.append(document.at_value(where, matching.code, matching.message))
+        if matching.code != "R008":
+            watched.append(glob)
+        found_parts, found = _parts(matching.files)
         problems += found
         group += found_parts
     problems += crosscheck(parts, development, today)
@@ -81,26 +88,11 @@ def inspect(path: Path, *, dev: bool, today: date | None = None) -> Inspection:
         routing=_merged(main, [*parts, *development]) if clean else None,
         production=_merged(main, parts) if clean else None,
         files=tuple(files),
-        globs=tuple(glob for _, glob, _ in globs),
+        globs=tuple(watched),
     )
 
 
-def files_of(folder: Path, glob: str) -> list[Path]:
-    """The files of a glob, in the order of their names."""
-    named = folder / glob
-    if named.is_file():
-        return [named]
-    paths = (folder / name for name in iglob(glob, root_dir=folder, recursive=True))
-    return sorted(path for path in paths if path.is_file())
-
-
-def _included(
-    main: Document, where: Where, paths: Sequence[Path], glob: Path
-) -> tuple[list[Part], list[Problem]]:
-    """The files that a glob matches."""
-    if not paths:
-        message = f"{glob.as_posix()} is not a file"
-        return [], [main.at_value(where, "R007", message)]
+def _parts(paths: Sequence[Path]) -> tuple[list[Part], list[Problem]]:
     parts: list[Part] = []
     problems: list[Problem] = []
     for path in paths:

@@ -60,7 +60,7 @@ def of_model(
         return Obstacle(Check.CAPABLE, f"does not support {', '.join(sorted(missing))}")
     if not demand.modalities <= frozenset(model.input):
         strange = demand.modalities.difference(model.input)
-        return Obstacle(Check.MODALITY, f"does not take {', '.join(sorted(strange))}")
+        return Obstacle(Check.MODALITY, f"does not take {' or '.join(sorted(strange))} input")
     if demand.input_tokens_min > model.context:
         return Obstacle(Check.CONTEXT, f"takes {model.context} tokens")
     return None

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from tollgate.routing.document import Document, Plain, Where
 from tollgate.routing.problems import Problem, looks_like_secret
+from tollgate.routing.schema import IncludedFile, RoutingFile
 
 _File = TypeVar("_File", bound=BaseModel)
 
@@ -60,7 +61,8 @@ def validate(document: Document, schema: type[_File]) -> tuple[_File | None, lis
     if document.unreadable:
         return None, []
     if not isinstance(content, dict):
-        return None, [document.at_value((), "R004", "the file must be a mapping")]
+        kind = "is empty" if content is None else "must be a mapping"
+        return None, [document.at_value((), "R004", f"the file {kind}")]
     try:
         return schema.model_validate(content, strict=True), []
     except ValidationError as invalid:
@@ -69,7 +71,12 @@ def validate(document: Document, schema: type[_File]) -> tuple[_File | None, lis
             for detail in invalid.errors(include_url=False)
             if not (detail["type"] == "too_short" and document.value(tuple(detail["loc"])))
         ]  # a list with faulty items is not too short as well
-    problems = [_problem(document, schema, detail) for detail in details]
+    misspelt = {_meant(schema, detail) for detail in details}
+    problems = [
+        _problem(document, schema, detail)
+        for detail in details
+        if not (detail["type"] == "missing" and tuple(detail["loc"]) in misspelt)
+    ]
     try:
         return schema.model_validate(_without(content, details), strict=True), problems
     except ValidationError:
@@ -127,10 +134,26 @@ def _bad_reference(document: Document, where: Where) -> Problem:
 
 def _unknown_key(document: Document, schema: type[BaseModel], where: Where) -> Problem:
     name = str(where[-1])
-    nearest = get_close_matches(name, _keys_of(schema, where[:-1]), n=1)
+    if schema is IncludedFile and name in _keys_of(RoutingFile, where[:-1]):
+        return document.at_key(where, "R003", f'only the first file, which includes, has "{name}"')
+    nearest = _nearest_key(schema, where)
     place = f"in {_path(where[:-1])}" if len(where) > 1 else "at the top level"
-    hint = f': did you mean "{nearest[0]}"?' if nearest else ""
+    hint = f': did you mean "{nearest}"?' if nearest else ""
     return document.at_key(where, "R003", f'unknown key "{name}" {place}{hint}')
+
+
+def _nearest_key(schema: type[BaseModel], where: Where) -> str | None:
+    known = _keys_of(schema, where[:-1])
+    return next(iter(get_close_matches(str(where[-1]), known, n=1)), None)
+
+
+def _meant(schema: type[BaseModel], detail: ErrorDetails) -> Where | None:
+    """The key that an unknown one was meant to be: it is not missing as well."""
+    where: Where = tuple(detail["loc"])
+    if detail["type"] != "extra_forbidden":
+        return None
+    nearest = _nearest_key(schema, where)
+    return (*where[:-1], nearest) if nearest else None
 
 
 def _unknown_name(document: Document, where: Where, detail: ErrorDetails) -> Problem:
@@ -170,7 +193,9 @@ def _bad_value(document: Document, where: Where, detail: ErrorDetails) -> Proble
         hint = f"{value} is text in YAML 1.2, write {value.replace('_', '')}"
     elif kind == "string_type" and value is not None and not isinstance(value, tuple | dict):
         hint = "write it in quotes"
-    if kind == "literal_error":
+    if kind in ("int_type", "float_type") and isinstance(value, str) and value.isdecimal():
+        message = "has more digits than any number here"
+    elif kind == "literal_error":
         message, hint = _choice(detail, value)
     elif kind == "string_pattern_mismatch":
         named = next((str(step) for step in reversed(where) if step in _PATTERN_WORDS), "")

@@ -60,7 +60,9 @@ _USAGE: Final = {
     "tz": "reasoning_tokens",
     "ai": "audio_input_tokens",
     "ao": "audio_output_tokens",
+    "ar": "cache_read_audio_input_tokens",
     "im": "images",
+    "ws": "web_searches",
 }
 
 

@@ -1,19 +1,26 @@
 """The buffered application: keys, credits, records, models and health."""
 
-from collections.abc import Mapping
 from functools import cache, partial
-from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Match
 
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, RequestError
+from tollgate.ingress.validation import field_error
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.envelope import Envelope
-from tollgate.web.paths import METERED_METHODS, METERED_PATHS, OPENAPI, CanonicalPath, HeadAsGet
+from tollgate.web.paths import (
+    METERED_METHODS,
+    METERED_PATHS,
+    OPENAPI,
+    CanonicalPath,
+    HeadAsGet,
+    no_route,
+)
 from tollgate.web.request_id import RequestIds, request_id_of
 from tollgate.web.routes.activity import activity_routes
 from tollgate.web.routes.credits import credit_routes
@@ -98,16 +105,18 @@ def _tell_errors(app: FastAPI, services: Services) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return reply(request, _invalid_request(error.errors()[0]))
+        return reply(request, _invalid_request(error.errors()[0]))  # by FastAPI a plain dict
 
     @app.exception_handler(HTTPException)
     async def unknown(request: Request, error: HTTPException) -> Response:
-        where = f"{request.method} {request.url.path}"
+        method, path = request.method, request.url.path
         match error.status_code:
             case 404 if request.scope["path"] not in METERED_PATHS:
-                told = RequestError(ErrorCode.NOT_FOUND, f"There is no {where}.")
+                told = no_route(method, path)
             case 404 | 405:
-                told = MethodNotAllowed(f"{where} is not served.", _methods_at(app, request))
+                told = MethodNotAllowed(
+                    f"{method} {path} is not served.", _methods_at(app, request)
+                )
             case _:
                 told = RequestError(ErrorCode.INVALID_REQUEST, str(error.detail))
         return reply(request, told)
@@ -126,10 +135,11 @@ def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:
     return tuple(sorted(served | {"HEAD"} if "GET" in served else served))
 
 
-def _invalid_request(first: Mapping[str, Any]) -> RequestError:
-    """The first thing that is wrong with a request, as pydantic describes it."""
+def _invalid_request(first: ErrorDetails) -> RequestError:
+    """The first thing that is wrong with a request; its place begins with `body` or `query`."""
     if first["type"] == "json_invalid":
         return RequestError(ErrorCode.INVALID_REQUEST, "The body is not valid JSON.")
-    param = ".".join(str(step) for step in first["loc"][1:]) or None
-    message = f"{param}: {first['msg']}" if param else str(first["msg"])
-    return RequestError(ErrorCode.INVALID_REQUEST, message, param=param)
+    place = first["loc"][1:]
+    if not place:
+        return RequestError(ErrorCode.INVALID_REQUEST, f"The {first['loc'][0]} is not readable.")
+    return field_error(first, place)

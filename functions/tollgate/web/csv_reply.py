@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import Header, Query
 from starlette.responses import Response
 
-# What a spreadsheet would run as a formula (owasp.org, "CSV Injection", seen 2026-11-21).
-_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+from tollgate.wire.csv_cell import csv_cell
 
 Format = Literal["json", "csv"]
 # What a route that answers either way adds to its place in the document.
@@ -40,12 +39,8 @@ def csv_reply(
     writer = csv.DictWriter(written, fieldnames=list(columns))
     writer.writeheader()
     for row in rows:
-        writer.writerow({name: _harmless(cell) for name, cell in row.items()})
+        writer.writerow({name: csv_cell(cell) for name, cell in row.items()})
     headers = {} if next_ is None else {"x-next-cursor": next_}
     if unreadable:
         headers["x-unreadable"] = ", ".join(unreadable)
     return Response(written.getvalue(), media_type="text/csv", headers=headers)
-
-
-def _harmless(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA_STARTS) else cell

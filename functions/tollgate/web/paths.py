@@ -4,6 +4,8 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tollgate.core.errors import ErrorCode, RequestError
+
 CHAT_COMPLETIONS: Final = "/v1/chat/completions"
 OPENAPI: Final = "/v1/openapi.json"
 METERED_PATHS: Final = frozenset({CHAT_COMPLETIONS})
@@ -45,6 +47,13 @@ class HeadAsGet:
             await send(message)
 
         await self._app({**scope, "method": "GET"}, receive, bodyless)
+
+
+def no_route(method: str, path: str) -> RequestError:
+    """What a path that is not served gets: mostly the base URL lacks its version."""
+    known = f"GET {OPENAPI} lists what there is"
+    hint = known if path.startswith("/v1/") else f"a client's base URL ends in /api/v1, and {known}"
+    return RequestError(ErrorCode.NOT_FOUND, f"There is no {method} {path}; {hint}.")
 
 
 def canonical_path(path: str) -> str:

@@ -100,6 +100,12 @@ def test_compile_writes_nothing_when_there_are_errors(tmp_path: Path) -> None:
     assert not output.exists()
 
 
+def test_compile_says_which_file_it_cannot_write(tmp_path: Path) -> None:
+    result = run("compile", FILE, "--output", tmp_path / "nowhere" / "routing.json")
+    assert result.exit_code == 1
+    assert "routing.json: No such file or directory" in result.output
+
+
 def test_help_lists_the_commands_and_imports_none() -> None:
     script = (
         "import sys; from tollgate.cli.main import main\n"
@@ -146,7 +152,9 @@ def test_permissions_are_written_between_the_marks_and_then_are_right(template: 
     assert written.startswith("    Policies:\n      # routing.yaml begins")
     assert written.endswith("      # routing.yaml ends\n    After: kept\n")
     assert ":secret:tollgate/openai-??????\n" in written
-    assert run("permissions", FILE, "--template", template, "--check").exit_code == 0
+    again = run("permissions", FILE, "--template", template, "--check")
+    assert again.exit_code == 0
+    assert "allows exactly what" in again.output
 
 
 def test_permissions_that_are_not_right_are_refused_and_left_alone(template: Path) -> None:

@@ -153,3 +153,34 @@ def test_load_raises_every_error_at_once() -> None:
         "R021",
     ]
     assert "did you mean" in str(invalid.value)
+
+
+@pytest.mark.parametrize("text", ["a: " + "[" * 50_000, "- " * 50_000, "? " * 50_000])
+def test_r001_a_file_that_is_nested_too_deeply_is_told_and_ends_no_process(
+    text: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "routing.yaml"
+    file.write_text(text, encoding="utf-8")
+    assert printed(file).splitlines()[0].endswith("error[R001] is nested too deeply")
+
+
+def test_r008_a_link_that_leads_out_of_the_repository_is_not_followed(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    (repository / ".git").mkdir(parents=True)
+    (tmp_path / "outside.yaml").write_text("a line that stays unread", encoding="utf-8")
+    (repository / "inside.yaml").symlink_to(tmp_path / "outside.yaml")
+    file = repository / "routing.yaml"
+    file.write_text("version: 1\ninclude: [inside.yaml]\n", encoding="utf-8")
+    assert "R008" in printed(file)
+    assert "unread" not in printed(file)
+
+
+def test_what_is_included_may_be_anywhere_in_the_repository(tmp_path: Path) -> None:
+    (tmp_path / ".git").touch()  # as in a worktree
+    (tmp_path / "shared.yaml").write_text("version: 1\n", encoding="utf-8")
+    file = tmp_path / "eu" / "routing.yaml"
+    file.parent.mkdir()
+    file.write_text("version: 1\ninclude: [../shared.yaml]\n", encoding="utf-8")
+    assert printed(file) == ""
+    (tmp_path / ".git").unlink()
+    assert "is outside of this file's folder" in printed(file)

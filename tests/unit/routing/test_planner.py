@@ -239,7 +239,7 @@ def test_c11_the_next_model_that_takes_a_modality_serves() -> None:
     survey = surveyed(seeing, asked)
     assert survey.plan is not None
     assert providers(survey.plan) == ["far"]
-    assert [each.removed for each in survey.candidates] == ["does not take image", None]
+    assert [each.removed for each in survey.candidates] == ["does not take image input", None]
 
 
 def test_c51_the_bytes_of_a_picture_are_not_counted_as_text() -> None:

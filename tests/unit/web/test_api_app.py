@@ -125,7 +125,15 @@ async def test_c1_c3_open_routes_answer_to_every_spelling_without_a_key(
 async def test_c41_an_unknown_path_is_404_in_the_envelope(method: str, path: str) -> None:
     reply = await (await api())(method, path)
     assert reply.status == 404
-    assert method == "HEAD" or reply.error["code"] == "not_found"
+    if method != "HEAD":
+        assert reply.error["code"] == "not_found"
+        assert ("base URL ends in /api/v1" in reply.error["message"]) == (path == "/")
+
+
+async def test_c41_a_field_that_is_missing_is_told_as_the_chat_route_tells_it() -> None:
+    call = await api()
+    reply = await call("GET", "/v1/generation", key=call.management)
+    assert (reply.status, reply.error["message"]) == (400, "id is required.")
 
 
 @pytest.mark.parametrize(("method", "path"), [("DELETE", "/v1/keys"), ("PUT", "/v1/models")])

@@ -74,6 +74,7 @@ async def test_c67_what_a_list_cannot_be_narrowed_by_is_400(path: str, query: st
         assert reply.status == 200
     else:
         assert (reply.status, reply.error["param"]) == (400, name)
+        assert (name != "since") or "must be a moment such as 2026-" in reply.error["message"]
 
 
 async def test_c67_activity_is_the_sum_of_what_was_billed() -> None:

@@ -84,7 +84,10 @@ class MessagesDecoder:
             return
         if self._stop.stop_reason is None:
             raise closed_early(self._provider)
-        yield from self._finish()
+        try:
+            yield from self._finish()
+        except BrokenBlock as broken:
+            raise malformed(self._provider, str(broken)) from broken
 
     def _parsed(self, data: bytes) -> Event:
         try:
@@ -161,7 +164,10 @@ class MessagesDecoder:
     def _counted(self, usage: dict[str, JsonValue] | None) -> Iterator[StreamEvent]:
         if usage is not None:
             self._usage = restated(self._usage, usage)
-            yield UsageReported(usage=usage_of(self._token_usage(self._usage)), raw=self._usage)
+            counted = self._token_usage(self._usage)
+            yield UsageReported(
+                usage=usage_of(counted), raw=self._usage, service_tier=counted.service_tier
+            )
 
     def _token_usage(self, usage: dict[str, JsonValue]) -> TokenUsage:
         try:

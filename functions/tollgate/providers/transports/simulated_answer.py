@@ -61,6 +61,10 @@ class _NamedChoice(_Shape):
     function: _Function
 
 
+class _Format(_Shape):
+    type: str
+
+
 class SimulatedRequest(_Shape):
     """As much of a chat completions request as the simulator reads."""
 
@@ -70,6 +74,7 @@ class SimulatedRequest(_Shape):
     tool_choice: Literal["auto", "none", "required"] | _NamedChoice = "auto"
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
+    response_format: _Format | None = None
 
 
 def deltas(request: SimulatedRequest, *, calls_tools_as: str | None) -> tuple[list[JsonValue], str]:
@@ -98,6 +103,13 @@ def usage(request: SimulatedRequest, answer: Sequence[JsonValue]) -> JsonValue:
 
 
 def _answer_text(request: SimulatedRequest) -> str:
+    text = _spoken(request)
+    if request.response_format is not None and request.response_format.type == "json_object":
+        return pydantic_core.to_json({"text": text}).decode()
+    return text
+
+
+def _spoken(request: SimulatedRequest) -> str:
     last = request.messages[-1] if request.messages else None
     if last is not None and last.role == "tool":
         return f"The tool answered: {last.text}"

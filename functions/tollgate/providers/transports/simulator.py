@@ -1,9 +1,9 @@
 """A provider that is not there: it answers OpenAI-format requests by rule, always alike.
 
-The upstream model says what it does: `echo` repeats the last user text, `tools` calls the first
-tools offered, `slow` echoes with pauses. A suffix asks for a fault: `:429`, `:529`, `:timeout`,
-`:drop-after-N` and `:500-once`, which fails the first try of every body. It must never stand in
-for a real provider.
+The upstream model says what it does: `echo` repeats the last user text, in an object where JSON is
+asked for, `tools` calls the first tools offered, `slow` echoes with pauses. A suffix asks for a
+fault: `:429`, `:529`, `:timeout`, `:drop-after-N` and `:500-once`, which fails the first try of
+every body. It must never stand in for a real provider.
 """
 
 import asyncio

@@ -197,6 +197,15 @@ def test_c26_cached_tokens_come_beside_the_input() -> None:
     assert usage.input_tokens == 139
 
 
+def test_c65_what_it_searched_for_by_itself_is_counted() -> None:
+    usage = answered(
+        sent.start(server_tool_use={"web_search_requests": 0, "web_fetch_requests": 0}),
+        sent.message_delta(server_tool_use={"web_search_requests": 2, "web_fetch_requests": 1}),
+        sent.STOP,
+    ).usage
+    assert usage.web_searches == 2
+
+
 def test_null_is_not_zero() -> None:
     usage = answered(sent.start(cache_read_input_tokens=None), *sent.answer()[1:]).usage
     assert usage.cache_read_input_tokens is None
@@ -333,6 +342,14 @@ def test_what_the_format_does_not_allow_is_an_error(events: list[Event]) -> None
 def test_a_frame_that_cannot_be_read_is_an_error(data: bytes) -> None:
     with pytest.raises(UpstreamError):
         decoded(MessagesDecoder("acme"), [Frame(data=data)])
+
+
+def test_a_stream_that_closes_in_the_middle_of_an_input_is_an_error() -> None:
+    searched = sent.block(0, type="server_tool_use", id="srv_1", name="web_search", input={})
+    told = failure(
+        sent.start(), searched, sent.arguments('{"query'), sent.message_delta("end_turn")
+    )
+    assert told.code is ErrorCode.PROVIDER_UNAVAILABLE
 
 
 @given(st.lists(st.integers(min_value=0), max_size=12))

@@ -11,6 +11,7 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.request import (
     AssistantMessage,
     GenerationRequest,
+    JsonOutput,
     Tool,
     ToolMessage,
     UserMessage,
@@ -77,6 +78,11 @@ async def test_echo_repeats_the_last_user_text_and_counts_words() -> None:
 async def test_echo_keeps_to_the_output_limit() -> None:
     response = await answer("echo", output_tokens_max=2)
     assert (response.parts, response.finish) == ((Text(text="one two"),), "length")
+
+
+async def test_c16_json_that_is_asked_for_is_json() -> None:
+    response = await answer("echo", output_format=JsonOutput())
+    assert response.parts == (Text(text='{"text":"one two three"}'),)
 
 
 async def test_tools_calls_one_tool_with_arguments_of_its_schema() -> None:

@@ -1,0 +1,69 @@
+"""Which files a routing file includes: those of its repository, whatever the glob says."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from glob import has_magic, iglob
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+FILES_MAX: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Included:
+    """The files of a glob in the order of their names, or why there are none: code and words."""
+
+    files: tuple[Path, ...] = ()
+    code: str = ""
+    message: str = ""
+
+
+def included(main: Path, glob: str, top: Path | None = None) -> Included:
+    """The files that `main` includes by a glob, none of them outside of `top`.
+
+    Without `top` that is the git repository that the file is in, or its folder if it is in none.
+    """
+    folder = main.parent
+    repository = None if top else _repository_of(folder)
+    inside = (top or repository or folder).resolve()
+    place = "the repository" if top or repository else "this file's folder"
+    outside = Included(code="R008", message=f'"{glob}" is outside of {place}')
+    if _leads_out(folder.resolve(), glob, inside):
+        return outside
+    files = tuple(islice(_matching(folder, glob), FILES_MAX + 1))
+    if len(files) > FILES_MAX:
+        return Included(code="R008", message=f'"{glob}" includes more than {FILES_MAX} files')
+    found = {file.resolve() for file in files}
+    if not all(file.is_relative_to(inside) for file in found):
+        return outside
+    if main.resolve() in found:
+        return Included(code="R008", message=f'"{glob}" includes this file itself')
+    if not files:
+        return Included(code="R007", message=f"{(folder / glob).as_posix()} is not a file")
+    return Included(files=tuple(sorted(files)))
+
+
+def _repository_of(folder: Path) -> Path | None:
+    """The nearest folder with a `.git`, which is a file in a worktree."""
+    here = folder.resolve()
+    return next((each for each in (here, *here.parents) if (each / ".git").exists()), None)
+
+
+def _leads_out(folder: Path, glob: str, inside: Path) -> bool:
+    """Whether a glob could match outside, seen before any folder is read."""
+    parts = Path(glob).parts
+    fixed = next((at for at, part in enumerate(parts) if has_magic(part)), len(parts))
+    begins = Path(os.path.normpath(folder.joinpath(*parts[:fixed])))
+    return ".." in parts[fixed:] or not begins.is_relative_to(inside)
+
+
+def _matching(folder: Path, glob: str) -> Iterator[Path]:
+    named = folder / glob
+    if named.is_file():
+        yield named
+        return
+    for name in iglob(glob, root_dir=folder, recursive=True):
+        if (folder / name).is_file():
+            yield folder / name

@@ -1,0 +1,15 @@
+"""A cell of a table that a spreadsheet opens."""
+
+import re
+from typing import Final
+
+# What a spreadsheet would run as a formula (owasp.org, "CSV Injection", seen 2026-11-21).
+_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
+
+
+def csv_cell(text: str) -> str:
+    """Text that is no formula to a spreadsheet; numbers stay numbers."""
+    if text.startswith(_FORMULA_STARTS) and not _NUMBER.fullmatch(text):
+        return f"'{text}"
+    return text
