@@ -21,8 +21,8 @@ from tests.stores import (
     record_of,
 )
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
-from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
+from tollgate.core.tier_limits import TierLimits
 from tollgate.stores.base import Hold, NewKey, Period
 
 AnyStores = MemoryStores | DynamoStores

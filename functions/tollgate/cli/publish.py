@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import click
 from msgspec.structs import asdict
 
-from tollgate.cli.account import AccountError, AwsAccount
+from tollgate.cli.aws_account import AccountError, AwsAccount
 from tollgate.cli.options import region, routing_file, stack
 from tollgate.cli.permissions import not_allowed
 from tollgate.cli.tables import show

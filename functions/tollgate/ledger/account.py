@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.ids import created_s
-from tollgate.core.limits import TierLimits
 from tollgate.core.money import usd_text
+from tollgate.core.tier_limits import TierLimits
 from tollgate.ledger.periods import (
     PERIODS,
     bucket_names,

@@ -11,10 +11,10 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from tollgate.core.limits import BudgetPeriod, TierLimits
 from tollgate.core.money import nano_usd
 from tollgate.core.request import Capability, Modality
 from tollgate.core.secret import SecretReference
+from tollgate.core.tier_limits import BudgetPeriod, TierLimits
 from tollgate.providers.base import Auth, ProviderRow, Timeouts
 from tollgate.providers.dialect import Dialect
 from tollgate.routing.chains import GuardrailSection, RetrySection, RouteSection

@@ -12,9 +12,9 @@ from msgspec import Struct, field
 from tollgate.core.activity import Activity, GenerationFilter, GenerationPage
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.generation import GenerationRecord
-from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Admission, KeyRole, Principal
 from tollgate.core.secret import SecretReference
+from tollgate.core.tier_limits import TierLimits
 
 Period = Literal["day", "week", "month", "total"]
 EntryKind = Literal["grant", "adjustment", "refund"]

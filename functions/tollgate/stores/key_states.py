@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
-from tollgate.core.limits import TierLimits
+from tollgate.core.tier_limits import TierLimits
 from tollgate.ledger.account import (
     KeyState,
     KeyTake,

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from tollgate.core.limits import TierLimits
+from tollgate.core.tier_limits import TierLimits
 from tollgate.ledger.account import UNLIMITED, KeyState, KeyTake, RateState, TierForm
 from tollgate.ledger.periods import PERIODS
 from tollgate.stores.attributes import AttributeValue, number

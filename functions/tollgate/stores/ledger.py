@@ -16,8 +16,8 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource, created_s
-from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
+from tollgate.core.tier_limits import TierLimits
 from tollgate.ledger.periods import bucket_names
 from tollgate.stores.aws_json import ATTEMPTS_MAX
 from tollgate.stores.base import Hold

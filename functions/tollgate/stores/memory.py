@@ -15,8 +15,8 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource, created_s
-from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
+from tollgate.core.tier_limits import TierLimits
 from tollgate.ledger.account import (
     WalletState,
     insufficient_credits,
