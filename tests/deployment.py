@@ -28,8 +28,8 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.principal import KeyRole
 from tollgate.routing.compile import compile_catalog
 from tollgate.settings import Settings
-from tollgate.stores.attributes import read_numbers_by_name
 from tollgate.stores.base import NewKey
+from tollgate.stores.reading import read_numbers_by_name
 from tollgate.stores.tables import get_item, key_state_key, wallet_key
 from tollgate.wiring.administration import Administration, wire_administration
 from tollgate.wiring.stores import Stores, wire_stores

@@ -19,8 +19,8 @@ from tollgate.core.clock import Clock, Deadline, SystemClock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
+from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
-from tollgate.core.tier_limits import TierLimits
 from tollgate.engine.gateway import Call, Gateway, Pace
 from tollgate.engine.generate import generate
 from tollgate.engine.kept_answers import AnswerStore

@@ -37,9 +37,9 @@ async def all_pages(
     before: str | None = None
     while True:
         page = await stores.generations.page("acme", wanted, limit=limit, before=before)
-        ids += [record.id for record in page.records]
-        lengths.append(len(page.records))
-        before = page.before
+        ids += [record.id for record in page.found]
+        lengths.append(len(page.found))
+        before = page.next
         if before is None:
             return ids, lengths
 
@@ -79,7 +79,7 @@ async def test_c67_a_range_is_half_open_and_by_the_second(stores: AnyStores) -> 
     assert sorted(ids) == sorted(record.id for record in made[9:11])
 
     nothing = await stores.generations.page("acme", between(9, 9), limit=1)
-    assert (nothing.records, nothing.before) == ((), None)
+    assert (nothing.found, nothing.next) == ((), None)
 
 
 async def test_c67_each_filter_lets_its_own_pass(stores: AnyStores) -> None:
@@ -109,7 +109,7 @@ async def test_c67_each_filter_lets_its_own_pass(stores: AnyStores) -> None:
 async def test_c67_another_workspace_has_no_part_in_a_list(stores: AnyStores) -> None:
     await week_of_generations(stores)
     page = await stores.generations.page("acm", between(NOON_S - 9 * DAY_S, NOON_S), limit=9)
-    assert page.records == ()
+    assert page.found == ()
     assert (await stores.activity.activity("acm", MIDNIGHT_S, MIDNIGHT_S + 1)).rows == ()
 
 

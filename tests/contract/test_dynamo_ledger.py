@@ -20,9 +20,10 @@ from tollgate.core.ids import IdSource, created_s
 from tollgate.ledger.account import UNLIMITED, shard_order
 from tollgate.ledger.periods import minute_bucket
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
-from tollgate.stores.attributes import Item, read_number
+from tollgate.stores.attributes import Item
 from tollgate.stores.aws_json import ATTEMPTS_MAX, Reply
 from tollgate.stores.failures import ConditionFailed
+from tollgate.stores.reading import read_number
 from tollgate.stores.tables import get_item, key_state_key, wallet_key
 
 

@@ -21,8 +21,9 @@ from tests.meddler import meddled
 from tests.scripted import FOREVER, Scripted, answers, refuses, says
 from tests.stores import DynamoStores, HandClock, dynamo_stores, funded_key
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.limits import Period
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
-from tollgate.stores.base import NewKey, Period
+from tollgate.stores.base import NewKey
 from tollgate.stores.generations import read_record
 
 # Ten tokens in at one dollar a million, two out at two dollars.
@@ -144,7 +145,7 @@ async def test_c61_counters_reset_in_the_second_their_period_begins(
 
     assert (refused.status, refused.error["code"]) == (402, "key_limit_exceeded")
     assert again.status == 200
-    key = (await dynamo.keys.list("acme"))[0]
+    key = (await dynamo.keys.list("acme")).found[0]
     assert key.spent_nano_usd == 2 * COST_NANO_USD
 
 

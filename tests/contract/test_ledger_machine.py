@@ -26,8 +26,8 @@ from tests.stores import (
 )
 from tollgate.core.errors import GatewayError
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
-from tollgate.stores.attributes import read_number, read_numbers_by_name
 from tollgate.stores.base import CreditEntry, Hold, KeySettings, NewKey
+from tollgate.stores.reading import read_number, read_numbers_by_name
 
 AMOUNTS = st.integers(1, 500)
 KEY = NewKey(workspace_id="acme", label="t", requests_per_minute=60_000_000, burst=100_000)

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from tests.stores import PREFIX, DynamoStores, MemoryStores, disable, funded_key, record_of
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
+from tollgate.core.limits import Period
 from tollgate.core.principal import Principal
-from tollgate.stores.base import Balance, CooldownPolicy, NewKey, Period
+from tollgate.stores.base import Balance, CooldownPolicy, NewKey
 
 AnyStores = MemoryStores | DynamoStores
 
@@ -95,9 +96,9 @@ async def test_c60_keys_are_listed_oldest_first_and_only_in_their_workspace(
         made.append((await stores.keys.create(new_key(label=label))).summary)
         stores.clock.now += 1
 
-    assert [key.label for key in await stores.keys.list("acme")] == ["one", "two", "three"]
+    assert [key.label for key in (await stores.keys.list("acme")).found] == ["one", "two", "three"]
     assert await stores.keys.get("acme", made[1].id) == made[1]
-    assert await stores.keys.list("other") == []
+    assert (await stores.keys.list("other")).found == ()
     assert await stores.keys.get("other", made[1].id) is None
     assert await disable(stores, made[1].id, "other") is None
     assert await stores.keys.get("acme", "nothing") is None

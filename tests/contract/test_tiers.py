@@ -21,9 +21,9 @@ from tests.stores import (
     record_of,
 )
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
+from tollgate.core.limits import Period, TierLimits
 from tollgate.core.principal import Principal
-from tollgate.core.tier_limits import TierLimits
-from tollgate.stores.base import Hold, NewKey, Period
+from tollgate.stores.base import Hold, NewKey
 
 AnyStores = MemoryStores | DynamoStores
 # Wide enough to be in nobody's way.
@@ -120,6 +120,61 @@ async def test_c61_a_covered_hold_fits_the_budget_whole_or_is_refused(stores: An
     await stores.ledger.hold(principal, 40, tier=monthly(100), covered=True)
 
 
+@pytest.mark.parametrize("period", ["day", "week", "month", "total"])
+async def test_c61_a_covered_hold_is_topped_up_within_its_tiers_budget(
+    stores: AnyStores, period: Period
+) -> None:
+    tier = TierLimits(budget_nano_usd=100, budget_period=period)
+    _, principal = await funded_key(stores, 10**6, WIDE)
+    hold = await stores.ledger.hold(principal, 60, covered=True, tier=tier)
+    hold = await stores.ledger.top_up(hold, 40)
+    assert hold.key_nano_usd == 100
+
+    with pytest.raises(LedgerError) as raised:
+        await stores.ledger.top_up(hold, 1)
+
+    assert raised.value.code is ErrorCode.KEY_LIMIT_EXCEEDED
+    assert "$0.0000001" in raised.value.message
+    await stores.ledger.settle(hold, record_of(hold, 30))
+    assert (await stores.ledger.hold(principal, 80, tier=tier)).key_nano_usd == 70
+
+
+async def test_c61_a_top_up_keeps_to_a_keys_own_limit_where_that_is_the_narrower(
+    stores: AnyStores,
+) -> None:
+    _, principal = await funded_key(stores, 10**6, replace(WIDE, limits_nano_usd={"month": 50}))
+    hold = await stores.ledger.hold(principal, 30, covered=True, tier=monthly(100))
+    hold = await stores.ledger.top_up(hold, 20)
+    with pytest.raises(LedgerError, match=r"\$0.00000005 per month"):
+        await stores.ledger.top_up(hold, 1)
+
+
+async def test_c61_a_top_up_knows_a_limit_of_the_key_that_changed_meanwhile(
+    stores: AnyStores,
+) -> None:
+    _, principal = await funded_key(stores, 10**6, WIDE)
+    hold = await stores.ledger.hold(principal, 30, covered=True, tier=monthly(100))
+    for month, more in ((500, 10), (45, 5)):
+        await stores.keys.change(
+            "acme",
+            principal.key_id,
+            lambda settings, month=month: replace(settings, limits_nano_usd={"month": month}),
+        )
+        hold = await stores.ledger.top_up(hold, more)
+    with pytest.raises(LedgerError, match=r"\$0.000000045 per month"):
+        await stores.ledger.top_up(hold, 1)
+
+
+async def test_c61_a_key_that_expires_in_flight_gets_no_more(stores: AnyStores) -> None:
+    expiring = replace(WIDE, expires_s=int(stores.clock.now) + 60)
+    _, principal = await funded_key(stores, 10**6, expiring)
+    hold = await stores.ledger.hold(principal, 30, covered=True)
+    stores.clock.now += 60
+    with pytest.raises(AccessError) as raised:
+        await stores.ledger.top_up(hold, 1)
+    assert raised.value.code is ErrorCode.INVALID_API_KEY
+
+
 async def test_c61_the_narrower_of_two_limits_of_a_period_counts(stores: AnyStores) -> None:
     own = replace(WIDE, limits_nano_usd={"month": 50, "day": 500})
     _, principal = await funded_key(stores, 10**6, own)
@@ -169,6 +224,20 @@ async def test_c62_many_at_once_from_several_processes_stay_within_the_tier(
     assert len(held) <= 20
 
 
+async def test_c62_many_top_ups_at_once_stay_within_the_tier(honest: DynamoStores) -> None:
+    _, principal = await funded_key(honest, 10**9, WIDE)
+    others = [dynamo_stores(honest.client, honest.tables, honest.clock) for _ in range(3)]
+    tier = monthly(100)
+    holds = [await honest.ledger.hold(principal, 5, covered=True, tier=tier) for _ in range(8)]
+    more = [
+        each.ledger.top_up(hold, 11)
+        for hold, each in zip(holds, [honest, *others] * 2, strict=True)
+    ]
+    done = await asyncio.gather(*more, return_exceptions=True)
+    assert sum(isinstance(outcome, Hold) for outcome in done) == 5
+    assert all(isinstance(outcome, Hold | LedgerError) for outcome in done)
+
+
 @pytest.fixture
 async def metered(ministack_url: str) -> AsyncIterator[tuple[Metered, DynamoStores]]:
     clock = HandClock()
@@ -199,3 +268,15 @@ async def test_c62_a_tier_costs_no_further_round_trip_once_a_key_was_seen(
         await stores.ledger.hold(principal, 1, tier=tier)
         assert len(meter.rounds) == writes
         assert meter.reads == []
+
+
+async def test_c62_a_top_up_within_a_tier_is_one_write_on_each_side(
+    metered: tuple[Metered, DynamoStores],
+) -> None:
+    meter, stores = metered
+    _, principal = await funded_key(stores, 10**6, WIDE)
+    hold = await stores.ledger.hold(principal, 10, covered=True, tier=monthly(100))
+    meter.reset()
+    await stores.ledger.top_up(hold, 10)
+    assert len(meter.rounds) == 1
+    assert meter.reads == []

@@ -14,10 +14,11 @@ from tests.faulty_client import Killed
 from tests.stores import DynamoStores, disable, dynamo_stores, funded_key, record_of
 from tollgate.core.errors import AccessError, ErrorCode, LedgerError, RequestError
 from tollgate.core.ids import IdSource
-from tollgate.stores.attributes import number, read_number
+from tollgate.stores.attributes import number
 from tollgate.stores.base import NewKey, WorkspaceSettings
 from tollgate.stores.budgets import Budgets, DeliveryFailed
 from tollgate.stores.caretaker import Caretaker
+from tollgate.stores.reading import read_number
 from tollgate.stores.tables import wallet_key
 from tollgate.stores.wallets import HOLDS_CROWDED
 
@@ -73,9 +74,10 @@ async def test_c61_workspaces_are_made_once_and_listed_by_pages(dynamo: DynamoSt
     assert await dynamo.workspaces.create("beta", WorkspaceSettings()) is None
 
     first = await dynamo.workspaces.list(limit=2)
-    rest = await dynamo.workspaces.list(after=first[-1].id, limit=2)
+    rest = await dynamo.workspaces.list(after=first.next, limit=2)
 
-    assert [it.id for it in (*first, *rest)] == ["alpha", "beta", "gamma"]
+    assert [it.id for it in (*first.found, *rest.found)] == ["alpha", "beta", "gamma"]
+    assert rest.next is None
     for bad in ("a#b", "", "A", "-a", "x" * 64):
         with pytest.raises(RequestError):
             await dynamo.workspaces.create(bad, settings)

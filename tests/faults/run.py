@@ -38,9 +38,10 @@ from tests.stores import (
 from tollgate.core.errors import GatewayError, RequestError
 from tollgate.ledger.periods import bucket_names
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
-from tollgate.stores.attributes import Item, read_number, read_numbers_by_name, read_text
+from tollgate.stores.attributes import Item
 from tollgate.stores.base import CreatedKey, CreditEntry, KeySettings, NewKey
 from tollgate.stores.failures import StoreError
+from tollgate.stores.reading import read_number, read_numbers_by_name, read_text
 from tollgate.stores.tables import all_rows, get_items, key_state_key
 
 WORKSPACE = "acme"
@@ -238,7 +239,7 @@ async def _meddle(
     stores: DynamoStores, draw: random.Random, findings: Findings, done: asyncio.Event
 ) -> None:
     """What administrators do meanwhile: the workspace grows, is locked, and keys are disabled."""
-    keys = await stores.keys.list(WORKSPACE)
+    keys = (await stores.keys.list(WORKSPACE)).found
     await asyncio.sleep(0.5)
     findings.counts["grown"] += await stores.workspaces.grow(WORKSPACE)
     while not done.is_set():

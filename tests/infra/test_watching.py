@@ -16,6 +16,7 @@ STAGE: Final = [
     {"Name": "Stage", "Value": {"Ref": "ApiapiStage"}},
 ]
 OF_CHAT: Final = [{"Name": "service", "Value": "chat"}]
+ROLLUP: Final = [{"Name": "FunctionName", "Value": {"Ref": "RollupFunction"}}]
 OF_THE_SWEEPER: Final = [{"Name": "service", "Value": "sweeper"}]
 # Metrics that AWS keeps: "Amazon API Gateway dimensions and metrics" and "Types of metrics for
 # Lambda functions", 2026-11-21.
@@ -99,6 +100,7 @@ def test_each_alarm_watches_what_it_names(stack: Stack) -> None:
         "UnsettledAlarm": (NAMESPACE, "Unsettled", OF_CHAT, 1),
         "CatalogAlarm": (NAMESPACE, "CatalogsKeptBack", OF_CHAT, 1),
         "SweeperErrorsAlarm": ("AWS/Lambda", "Errors", SWEEPER, 1),
+        "RollupErrorsAlarm": ("AWS/Lambda", "Errors", ROLLUP, 1),
         "OldHoldsAlarm": (NAMESPACE, "OldestHoldAge", OF_THE_SWEEPER, 3600),
         "AuditAlarm": (NAMESPACE, "AuditDifference", OF_THE_SWEEPER, 0),
         "LostGenerationsAlarm": (NAMESPACE, "HoldsSettled", OF_THE_SWEEPER, 10),

@@ -7,16 +7,22 @@ from typing import Any, Final
 
 from tollgate.cli.tables import dollars
 
-_ITEMS: Final = {
+_TOKEN_NAMES: Final = {
     "input": "fresh input",
     "input_audio": "audio input",
     "cache_read": "cache read",
+    "cache_read_audio": "cached audio",
     "cache_write_5m": "cache write 5m",
     "cache_write_1h": "cache write 1h",
     "output_audio": "audio output",
 }
+_NAMES: Final = {
+    **_TOKEN_NAMES,
+    "provider_web_search": "provider search",
+    "unpriced_web_search": "provider search",
+}
 # What is counted by the piece reads better per thousand than per million.
-_TOKENS: Final = {*_ITEMS, "output"}
+_TOKENS: Final = {*_TOKEN_NAMES, "output"}
 # A median of fewer says little, and a bill that is not twice as dear surprises nobody.
 _OTHERS_MIN: Final = 10
 _SURPRISING_TIMES: Final = 2
@@ -31,7 +37,7 @@ def explained(record: Any, others: Sequence[Any]) -> list[str]:
     notes = [*_tried(record), *_remarks(record), *_surprise(record, others)]
     width = max((len(_amounts(line)) for line in record["cost_lines"]), default=0)
     for index, line in enumerate(record["cost_lines"]):
-        name = _ITEMS.get(line["item"], line["item"])
+        name = _NAMES.get(line["item"], line["item"])
         amounts = _amounts(line).rjust(width)
         note = f"        {notes[index]}" if index < len(notes) else ""
         lines.append(f"  {name:<15} {amounts}  {Decimal(line['cost']):>12.9f}{note}")
@@ -75,6 +81,8 @@ def _remarks(record: Any) -> Iterator[str]:
         yield f"cache saved {dollars(saved)}"
     if record["tokens_reasoning"]:
         yield f"of the output, {record['tokens_reasoning']:,} are reasoning"
+    if _quantity(record, "unpriced_web_search"):
+        yield "the provider searched the web, and the catalog has no price for that"
     if record["usage_source"] == "estimated":
         yield "the provider did not count; this is an estimate"
 
@@ -96,7 +104,7 @@ def _surprise(record: Any, others: Sequence[Any]) -> Iterator[str]:
     dearest = max(record["cost_lines"], key=lambda line: Decimal(line["cost"]))
     usual = median(_quantity(other, dearest["item"]) for other in others)
     if usual and (times := Decimal(dearest["quantity"]) / Decimal(usual)) >= _SURPRISING_TIMES:
-        name = _ITEMS.get(dearest["item"], dearest["item"])
+        name = _NAMES.get(dearest["item"], dearest["item"])
         yield f"why so much: {name} is {times:.1f} × this key's median"
 
 

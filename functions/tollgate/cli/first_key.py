@@ -45,11 +45,17 @@ async def _make(settings: Settings, workspace: str) -> str:
 
 async def make_first_key(keys: KeyStore, workspace: str) -> str:
     """The secret of a new management key; NotFirst if an enabled one is there."""
-    for there in await keys.list(workspace):
-        if there.role == "management" and not there.disabled:
-            raise NotFirst(
-                f"workspace {workspace} has the management key {there.id}; "
-                "make more with it, or disable it first"
-            )
+    after: str | None = None
+    while True:
+        page = await keys.list(workspace, after=after)
+        for there in page.found:
+            if there.role == "management" and not there.disabled:
+                raise NotFirst(
+                    f"workspace {workspace} has the management key {there.id}; "
+                    "make more with it, or disable it first"
+                )
+        after = page.next
+        if after is None:
+            break
     new = NewKey(workspace_id=workspace, label="first management key", role="management")
     return (await keys.create(new)).secret

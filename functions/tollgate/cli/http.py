@@ -67,6 +67,8 @@ class Api(Struct, frozen=True):
         for _ in range(_PAGES_MAX):
             reply = self.get(path, {**query, cursor: at})
             yield from reply["data"]
+            for name in reply.get("unreadable", ()):
+                click.echo(f"Left out, since the gateway cannot read it: {name}", err=True)
             at = reply.get("next_cursor")
             if at is None:
                 return

@@ -11,7 +11,9 @@ from decimal import Decimal
 from msgspec import Struct
 from msgspec.structs import fields
 
+from tollgate.core.activity import DAY_S
 from tollgate.routing.price import Price, PriceOverride, PriceSchedule
+from tollgate.routing.price_sections import WEEKDAYS
 
 
 class _Situation(Struct, frozen=True):
@@ -59,11 +61,15 @@ def _stated(price: Price) -> set[str]:
 
 def _billed(price: Price) -> dict[str, Decimal]:
     """What each class is billed at."""
+    cache_read = price.input if price.cache_read is None else price.cache_read
     as_input = {
-        "cache_read": price.cache_read,
+        "cache_read": cache_read,
         "cache_write": price.cache_write,
         "cache_write_1h": price.cache_write_1h,
         "audio_input": price.audio_input,
+        "cache_read_audio": cache_read
+        if price.cache_read_audio is None
+        else price.cache_read_audio,
     }
     return {
         "input": price.input,
@@ -72,6 +78,7 @@ def _billed(price: Price) -> dict[str, Decimal]:
         "audio_output": price.output if price.audio_output is None else price.audio_output,
         "request": price.request or Decimal(0),
         "image": price.image or Decimal(0),
+        "web_search": price.web_search or Decimal(0),
     }
 
 
@@ -80,17 +87,47 @@ def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_
     midnight_s = datetime.combine(today, time(), UTC).timestamp()
     edges = {edge_s for it in overrides for edge_s in (it.since_s, it.until_s) if edge_s}
     days_s = [midnight_s, *sorted(edge_s for edge_s in edges if edge_s > midnight_s)]
-    minutes = sorted({edge for it in overrides for edge in it.utc_minutes or ()}) or [0]
+    weeks = _alike_weekdays(overrides)
+    # A day of the week ends at midnight, whatever the hours of other overrides are.
+    midnight = {0} if len(weeks) > 1 else set()
+    minutes = sorted(midnight.union(*(it.utc_minutes or () for it in overrides))) or [0]
     sizes = [0, *sorted({it.prompt_tokens_over for it in overrides if it.prompt_tokens_over})]
-    for day_s in days_s:
-        for minute, end in zip(minutes, [*minutes[1:], minutes[0]], strict=True):
-            for size, largest in zip(sizes, [*sizes[1:], None], strict=True):
-                words = (
-                    f"from {datetime.fromtimestamp(day_s, UTC).date()}" if len(days_s) > 1 else "",
-                    f"{_clock(minute)}-{_clock(end)} UTC" if len(minutes) > 1 else "",
-                    _sized(size, largest),
-                )
-                yield _Situation(day_s + minute * 60, size + 1, ", ".join(filter(None, words)))
+    for start_s, end_s in zip(days_s, [*days_s[1:], None], strict=True):
+        since = f"from {datetime.fromtimestamp(start_s, UTC).date()}" if len(days_s) > 1 else ""
+        for weekdays in weeks:
+            day_s = _first_of(weekdays, start_s)
+            if end_s is not None and day_s >= end_s:
+                continue
+            on = f"on {'/'.join(WEEKDAYS[day] for day in weekdays)}" if len(weeks) > 1 else ""
+            for minute, end in zip(minutes, [*minutes[1:], minutes[0]], strict=True):
+                hours = f"{_clock(minute)}-{_clock(end)} UTC" if len(minutes) > 1 else ""
+                for size, largest in zip(sizes, [*sizes[1:], None], strict=True):
+                    words = ", ".join(filter(None, (since, on, hours, _sized(size, largest))))
+                    yield _Situation(day_s + minute * 60, size + 1, words)
+
+
+def _alike_weekdays(overrides: tuple[PriceOverride, ...]) -> list[list[int]]:
+    """The days of the week by what holds on them; hours over midnight reach into the next day."""
+    alike: dict[tuple[bool, ...], list[int]] = {}
+    for day in range(7):
+        here = tuple(
+            other in it.utc_weekdays
+            for it in overrides
+            if it.utc_weekdays is not None
+            for other in ((day, (day - 1) % 7) if _is_over_midnight(it) else (day,))
+        )
+        alike.setdefault(here, []).append(day)
+    return [*alike.values()]
+
+
+def _is_over_midnight(override: PriceOverride) -> bool:
+    return override.utc_minutes is not None and override.utc_minutes[0] > override.utc_minutes[1]
+
+
+def _first_of(weekdays: list[int], day_s: float) -> float:
+    """The first midnight, from one on, that begins such a day of the week."""
+    today = datetime.fromtimestamp(day_s, UTC).weekday()
+    return day_s + min((day - today) % 7 for day in weekdays) * DAY_S
 
 
 def _sized(over: int, largest: int | None) -> str:

@@ -22,7 +22,8 @@ from genai_prices.types import (
 )
 from msgspec import Struct
 
-from tollgate.routing.schema import OverrideSection, PriceSection, ProviderSection
+from tollgate.routing.price_sections import OverrideSection, PriceSection
+from tollgate.routing.schema import ProviderSection
 
 SOURCE: Final = f"genai-prices {version('genai-prices')}"
 
@@ -34,12 +35,15 @@ _RATES: Final = {
     "cache_write_1h_mtok": "cache_write_1h",
     "input_audio_mtok": "audio_input",
     "output_audio_mtok": "audio_output",
+    "cache_audio_read_mtok": "cache_read_audio",
     "requests_kcount": "request",
+    "web_searches_kcount": "web_search",
 }
-_PER_THOUSAND: Final = frozenset({"requests_kcount"})
+_PER_THOUSAND: Final = frozenset({"requests_kcount", "web_searches_kcount"})
 # As whom a class is billed that has no rate of its own.
 _BILLED_AS: Final = {
     "cache_read": "input",
+    "cache_read_audio": "cache_read",
     "cache_write": "input",
     "cache_write_1h": "input",
     "audio_input": "input",
@@ -141,22 +145,34 @@ def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[
 def _billed_as(rates: Rates, unstated: Set[str]) -> Rates:
     """What classes without a rate cost; a request without one is free."""
     return {
-        name: rates[_BILLED_AS[name]] if name in _BILLED_AS else Decimal(0) for name in unstated
+        name: rates[_billed_like(name, rates)] if name in _BILLED_AS else Decimal(0)
+        for name in unstated
     }
+
+
+def _billed_like(name: str, stated: Rates) -> str:
+    """The class with a rate as which one without is billed."""
+    like = _BILLED_AS[name]
+    return like if like in stated else _billed_like(like, stated)
 
 
 def _tiers(
     price: ModelPrice, when: Mapping[str, object], unstated: Set[str]
 ) -> Iterator[OverrideSection]:
     """The rates of larger prompts; `unstated` classes go with the one that they are billed as."""
+    stated = _plain(price)
     by_size: dict[int, Rates] = {}
     for unit, amount in _units(price).items():
         if unit in _RATES and isinstance(amount, TieredPrices):
             for tier in amount.tiers:
                 by_size.setdefault(tier.start, {})[_RATES[unit]] = tier.price
     for size, rates in sorted(by_size.items()):
-        following = {name for name in unstated if _BILLED_AS.get(name) in rates}
-        yield _override({**when, "prompt_tokens_over": size}, rates | _billed_as(rates, following))
+        following = {
+            name: rates[like]
+            for name in unstated
+            if name in _BILLED_AS and (like := _billed_like(name, stated)) in rates
+        }
+        yield _override({**when, "prompt_tokens_over": size}, rates | following)
 
 
 def _when(conditional: ConditionalPrice) -> dict[str, object]:

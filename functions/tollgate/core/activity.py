@@ -42,13 +42,6 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
         return self != anything
 
 
-class GenerationPage(Struct, frozen=True, kw_only=True):
-    """Records, newest first; `before` is where the next page begins, None after the last."""
-
-    records: tuple[GenerationRecord, ...]
-    before: str | None
-
-
 class ActivityRow(Struct, frozen=True, kw_only=True):
     """What one key used of one model at one provider on one UTC day (`2026-11-21`).
 

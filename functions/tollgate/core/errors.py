@@ -10,6 +10,8 @@ GatewayError
 
 from enum import StrEnum, unique
 
+from tollgate.core.limits import RateLimit
+
 
 @unique
 class ErrorCode(StrEnum):
@@ -48,10 +50,13 @@ class GatewayError(Exception):
     """An error with a public code; its message is safe to show to the caller.
 
     `param` names the field of the request at fault; `retry_after_s` is when to come back;
-    `request_id` is the id of the hold that was refused, where there was one.
+    `request_id` is the id of the hold that was refused, where there was one; `rate_limit` and
+    `token_limit` are what the key that asked has per minute, as far as its refusal was worked out.
     """
 
     request_id: str | None = None
+    rate_limit: RateLimit | None = None
+    token_limit: RateLimit | None = None
 
     def __init__(
         self,

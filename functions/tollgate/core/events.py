@@ -73,10 +73,14 @@ class PartNote(Struct, frozen=True, kw_only=True):
 
 
 class UsageReported(Struct, frozen=True, kw_only=True):
-    """Cumulative usage, of each class the last report wins; `raw` is the provider's own object."""
+    """Cumulative usage, of each class the last report wins; `raw` is the provider's own object.
+
+    `service_tier` is the one that served, where it is known only now; it wins over an earlier word.
+    """
 
     usage: Usage
     raw: JsonValue = None
+    service_tier: str | None = None
 
 
 class Ended(Struct, frozen=True, kw_only=True):

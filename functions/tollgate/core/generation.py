@@ -95,6 +95,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
     upstream_id: str | None = None
     finish: Finish | None = None
     raw_finish: str | None = None
+    service_tier: str | None = None
     error: str | None = None
     usage: Usage = field(default_factory=Usage)
     usage_source: UsageSource = "none"

@@ -61,8 +61,10 @@ class Fold:
                 part = self._parts[index]
                 if opaque and isinstance(part, Reasoning | ToolCall):
                     self._parts[index] = replace(part, opaque=opaque)
-            case UsageReported(usage=usage):
+            case UsageReported(usage=usage, service_tier=tier):
                 self._usage = self._usage.updated(usage)
+                if tier is not None:
+                    self._started = replace(self._started, service_tier=tier)
             case Ended():
                 self._ended = event
             case _:

@@ -4,11 +4,13 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 
-class Usage(Struct, frozen=True, kw_only=True):
+class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Tokens by class; None means that the provider did not say, which is not zero.
 
     The input classes do not overlap: their sum is the whole prompt. Audio input is part of what is
-    uncached, reasoning and audio output are part of output. `images` are pictures made, not tokens.
+    uncached, cached audio of what was read from a cache, reasoning and audio output are part of
+    output. `images` are pictures made and `web_searches` what the provider searched for by itself,
+    not tokens.
     """
 
     uncached_input_tokens: int | None = None
@@ -18,8 +20,10 @@ class Usage(Struct, frozen=True, kw_only=True):
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     audio_input_tokens: int | None = None
+    cache_read_audio_input_tokens: int | None = None
     audio_output_tokens: int | None = None
     images: int | None = None
+    web_searches: int | None = None
 
     @property
     def input_tokens(self) -> int:

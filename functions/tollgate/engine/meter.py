@@ -3,6 +3,7 @@
 from functools import reduce
 from typing import assert_never
 
+from msgspec.structs import replace
 from pydantic import JsonValue
 
 from tollgate.core.clock import Clock
@@ -20,7 +21,6 @@ from tollgate.core.events import (
 from tollgate.core.generation import (
     AttemptRecord,
     BillLine,
-    Fee,
     GenerationRecord,
     Outcome,
     UsageSource,
@@ -52,7 +52,6 @@ class Meter:
         self._choices = call.parsed.request.choices
         self._accounts = [StreamUsage(self._choices)]
         self._ended: dict[int, Ended] = {}
-        self._fees: list[Fee] = []
         self._failure: GatewayError | None = None
         self._outcome: Outcome = "cancelled"
 
@@ -89,6 +88,8 @@ class Meter:
                 self._mark_first_token()
             case Started():
                 self._started = event
+            case UsageReported(service_tier=str(tier)):
+                self._started = replace(self._started, service_tier=tier)
             case Ended():
                 self._ended[choice] = event
                 if len(self._ended) == self._choices:
@@ -97,10 +98,6 @@ class Meter:
                 pass
             case _:
                 assert_never(event)
-
-    def charge(self, fee: Fee) -> None:
-        """Something was done for the caller that has a price of its own."""
-        self._fees.append(fee)
 
     def fail(self, error: GatewayError) -> None:
         """The generation broke: the caller pays nothing."""
@@ -148,7 +145,7 @@ class Meter:
         usage, usage_source = self._measured()
         lines: tuple[BillLine, ...] = ()
         if self._serving is not None and self._outcome != "error":
-            lines = bill(usage, self._price(self._serving, usage), self._fees)
+            lines = bill(usage, self._price(self._serving, usage))
         target = self._serving.target if self._serving else None
         ended = self._ended.get(min(self._ended, default=0))
         return GenerationRecord(
@@ -166,6 +163,7 @@ class Meter:
             upstream_id=self._started.upstream_id,
             finish=ended.finish if ended else None,
             raw_finish=ended.raw_finish if ended else None,
+            service_tier=self._started.service_tier,
             error=self._failure.code.value if self._failure else None,
             usage=usage,
             usage_source=usage_source,

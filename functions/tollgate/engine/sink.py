@@ -10,6 +10,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.limits import RateLimit
 from tollgate.core.money import credits_text
 from tollgate.core.response import Fold
 from tollgate.engine.gateway import Pace
@@ -261,16 +262,30 @@ def request_headers(request_id: str) -> dict[str, str]:
 
 def admitted_headers(hold: Hold) -> dict[str, str]:
     """What is known of a reply once money is held."""
-    headers = request_headers(hold.id)
-    if hold.rate_limit is not None:
-        headers["x-ratelimit-limit-requests"] = str(hold.rate_limit.limit)
-        headers["x-ratelimit-remaining-requests"] = str(hold.rate_limit.remaining)
-        headers["x-ratelimit-reset-requests"] = f"{hold.rate_limit.reset_s:.3f}s"
-    if hold.token_limit is not None:
-        headers["x-ratelimit-limit-tokens"] = str(hold.token_limit.limit)
-        headers["x-ratelimit-remaining-tokens"] = str(hold.token_limit.remaining)
-        headers["x-ratelimit-reset-tokens"] = f"{hold.token_limit.reset_s:.3f}s"
-    return headers
+    return {
+        **request_headers(hold.id),
+        **_limit_headers("requests", hold.rate_limit),
+        **_limit_headers("tokens", hold.token_limit),
+    }
+
+
+def refused_headers(refusal: GatewayError, request_id: str) -> dict[str, str]:
+    """What is known where nothing is held; `request_id` unless a hold was tried under another."""
+    return {
+        **request_headers(refusal.request_id or request_id),
+        **_limit_headers("requests", refusal.rate_limit),
+        **_limit_headers("tokens", refusal.token_limit),
+    }
+
+
+def _limit_headers(of: str, limit: RateLimit | None) -> dict[str, str]:
+    if limit is None:
+        return {}
+    return {
+        f"x-ratelimit-limit-{of}": str(limit.limit),
+        f"x-ratelimit-remaining-{of}": str(limit.remaining),
+        f"x-ratelimit-reset-{of}": f"{limit.reset_s:.3f}s",
+    }
 
 
 def served_headers(served: Served, parsed: ParsedCall) -> dict[str, str]:

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.ids import created_s
+from tollgate.core.limits import Period, RateLimit, TierLimits
 from tollgate.core.money import usd_text
-from tollgate.core.tier_limits import TierLimits
 from tollgate.ledger.periods import (
     PERIODS,
     bucket_names,
@@ -22,7 +22,7 @@ from tollgate.ledger.periods import (
     minute_ends_s,
     period_ends_s,
 )
-from tollgate.stores.base import CreditEntry, Period, RateLimit
+from tollgate.stores.base import CreditEntry
 
 # An item grows by some 22 bytes a hold, and every further KB costs one more write unit.
 HOLDS_MAX: Final = 1000
@@ -216,9 +216,26 @@ def key_step(
 
     Of tokens, too, a short key takes what is left: nobody knows yet how many there will be.
     """
-    now_s = now_us // _US_PER_S
-    if state is None or not state.enabled or state.expires_s <= now_s:
+    if state is None or not state.enabled or state.expires_s <= now_us // _US_PER_S:
         return key_refused()
+    step = _usable_key_step(
+        state, hold_id, amount_nano_usd, now_us=now_us, tokens=tokens, covered=covered
+    )
+    if isinstance(step, GatewayError):
+        step.rate_limit = state.rate.shown(now_us)
+        step.token_limit = state.token_limit(created_s(hold_id), now_us / _US_PER_S)
+    return step
+
+
+def _usable_key_step(
+    state: KeyState,
+    hold_id: str,
+    amount_nano_usd: int,
+    *,
+    now_us: int,
+    tokens: int,
+    covered: bool,
+) -> KeyTake | GatewayError:
     if state.rate.full_us > now_us and state.rate.ready_us > now_us:
         return AccessError(
             ErrorCode.RATE_LIMIT_EXCEEDED,
@@ -248,6 +265,20 @@ def key_step(
         form=rate_form(state.rate.full_us, now_us),
         tokens=min(tokens, remaining_tokens),
     )
+
+
+def top_up_refusal(
+    state: KeyState | None, hold_id: str, more_nano_usd: int, now_us: int
+) -> GatewayError | None:
+    """Why a key may not have so much more for a hold of its own, None if it may."""
+    if state is None or not state.enabled or state.expires_s <= now_us // _US_PER_S:
+        return key_refused()
+    second = created_s(hold_id)
+    remaining = state.remaining_nano_usd(second)
+    tightest = min(PERIODS, key=lambda period: remaining[period])
+    if remaining[tightest] < more_nano_usd:
+        return limit_reached(tightest, state.limits_nano_usd[tightest], second)
+    return None
 
 
 def key_refused() -> AccessError:

@@ -4,7 +4,7 @@ import datetime as dt
 from functools import lru_cache
 from typing import Final, assert_never
 
-from tollgate.stores.base import Period
+from tollgate.core.limits import Period
 
 PERIODS: Final[tuple[Period, ...]] = ("day", "week", "month", "total")
 TOTAL_BUCKET: Final = "b_total"

@@ -12,9 +12,10 @@ from pydantic_core import to_json
 from typing_extensions import override
 
 from tollgate.core import tracing
-from tollgate.core.generation import AttemptRecord, GenerationRecord
+from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord
 from tollgate.core.money import usd_text
 from tollgate.observability.emf import ENDPOINTS_RESTED, KEPT_BACK, UNSETTLED, EmbeddedMetrics
+from tollgate.routing.price import UNPRICED_ITEMS
 
 _LOGGER: Final = logging.getLogger("tollgate")
 
@@ -58,6 +59,9 @@ class LogJournal:
         for attempt in record.attempts:
             if attempt.error is not None:
                 self._attempt_failed(record, attempt)
+        for line in record.lines:
+            if line.item in UNPRICED_ITEMS:
+                self._unpriced(record, line)
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
         """The whole record, so that it can be replayed before the sweeper releases the hold."""
@@ -86,6 +90,17 @@ class LogJournal:
     def defect(self, error: Exception, request_id: str) -> None:
         """The traceback of something of ours that broke."""
         _LOGGER.error("defect", exc_info=error, extra={"fields": {"request_id": request_id}})
+
+    def _unpriced(self, record: GenerationRecord, line: BillLine) -> None:
+        """A provider charges for what nobody here pays: the catalog lacks a price."""
+        fields = {
+            "generation_id": record.id,
+            "model": record.model,
+            "provider": record.provider,
+            "item": line.item,
+            "quantity": line.quantity,
+        }
+        _LOGGER.warning("usage without a price", extra={"fields": fields})
 
     def _attempt_failed(self, record: GenerationRecord, attempt: AttemptRecord) -> None:
         fields = {
@@ -129,6 +144,7 @@ def canonical(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "cache_read_input_tokens": record.usage.cache_read_input_tokens,
         "output_tokens": record.usage.output_tokens,
         "reasoning_tokens": record.usage.reasoning_tokens,
+        "web_searches": record.usage.web_searches,
         "usage_source": record.usage_source,
         "cost_usd": usd_text(record.cost_nano_usd),
         "first_token_ms": record.first_token_ms,

@@ -51,7 +51,8 @@ class GeminiDialect(BaseModel):
 
     It may be told to think from `thinking_tokens_min` to `thinking_tokens_max` tokens, where it is
     told by tokens. `signed_calls`: calls that come back must be signed. `schema_beside_tools`: the
-    answer may have a schema in a request that offers tools.
+    answer may have a schema in a request that offers tools. `searches_billed_once`: whatever it
+    searched for is billed as one search.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -60,6 +61,7 @@ class GeminiDialect(BaseModel):
     thinking_tokens_max: int = 24576
     signed_calls: bool = False
     schema_beside_tools: bool = False
+    searches_billed_once: bool = False
 
 
 class ClaudeDialect(BaseModel):

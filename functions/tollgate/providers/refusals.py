@@ -52,6 +52,14 @@ _CONTEXT_WORDING: Final = re.compile(
     re.IGNORECASE,
 )
 
+# A key that xAI does not know is a 400 with no code of its own, some of it escaped, and so it is at
+# Google's layer for OpenAI's format: https://github.com/continuedev/continue/issues/10778,
+# https://github.com/i-am-bee/beeai-framework/issues/447 (seen 2026-11-21). Only as its first words:
+# further on a caller's own may be quoted.
+_AUTH_WORDING: Final = re.compile(
+    r"incorrect(?: |%20)api(?: |%20)key(?: |%20)provided|api key not valid", re.IGNORECASE
+)
+
 # Anthropic has no code for it: https://github.com/anthropics/claude-code/issues/58367.
 _FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
 
@@ -86,7 +94,7 @@ def _meaning(refusal: Refusal) -> tuple[ErrorCode, str]:
         return ErrorCode.PROVIDER_UNAVAILABLE, "failed"
     if refusal.code in _RATE_CODES:
         return _BY_STATUS[429]
-    if refusal.code in _AUTH_CODES:
+    if refusal.code in _AUTH_CODES or _AUTH_WORDING.match(refusal.message):
         return _BY_STATUS[401]
     if refusal.code in _FILTER_CODES or _FILTER_WORDING.search(refusal.message):
         return ErrorCode.CONTENT_FILTER, "filtered the request"

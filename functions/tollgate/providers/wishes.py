@@ -5,9 +5,10 @@ A codec says which of these go out, those under their own names by the body; the
 
 from collections.abc import Collection, Iterator
 
-from tollgate.core.content import CacheMark, Document, Image, Text
+from tollgate.core.content import Image
 from tollgate.core.emulation import OUTPUT_TOOL
 from tollgate.core.request import GenerationRequest, ToolMessage, UserMessage
+from tollgate.providers.cache_marks import marks
 
 
 def unmet(request: GenerationRequest, met: Collection[str]) -> tuple[str, ...]:
@@ -35,7 +36,7 @@ def _asked(request: GenerationRequest) -> Iterator[str]:
         "service_tier": request.service_tier not in (None, "auto"),
         "user": request.user is not None,
         "tools.strict": any(tool.strict and tool.name != OUTPUT_TOOL for tool in request.tools),
-        "cache_control": any(mark is not None for mark in _cache_marks(request)),
+        "cache_control": any(mark is not None for mark in marks(request)),
         "image_url.detail": _wants_detail(request),
         "messages[].name": any(
             not isinstance(message, ToolMessage) and message.name is not None
@@ -43,14 +44,6 @@ def _asked(request: GenerationRequest) -> Iterator[str]:
         ),
     }
     return (name for name, is_asked in asked.items() if is_asked)
-
-
-def _cache_marks(request: GenerationRequest) -> Iterator[CacheMark | None]:
-    yield from (tool.cache for tool in request.tools)
-    for message in request.messages:
-        for part in message.content:
-            if isinstance(part, Text | Image | Document):
-                yield part.cache
 
 
 def _wants_detail(request: GenerationRequest) -> bool:

@@ -21,7 +21,8 @@ from tollgate.routing.facts import (
     notes_of_price,
     rates_of,
 )
-from tollgate.routing.schema import EndpointSection, ModelSection, OverrideSection, Routing
+from tollgate.routing.price_sections import OverrideSection
+from tollgate.routing.schema import EndpointSection, ModelSection, Routing
 
 Kind = Literal["removed", "changed", "added"]
 What = Literal[

@@ -7,7 +7,8 @@ from typing import Final
 from pydantic import BaseModel
 
 from tollgate.routing.chains import ConditionSection, RouteSection
-from tollgate.routing.schema import EndpointSection, ModelSection, OverrideSection, PriceSection
+from tollgate.routing.price_sections import OverrideSection, PriceSection
+from tollgate.routing.schema import EndpointSection, ModelSection
 
 # The steps of a chain, in their order.
 Chain = tuple[str, ...]
@@ -125,6 +126,7 @@ def _when(override: OverrideSection) -> str:
         f"until {when.until}" if when.until else "",
         f"over {when.prompt_tokens_over} tokens" if when.prompt_tokens_over else "",
         f"{when.utc_window} UTC" if when.utc_window else "",
+        f"on {'/'.join(when.utc_days)}" if when.utc_days else "",
     )
     return " ".join(filter(None, parts))
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode
 from tollgate.core.generation import RoutingTrace
-from tollgate.core.tier_limits import TierLimits
+from tollgate.core.limits import TierLimits
 from tollgate.providers.base import Target, Timeouts
 from tollgate.routing.price import PriceSchedule
 from tollgate.routing.rules import SkippedRule

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
 from tollgate.core.generation import RoutingTrace
-from tollgate.core.tier_limits import TierLimits
+from tollgate.core.limits import TierLimits
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.demand import Demand
 from tollgate.routing.draw import ranked

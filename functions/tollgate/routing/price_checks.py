@@ -6,12 +6,15 @@ from decimal import Decimal
 from typing import Final
 
 from tollgate.routing.document import Document, Where
+from tollgate.routing.price_sections import PriceSection, RatesSection
 from tollgate.routing.problems import Problem
-from tollgate.routing.schema import EndpointSection, PriceSection, RatesSection
+from tollgate.routing.schema import EndpointSection
 
 _CHECKED_DAYS_MAX: Final = 90
 # The cheapest tokens on sale cost about 0.01 dollars per million; per token they cost a millionth.
 _PER_TOKEN_BELOW: Final = Decimal("0.0005")
+# The dearest search on sale costs 0.035 dollars.
+_PER_THOUSAND_FROM: Final = Decimal(1)
 
 
 def check_prices(
@@ -41,6 +44,12 @@ def _rates(
                 f"it is {(rate * 1_000_000).normalize():f}"
             )
             yield document.at_value((*where, name), "R031", message)
+    if rates.web_search is not None and rates.web_search >= _PER_THOUSAND_FROM:
+        message = (
+            f"web_search price {rates.web_search:f} looks like dollars per thousand; each it is "
+            f"{(rates.web_search / 1000).normalize():f}"
+        )
+        yield document.at_value((*where, "web_search"), "R031", message)
     if rates.cache_read is not None and rates.cache_read > plain_input:
         message = f"cache_read {rates.cache_read} is dearer than input {plain_input}"
         yield document.at_value((*where, "cache_read"), "R032", message)
@@ -55,4 +64,5 @@ def _per_million(rates: PriceSection | RatesSection) -> Mapping[str, Decimal | N
         "cache_write_1h": rates.cache_write_1h,
         "audio_input": rates.audio_input,
         "audio_output": rates.audio_output,
+        "cache_read_audio": rates.cache_read_audio,
     }

@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from tollgate.routing.chains import PromiseSection, RouteSection
 from tollgate.routing.document import Document, Where
+from tollgate.routing.price_sections import OverrideSection
 from tollgate.routing.problems import Problem
-from tollgate.routing.schema import EndpointSection, ModelSection, OverrideSection, Routing
+from tollgate.routing.schema import EndpointSection, ModelSection, Routing
 
 
 class PlacedModel(Struct, frozen=True):
@@ -174,7 +175,8 @@ def _dearest(endpoint: EndpointSection, kind: str, day: date | None) -> Decimal:
         rate = override.price.input if kind == "input" else override.price.output
         if rate is None or not _is_on(override, day):
             continue
-        certain = override.when.prompt_tokens_over is None and override.when.utc_window is None
+        when = override.when
+        certain = (when.prompt_tokens_over, when.utc_window, when.utc_days) == (None, None, None)
         rates = [rate] if certain else [*rates, rate]
     return max(rates)
 

@@ -5,20 +5,20 @@ in a function.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints
 
+from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money import nano_usd
 from tollgate.core.request import Capability, Modality
 from tollgate.core.secret import SecretReference
-from tollgate.core.tier_limits import BudgetPeriod, TierLimits
 from tollgate.providers.base import Auth, ProviderRow, Timeouts
 from tollgate.providers.dialect import Dialect
 from tollgate.routing.chains import GuardrailSection, RetrySection, RouteSection
-from tollgate.routing.price import Price, PriceOverride, PriceSchedule
+from tollgate.routing.price import PriceSchedule
+from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.scalars import (
     BaseUrl,
     Count,
@@ -39,7 +39,6 @@ from tollgate.routing.scalars import (
     Stated,
     Strict,
     Tokens,
-    UtcWindow,
     VariableName,
 )
 from tollgate.stores.base import CooldownPolicy
@@ -157,112 +156,6 @@ class ProviderSection(Strict):
         )
 
 
-class PriceSection(Strict):
-    """Dollars per million tokens, per request and per picture made, and where that was checked."""
-
-    input: Dollars
-    output: Dollars
-    cache_read: Dollars | None = None
-    cache_write: Dollars | None = None
-    cache_write_1h: Dollars | None = None
-    audio_input: Dollars | None = None
-    audio_output: Dollars | None = None
-    request: Dollars | None = None
-    image: Dollars | None = None
-    source: Sentence
-    checked: Day
-
-    @property
-    def price(self) -> Price:
-        """The rates as the bill takes them."""
-        return Price(
-            input=self.input,
-            output=self.output,
-            cache_read=self.cache_read,
-            cache_write=self.cache_write,
-            cache_write_1h=self.cache_write_1h,
-            audio_input=self.audio_input,
-            audio_output=self.audio_output,
-            request=self.request,
-            image=self.image,
-        )
-
-
-class WhenSection(Strict, json_schema_extra={"minProperties": 1}):
-    """When an override holds: from a UTC day on, before a day, over a prompt, in hours of the day.
-
-    All that is said must hold.
-    """
-
-    since: Day | None = Field(default=None, alias="from")
-    until: Day | None = None
-    prompt_tokens_over: Tokens | None = None
-    utc_window: UtcWindow | None = None
-
-    @model_validator(mode="after")
-    def _can_happen(self) -> Self:
-        if self == _NEVER_SAID:
-            raise ValueError("must say when")
-        if self.since and self.until and self.until <= self.since:
-            raise ValueError(f"must begin before it ends on {self.until}")
-        if self.utc_window and self.utc_window[:5] == self.utc_window[6:]:
-            raise ValueError("must have a utc_window that ends at another minute than it begins")
-        return self
-
-
-_NEVER_SAID: Final = WhenSection.model_construct()
-
-
-class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
-    """The rates that an override replaces."""
-
-    input: Dollars | None = None
-    output: Dollars | None = None
-    cache_read: Dollars | None = None
-    cache_write: Dollars | None = None
-    cache_write_1h: Dollars | None = None
-    audio_input: Dollars | None = None
-    audio_output: Dollars | None = None
-    request: Dollars | None = None
-    image: Dollars | None = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        if self == _NO_RATES:
-            raise ValueError("must name a rate")
-        return self
-
-
-_NO_RATES: Final = RatesSection.model_construct()
-
-
-class OverrideSection(Strict):
-    """Other rates for a time; of several that hold, the later one wins, rate by rate."""
-
-    when: WhenSection
-    price: RatesSection
-
-    @property
-    def override(self) -> PriceOverride:
-        """The override as the bill takes it."""
-        window = self.when.utc_window
-        return PriceOverride(
-            since_s=_midnight_s(self.when.since),
-            until_s=_midnight_s(self.when.until),
-            prompt_tokens_over=self.when.prompt_tokens_over,
-            utc_minutes=(_minute(window[:5]), _minute(window[6:])) if window else None,
-            rates={name: rate for name, rate in self.price if rate is not None},
-        )
-
-
-def _midnight_s(day: date | None) -> int | None:
-    return None if day is None else int(datetime.combine(day, time(), UTC).timestamp())
-
-
-def _minute(clock: str) -> int:
-    return int(clock[:2]) * 60 + int(clock[3:])
-
-
 class EndpointSection(Strict):
     """One provider's offer of a model, under the provider's own name for it.
 
@@ -337,7 +230,7 @@ class BudgetSection(Strict):
     """What keys of a tier may spend, each."""
 
     usd: Dollars
-    per: BudgetPeriod
+    per: Period
 
 
 class KeyTierSection(Strict):

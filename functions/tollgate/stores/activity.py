@@ -23,21 +23,21 @@ from tollgate.core.activity import (
     days_within,
 )
 from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage
-from tollgate.stores.attributes import (
-    Item,
-    number,
-    read_number,
-    read_optional_number,
-    read_optional_text,
-    read_text,
-    text,
-)
+from tollgate.stores.attributes import Item, number, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.base import GenerationStore
 from tollgate.stores.expressions import IS_WORKSPACE, PARTITION_PROJECTION, ROWS_BETWEEN
 from tollgate.stores.failures import refusing_when_unavailable
+from tollgate.stores.reading import (
+    read_number,
+    read_optional_number,
+    read_optional_text,
+    read_text,
+    reads_an_item,
+)
 from tollgate.stores.tables import Tables, activity_key, closed_day_key, workspace_key
 
 _log = logging.getLogger(__name__)
@@ -60,7 +60,9 @@ _USAGE: Final = {
     "tz": "reasoning_tokens",
     "ai": "audio_input_tokens",
     "ao": "audio_output_tokens",
+    "ar": "cache_read_audio_input_tokens",
     "im": "images",
+    "ws": "web_searches",
 }
 
 
@@ -82,7 +84,9 @@ class DynamoActivityStore:
         if not days:
             return Activity(rows=())
         with refusing_when_unavailable():
-            rows, closed = await self._closed(workspace_id, days)
+            closed, rows = await asyncio.gather(
+                self._closed(workspace_id, days), self._rows(workspace_id, days)
+            )
         found = [row for row in rows if row.day in closed]
         partial: list[str] = []
         for day_s in days:
@@ -95,22 +99,37 @@ class DynamoActivityStore:
         )
 
     async def close_due(self) -> int:
-        """Roll up every day of every workspace that is due; how many days that were."""
+        """Roll up every day of every workspace that is due; how many days that were.
+
+        A day with a record that makes no sense stays open, the others are closed before
+        LedgerError says so.
+        """
         now_s = int(self._clock.now_s())
         days = days_within(now_s - _DAYS_BACK * DAY_S, now_s - CLOSES_AFTER_S - DAY_S + 1)
         count = 0
+        left: list[str] = []
         with refusing_when_unavailable():
             async for workspace_id in self._workspaces():
-                _, closed = await self._closed(workspace_id, days)
+                closed = await self._closed(workspace_id, days)
                 for day_s in days:
-                    if day_of(day_s) not in closed:
-                        await self._close(workspace_id, day_s)
+                    if day_of(day_s) in closed:
+                        continue
+                    if await self._close(workspace_id, day_s):
                         count += 1
+                    else:
+                        left.append(f"{workspace_id} {day_of(day_s)}")
         _log.info("closed %d days", count)
+        if left:
+            raise LedgerError(
+                ErrorCode.SERVICE_UNAVAILABLE,
+                f"Days with records that make no sense stay open: {', '.join(left)}.",
+            )
         return count
 
-    async def _close(self, workspace_id: str, day_s: int) -> None:
-        records, _ = await self._records(workspace_id, day_s, records_max=None)
+    async def _close(self, workspace_id: str, day_s: int) -> bool:
+        records, whole = await self._records(workspace_id, day_s, records_max=None)
+        if not whole:
+            return False
         rows = activity(day_of(day_s), records)
         slots = asyncio.Semaphore(_WRITES_AT_ONCE)
         await asyncio.gather(*(self._put(_row_item(workspace_id, row), slots) for row in rows))
@@ -123,6 +142,7 @@ class DynamoActivityStore:
             },
             slots,
         )
+        return True
 
     async def _put(self, item: Item, slots: asyncio.Semaphore) -> None:
         async with slots:
@@ -153,29 +173,28 @@ class DynamoActivityStore:
         wanted = GenerationFilter(since_s=day_s, until_s=day_s + DAY_S)
         records: list[GenerationRecord] = []
         before: str | None = None
+        whole = True
         while records_max is None or len(records) < records_max:
             page = await self._generations.page(workspace_id, wanted, limit=_PAGE, before=before)
-            records += page.records
-            before = page.before
+            records += page.found
+            whole = whole and not page.unreadable
+            before = page.next
             if before is None:
-                return records, True
+                return records, whole
         return records, False
 
-    async def _closed(
-        self, workspace_id: str, days: tuple[int, ...]
-    ) -> tuple[list[ActivityRow], set[str]]:
-        """The rows that are written of these days, and which of the days are closed."""
-        if not days:
-            return [], set()
-        first, last = (day_of(day_s).replace("-", "") for day_s in (days[0], days[-1]))
-        rows, marks = await asyncio.gather(
-            # `$` follows `#`: everything that begins with the last day's name.
-            self._between(workspace_id, f"A#{first}", f"A#{last}$"),
-            self._between(workspace_id, f"D#{first}", f"D#{last}"),
+    async def _closed(self, workspace_id: str, days: tuple[int, ...]) -> set[str]:
+        """Which of these days are closed."""
+        marks = await self._between(
+            workspace_id, f"D#{_compact(days[0])}", f"D#{_compact(days[-1])}"
         )
-        return [_read_row(item) for item in rows], {
-            _day(read_text(item, "sk").removeprefix("D#")) for item in marks
-        }
+        return {_day(read_text(item, "sk").removeprefix("D#")) for item in marks}
+
+    async def _rows(self, workspace_id: str, days: tuple[int, ...]) -> list[ActivityRow]:
+        """The rows that are written of these days."""
+        # `$` follows `#`: everything that begins with the last day's name.
+        low, high = f"A#{_compact(days[0])}", f"A#{_compact(days[-1])}$"
+        return [_read_row(item) for item in await self._between(workspace_id, low, high)]
 
     async def _between(self, workspace_id: str, low: str, high: str) -> list[Item]:
         query: dict[str, object] = {
@@ -227,6 +246,7 @@ def _row_item(workspace_id: str, row: ActivityRow) -> Item:
     return item
 
 
+@reads_an_item
 def _read_row(item: Item) -> ActivityRow:
     _, day, model, provider, key_id = read_text(item, "sk").split("#")
     return ActivityRow(
@@ -241,6 +261,10 @@ def _read_row(item: Item) -> ActivityRow:
         cost_nano_usd=read_number(item, "c"),
         usage=Usage(**{used: read_optional_number(item, name) for name, used in _USAGE.items()}),
     )
+
+
+def _compact(day_s: int) -> str:
+    return day_of(day_s).replace("-", "")
 
 
 def _day(compact: str) -> str:

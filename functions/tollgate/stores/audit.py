@@ -13,12 +13,13 @@ from msgspec import Struct
 from tollgate.core.clock import Clock
 from tollgate.ledger.periods import day_name
 from tollgate.ledger.reports import Difference
-from tollgate.stores.attributes import Item, read_number, read_numbers_by_name, read_text
+from tollgate.stores.attributes import Item
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.base import Workspace
-from tollgate.stores.failures import refusing_when_unavailable
+from tollgate.stores.failures import ItemUnreadable, refusing_when_unavailable
 from tollgate.stores.generations import RETENTION_S
 from tollgate.stores.key_rows import is_gone
+from tollgate.stores.reading import read_number, read_numbers_by_name, read_text
 from tollgate.stores.tables import (
     WORKSPACE_NAMES,
     Tables,
@@ -65,15 +66,18 @@ class Audit:
         self._clock = clock
 
     async def run(self) -> Sequence[Difference]:
-        """The differences in all workspaces; LedgerError where something cannot be read."""
+        """The differences in all workspaces; LedgerError where the store cannot be reached."""
         with refusing_when_unavailable():
             names = await all_rows(self._client, self._tables.core, WORKSPACE_NAMES, "W#")
             found: list[Difference] = []
             for name in names:
                 workspace_id = read_text(name, "sk").removeprefix("W#")
-                workspace = await self._workspaces.read(workspace_id)
-                if workspace is not None:
-                    found += await self._workspace(workspace)
+                try:
+                    workspace = await self._workspaces.read(workspace_id)
+                    if workspace is not None:
+                        found += await self._workspace(workspace)
+                except ItemUnreadable as unreadable:
+                    found.append(_uncompared(workspace_id, unreadable))
             return found
 
     async def _workspace(self, workspace: Workspace) -> Sequence[Difference]:
@@ -157,5 +161,15 @@ class Audit:
         return costs, sum(closed.values())
 
 
+def _uncompared(workspace_id: str, unreadable: ItemUnreadable) -> Difference:
+    """Books with an item that makes no sense cannot be said to add up."""
+    return Difference(
+        workspace_id=workspace_id,
+        invariant=f"I0 every item can be read: {unreadable.name}",
+        expected_nano_usd=0,
+        found_nano_usd=0,
+    )
+
+
 def _held(items: Sequence[Item]) -> frozenset[str]:
-    return frozenset(id_ for item in items for id_ in item["h"]["M"])
+    return frozenset(id_ for item in items for id_ in read_numbers_by_name(item, "h"))

@@ -4,19 +4,19 @@ Every method raises LedgerError(service_unavailable) when the store cannot be re
 that cannot be made refuses. Only cooldowns fail open.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, Literal, Protocol
 
 from msgspec import Struct, field
 
-from tollgate.core.activity import Activity, GenerationFilter, GenerationPage
+from tollgate.core.activity import Activity, GenerationFilter
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.limits import Period, RateLimit, TierLimits
+from tollgate.core.pages import Page
 from tollgate.core.principal import Admission, KeyRole, Principal
 from tollgate.core.secret import SecretReference
-from tollgate.core.tier_limits import TierLimits
 
-Period = Literal["day", "week", "month", "total"]
 EntryKind = Literal["grant", "adjustment", "refund"]
 # An expiry rule of the bucket stands behind each of these.
 CONTENT_DAYS: Final = (1, 7, 30, 90)
@@ -25,22 +25,14 @@ ENTRIES_PAGE_MAX: Final = 100
 WORKSPACES_PAGE_MAX: Final = 100
 
 
-class RateLimit(Struct, frozen=True, kw_only=True):
-    """Requests or tokens per minute: what is left now, and when all of it is there again."""
-
-    limit: int
-    remaining: int
-    reset_s: float
-
-
 class Hold(Struct, frozen=True, kw_only=True):
     """Money set aside for one generation, in one wallet shard and in the key's state.
 
     `id` is the generation's id. The two amounts differ when either side had less than was asked
     (admission takes what is left); `key_buckets` are the period buckets it was taken from, which
     settling gives back to even after midnight. `key_tokens` were taken from the key's minute.
-    A `covered` hold is topped up when it is about to be used up. `crowded` says that its shard was
-    busy, which settling it notes.
+    A `covered` hold is topped up when it is about to be used up, within what the key's `tier` has.
+    `crowded` says that its shard was busy, which settling it notes.
     """
 
     id: str
@@ -54,6 +46,7 @@ class Hold(Struct, frozen=True, kw_only=True):
     rate_limit: RateLimit | None = None
     token_limit: RateLimit | None = None
     covered: bool = False
+    tier: TierLimits | None = None
     crowded: bool = False
 
 
@@ -80,7 +73,7 @@ class Ledger(Protocol):
         """
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
-        """Set more aside on both sides of a hold, all of it or nothing.
+        """Set more aside on both sides of a hold, all of it or nothing, within the same limits.
 
         Raises LedgerError (insufficient_credits, key_limit_exceeded, service_unavailable) or
         AccessError; settling the hold that was handed in is right in any case.
@@ -195,7 +188,7 @@ class KeyStore(Protocol):
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
-    ) -> Sequence[KeySummary]:
+    ) -> Page[KeySummary]:
         """Keys of a workspace, oldest first, those after the key with the id `after`."""
 
     async def change(
@@ -247,13 +240,6 @@ class CreditEntry(Struct, frozen=True, kw_only=True):
             raise ValueError(f"a {self.kind} must be positive")
 
 
-class EntriesPage(Struct, frozen=True, kw_only=True):
-    """Some entries, and where the next page begins if there is one."""
-
-    entries: tuple[CreditEntry, ...]
-    next: str | None
-
-
 class CreditStore(Protocol):
     """Workspaces' money, apart from generations."""
 
@@ -270,7 +256,7 @@ class CreditStore(Protocol):
 
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
-    ) -> EntriesPage:
+    ) -> Page[CreditEntry]:
         """Entries of a workspace, latest first; `after` is the `next` of the page before."""
 
     async def balance(self, workspace_id: str) -> Balance:
@@ -317,7 +303,7 @@ class WorkspaceStore(Protocol):
 
     async def list(
         self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
-    ) -> Sequence[Workspace]:
+    ) -> Page[Workspace]:
         """Workspaces in the order of their names, those after the one named `after`."""
 
     async def change(
@@ -342,7 +328,7 @@ class GenerationStore(Protocol):
         *,
         limit: int,
         before: str | None = None,
-    ) -> GenerationPage:
+    ) -> Page[GenerationRecord]:
         """Records of this workspace, newest first, made before the id `before`.
 
         Reads so much and no more: a page may be short, or empty, and still have a next one.

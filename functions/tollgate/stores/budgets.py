@@ -19,18 +19,13 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.money import usd_text
 from tollgate.ledger.periods import bucket_names
-from tollgate.stores.attributes import (
-    Item,
-    number,
-    read_number,
-    read_text,
-    text,
-)
+from tollgate.stores.attributes import Item, number, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.base import Workspace
 from tollgate.stores.expressions import ALERT_LEASE, ALERT_SENT, IF_ABSENT, ConditionalUpdate
 from tollgate.stores.failures import ConditionFailed
 from tollgate.stores.key_rows import is_gone, month_used_nano_usd
+from tollgate.stores.reading import read_number, read_text
 from tollgate.stores.tables import Tables, alert_key, all_rows, get_items, key_state_key
 from tollgate.stores.workspaces import Workspaces
 

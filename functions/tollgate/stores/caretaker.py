@@ -5,12 +5,13 @@ from typing import Final
 
 from tollgate.core.ids import IdSource
 from tollgate.ledger.reports import CareReport
-from tollgate.stores.attributes import Item, read_number, read_text
+from tollgate.stores.attributes import Item
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.base import Workspace
 from tollgate.stores.budgets import Budgets
 from tollgate.stores.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.holds import hold_count
+from tollgate.stores.reading import read_number, read_text
 from tollgate.stores.tables import WORKSPACE_NAMES, Tables, all_rows
 from tollgate.stores.wallets import HOLDS_CROWDED, Wallets
 from tollgate.stores.workspaces import Workspaces

@@ -11,11 +11,12 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
-from tollgate.stores.attributes import Item, number, read_number
+from tollgate.stores.attributes import Item, number
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.base import CooldownPolicy
 from tollgate.stores.expressions import COOLDOWN_ANOTHER, COOLDOWN_FIRST, ConditionalUpdate
 from tollgate.stores.failures import ConditionFailed, StoreUnavailable
+from tollgate.stores.reading import read_each, read_number
 from tollgate.stores.tables import cooldown_key, endpoint_of_cooldown, get_items
 
 _READ_FOR_S: Final = 5.0
@@ -85,11 +86,11 @@ class DynamoCooldownStore:
         for write in (COOLDOWN_ANOTHER, COOLDOWN_FIRST, COOLDOWN_ANOTHER):
             try:
                 item = await self._update(endpoint_id, write, values)
+                failures = _failures(item)
             except ConditionFailed:
                 continue
             except StoreUnavailable:
                 return False
-            failures = _failures(item)
             self._cache[endpoint_id] = _Read(self._clock.monotonic_s(), failures)
             return failures.count == policy.after_failures
         return False
@@ -108,9 +109,11 @@ class DynamoCooldownStore:
         except (StoreUnavailable, TimeoutError):
             # Nothing rests as far as we know: a store that is away must not stop what may work.
             items = []
-        found = {endpoint_of_cooldown(item): _failures(item) for item in items}
+        # What makes no sense does not rest either.
+        found, _ = read_each(lambda item: (endpoint_of_cooldown(item), _failures(item)), items)
+        failures = dict(found)
         for each in endpoint_ids:
-            self._cache[each] = _Read(asked_s, found.get(each))
+            self._cache[each] = _Read(asked_s, failures.get(each))
 
     async def _update(
         self, endpoint_id: str, write: ConditionalUpdate, values: Mapping[str, object]

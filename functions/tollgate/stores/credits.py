@@ -6,21 +6,14 @@ from typing import Final, cast
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.ids import IdSource, is_id
+from tollgate.core.pages import Page
 from tollgate.ledger.account import too_little_to_take
-from tollgate.stores.attributes import (
-    Item,
-    number,
-    read_number,
-    read_optional_text,
-    read_text,
-    text,
-)
+from tollgate.stores.attributes import Item, number, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.base import (
     ENTRIES_PAGE_MAX,
     Balance,
     CreditEntry,
-    EntriesPage,
     EntryKind,
 )
 from tollgate.stores.expressions import IF_ABSENT, WALLET_GRANT, WALLET_TAKE
@@ -28,6 +21,13 @@ from tollgate.stores.failures import (
     StoreUnavailable,
     TransactionCancelled,
     refusing_when_unavailable,
+)
+from tollgate.stores.reading import (
+    read_each,
+    read_number,
+    read_optional_text,
+    read_text,
+    reads_an_item,
 )
 from tollgate.stores.tables import (
     Tables,
@@ -103,7 +103,7 @@ class DynamoCreditStore:
 
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
-    ) -> EntriesPage:
+    ) -> Page[CreditEntry]:
         """Entries of a workspace, latest first."""
         if after is not None and not is_id(after):
             raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
@@ -118,7 +118,8 @@ class DynamoCreditStore:
                 backwards=True,
             )
         place = None if end is None else read_text(end, "sk").removeprefix("L#")
-        return EntriesPage(entries=tuple(map(read_entry, rows)), next=place)
+        entries, unreadable = read_each(read_entry, rows)
+        return Page(found=tuple(entries), next=place, unreadable=tuple(unreadable))
 
     async def balance(self, workspace_id: str) -> Balance:
         """The workspace's money, read consistently; all zero for one that does not exist."""
@@ -169,6 +170,7 @@ def entry_item(entry: CreditEntry, place: str) -> Item:
     return item
 
 
+@reads_an_item
 def read_entry(item: Item) -> CreditEntry:
     """An entry as its item says."""
     return CreditEntry(

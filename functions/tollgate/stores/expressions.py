@@ -108,13 +108,7 @@ def key_hold(
     if rate is not None:
         may += " AND gi < :ti" if rate == "tier" else " AND gi >= :ti"
     if budget is not None:
-        place, whose = budget
-        p = _PERIODS[place]
-        may += (
-            f" AND l{p} = :tl AND (#{p} >= :tn OR attribute_not_exists(#{p}))"
-            if whose == "tier"
-            else f" AND l{p} <= :tb"
-        )
+        may += _within_budget(*budget)
     remove = ", ".join(f"#s{index}" for index in range(stale_buckets))
     return ConditionalUpdate(
         f"SET h.#h = :a, {_KEY_TAKE}, #used = :second, {step}"
@@ -123,14 +117,27 @@ def key_hold(
     )
 
 
+def _within_budget(place: int, whose: TierForm) -> str:
+    p = _PERIODS[place]
+    if whose == "own":
+        return f" AND l{p} <= :tb"
+    return f" AND l{p} = :tl AND (#{p} >= :tn OR attribute_not_exists(#{p}))"
+
+
+def key_top_up(budget: tuple[int, TierForm] | None = None) -> ConditionalUpdate:
+    """More of a key for a hold that it has; `budget` as in its hold, with the same values."""
+    tier = "" if budget is None else _within_budget(*budget)
+    return ConditionalUpdate(
+        "SET h.#h = :b, " + ", ".join(f"#{p} = #{p} - :x" for p in _PERIODS),
+        "#on = :one AND ex > :second AND h.#h = :a AND "
+        + " AND ".join(f"#{p} >= :x" for p in _PERIODS)
+        + tier,
+    )
+
+
 KEY_SETTLE: Final = ConditionalUpdate(
     f"SET {_KEY_GIVE_BACK}, us = us + :c REMOVE h.#h",
     "h.#h = :a",
-)
-KEY_TOP_UP: Final = ConditionalUpdate(
-    "SET h.#h = :b, " + ", ".join(f"#{p} = #{p} - :x" for p in _PERIODS),
-    "#on = :one AND ex > :second AND h.#h = :a AND "
-    + " AND ".join(f"#{p} >= :x" for p in _PERIODS),
 )
 KEY_USED: Final = ConditionalUpdate("SET #used = :second", IF_PRESENT)
 KEY_DISABLE: Final = ConditionalUpdate("SET #on = :zero", IF_PRESENT)
@@ -198,5 +205,5 @@ ROWS_OF_PARTITION: Final = "pk = :pk AND begins_with(sk, :prefix)"
 ROWS_BETWEEN: Final = "pk = :pk AND sk BETWEEN :low AND :high"
 IS_WORKSPACE: Final = "sk = :m"
 HAS_HOLDS: Final = "size(h) > :zero"
-HOLDS_PROJECTION: Final = "pk, ws, h"
+HOLDS_PROJECTION: Final = "pk, sk, ws, h"
 PARTITION_PROJECTION: Final = "pk"

@@ -1,14 +1,18 @@
 """How a call to an AWS store can fail, and what of it the rest of Tollgate gets to see."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.stores.attributes import Item
 
-_COME_BACK_S = 1.0
+_log = logging.getLogger(__name__)
+
+_COME_BACK_S: Final = 1.0
 
 
 class StoreError(Exception):
@@ -54,14 +58,28 @@ class StoreRejected(StoreUnavailable):
         self.code = code
 
 
+class ItemUnreadable(StoreUnavailable):
+    """An item that nobody of us can have written so; `name` is its partition and its place."""
+
+    def __init__(self, item: Item, what: Exception) -> None:
+        self.name = " ".join(item[it].get("S", "?") for it in ("pk", "sk") if it in item)
+        super().__init__(f"item {self.name} makes no sense: {what!r}", maybe_applied=False)
+
+
 @contextmanager
 def refusing_when_unavailable() -> Iterator[None]:
     """Turn StoreUnavailable into the public 503: a check that cannot be made refuses."""
     try:
         yield
     except StoreUnavailable as unavailable:
+        # The caller is told to come back; what is wrong is for whoever runs this.
+        _log.warning("refused for want of the store: %s", unavailable)
+        message = "The gateway cannot reach its own store at the moment."
+        if isinstance(unavailable, ItemUnreadable):
+            message = (
+                f"The item {unavailable.name} of the gateway's own store cannot be read; "
+                "whoever runs this gateway has to mend it."
+            )
         raise LedgerError(
-            ErrorCode.SERVICE_UNAVAILABLE,
-            "The gateway cannot reach its own store at the moment.",
-            retry_after_s=_COME_BACK_S,
+            ErrorCode.SERVICE_UNAVAILABLE, message, retry_after_s=_COME_BACK_S
         ) from unavailable

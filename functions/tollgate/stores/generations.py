@@ -5,16 +5,19 @@ from typing import Final
 
 import msgspec
 
-from tollgate.core.activity import DAY_S, GenerationFilter, GenerationPage, day_of
+from tollgate.core.activity import DAY_S, GenerationFilter, day_of
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import created_s, first_id_of, is_id
-from tollgate.stores.attributes import Item, binary, number, read_binary, text
+from tollgate.core.pages import Page
+from tollgate.stores.attributes import Item, binary, number, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.expressions import IF_ABSENT, ROWS_BETWEEN
 from tollgate.stores.failures import ConditionFailed, refusing_when_unavailable
+from tollgate.stores.reading import read_binary, read_each, reads_an_item
 from tollgate.stores.tables import (
     generation_day,
     generation_key,
+    generation_of_sort,
     generation_sort,
     get_item,
 )
@@ -43,7 +46,7 @@ class DynamoGenerationStore:
             item = await get_item(
                 self._client, self._table, generation_key(workspace_id, generation_id)
             )
-        return None if item is None else read_record(item)
+            return None if item is None else read_record(item)
 
     async def page(
         self,
@@ -52,30 +55,33 @@ class DynamoGenerationStore:
         *,
         limit: int,
         before: str | None = None,
-    ) -> GenerationPage:
+    ) -> Page[GenerationRecord]:
         """Records of this workspace, newest first, made before the id `before`."""
         found: list[GenerationRecord] = []
+        unreadable: list[str] = []
         end_of_time = first_id_of(min(wanted.until_s, _LAST_SECOND))
         high = end_of_time if before is None else min(before, end_of_time)
         low = first_id_of(max(wanted.since_s, 0))
         for _ in range(_QUERIES_MAX):
             if high <= low:
-                return GenerationPage(records=tuple(found), before=None)
+                return Page(found=tuple(found), next=None, unreadable=tuple(unreadable))
             floor = max(low, _day_start(high))
             room = limit - len(found)
-            records, end = await self._query(
+            items, end = await self._query(
                 workspace_id, floor, high, limit=_READ_AT_ONCE if wanted.narrows else room + 2
             )
+            records, senseless = read_each(read_record, items)
+            unreadable += senseless
             passing = [record for record in records if record.id < high and wanted.accepts(record)]
             found += passing[:room]
             if len(passing) > room or (len(found) == limit and end is not None):
-                return GenerationPage(records=tuple(found), before=found[-1].id)
+                return Page(found=tuple(found), next=found[-1].id, unreadable=tuple(unreadable))
             high = floor if end is None else end
-        return GenerationPage(records=tuple(found), before=high)
+        return Page(found=tuple(found), next=high, unreadable=tuple(unreadable))
 
     async def _query(
         self, workspace_id: str, low: str, high: str, *, limit: int
-    ) -> tuple[list[GenerationRecord], str | None]:
+    ) -> tuple[list[Item], str | None]:
         """Records of the day of `low` up to `high`, latest first, and where reading stopped."""
         with refusing_when_unavailable():
             reply = await self._client.call(
@@ -93,8 +99,8 @@ class DynamoGenerationStore:
                     "Limit": limit,
                 },
             )
-        records = [read_record(item) for item in reply["Items"]]
-        return records, records[-1].id if "LastEvaluatedKey" in reply else None
+        end: Item | None = reply.get("LastEvaluatedKey")
+        return reply["Items"], None if end is None else generation_of_sort(end)
 
     async def put_if_absent(self, record: GenerationRecord) -> GenerationRecord:
         """The commit decision of a generation: the record that stands, this one or an earlier.
@@ -143,6 +149,7 @@ def record_item(record: GenerationRecord) -> Item:
     return item
 
 
+@reads_an_item
 def read_record(item: Item) -> GenerationRecord:
     """The record that an item keeps; the blob says everything, the attributes only repeat it."""
     return _RECORDS.decode(zlib.decompress(read_binary(item, "z")))

@@ -3,8 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from tollgate.stores.attributes import Item, read_numbers_by_name
+from tollgate.stores.attributes import Item
 from tollgate.stores.failures import ConditionFailed, StoreUnavailable
+from tollgate.stores.reading import read_numbers_by_name, reads_an_item
 
 # A hold's amount changes at most once after it is known: by a write whose reply was lost.
 _AMOUNTS_MAX: Final = 3
@@ -49,6 +50,7 @@ def held_by(item: Item | None, hold_id: str) -> int | None:
     return None if item is None else read_numbers_by_name(item, "h").get(hold_id)
 
 
+@reads_an_item
 def hold_count(item: Item) -> int:
     """How many holds an item has."""
     return len(item["h"]["M"])

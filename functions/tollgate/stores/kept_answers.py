@@ -10,11 +10,12 @@ from typing import Final
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.idempotency import Claim
-from tollgate.stores.attributes import Item, number, read_number, read_text, text
+from tollgate.stores.attributes import Item, number, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.expressions import CLAIM_DONE, CLAIM_FREE, CLAIM_MINE
 from tollgate.stores.failures import ConditionFailed, refusing_when_unavailable
 from tollgate.stores.objects import ObjectStore
+from tollgate.stores.reading import read_number, read_text
 from tollgate.stores.tables import claim_key
 
 KEPT_FOR_S: Final = 86_400
@@ -48,7 +49,7 @@ class DynamoAnswerStore:
                 answer = await self._objects.get(_object(claim, read_text(known, "gid")))
                 if answer is not None:
                     return answer
-        age_s = self._clock.now_s() - read_number(known, "at")
+            age_s = self._clock.now_s() - read_number(known, "at")
         raise RequestError(
             ErrorCode.IDEMPOTENCY_CONFLICT,
             f"A request with this Idempotency-Key began {age_s:.0f} s ago and has no answer yet.",

@@ -10,7 +10,8 @@ from typing import Final
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
-from tollgate.stores.attributes import Item, number, read_text, text
+from tollgate.core.pages import Page
+from tollgate.stores.attributes import Item, number, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.base import KEYS_PAGE_MAX, CreatedKey, KeySettings, KeySummary, NewKey
 from tollgate.stores.failures import (
@@ -20,10 +21,18 @@ from tollgate.stores.failures import (
     refusing_when_unavailable,
 )
 from tollgate.stores.holds import hold_count
-from tollgate.stores.key_rows import described, is_gone, secret_row, settings_of, summary_of
+from tollgate.stores.key_rows import (
+    described,
+    is_gone,
+    key_of_pointer,
+    secret_row,
+    settings_of,
+    summary_of,
+)
 from tollgate.stores.key_secret import LAST_LENGTH, new_secret, secret_hash
 from tollgate.stores.key_state_items import new_key_state
 from tollgate.stores.key_writes import KeyWrites, put_if_absent, same_shards
+from tollgate.stores.reading import read_each, read_text
 from tollgate.stores.tables import (
     Tables,
     get_item,
@@ -90,27 +99,29 @@ class KeyAdmin:
         """One key with what it has spent and what is left."""
         with refusing_when_unavailable():
             found = await self._rows(workspace_id, key_id)
-        return None if found is None else summary_of(*found, self._clock.now_s())
+            return None if found is None else summary_of(*found, self._clock.now_s())
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
-    ) -> Sequence[KeySummary]:
+    ) -> Page[KeySummary]:
         """Keys of a workspace, oldest first: the order of their ids."""
         if after is not None and not is_id(after):
             raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
         with refusing_when_unavailable():
-            pointers = await self._pointers(workspace_id, after, limit)
+            pointers, end = await self._pointers(workspace_id, after, limit)
             states = await get_items(
                 self._client,
                 self._tables.ledger,
-                [key_state_key(read_text(pointer, "kid")) for pointer in pointers],
+                [key_state_key(key_of_pointer(pointer)) for pointer in pointers],
             )
-        state_of = {read_text(state, "pk"): state for state in states}
-        return [
-            summary_of(pointer, state_of[partition], self._clock.now_s())
-            for pointer in pointers
-            if (partition := f"K#{read_text(pointer, 'kid')}") in state_of
-        ]
+        state_of = {read_text(state, "pk").removeprefix("K#"): state for state in states}
+        now_s = self._clock.now_s()
+        # One without a state was deleted in between.
+        found, unreadable = read_each(
+            lambda pointer: summary_of(pointer, state_of[key_of_pointer(pointer)], now_s),
+            (pointer for pointer in pointers if key_of_pointer(pointer) in state_of),
+        )
+        return Page(found=tuple(found), next=end, unreadable=tuple(unreadable))
 
     async def change(
         self, workspace_id: str, key_id: str, edit: Callable[[KeySettings], KeySettings]
@@ -208,11 +219,13 @@ class KeyAdmin:
     async def _workspace(self, workspace_id: str) -> Item | None:
         return await get_item(self._client, self._tables.core, workspace_key(workspace_id))
 
-    async def _pointers(self, workspace_id: str, after: str | None, limit: int) -> Sequence[Item]:
-        """Pointers of keys that are not deleted."""
-        found: tuple[Item, ...] = ()
+    async def _pointers(
+        self, workspace_id: str, after: str | None, limit: int
+    ) -> tuple[Sequence[Item], str | None]:
+        """Pointers of keys that are not deleted, and after which key there may be more."""
+        pointers: list[Item] = []
         start = None if after is None else key_pointer_key(workspace_id, after)
-        while len(found) < limit:
+        while len(pointers) < limit:
             page, start = await query_rows(
                 self._client,
                 self._tables.core,
@@ -221,7 +234,9 @@ class KeyAdmin:
                 after=start,
                 limit=limit,
             )
-            found += tuple(pointer for pointer in page if not is_gone(pointer))
+            pointers += [pointer for pointer in page if not is_gone(pointer)]
             if start is None:
                 break
-        return found[:limit]
+        more = start is not None or len(pointers) > limit
+        pointers = pointers[:limit]
+        return pointers, key_of_pointer(pointers[-1]) if more else None

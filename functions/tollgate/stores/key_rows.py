@@ -6,24 +6,22 @@ from typing import Final, cast
 from msgspec.structs import fields
 
 from tollgate.core.ids import created_s
+from tollgate.core.limits import Period
 from tollgate.core.principal import Admission, KeyRole, Principal
 from tollgate.ledger.account import HOLDS_MAX, UNLIMITED
 from tollgate.ledger.periods import PERIODS, bucket_names
-from tollgate.stores.attributes import (
-    AttributeValue,
-    Item,
-    number,
+from tollgate.stores.attributes import AttributeValue, Item, number, text, texts
+from tollgate.stores.base import KeySettings, KeySummary, OldSecret
+from tollgate.stores.key_state_items import read_key_state
+from tollgate.stores.reading import (
     read_number,
     read_numbers_by_name,
     read_optional_number,
     read_optional_text,
     read_text,
     read_texts,
-    text,
-    texts,
+    reads_an_item,
 )
-from tollgate.stores.base import KeySettings, KeySummary, OldSecret, Period
-from tollgate.stores.key_state_items import read_key_state
 from tollgate.stores.tables import secret_key
 
 # What both rows say of a key's settings; absent where a key has none.
@@ -61,6 +59,7 @@ def secret_row(digest: str, pointer: Item, settings: KeySettings, workspace: Ite
     return row
 
 
+@reads_an_item
 def principal_of(row: Item) -> Principal:
     """Who a secret belongs to."""
     return Principal(
@@ -79,10 +78,16 @@ def principal_of(row: Item) -> Principal:
     )
 
 
+@reads_an_item
 def refused_from_s(row: Item) -> int | None:
     """The second from which a secret is refused: its key's expiry, or the end of its grace."""
     ends = [end for name in ("ex", "gx") if (end := read_optional_number(row, name)) is not None]
     return min(ends, default=None)
+
+
+def key_of_pointer(pointer: Item) -> str:
+    """The key that a pointer stands for: its place says so, whatever else it says."""
+    return read_text(pointer, "sk").removeprefix("K#")
 
 
 def is_gone(pointer: Item) -> bool:
@@ -95,6 +100,7 @@ def settings_of(key: KeySettings) -> KeySettings:
     return KeySettings(**{field.name: getattr(key, field.name) for field in fields(KeySettings)})
 
 
+@reads_an_item
 def summary_of(pointer: Item, state: Item, now_s: float) -> KeySummary:
     """A key as it may be shown."""
     key = read_key_state(state)
@@ -150,6 +156,7 @@ def used_nano_usd(
     return used
 
 
+@reads_an_item
 def month_used_nano_usd(state: Item, second: int) -> int:
     """What one key has spent in the month of a second."""
     key = read_key_state(state)

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
+from tollgate.core.limits import Period
 from tollgate.ledger.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
 from tollgate.ledger.periods import PERIODS
-from tollgate.stores.attributes import Item, number, read_number, text
-from tollgate.stores.base import KeySettings, Period
+from tollgate.stores.attributes import Item, number, text
+from tollgate.stores.base import KeySettings
 from tollgate.stores.holds import hold_count
+from tollgate.stores.reading import read_number, reads_an_item
 from tollgate.stores.tables import key_state_key
 
 LIMIT_NAMES: Final[Mapping[Period, str]] = dict(zip(PERIODS, ("ld", "lw", "lm", "lt"), strict=True))
@@ -50,6 +52,7 @@ def limit_attributes(settings: KeySettings) -> dict[str, int]:
     return {**limits, MINUTE_LIMIT_NAME: UNLIMITED if tokens is None else tokens}
 
 
+@reads_an_item
 def read_key_state(item: Item) -> KeyState:
     """A state as its item says."""
     return KeyState(

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
-from tollgate.core.tier_limits import TierLimits
+from tollgate.core.limits import RateLimit, TierLimits
 from tollgate.ledger.account import (
     KeyState,
     KeyTake,
@@ -18,22 +18,22 @@ from tollgate.ledger.account import (
     limit_reached,
     microseconds,
     rate_form,
+    top_up_refusal,
 )
-from tollgate.ledger.periods import PERIODS, bucket_names, minute_bucket, stale_buckets
+from tollgate.ledger.periods import bucket_names, minute_bucket, stale_buckets
 from tollgate.stores.attributes import AttributeValue, Item, number
 from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller
-from tollgate.stores.base import RateLimit
 from tollgate.stores.expressions import (
     KEY_SETTLE,
-    KEY_TOP_UP,
     KEY_USED,
     ConditionalUpdate,
     key_hold,
+    key_top_up,
 )
 from tollgate.stores.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.holds import HoldUnknown, held_by, settle_whatever_is_held
 from tollgate.stores.key_state_items import read_key_state
-from tollgate.stores.key_tiers import OwnLimits, TierPart, tier_part
+from tollgate.stores.key_tiers import OwnLimits, TierPart, budget_part, tier_part
 from tollgate.stores.tables import key_state_key
 
 _WRITES_MAX: Final = 8
@@ -157,33 +157,51 @@ class KeyStates:
         raise StoreUnavailable(f"the state of key {key_id} keeps changing", maybe_applied=False)
 
     async def top_up(
-        self, key_id: str, hold_id: str, *, held_nano_usd: int, more_nano_usd: int
+        self,
+        key_id: str,
+        hold_id: str,
+        *,
+        held_nano_usd: int,
+        more_nano_usd: int,
+        tier: TierLimits | None = None,
     ) -> GatewayError | None:
-        """Add to a hold, unless the key's limits or the key itself no longer allow it.
+        """Add to a hold, unless its limits, its tier's or the key itself no longer allow it.
 
         May be repeated: the amount only grows, so a repeat finds that it has landed.
+        Raises StoreUnavailable where the hold is not as it was.
         """
-        second = created_s(hold_id)
-        values = {
-            ":a": number(held_nano_usd),
-            ":b": number(held_nano_usd + more_nano_usd),
-            ":x": number(more_nano_usd),
-            ":one": number(1),
-            ":second": number(int(self._clock.now_s())),
-        }
         names = {**_money_names(hold_id), "#on": "on"}
-        try:
-            await self._client.call("UpdateItem", self._update(KEY_TOP_UP, key_id, names, values))
-        except ConditionFailed as failed:
-            if held_by(failed.item, hold_id) == held_nano_usd + more_nano_usd:
+        own = self._last_seen.get(key_id, _LastSeen()).own
+        for _ in range(_WRITES_MAX):
+            spending = budget_part(tier, own, more_nano_usd)
+            now_us = microseconds(self._clock.now_s())
+            values = {
+                ":a": number(held_nano_usd),
+                ":b": number(held_nano_usd + more_nano_usd),
+                ":x": number(more_nano_usd),
+                ":one": number(1),
+                ":second": number(now_us // 1_000_000),
+                **spending.values,
+            }
+            write = key_top_up(spending.budget)
+            try:
+                await self._client.call("UpdateItem", self._update(write, key_id, names, values))
+            except ConditionFailed as failed:
+                held = held_by(failed.item, hold_id)
+                if held == held_nano_usd + more_nano_usd:
+                    return None
+                if failed.item is None:
+                    return key_refused()
+                state = read_key_state(failed.item)
+                narrowed = state.within(tier, created_s(hold_id))
+                if refusal := top_up_refusal(narrowed, hold_id, more_nano_usd, now_us):
+                    return refusal
+                if held != held_nano_usd:
+                    break
+                own = OwnLimits.of(state)
+            else:
                 return None
-            state = None if failed.item is None else read_key_state(failed.item)
-            if state is None or not state.enabled:
-                return key_refused()
-            remaining = state.remaining_nano_usd(second)
-            tightest = min(PERIODS, key=lambda period: remaining[period])
-            return limit_reached(tightest, state.limits_nano_usd[tightest], second)
-        return None
+        raise StoreUnavailable(f"hold {hold_id} keeps changing", maybe_applied=False)
 
     async def note_use(self, key_id: str, *, old_secret: bool) -> None:
         """Remember that a key was used now; nothing happens where it is gone."""

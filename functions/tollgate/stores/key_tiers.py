@@ -9,11 +9,10 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from tollgate.core.tier_limits import TierLimits
+from tollgate.core.limits import Period, TierLimits
 from tollgate.ledger.account import UNLIMITED, KeyState, KeyTake, RateState, TierForm
 from tollgate.ledger.periods import PERIODS
 from tollgate.stores.attributes import AttributeValue, number
-from tollgate.stores.base import Period
 
 _UNSEEN_RATE: Final = RateState.fresh(60_000_000, 1_000_000_000)
 _UNSEEN_LIMITS: Final[Mapping[Period, int]] = dict.fromkeys(PERIODS, UNLIMITED)
@@ -52,14 +51,17 @@ def tier_part(tier: TierLimits | None, own: OwnLimits, take: KeyTake) -> TierPar
         values[":ti"] = number(RateState.fresh(per_minute, 2 * per_minute).interval_us)
         if rate == "tier" and take.form == "idle":
             values[":ts"] = number(narrower.slack_us)
-    budget: tuple[int, TierForm] | None = None
-    if tier.budget_nano_usd is not None:
-        own_limit = own.limits_nano_usd[tier.budget_period]
-        whose: TierForm = "own" if own_limit <= tier.budget_nano_usd else "tier"
-        budget = PERIODS.index(tier.budget_period), whose
-        if whose == "own":
-            values[":tb"] = number(tier.budget_nano_usd)
-        else:
-            values[":tl"] = number(own_limit)
-            values[":tn"] = number(own_limit - tier.budget_nano_usd + take.amount_nano_usd)
-    return TierPart(rate=rate, budget=budget, values=values)
+    spending = budget_part(tier, own, take.amount_nano_usd)
+    return TierPart(rate=rate, budget=spending.budget, values={**values, **spending.values})
+
+
+def budget_part(tier: TierLimits | None, own: OwnLimits, amount_nano_usd: int) -> TierPart:
+    """What a write adds that takes an amount within the tier's budget, and counts no request."""
+    if tier is None or tier.budget_nano_usd is None:
+        return TierPart()
+    place = PERIODS.index(tier.budget_period)
+    own_limit = own.limits_nano_usd[tier.budget_period]
+    if own_limit <= tier.budget_nano_usd:
+        return TierPart(budget=(place, "own"), values={":tb": number(tier.budget_nano_usd)})
+    left = own_limit - tier.budget_nano_usd + amount_nano_usd
+    return TierPart(budget=(place, "tier"), values={":tl": number(own_limit), ":tn": number(left)})

@@ -6,7 +6,7 @@ from typing import Final
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.ledger.periods import bucket_names, live_buckets, live_minutes
-from tollgate.stores.attributes import AttributeValue, Item, number, read_number, read_text, text
+from tollgate.stores.attributes import AttributeValue, Item, number, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.base import KeySettings
 from tollgate.stores.expressions import (
@@ -27,6 +27,7 @@ from tollgate.stores.key_state_items import (
     limit_attributes,
     plain_attributes,
 )
+from tollgate.stores.reading import read_number, read_text
 from tollgate.stores.tables import (
     Tables,
     key_pointer_key,

@@ -11,7 +11,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.ledger.account import key_refused
-from tollgate.stores.attributes import Item, read_number, read_text
+from tollgate.stores.attributes import Item
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.key_admin import KeyAdmin
@@ -19,6 +19,7 @@ from tollgate.stores.key_rows import principal_of, refused_from_s
 from tollgate.stores.key_secret import is_well_formed, secret_hash
 from tollgate.stores.key_states import KeyStates
 from tollgate.stores.publications import PublicationStore
+from tollgate.stores.reading import read_number, read_text
 from tollgate.stores.tables import PUBLICATION_KEY, Tables, get_items, secret_key
 
 _log = logging.getLogger(__name__)
@@ -75,9 +76,9 @@ class DynamoKeyStore(KeyAdmin):
                 # by what was live at most five seconds ago, at no call more.
                 asked = [secret_key(digest), PUBLICATION_KEY]
                 rows = await get_items(self._client, self._tables.core, asked)
-            found = {read_text(row, "pk"): row for row in rows}
-            self._publications.note(found.get(read_text(PUBLICATION_KEY, "pk")))
-            cached = _cached(found.get(read_text(asked[0], "pk")), asked_s)
+                found = {read_text(row, "pk"): row for row in rows}
+                self._publications.note(found.get(read_text(PUBLICATION_KEY, "pk")))
+                cached = _cached(found.get(read_text(asked[0], "pk")), asked_s)
             _remember(self._cache, digest, cached)
         if cached.principal is None:
             raise key_refused()

@@ -16,12 +16,12 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource, created_s
+from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
-from tollgate.core.tier_limits import TierLimits
 from tollgate.ledger.periods import bucket_names
 from tollgate.stores.aws_json import ATTEMPTS_MAX
 from tollgate.stores.base import Hold
-from tollgate.stores.failures import StoreUnavailable, refusing_when_unavailable
+from tollgate.stores.failures import ItemUnreadable, StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.generations import DynamoGenerationStore
 from tollgate.stores.holds import HoldUnknown
 from tollgate.stores.key_states import KeyAsk, KeyHold, KeyStates
@@ -109,6 +109,7 @@ class DynamoLedger:
                     hold.id,
                     held_nano_usd=hold.key_nano_usd,
                     more_nano_usd=more_nano_usd,
+                    tier=hold.tier,
                 ),
             )
         for refusal in refusals:
@@ -191,11 +192,21 @@ class DynamoLedger:
                 rate_limit=key.rate_limit,
                 token_limit=key.token_limit,
                 covered=ask.covered,
+                tier=ask.tier,
                 crowded=wallet.crowded,
             )
         await self._release(principal, hold_id, wallet, key)
-        refusals = [side for side in (key, wallet) if isinstance(side, GatewayError)]
-        return refusals[0] if refusals else None
+        for side in (key, wallet):
+            if isinstance(side, ItemUnreadable):
+                raise side
+        if isinstance(key, GatewayError):
+            return key
+        if not isinstance(wallet, GatewayError):
+            return None
+        if isinstance(key, KeyHold):
+            # The key has counted a request that its workspace cannot pay for.
+            wallet.rate_limit, wallet.token_limit = key.rate_limit, key.token_limit
+        return wallet
 
     async def _release(
         self,

@@ -10,32 +10,32 @@ from typing import Final, assert_never
 
 from msgspec.structs import replace
 
-from tollgate.core.activity import GenerationFilter, GenerationPage
+from tollgate.core.activity import GenerationFilter
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource, created_s
+from tollgate.core.limits import TierLimits
+from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
-from tollgate.core.tier_limits import TierLimits
 from tollgate.ledger.account import (
     WalletState,
     insufficient_credits,
     key_refused,
     key_step,
-    limit_reached,
     microseconds,
     too_little_to_take,
     too_many_holds,
+    top_up_refusal,
     wallet_step,
     workspace_locked,
 )
-from tollgate.ledger.periods import PERIODS, bucket_names, minute_bucket
+from tollgate.ledger.periods import bucket_names, minute_bucket
 from tollgate.stores.base import (
     ENTRIES_PAGE_MAX,
     Balance,
     CooldownPolicy,
     CreditEntry,
-    EntriesPage,
     Hold,
 )
 from tollgate.stores.cooldowns import Failures, resting_of
@@ -86,12 +86,14 @@ class MemoryLedger:
         key.holds[hold_id] = step.amount_nano_usd
         key.add(-step.amount_nano_usd, buckets)
         key.add_tokens(-step.tokens, minute_bucket(created_s(hold_id)))
+        rate_limit = turn.shown(now_us)
+        token_limit = key.state().token_limit(created_s(hold_id), now_us / 1_000_000)
         try:
             wallet_amount = self._hold_wallet(principal, hold_id, amount_nano_usd, covered=covered)
-        except GatewayError:
+        except GatewayError as refusal:
+            refusal.rate_limit, refusal.token_limit = rate_limit, token_limit
             self._settle_key(key, hold_id, cost=0, unused_tokens=step.tokens)
             raise
-        now_s = now_us / 1_000_000
         return Hold(
             id=hold_id,
             workspace_id=principal.workspace_id,
@@ -101,23 +103,21 @@ class MemoryLedger:
             key_nano_usd=step.amount_nano_usd,
             key_buckets=buckets,
             key_tokens=step.tokens,
-            rate_limit=turn.shown(now_us),
-            token_limit=key.state().token_limit(created_s(hold_id), now_s),
+            rate_limit=rate_limit,
+            token_limit=token_limit,
             covered=covered,
+            tier=tier,
         )
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
         """Set more aside on both sides of a hold, all of it or nothing."""
         wallet, key = self._books.wallets[hold.workspace_id], self._books.keys[hold.key_id]
-        second = created_s(hold.id)
         if wallet.locked:
             raise workspace_locked()
-        if key.settings.disabled:
-            raise key_refused()
-        remaining = key.state().remaining_nano_usd(second)
-        tightest = min(PERIODS, key=lambda period: remaining[period])
-        if remaining[tightest] < more_nano_usd:
-            raise limit_reached(tightest, key.state().limits_nano_usd[tightest], second)
+        state = key.state().within(hold.tier, created_s(hold.id))
+        now_us = microseconds(self._clock.now_s())
+        if refusal := top_up_refusal(state, hold.id, more_nano_usd, now_us):
+            raise refusal
         if wallet.available < more_nano_usd:
             raise insufficient_credits(wallet.available, more_nano_usd)
         wallet.available -= more_nano_usd
@@ -218,16 +218,14 @@ class MemoryCreditStore:
 
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
-    ) -> EntriesPage:
+    ) -> Page[CreditEntry]:
         """Entries of a workspace, latest first."""
         if after is not None and not _PLACE.fullmatch(after):
             raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
         entries = list(self._books.entries.get(workspace_id, {}).values())[::-1]
         start = int(after or 0)
         end = start + limit
-        return EntriesPage(
-            entries=tuple(entries[start:end]), next=str(end) if end < len(entries) else None
-        )
+        return Page(found=tuple(entries[start:end]), next=str(end) if end < len(entries) else None)
 
     async def balance(self, workspace_id: str) -> Balance:
         """The workspace's money."""
@@ -257,9 +255,9 @@ class MemoryGenerationStore:
         *,
         limit: int,
         before: str | None = None,
-    ) -> GenerationPage:
+    ) -> Page[GenerationRecord]:
         """Records of this workspace, newest first, made before the id `before`."""
-        found = [
+        records = [
             record
             for (owner, id_), record in sorted(self._books.records.items(), reverse=True)
             if owner == workspace_id
@@ -267,9 +265,8 @@ class MemoryGenerationStore:
             and (before is None or id_ < before)
             and wanted.accepts(record)
         ]
-        more = len(found) > limit
-        page = tuple(found[:limit])
-        return GenerationPage(records=page, before=page[-1].id if more else None)
+        page = tuple(records[:limit])
+        return Page(found=page, next=page[-1].id if len(records) > limit else None)
 
 
 class MemoryCooldownStore:

@@ -6,10 +6,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
 from tollgate.ledger.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
 from tollgate.ledger.periods import PERIODS
-from tollgate.stores.base import CreditEntry, KeySettings, Period
+from tollgate.stores.base import CreditEntry, KeySettings
 
 
 class MemoryWallet(Struct):

@@ -1,12 +1,13 @@
 """Keys in this process's memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec.structs import asdict, replace
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
+from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
 from tollgate.ledger.account import RateState, key_refused
 from tollgate.stores.base import (
@@ -85,15 +86,19 @@ class MemoryKeyStore:
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
-    ) -> Sequence[KeySummary]:
+    ) -> Page[KeySummary]:
         """Keys of a workspace, oldest first."""
         if after is not None and not is_id(after):
             raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
-        return [
-            self._summary(key)
+        keys = [
+            key
             for _, key in sorted(self._books.keys.items())
             if key.workspace_id == workspace_id and (after is None or key.id > after)
-        ][:limit]
+        ]
+        page = keys[:limit]
+        return Page(
+            found=tuple(map(self._summary, page)), next=page[-1].id if len(keys) > limit else None
+        )
 
     async def change(
         self, workspace_id: str, key_id: str, edit: Callable[[KeySettings], KeySettings]

@@ -1,10 +1,11 @@
 """Workspaces in this process's memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
 from tollgate.core.clock import Clock
+from tollgate.core.pages import Page
 from tollgate.stores.base import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
 from tollgate.stores.memory_books import MemoryBooks, MemoryWallet
 
@@ -32,10 +33,14 @@ class MemoryWorkspaceStore:
 
     async def list(
         self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
-    ) -> Sequence[Workspace]:
+    ) -> Page[Workspace]:
         """Workspaces in the order of their names."""
         names = sorted(name for name in self._workspaces if after is None or name > after)
-        return [self._workspaces[name] for name in names[:limit]]
+        page = names[:limit]
+        return Page(
+            found=tuple(self._workspaces[name] for name in page),
+            next=page[-1] if len(names) > limit else None,
+        )
 
     async def change(
         self, workspace_id: str, edit: Callable[[WorkspaceSettings], WorkspaceSettings]

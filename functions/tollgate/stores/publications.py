@@ -12,18 +12,18 @@ from typing import Final
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.routing.publication import Publication
-from tollgate.stores.attributes import (
-    Item,
-    number,
-    read_number,
-    read_optional_text,
-    read_text,
-    text,
-)
+from tollgate.stores.attributes import Item, number, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.expressions import IF_ABSENT, SAME_REVISION
 from tollgate.stores.failures import TransactionCancelled, refusing_when_unavailable
 from tollgate.stores.objects import ObjectStore
+from tollgate.stores.reading import (
+    read_each,
+    read_number,
+    read_optional_text,
+    read_text,
+    reads_an_item,
+)
 from tollgate.stores.tables import PUBLICATION_KEY, get_item, publication_row_key, query_rows
 
 _HISTORY_PAGE_MAX: Final = 100
@@ -58,13 +58,8 @@ class PublicationStore:
                 self.note(await get_item(self._client, self._table, PUBLICATION_KEY))
         if self._pointer is None:
             return None
-        try:
+        with refusing_when_unavailable():
             return _publication(self._pointer)
-        except (KeyError, ValueError) as senseless:
-            raise LedgerError(
-                ErrorCode.SERVICE_UNAVAILABLE,
-                f"The pointer to what is published makes no sense: {senseless!r}.",
-            ) from senseless
 
     async def catalog(self, sha: str) -> bytes:
         """The compiled catalog of a sha."""
@@ -124,7 +119,8 @@ class PublicationStore:
                 limit=_HISTORY_PAGE_MAX,
                 backwards=True,
             )
-        return [_publication(row) for row in rows]
+        found, _ = read_each(_publication, rows)
+        return found
 
 
 def _object(sha: str) -> str:
@@ -147,6 +143,7 @@ def _item(publication: Publication) -> Item:
     return item | {name: text(value) for name, value in optional.items() if value is not None}
 
 
+@reads_an_item
 def _publication(item: Item) -> Publication:
     return Publication(
         live=read_text(item, "live"),

@@ -19,12 +19,13 @@ from tollgate.ledger.sweep import (
     expired_holds,
     lost_record,
 )
-from tollgate.stores.attributes import Item, number, read_numbers_by_name, read_text
+from tollgate.stores.attributes import Item, number
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.expressions import HAS_HOLDS, HOLDS_PROJECTION
 from tollgate.stores.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.generations import DynamoGenerationStore
 from tollgate.stores.key_states import KeyStates
+from tollgate.stores.reading import read_each, read_numbers_by_name, read_text, reads_an_item
 from tollgate.stores.wallets import Wallets
 
 _log = logging.getLogger(__name__)
@@ -101,17 +102,22 @@ class Sweeper:
         }
         while True:
             reply = await self._client.call("Scan", scan)
-            for item in reply["Items"]:
-                yield _holds(item)
+            # What stays behind is in the log, and in the audit of its workspace.
+            readable, _ = read_each(_holds, reply["Items"])
+            for item in readable:
+                yield item
             if "LastEvaluatedKey" not in reply:
                 return
             scan["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
 
 
+@reads_an_item
 def _holds(item: Item) -> WalletHolds | KeyHolds:
     """The ledger has nothing but wallets (`W#<workspace>#<shard>`) and key states (`K#<key>`)."""
     kind, _, name = read_text(item, "pk").partition("#")
     holds = read_numbers_by_name(item, "h")
+    for hold_id in holds:
+        created_s(hold_id)
     if kind == "K":
         return KeyHolds(workspace_id=read_text(item, "ws"), key_id=name, holds=holds)
     workspace_id, _, shard = name.rpartition("#")

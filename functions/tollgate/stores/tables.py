@@ -9,10 +9,11 @@ from msgspec import Struct
 from tollgate.core.activity import ActivityRow
 from tollgate.core.ids import created_s
 from tollgate.ledger.periods import day_name
-from tollgate.stores.attributes import Item, read_text, text
+from tollgate.stores.attributes import Item, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.expressions import ROWS_OF_PARTITION
 from tollgate.stores.failures import StoreRejected, StoreUnavailable
+from tollgate.stores.reading import read_text
 
 WORKSPACE_NAMES: Final = "WS"
 _WORKSPACE_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
@@ -109,6 +110,11 @@ def generation_day(workspace_id: str, day: str) -> str:
 def generation_sort(generation_id: str) -> str:
     """Generations: where in its day a record lies."""
     return f"G#{generation_id}"
+
+
+def generation_of_sort(item: Item) -> str:
+    """The generation whose record lies at the key of an item."""
+    return read_text(item, "sk").removeprefix("G#")
 
 
 # Core: which catalog is live.

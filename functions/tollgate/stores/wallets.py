@@ -15,7 +15,7 @@ from tollgate.ledger.account import (
     wallet_step,
     workspace_locked,
 )
-from tollgate.stores.attributes import AttributeValue, Item, number, read_number
+from tollgate.stores.attributes import AttributeValue, Item, number
 from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, Reply
 from tollgate.stores.base import Balance
 from tollgate.stores.expressions import (
@@ -33,6 +33,7 @@ from tollgate.stores.expressions import (
 )
 from tollgate.stores.failures import ConditionFailed, StoreUnavailable, TransactionCancelled
 from tollgate.stores.holds import HoldUnknown, held_by, hold_count, settle_whatever_is_held
+from tollgate.stores.reading import read_number, read_numbers_by_name, reads_an_item
 from tollgate.stores.tables import get_items, wallet_key
 
 # Others may change a shard between a refused write and the next one, but not for ever.
@@ -78,9 +79,7 @@ class Wallets:
         return Balance(
             granted_nano_usd=sum(read_number(item, "gr") for item in items),
             available_nano_usd=sum(read_number(item, "av") for item in items),
-            held_nano_usd=sum(
-                int(amount["N"]) for item in items for amount in item["h"]["M"].values()
-            ),
+            held_nano_usd=sum(sum(read_numbers_by_name(item, "h").values()) for item in items),
             spent_nano_usd=sum(read_number(item, "sp") for item in items),
         )
 
@@ -233,7 +232,7 @@ class Wallets:
         except ConditionFailed as failed:
             if held_by(failed.item, hold_id) == held_nano_usd + more_nano_usd:
                 return None
-            state = _state(failed.item)
+            state = None if failed.item is None else _state(failed.item)
             if state is not None and state.locked:
                 return workspace_locked()
             available = 0 if state is None else state.available_nano_usd
@@ -266,7 +265,7 @@ class Wallets:
             try:
                 reply = await self._client.call("UpdateItem", payload, attempts_max=1)
             except ConditionFailed as failed:
-                state = _state(failed.item)
+                state = None if failed.item is None else _state(failed.item)
                 step = wallet_step(state, amount_nano_usd, covered=covered)
                 if step not in ("hold", "hold_rest"):
                     return state
@@ -305,9 +304,8 @@ def _wallet_hold(reply: Reply, shard: int, hold_id: str) -> WalletHold:
     )
 
 
-def _state(item: Item | None) -> WalletState | None:
-    if item is None:
-        return None
+@reads_an_item
+def _state(item: Item) -> WalletState:
     return WalletState(
         available_nano_usd=read_number(item, "av"),
         locked=read_number(item, "lk") != 0,

@@ -10,17 +10,9 @@ from typing import Final, cast
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource
+from tollgate.core.pages import Page
 from tollgate.core.principal import Admission
-from tollgate.stores.attributes import (
-    AttributeValue,
-    Item,
-    number,
-    read_number,
-    read_optional_number,
-    read_optional_text,
-    read_text,
-    text,
-)
+from tollgate.stores.attributes import AttributeValue, Item, number, text
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.base import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
 from tollgate.stores.expressions import (
@@ -42,6 +34,14 @@ from tollgate.stores.failures import (
     refusing_when_unavailable,
 )
 from tollgate.stores.key_rows import is_gone
+from tollgate.stores.reading import (
+    read_each,
+    read_number,
+    read_optional_number,
+    read_optional_text,
+    read_text,
+    reads_an_item,
+)
 from tollgate.stores.tables import (
     WORKSPACE_NAMES,
     Tables,
@@ -101,10 +101,10 @@ class Workspaces:
 
     async def list(
         self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
-    ) -> Sequence[Workspace]:
+    ) -> Page[Workspace]:
         """Workspaces in the order of their names."""
         with refusing_when_unavailable():
-            names, _ = await query_rows(
+            names, end = await query_rows(
                 self._client,
                 self._tables.core,
                 WORKSPACE_NAMES,
@@ -114,7 +114,12 @@ class Workspaces:
             )
             keys = [workspace_key(read_text(name, "sk").removeprefix("W#")) for name in names]
             items = await get_items(self._client, self._tables.core, keys)
-        return sorted(map(_workspace, items), key=lambda workspace: workspace.id)
+        found, unreadable = read_each(_workspace, items)
+        return Page(
+            found=tuple(sorted(found, key=lambda workspace: workspace.id)),
+            next=None if end is None else read_text(end, "sk").removeprefix("W#"),
+            unreadable=tuple(unreadable),
+        )
 
     async def change(
         self, workspace_id: str, edit: Callable[[WorkspaceSettings], WorkspaceSettings]
@@ -292,6 +297,7 @@ def _settings_attributes(settings: WorkspaceSettings) -> Item:
     return {name: value for name, value in values.items() if value is not None}
 
 
+@reads_an_item
 def _workspace(item: Item) -> Workspace:
     lock = read_number(item, "lk")
     return Workspace(

@@ -34,6 +34,7 @@ from tollgate.engine.sink import (
     CollectSink,
     EventSink,
     SseSink,
+    refused_headers,
     request_headers,
     send_error,
 )
@@ -125,7 +126,7 @@ class MeteredEndpoint:
         except ClientGone:
             raise
         except GatewayError as refusal:
-            named = request_headers(refusal.request_id or request_id)
+            named = refused_headers(refusal, request_id)
             routed = _routed(admitted) if admitted else None
             await send_error(reply, self._front.chat_completions, refusal, named, routed=routed)
         except Exception as defect:

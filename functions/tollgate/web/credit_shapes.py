@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import Admission
 from tollgate.stores.base import Balance, CreditEntry, EntryKind, Workspace, WorkspaceSettings
-from tollgate.web.shapes import Body, PositiveUsd, Usd, moment
+from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
 
 EntryId = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._:-]+$")]
 WorkspaceId = Annotated[
@@ -100,6 +100,7 @@ class EntriesReply(BaseModel):
 
     data: list[EntryObject]
     next_cursor: str | None
+    unreadable: Unreadable
 
 
 class GrantReply(CreditsReply):
@@ -180,3 +181,4 @@ class WorkspacesReply(BaseModel):
 
     data: list[WorkspaceObject]
     next_cursor: str | None
+    unreadable: Unreadable

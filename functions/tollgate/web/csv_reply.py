@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Header, Query
@@ -28,13 +28,19 @@ async def wanted_format(
 
 
 def csv_reply(
-    columns: Iterable[str], rows: Iterable[Mapping[str, str]], next_: str | None = None
+    columns: Iterable[str],
+    rows: Iterable[Mapping[str, str]],
+    *,
+    next_: str | None = None,
+    unreadable: Sequence[str] = (),
 ) -> Response:
-    """The table as a file, with where it goes on, if it does, in a header."""
+    """The table as a file; headers say where it goes on and what it leaves out, if anything."""
     written = io.StringIO()
     writer = csv.DictWriter(written, fieldnames=list(columns))
     writer.writeheader()
     for row in rows:
         writer.writerow({name: csv_cell(cell) for name, cell in row.items()})
     headers = {} if next_ is None else {"x-next-cursor": next_}
+    if unreadable:
+        headers["x-unreadable"] = ", ".join(unreadable)
     return Response(written.getvalue(), media_type="text/csv", headers=headers)

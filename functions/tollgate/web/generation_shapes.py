@@ -17,7 +17,7 @@ from tollgate.core.generation import (
 )
 from tollgate.core.money import usd, usd_text
 from tollgate.routing.price import MODEL_ITEMS
-from tollgate.web.shapes import Usd, moment
+from tollgate.web.shapes import Unreadable, Usd, moment
 from tollgate.web.trace_shapes import TokensObject, TraceObject
 
 RECORD_COLUMNS = (
@@ -60,6 +60,7 @@ ACTIVITY_COLUMNS = (
     "audio_prompt_tokens",
     "audio_completion_tokens",
     "images",
+    "web_searches",
 )
 
 
@@ -129,6 +130,7 @@ class GenerationObject(BaseModel):
     error_code: str | None
     finish_reason: str | None
     native_finish_reason: str | None
+    service_tier: str | None = Field(description="the tier that served, in the provider's word")
     tokens_prompt: int
     tokens_completion: int
     tokens_reasoning: int | None
@@ -181,6 +183,7 @@ class GenerationObject(BaseModel):
             error_code=record.error,
             finish_reason=record.finish,
             native_finish_reason=record.raw_finish,
+            service_tier=record.service_tier,
             tokens_prompt=record.usage.input_tokens,
             tokens_completion=record.usage.output_tokens or 0,
             tokens_reasoning=record.usage.reasoning_tokens,
@@ -243,6 +246,7 @@ class GenerationsReply(BaseModel):
 
     data: list[GenerationObject]
     next_cursor: str | None
+    unreadable: Unreadable
 
 
 class ActivityObject(BaseModel):
@@ -265,6 +269,7 @@ class ActivityObject(BaseModel):
     audio_prompt_tokens: int
     audio_completion_tokens: int
     images: int
+    web_searches: int = Field(description="that a provider ran by itself")
 
     @classmethod
     def of(cls, row: ActivityRow) -> "ActivityObject":
@@ -287,6 +292,7 @@ class ActivityObject(BaseModel):
             audio_prompt_tokens=row.usage.audio_input_tokens or 0,
             audio_completion_tokens=row.usage.audio_output_tokens or 0,
             images=row.usage.images or 0,
+            web_searches=row.usage.web_searches or 0,
         )
 
 
@@ -344,6 +350,7 @@ def activity_cells(row: ActivityRow) -> Mapping[str, str]:
         "audio_prompt_tokens": str(row.usage.audio_input_tokens or 0),
         "audio_completion_tokens": str(row.usage.audio_output_tokens or 0),
         "images": str(row.usage.images or 0),
+        "web_searches": str(row.usage.web_searches or 0),
     }
 
 

@@ -7,13 +7,14 @@ from typing import Annotated, Any, Final, Literal, Self
 from msgspec.structs import replace
 from pydantic import BaseModel, Field, model_validator
 
+from tollgate.core.limits import Period
 from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import KeyRole
 from tollgate.ledger.account import HOLDS_MAX
 from tollgate.ledger.periods import PERIODS
 from tollgate.routing.schema import KeyTierSection
-from tollgate.stores.base import KeySettings, KeySummary, NewKey, OldSecret, Period
-from tollgate.web.shapes import Body, Moment, PositiveUsd, Usd, moment
+from tollgate.stores.base import KeySettings, KeySummary, NewKey, OldSecret
+from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment
 
 Label = Annotated[str, Field(min_length=1, max_length=64)]
 ContentDays = Annotated[
@@ -256,6 +257,7 @@ class KeysReply(BaseModel):
 
     data: list[KeyObject]
     next_cursor: str | None
+    unreadable: Unreadable
 
 
 class DeletedKeyReply(BaseModel):

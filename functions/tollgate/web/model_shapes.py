@@ -12,7 +12,8 @@ from tollgate.providers.dialect import Parameter
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.offers import Chains, Offer
 from tollgate.routing.price import Price
-from tollgate.routing.schema import EndpointSection, ModelSection, OverrideSection, RatesSection
+from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
+from tollgate.routing.schema import EndpointSection, ModelSection
 
 _PER_TOKEN_EXPONENT: Final = -6
 # What OpenRouter calls a document; the others have the same names.
@@ -68,7 +69,7 @@ class Architecture(BaseModel):
 
 
 class Rates(BaseModel):
-    """USD per token, per request and per picture made, as decimal strings, of what is priced."""
+    """USD per token, request, picture made and search, as decimal strings, of what is priced."""
 
     prompt: str | None = None
     completion: str | None = None
@@ -77,8 +78,10 @@ class Rates(BaseModel):
     input_cache_write_1h: str | None = None
     audio: str | None = None
     audio_output: str | None = None
+    input_audio_cache: str | None = None
     request: str | None = None
     image: str | None = None
+    web_search: str | None = None
 
 
 class Pricing(Rates):
@@ -89,12 +92,13 @@ class Pricing(Rates):
 
 
 class PricingOverride(BaseModel):
-    """Other rates from a UTC day on, before one, over a size of prompt, in hours of the UTC day."""
+    """Other rates from a UTC day on, before one, over a size of prompt, in hours, on weekdays."""
 
     since: date | None = None
     until: date | None = None
     prompt_tokens_over: int | None = None
     utc_window: str | None = None
+    utc_days: tuple[Weekday, ...] | None = None
     pricing: Rates
 
 
@@ -239,6 +243,7 @@ def _override(section: OverrideSection) -> PricingOverride:
         until=section.when.until,
         prompt_tokens_over=section.when.prompt_tokens_over,
         utc_window=section.when.utc_window,
+        utc_days=section.when.utc_days,
         pricing=Rates.model_validate(_rates(section.price)),
     )
 
@@ -252,8 +257,13 @@ def _rates(price: Price | RatesSection) -> dict[str, str | None]:
         "input_cache_write_1h": price.cache_write_1h,
         "audio": price.audio_input,
         "audio_output": price.audio_output,
+        "input_audio_cache": price.cache_read_audio,
     }
-    per_piece = {"request": price.request, "image": price.image}
+    per_piece = {
+        "request": price.request,
+        "image": price.image,
+        "web_search": price.web_search,
+    }
     return {
         **{
             name: None if rate is None else _plain(rate.scaleb(_PER_TOKEN_EXPONENT))

@@ -14,6 +14,9 @@ Moment = Annotated[
     AwareDatetime,
     Field(ge=datetime(2000, 1, 1, tzinfo=UTC), le=datetime(9999, 1, 1, tzinfo=UTC)),
 ]
+Unreadable = Annotated[
+    list[str], Field(description="stored items that make no sense, which this page leaves out")
+]
 PositiveUsd = Annotated[Decimal, Field(gt=0, le=1_000_000, decimal_places=9)]
 
 

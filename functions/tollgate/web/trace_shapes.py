@@ -24,8 +24,10 @@ class TokensObject(_Mirror):
     output_tokens: int | None
     reasoning_tokens: int | None
     audio_input_tokens: int | None
+    cache_read_audio_input_tokens: int | None
     audio_output_tokens: int | None
     images: int | None
+    web_searches: int | None
 
 
 class PriceCeilingObject(_Mirror):

@@ -241,6 +241,12 @@ class OutputDetails(_Shape):
     thinking_tokens: int | None = None
 
 
+class ServerToolUse(_Shape):
+    """How often Anthropic's own tools ran; a page that is fetched costs nothing but its tokens."""
+
+    web_search_requests: int | None = None
+
+
 class TokenUsage(_Shape):
     """Token counts; `input_tokens` has no cached tokens in it."""
 
@@ -250,6 +256,7 @@ class TokenUsage(_Shape):
     cache_creation_input_tokens: int | None = None
     cache_creation: CacheCreation | None = None
     output_tokens_details: OutputDetails | None = None
+    server_tool_use: ServerToolUse | None = None
     service_tier: str | None = None
 
 

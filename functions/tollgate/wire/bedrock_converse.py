@@ -112,10 +112,17 @@ class TokenUsage(_Shape):
     cache_details: list[CacheDetail] | None = Field(default=None, alias="cacheDetails")
 
 
+class ServiceTier(_Shape):
+    """The tier that served: `default`, `flex`, `priority` or `reserved`."""
+
+    type: str | None = None
+
+
 class Metadata(_Shape):
     """What the answer took; follows the end of the answer."""
 
     usage: dict[str, JsonValue]
+    service_tier: ServiceTier = Field(default=ServiceTier(), alias="serviceTier")
 
 
 class ErrorBody(_Shape):

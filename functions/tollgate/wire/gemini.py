@@ -104,8 +104,9 @@ class GroundingSupport(_Shape):
 
 
 class Grounding(_Shape):
-    """The sources of an answer."""
+    """What was searched for, and the sources of an answer."""
 
+    queries: list[str] = Field(default=[], alias="webSearchQueries")
     chunks: list[GroundingChunk] = Field(default=[], alias="groundingChunks")
     supports: list[GroundingSupport] = Field(default=[], alias="groundingSupports")
 

@@ -173,8 +173,17 @@ class CompletionDetails(_Shape):
     audio_tokens: int | None = None
 
 
+class ServerToolUse(_Shape):
+    """How often OpenRouter's own tools ran."""
+
+    web_search_requests: int | None = None
+
+
 class UsageReport(_Shape):
-    """Token counts; DeepSeek, Mistral and Moonshot count cache hits at the top level."""
+    """Token counts; DeepSeek, Mistral and Moonshot count cache hits at the top level.
+
+    Searches that nobody asked for are Perplexity's queries, xAI's sources, or OpenRouter's tools.
+    """
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -184,6 +193,9 @@ class UsageReport(_Shape):
     prompt_cache_hit_tokens: int | None = None
     num_cached_tokens: int | None = None
     cached_tokens: int | None = None
+    num_search_queries: int | None = None
+    num_sources_used: int | None = None
+    server_tool_use: ServerToolUse | None = None
 
 
 class ErrorDetail(_Shape):

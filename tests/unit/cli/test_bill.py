@@ -88,5 +88,13 @@ def test_a_bill_of_nothing_says_what_went_wrong() -> None:
     assert notes[-2].strip() == "error: provider_timeout"
 
 
+def test_a_search_of_the_provider_that_has_no_price_is_said_to_have_none() -> None:
+    lines = [line("output", 1, "10", "0.00001"), line("unpriced_web_search", 3, "0", "0")]
+    said = explained(record(cost_lines=lines), [])
+    assert said[2].split()[:4] == ["provider", "search", "3", "×"]
+    assert "the catalog has no price for that" in "\n".join(said)
+    assert "no price" not in "\n".join(explained(record(), []))
+
+
 def test_an_estimate_says_that_it_is_one() -> None:
     assert "estimate" in explained(record(usage_source="estimated"), [])[-1]

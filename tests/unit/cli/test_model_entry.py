@@ -13,7 +13,7 @@ from tollgate.cli.model_entry import ModelEntry, Unplaceable, entry_lines, with_
 from tollgate.cli.published_prices import Published
 from tollgate.routing.document import read_document
 from tollgate.routing.load import inspect
-from tollgate.routing.schema import OverrideSection, PriceSection
+from tollgate.routing.price_sections import OverrideSection, PriceSection
 
 HEAD = """version: 1
 providers:

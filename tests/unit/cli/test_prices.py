@@ -5,14 +5,17 @@ Keeps C65.
 
 import json
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from tollgate.cli.main import main
+from tollgate.cli.price_differences import differences
 from tollgate.cli.price_report import findings, report
 from tollgate.routing.load import load
+from tollgate.routing.price import Price, PriceOverride, PriceSchedule
 
 HERE = Path(__file__).parent
 PRICED = HERE / "priced.yaml"
@@ -37,6 +40,19 @@ def test_it_says_of_each_class_ours_theirs_when_source_and_day() -> None:
 def test_a_price_to_come_differs_always_once_its_day_is_there() -> None:
     lines = said(date(2026, 12, 1)).splitlines()
     assert "    input 2, published 4, always" in lines
+
+
+def test_prices_of_weekdays_differ_on_those_days_only() -> None:
+    flat = Price(input=Decimal(1), output=Decimal(2))
+    peak = PriceOverride(
+        rates={"input": Decimal(3)}, utc_minutes=(1_380, 60), utc_weekdays=frozenset({4})
+    )
+    found = differences(
+        PriceSchedule(base=flat, overrides=(peak,)), PriceSchedule(base=flat), TODAY
+    )
+    assert [(it.rate, it.ours, it.theirs, it.when) for it in found] == [
+        ("input", 3, 1, "on fri, 23:00-00:00 UTC; on sat, 00:00-01:00 UTC")
+    ]
 
 
 def test_a_file_that_differs_has_exit_status_one_and_one_that_does_not_zero() -> None:

@@ -34,7 +34,10 @@ NAMES = {
     "cache_write_mtok": "cache_write",
     "input_audio_mtok": "audio_input",
     "output_audio_mtok": "audio_output",
+    "cache_audio_read_mtok": "cache_read_audio",
 }
+# As what a class without a rate is billed, if not as plain input.
+PLAIN = {"output_audio_mtok": "output_mtok", "cache_audio_read_mtok": "cache_read_mtok"}
 OPENAI = {"codec": "openai_chat", "transport": "http_sse", "base_url": "https://api.openai.com/v1"}
 
 amounts = st.integers(1, 9).map(Decimal)
@@ -74,11 +77,11 @@ def models() -> st.SearchStrategy[ModelInfo]:
 
 
 def billed(price: Mapping[str, Decimal | TieredPrices | None], prompt: int) -> dict[str, Decimal]:
-    """What they charge for each class: one without a rate is plain input or output."""
+    """What they charge for each class: one without a rate is billed as what it is part of."""
     found = {}
     for unit, name in NAMES.items():
-        plain = "output_mtok" if unit.startswith("output") else "input_mtok"
-        amount = price.get(unit) or price[plain]
+        plain = PLAIN.get(unit, "input_mtok")
+        amount = price.get(unit) or price.get(plain) or price["input_mtok"]
         assert amount is not None
         if isinstance(amount, TieredPrices):
             reached = [tier.price for tier in amount.tiers if prompt > tier.start]
@@ -98,10 +101,10 @@ def test_c65_a_price_costs_the_same_from_that_day_on(
     when = datetime.combine(TODAY + timedelta(days=days), time(hour, 30), UTC)
     ours = schedule.at(when.timestamp(), prompt)
     paid = {}
-    for name in NAMES.values():
-        rate = getattr(ours, name)
-        plain = ours.output if name.endswith("output") else ours.input
-        paid[name] = plain if rate is None else rate
+    for unit, name in NAMES.items():
+        plain = getattr(ours, NAMES[PLAIN.get(unit, "input_mtok")])
+        rates = (getattr(ours, name), plain, ours.input)
+        paid[name] = next(rate for rate in rates if rate is not None)
     assert paid == billed(vars(model.get_prices(when)), prompt)
 
 
@@ -138,16 +141,17 @@ def test_hours_of_another_zone_are_told_in_utc() -> None:
     assert override.when.utc_window == "14:00-22:30"
 
 
-def test_requests_are_priced_each_and_what_has_no_rate_is_named() -> None:
+def test_requests_and_searches_are_priced_each_and_what_has_no_rate_is_named() -> None:
     price = ModelPrice(
         input_mtok=Decimal(1),
         output_mtok=Decimal(2),
         requests_kcount=Decimal(5),
         web_searches_kcount=Decimal(10),
+        storage_searches_kcount=Decimal(3),
     )
     found = in_our_words(model_of(price), TODAY)
-    assert found.price.request == Decimal("0.005")
-    assert found.unstatable == ("web_searches_kcount",)
+    assert (found.price.request, found.price.web_search) == (Decimal("0.005"), Decimal("0.01"))
+    assert found.unstatable == ("storage_searches_kcount",)
 
 
 def test_a_later_price_without_a_fee_per_request_has_none() -> None:

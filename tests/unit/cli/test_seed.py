@@ -15,7 +15,7 @@ async def test_seeding_again_changes_nothing(tmp_path: Path) -> None:
     stores = memory_stores()
     first = await seed(stores.keys, stores.credits, tmp_path)
     assert await seed(stores.keys, stores.credits, tmp_path) == first
-    assert len(await stores.keys.list(WORKSPACE_ID)) == 2
+    assert len((await stores.keys.list(WORKSPACE_ID)).found) == 2
     assert (await stores.credits.balance(WORKSPACE_ID)).granted_nano_usd == 100 * 10**9
     for secret, role in ((first.inference, "inference"), (first.management, "management")):
         assert (await stores.keys.authenticate(secret)).role == role

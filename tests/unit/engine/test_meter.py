@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from tests.clocks import FixedClock
 from tests.strategies import usages
@@ -83,6 +84,25 @@ def test_c65_the_cost_is_the_sum_of_its_lines(usage: Usage) -> None:
 
 
 @pytest.mark.parametrize(
+    ("rate", "item", "cost"),
+    [
+        (None, "unpriced_web_search", 0),
+        ("0.014", "provider_web_search", 28_000_000),
+    ],
+)
+def test_c65_searches_of_the_provider_are_a_line_of_the_record(
+    rate: str | None, item: str, cost: int
+) -> None:
+    rates = {} if rate is None else {"web_search": rate}
+    made = meter(of=catalog(models={"acme/large": model(endpoint("near", "large", **rates))}))
+    says(made, "I looked it up.")
+    made.observe(UsageReported(usage=replace(COMPLETE, web_searches=2)))
+    made.observe(Ended(finish="stop"))
+    line = made.record().lines[-1]
+    assert (line.item, line.quantity, line.cost_nano_usd) == (item, 2, cost)
+
+
+@pytest.mark.parametrize(
     ("reported", "text", "output_tokens"),
     [(None, "12345", 2), (None, "éééé", 2), (1, "12345678", 2), (9, "12345678", 9)],
 )
@@ -97,6 +117,14 @@ def test_c36_an_answer_without_an_end_counts_at_least_what_was_delivered(
     assert (record.outcome, record.usage_source) == ("cancelled", "estimated")
     assert record.usage.output_tokens == output_tokens
     assert record.usage.uncached_input_tokens == len(BODY) // 4
+
+
+def test_c66_the_tier_that_served_is_in_the_record() -> None:
+    made = meter()
+    says(made, "So.")
+    made.observe(UsageReported(usage=COMPLETE, service_tier="reserved"))
+    made.observe(Ended(finish="stop"))
+    assert made.record().service_tier == "reserved"
 
 
 def test_c66_an_answer_whose_provider_counts_nothing_is_estimated_and_says_so() -> None:

@@ -153,6 +153,20 @@ def test_c25_a_whole_reply() -> None:
     }
 
 
+@pytest.mark.parametrize("usage_on_finish", [False, True])
+def test_c25_a_tier_that_is_told_with_the_usage_is_on_the_frames_after_it(
+    usage_on_finish: bool,
+) -> None:
+    writer = renderer(usage_on_finish=usage_on_finish)
+    tier = UsageReported(usage=Usage(output_tokens=1), service_tier="flex")
+    begun = Started(service_tier="auto")
+    stream = streamed(writer, begun, *said(Text(text=""), "hi"), tier, STOP)
+    chunks = frames(stream + writer.close(record()))
+    assert [chunk["service_tier"] for chunk in chunks[:2]] == ["auto", "auto"]
+    assert {chunk["service_tier"] for chunk in chunks[2:]} == {"flex"}
+    assert whole(*said(Text(text=""), "hi"), tier, started=begun)["service_tier"] == "flex"
+
+
 def test_c25_a_tier_that_openai_does_not_know_is_not_told() -> None:
     assert "service_tier" not in whole(started=Started(service_tier="on_demand"))
 

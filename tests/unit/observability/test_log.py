@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from tests.clocks import FixedClock
 from tests.unit.ingress.samples import record
@@ -49,6 +50,16 @@ def test_a_generation_is_one_line_without_what_was_said(lines: list[str]) -> Non
     assert told["generation_id"] == record().id
     assert (told["outcome"], told["attempts"], told["cost_usd"]) == ("ok", 1, "1.234567891")
     assert (told["input_tokens"], told["output_tokens"]) == (7, 5)
+
+
+def test_usage_that_nobody_has_priced_is_a_warning_of_its_own(lines: list[str]) -> None:
+    searched = replace(LINE, item="unpriced_web_search", quantity=3, cost_nano_usd=0)
+    JOURNAL.settled(record(attempts=(ATTEMPT,), lines=(LINE, searched)))
+    told = json.loads(lines[1])
+    assert (told["level"], told["message"]) == ("WARNING", "usage without a price")
+    assert (told["item"], told["quantity"]) == ("unpriced_web_search", 3)
+    assert (told["generation_id"], told["provider"]) == (record().id, record().provider)
+    assert len(lines) == 2
 
 
 def test_what_could_not_be_settled_is_there_whole(lines: list[str]) -> None:

@@ -89,11 +89,18 @@ def test_c41_q40_the_status_decides_whatever_the_body_is(
         (b'{"error":"exceeded max context length"}', ErrorCode.CONTEXT_LENGTH_EXCEEDED),
         (b'{"error":{"code":"content_filter","message":"no"}}', ErrorCode.CONTENT_FILTER),
         (b'{"error":{"code":"invalid_api_key"}}', ErrorCode.PROVIDER_AUTH),
+        (
+            b'{"code":"invalid argument","error":"Incorrect API key provided: na***ys."}',
+            ErrorCode.PROVIDER_AUTH,
+        ),
+        (b'{"error":"Incorrect%20API%20key%20provided:%20ba***na."}', ErrorCode.PROVIDER_AUTH),
+        (b'[{"error":{"code":400,"message":"API key not valid."}}]', ErrorCode.PROVIDER_AUTH),
+        (b'{"error":"no tool \'Incorrect API key provided\'"}', ErrorCode.INVALID_REQUEST),
         (b'{"error":{"code":"unsupported_value"}}', ErrorCode.INVALID_REQUEST),
         (b'{"detail":"Extra inputs are not permitted"}', ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_c41_a_plain_400_is_told_apart_by_its_code_and_last_by_its_words(
+def test_c41_c44_a_plain_400_is_told_apart_by_its_code_and_last_by_its_words(
     body: bytes, code: ErrorCode
 ) -> None:
     assert chat(400, body).code is code

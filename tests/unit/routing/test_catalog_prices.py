@@ -32,7 +32,11 @@ PUBLISHERS = {"bedrock": "aws", "openai-responses": "openai", "xai": "x-ai"}
 # what the file names as its source. Hyperbolic's own pages show spans of prices, the router each.
 ELSEWHERE = {
     "hyperbolic": ("huggingface_hyperbolic", "Hugging Face router, in genai-prices 0.2.3"),
+    "deepseek": ("deepseek", "api-docs.deepseek.com/quick_start/pricing"),
 }
+# Whose peak is one of weekdays, which genai-prices cannot say: at the weekend it is never there.
+OFF_PEAK_AT_WEEKENDS = {"deepseek"}
+OFF_PEAK_HOUR = 12
 DAYS_LATER = (0, 15, 60, 400)
 HOURS = (0, 2, 5, 7, 12, 23)
 PROMPTS = (4_000, 150_000, 201_000, 300_000)
@@ -62,6 +66,7 @@ def usages(endpoint: EndpointSection, prompt: int) -> list[tuple[Usage, Publishe
             cache_write_5m_input_tokens=five,
             cache_write_1h_input_tokens=hour,
             output_tokens=1234,
+            web_searches=3,
         ),
         PublishedUsage(
             input_tokens=prompt,
@@ -69,13 +74,30 @@ def usages(endpoint: EndpointSection, prompt: int) -> list[tuple[Usage, Publishe
             cache_write_tokens=five + hour,
             cache_write_1h_tokens=hour,
             output_tokens=1234,
+            web_searches=3,
         ),
     )
     spoken = (
         Usage(uncached_input_tokens=prompt, audio_input_tokens=99, output_tokens=5),
         PublishedUsage(input_tokens=prompt, input_audio_tokens=99, output_tokens=5),
     )
-    return [plain] if price.audio_input is None else [plain, spoken]
+    heard = (
+        Usage(
+            uncached_input_tokens=prompt - read,
+            audio_input_tokens=99,
+            cache_read_input_tokens=read,
+            cache_read_audio_input_tokens=77,
+            output_tokens=5,
+        ),
+        PublishedUsage(
+            input_tokens=prompt,
+            cache_read_tokens=read,
+            input_audio_tokens=99 + 77,
+            cache_audio_read_tokens=77,
+            output_tokens=5,
+        ),
+    )
+    return [plain] if price.audio_input is None else [plain, spoken, heard]
 
 
 @pytest.mark.parametrize(("model", "endpoint"), OFFERS)
@@ -86,12 +108,14 @@ def test_c65_a_bill_is_what_the_source_of_its_price_computes(
     for days in DAYS_LATER:
         for hour in HOURS:
             day = endpoint.price.checked + timedelta(days=days)
-            when = datetime.combine(day, time(hour, 30), UTC)
+            when = asked = datetime.combine(day, time(hour, 30), UTC)
+            if endpoint.provider in OFF_PEAK_AT_WEEKENDS and when.weekday() > 4:
+                asked = when.replace(hour=OFF_PEAK_HOUR)
             for prompt in PROMPTS:
                 rates = endpoint.schedule.at(when.timestamp(), prompt)
                 for ours, theirs in usages(endpoint, prompt):
                     paid = total_nano_usd(bill(ours, rates))
-                    due = source.get_prices(when).calc_price(theirs)["total_price"]
+                    due = source.get_prices(asked).calc_price(theirs)["total_price"]
                     assert abs(paid - due * Decimal(10**9)) <= ROUNDING_NANO_USD, (when, prompt)
 
 

@@ -8,16 +8,15 @@ from decimal import Decimal
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from tollgate.core.events import Ended, Started, UsageReported
 from tollgate.core.generation import BillLine, Fee
 from tollgate.core.response import Fold
 from tollgate.core.usage import Usage
 from tollgate.routing.price import (
+    MODEL_ITEMS,
     Price,
-    PriceOverride,
-    PriceSchedule,
     bill,
     cost_max_nano_usd,
     total_nano_usd,
@@ -49,7 +48,9 @@ prices = st.builds(
     request=maybe_rates,
     audio_input=maybe_rates,
     audio_output=maybe_rates,
+    cache_read_audio=maybe_rates,
     image=maybe_rates,
+    web_search=maybe_rates,
 )
 usages = st.builds(
     Usage,
@@ -60,6 +61,7 @@ usages = st.builds(
     output_tokens=maybe_tokens,
     audio_input_tokens=maybe_tokens,
     audio_output_tokens=maybe_tokens,
+    cache_read_audio_input_tokens=maybe_tokens,
     images=st.none() | st.integers(0, 1),
 )
 charges = st.lists(
@@ -145,6 +147,46 @@ def test_c65_audio_is_taken_out_of_the_tokens_it_is_part_of() -> None:
     ]
 
 
+def test_c65_cached_audio_is_taken_out_of_what_was_read_from_the_cache() -> None:
+    usage = Usage(cache_read_input_tokens=100, cache_read_audio_input_tokens=60)
+    price = Price(input=Decimal(1), output=Decimal(4), cache_read=Decimal("0.03"))
+    assert [(line.item, line.quantity) for line in bill(usage, price)] == [("cache_read", 100)]
+    apart = replace(price, cache_read_audio=Decimal("0.1"))
+    assert [(line.item, line.quantity, line.cost_nano_usd) for line in bill(usage, apart)] == [
+        ("cache_read", 40, 1_200),
+        ("cache_read_audio", 60, 6_000),
+    ]
+
+
+def test_c65_each_search_that_a_provider_ran_by_itself_is_charged_on_one_line() -> None:
+    usage = Usage(web_searches=3)
+    price = Price(input=Decimal(1), output=Decimal(1), web_search=Decimal("0.01"))
+    assert bill(usage, price) == (
+        BillLine(
+            item="provider_web_search",
+            quantity=3,
+            usd_per_million=Decimal(10_000),
+            cost_nano_usd=30_000_000,
+        ),
+    )
+    assert bill(Usage(web_searches=0), price) == ()
+
+
+def test_c65_a_search_that_nobody_has_priced_is_told_and_not_charged() -> None:
+    unpriced = Price(input=Decimal(1), output=Decimal(1))
+    [line] = bill(Usage(web_searches=3), unpriced)
+    assert (line.item, line.quantity, line.cost_nano_usd) == ("unpriced_web_search", 3, 0)
+    [free] = bill(Usage(web_searches=3), replace(unpriced, web_search=Decimal(0)))
+    assert (free.item, free.cost_nano_usd) == ("provider_web_search", 0)
+
+
+def test_every_line_of_a_model_is_known_as_one() -> None:
+    everything = Usage(**{field.name: 2 for field in fields(Usage)})
+    price = Price(**{field.name: Decimal(1) for field in fields(Price)})
+    items = {line.item for line in (*bill(everything, price), *bill(everything, FULL))}
+    assert items == MODEL_ITEMS
+
+
 def test_c65_every_tool_run_and_every_page_is_charged_on_a_line_of_its_own() -> None:
     price = Price(input=Decimal(1), output=Decimal(1))
     charged = (
@@ -205,7 +247,8 @@ HALF = Decimal("0.0005")
     usage=Usage(
         uncached_input_tokens=2,
         audio_input_tokens=1,
-        cache_read_input_tokens=1,
+        cache_read_input_tokens=2,
+        cache_read_audio_input_tokens=1,
         cache_write_5m_input_tokens=1,
         cache_write_1h_input_tokens=1,
         output_tokens=2,
@@ -217,6 +260,7 @@ HALF = Decimal("0.0005")
         output=HALF,
         audio_input=HALF,
         audio_output=HALF,
+        cache_read_audio=HALF,
         request=Decimal("0.0000000005"),
         image=Decimal("0.0000000005"),
     ),
@@ -231,82 +275,3 @@ def test_the_bound_is_never_below_a_bill_within_its_limits(
     )
     assert total_nano_usd(bill(usage, price)) <= bound
     assert isinstance(bound, int)
-
-
-DECEMBER_S = 1_796_083_200  # 2026-12-01, 00:00 UTC
-FLAT = Price(input=Decimal(2), output=Decimal(10), cache_read=Decimal("0.2"))
-
-
-def schedule(*overrides: PriceOverride) -> PriceSchedule:
-    return PriceSchedule(base=FLAT, overrides=overrides)
-
-
-def rates_at(prices: PriceSchedule, when_s: float, tokens: int = 0) -> tuple[Decimal, Decimal]:
-    price = prices.at(when_s, tokens)
-    return price.input, price.output
-
-
-def test_c65_a_dated_price_holds_from_the_first_second_of_its_day_to_before_the_last() -> None:
-    dated = schedule(
-        PriceOverride(rates={"input": Decimal(4)}, since_s=DECEMBER_S, until_s=DECEMBER_S + 86_400)
-    )
-    assert rates_at(dated, DECEMBER_S - 0.001) == (2, 10)
-    assert rates_at(dated, DECEMBER_S) == (4, 10)
-    assert rates_at(dated, DECEMBER_S + 86_399.999) == (4, 10)
-    assert rates_at(dated, DECEMBER_S + 86_400) == (2, 10)
-
-
-def test_c65_a_tier_holds_for_the_whole_prompt_that_is_over_it() -> None:
-    tiered = schedule(PriceOverride(rates={"input": Decimal(4)}, prompt_tokens_over=200_000))
-    assert rates_at(tiered, 0, 200_000) == (2, 10)
-    assert rates_at(tiered, 0, 200_001) == (4, 10)
-
-
-@pytest.mark.parametrize(
-    ("window", "inside", "outside"),
-    [
-        ((990, 1_000), (990, 999), (989, 1_000)),
-        ((990, 30), (990, 1_439, 0, 29), (30, 989)),
-    ],
-)
-def test_c65_a_window_may_lie_over_midnight(
-    window: tuple[int, int], inside: tuple[int, ...], outside: tuple[int, ...]
-) -> None:
-    peak = schedule(PriceOverride(rates={"output": Decimal(30)}, utc_minutes=window))
-    for minute in inside:
-        assert rates_at(peak, DECEMBER_S + minute * 60 + 59.9) == (2, 30)
-    for minute in outside:
-        assert rates_at(peak, DECEMBER_S + minute * 60) == (2, 10)
-
-
-def test_c65_the_later_override_wins_rate_by_rate() -> None:
-    both = schedule(
-        PriceOverride(rates={"input": Decimal(4), "output": Decimal(20)}),
-        PriceOverride(rates={"input": Decimal(3)}),
-    )
-    assert rates_at(both, 0) == (3, 20)
-    assert both.at(0, 0).cache_read == Decimal("0.2")
-
-
-overrides = st.builds(
-    PriceOverride,
-    rates=st.dictionaries(st.sampled_from([field.name for field in fields(Price)]), rates),
-    since_s=st.none() | st.integers(0, 100),
-    until_s=st.none() | st.integers(0, 100),
-    prompt_tokens_over=st.none() | st.integers(1, 10_000),
-    utc_minutes=st.none() | st.just((0, 1)),
-)
-schedules = st.builds(
-    PriceSchedule, base=prices, overrides=st.lists(overrides, max_size=4).map(tuple)
-)
-
-
-@given(usages, schedules, st.integers(0, 120))
-def test_c65_the_bound_covers_whatever_tier_a_prompt_turns_out_to_be_in(
-    usage: Usage, schedule: PriceSchedule, when_s: int
-) -> None:
-    billed = total_nano_usd(bill(usage, schedule.at(when_s, usage.input_tokens)))
-    assert billed <= max(
-        cost_max_nano_usd(usage.input_tokens, usage.output_tokens or 0, price)
-        for price in schedule.possible(when_s, usage.input_tokens)
-    )

@@ -9,11 +9,15 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from tollgate.providers.dialect import Dialect
 from tollgate.providers.registry import CODECS, TRANSPORTS
 from tollgate.routing.json_schema import json_schema_text
 from tollgate.routing.load import inspect, load
+from tollgate.routing.scalars import merged
 from tollgate.routing.schema import (
     CodecName,
+    EndpointSection,
+    Routing,
     RoutingFile,
     TransportName,
 )
@@ -56,6 +60,22 @@ def test_the_file_has_no_errors_with_or_without_the_simulator() -> None:
 def test_the_file_may_name_exactly_the_codecs_and_transports_there_are() -> None:
     assert set(get_args(CodecName)) == CODECS.keys()
     assert set(get_args(TransportName)) == TRANSPORTS.keys()
+
+
+def test_c65_no_caller_chooses_a_tier_that_its_price_does_not_know() -> None:
+    routing = load(FILE)
+    asked = {
+        endpoint.provider
+        for model in routing.models.values()
+        for endpoint in model.endpoints
+        if "service_tier" not in merged(_dialect(routing, endpoint), endpoint.dialect).refuses
+    }
+    # Anthropic's tiers are bought ahead, Groq's flex costs what the others do (both 2026-11-21).
+    assert asked == {"anthropic", "groq"}
+
+
+def _dialect(routing: Routing, endpoint: EndpointSection) -> Dialect:
+    return routing.providers[endpoint.provider].dialect
 
 
 def test_openai_is_asked_in_its_own_dialect() -> None:

@@ -5,6 +5,7 @@ Keeps C1, C2, C4, C5, C8, C34, C36, C41, C43, C44, C45, C52, C61, C62.
 
 import asyncio
 import json
+import math
 from collections.abc import Iterator
 
 import pytest
@@ -300,6 +301,22 @@ async def test_c43_c61_too_many_requests_are_429_with_retry_after(stream: bool) 
     reply = await post(home, request_body(stream=stream))
     assert (reply.status, reply.error["code"]) == (429, "rate_limit_exceeded")
     assert reply.headers["retry-after"] == "10"
+    names = ("limit", "remaining", "reset")
+    said = {name: reply.headers[f"x-ratelimit-{name}-requests"] for name in names}
+    assert said == {"limit": "2", "remaining": "0", "reset": "20.000s"}
+    assert "x-ratelimit-limit-tokens" not in reply.headers
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_c43_c63_too_many_tokens_are_429_and_say_when_there_are_more(stream: bool) -> None:
+    home = await house(key=NewKey(workspace_id="acme", label="test", tokens_per_minute=1))
+    assert (await post(home, request_body())).status == 200
+    reply = await post(home, request_body(stream=stream))
+    assert (reply.status, reply.error["code"]) == (429, "rate_limit_exceeded")
+    assert reply.headers["x-ratelimit-limit-tokens"] == "1"
+    assert reply.headers["x-ratelimit-remaining-tokens"] == "0"
+    reset_s = float(reply.headers["x-ratelimit-reset-tokens"].removesuffix("s"))
+    assert int(reply.headers["retry-after"]) == math.ceil(reset_s)
 
 
 async def test_c43_c61_without_credit_it_is_402_and_says_how_to_add_some() -> None:

@@ -95,3 +95,11 @@ async def test_c67_activity_is_the_sum_of_what_was_billed() -> None:
 async def test_c67_formulas_in_a_table_are_text() -> None:
     reply = csv_reply(["name"], [{"name": "=1+1"}])
     assert reply.body == b"name\r\n'=1+1\r\n"
+
+
+def test_c67_a_table_names_what_it_leaves_out_in_a_header() -> None:
+    whole = csv_reply(["id"], [{"id": "one"}])
+    short = csv_reply(["id"], [{"id": "one"}], unreadable=("W#acme G#two",))
+    assert "x-unreadable" not in whole.headers
+    assert short.headers["x-unreadable"] == "W#acme G#two"
+    assert short.body == whole.body

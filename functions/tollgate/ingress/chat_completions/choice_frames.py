@@ -29,11 +29,15 @@ class ChoiceFrames:
         # Characters of text so far, and how many of them came before the part that is open.
         self._said = 0
         self._said_before = 0
-        self._set_head(head)
+        self.head(head)
+
+    def head(self, head: bytes) -> None:
+        """What later frames begin with; those of open parts stay as they are."""
+        self._delta_head = head + b',"choices":[{"index":%d,"delta":{' % self._choice
 
     def begin(self, head: bytes) -> bytes:
         """The frame with the role."""
-        self._set_head(head)
+        self.head(head)
         return self._delta({"role": "assistant", "content": ""})
 
     def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
@@ -54,10 +58,6 @@ class ChoiceFrames:
         """The last frame, without its own end: what goes beside `choices` may follow."""
         reasons = {"finish_reason": event.finish, "native_finish_reason": event.raw_finish}
         return b"%b},%b]" % (self._delta_head, to_json(reasons)[1:])
-
-    def _set_head(self, head: bytes) -> None:
-        choice_head = head + b',"choices":[{"index":%d,' % self._choice
-        self._delta_head = choice_head + b'"delta":{'
 
     def _delta(self, delta: dict[str, JsonValue]) -> bytes:
         return self._delta_head + to_json(delta)[1:-1] + _DELTA_END

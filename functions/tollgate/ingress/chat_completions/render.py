@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final, assert_never
 
+from msgspec.structs import replace
 from pydantic import JsonValue
 from pydantic_core import to_json
 
@@ -57,7 +58,8 @@ class ChatRenderer:
         self._tells_routing = tells_routing
         self._excludes_reasoning = excludes_reasoning
         self._finish = b""
-        self._head = self._frame_head(Started())
+        self._started = Started()
+        self._head = self._frame_head(self._started)
         self._choices = [
             ChoiceFrames(choice, self._head, excludes_reasoning=excludes_reasoning)
             for choice in range(choices)
@@ -72,9 +74,13 @@ class ChatRenderer:
             case Started():
                 head = self._frame_head(event)
                 if choice == 0:
-                    self._head = head
+                    self._started, self._head = event, head
                 return writer.begin(head)
-            case UsageReported():
+            case UsageReported(service_tier=tier):
+                if choice == 0 and tier not in (None, self._started.service_tier):
+                    self._started = replace(self._started, service_tier=tier)
+                    self._head = self._frame_head(self._started)
+                    writer.head(self._head)
                 return b""
             case Ended():
                 frame = writer.finish(event)

@@ -161,7 +161,10 @@ class MessagesDecoder:
     def _counted(self, usage: dict[str, JsonValue] | None) -> Iterator[StreamEvent]:
         if usage is not None:
             self._usage = restated(self._usage, usage)
-            yield UsageReported(usage=usage_of(self._token_usage(self._usage)), raw=self._usage)
+            counted = self._token_usage(self._usage)
+            yield UsageReported(
+                usage=usage_of(counted), raw=self._usage, service_tier=counted.service_tier
+            )
 
     def _token_usage(self, usage: dict[str, JsonValue]) -> TokenUsage:
         try:

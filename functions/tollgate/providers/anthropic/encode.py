@@ -11,8 +11,9 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.request import GenerationRequest, ReasoningOptions
 from tollgate.providers.anthropic.thinking import Thinking, thinking
 from tollgate.providers.anthropic.tools import Tooling, tooling
-from tollgate.providers.anthropic.turns import Block, Conversation, conversation
+from tollgate.providers.anthropic.turns import Conversation, conversation
 from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.cache_marks import with_last_marks
 from tollgate.providers.dialect import ClaudeCarrier, Dialect
 from tollgate.providers.wishes import unmet
 
@@ -89,6 +90,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
             f"The provider {target.provider} applies guardrails only by the codec bedrock.",
         )
     dialect, carrier = target.dialect, _CARRIERS[target.dialect.claude_carrier]
+    request, has_too_many_marks = with_last_marks(request, _CACHE_MARKS_MAX)
     said = conversation(request.messages, dialect)
     tools = tooling(request, target, said.called)
     output_tokens_max = _output_tokens_max(request, target)
@@ -101,7 +103,6 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         without_budget=said.has_lost_its_thoughts,
     )
     sampling, dropped = _sampling(request, dialect, thoughts)
-    has_too_many_marks = _thin_out(_marks(said, tools))
     body: dict[str, JsonValue] = {
         **({"model": target.upstream_model} if carrier.names_model else {}),
         **carrier.body,
@@ -205,16 +206,3 @@ def _metadata(
     if tier and carrier.has_service_tiers and "service_tier" not in dialect.refuses:
         metadata["service_tier"] = tier
     return metadata
-
-
-def _marks(said: Conversation, tools: Tooling) -> list[Block]:
-    """The blocks with a cache mark, in the order in which the prompt is cached."""
-    spoken = (block for turn in said.turns for block in turn.blocks)
-    return [block for block in (*tools.tools, *said.system, *spoken) if "cache_control" in block]
-
-
-def _thin_out(marked: list[Block]) -> bool:
-    """Keep the last marks, whose prefixes hold those of the first; whether there were too many."""
-    for block in marked[:-_CACHE_MARKS_MAX]:
-        del block["cache_control"]
-    return len(marked) > _CACHE_MARKS_MAX

@@ -25,7 +25,7 @@ def usage_of(counted: TokenUsage) -> Usage:
     five_minutes = by_lifetime.ephemeral_5m_input_tokens if by_lifetime else None
     if written is not None:
         five_minutes = max(0, written - (one_hour or 0))
-    details = counted.output_tokens_details
+    details, tools = counted.output_tokens_details, counted.server_tool_use
     return Usage(
         uncached_input_tokens=counted.input_tokens,
         cache_read_input_tokens=counted.cache_read_input_tokens,
@@ -33,4 +33,5 @@ def usage_of(counted: TokenUsage) -> Usage:
         cache_write_1h_input_tokens=one_hour,
         output_tokens=counted.output_tokens,
         reasoning_tokens=details.thinking_tokens if details else None,
+        web_searches=tools.web_search_requests if tools else None,
     )

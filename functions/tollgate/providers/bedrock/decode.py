@@ -155,12 +155,14 @@ class ConverseDecoder:
         yield from ()
 
     def _metadata(self, data: bytes) -> Iterator[StreamEvent]:
-        raw = self._read(Metadata, data).usage
+        metadata = self._read(Metadata, data)
         try:
-            usage = TokenUsage.model_validate(raw)
+            usage = TokenUsage.model_validate(metadata.usage)
         except ValidationError as invalid:
             raise malformed(self._provider, "usage that cannot be read") from invalid
-        yield UsageReported(usage=_usage(usage), raw=raw)
+        yield UsageReported(
+            usage=_usage(usage), raw=metadata.usage, service_tier=metadata.service_tier.type
+        )
 
     def _text(self, block: int, part: Part | None, text: str) -> Iterator[StreamEvent]:
         """More text of a block, opened as `part` if it is new; an empty text opens nothing."""

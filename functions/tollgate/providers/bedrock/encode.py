@@ -19,12 +19,15 @@ from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.bedrock.content import Blocks
 from tollgate.providers.bedrock.thinking import Thinking, thinking
 from tollgate.providers.bedrock.turns import conversation
+from tollgate.providers.cache_marks import with_last_marks
 from tollgate.providers.strict_schema import closed
 from tollgate.providers.wishes import unmet
 
 # Converse allows 0 to 1 where OpenAI allows 0 to 2.
 _TEMPERATURE_MAX: Final = 1.0
 _SERVICE_TIERS: Final = frozenset({"priority", "default", "flex", "reserved"})
+# https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html, of all its models.
+_CACHE_POINTS_MAX: Final = 4
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
@@ -37,7 +40,9 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     if request.output_format is not None and not native:
         request = with_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
-    blocks = Blocks(caches="prompt_cache" in target.supports)
+    caches = "prompt_cache" in target.supports
+    request, has_too_many_points = with_last_marks(request, _CACHE_POINTS_MAX)
+    blocks = Blocks(caches=caches)
     said = conversation(request.messages, blocks)
     thoughts = thinking(request, target)
     stated: dict[str, JsonValue] = {
@@ -53,7 +58,10 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     return WireRequest(
         path=f"/model/{quote(target.upstream_model, safe='')}/converse-stream",
         body=body,
-        adapted=_adapted(request, target, body, thoughts),
+        adapted=(
+            *_adapted(request, target, body, thoughts),
+            *(("cache_control",) if caches and has_too_many_points else ()),
+        ),
         wrapping=wrapping,
     )
 

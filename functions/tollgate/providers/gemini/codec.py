@@ -15,7 +15,8 @@ class GeminiCodec:
         return encode.encode(request, target)
 
     def decoder(self, target: Target) -> GeminiDecoder:
-        return GeminiDecoder(target.provider)
+        once = target.dialect.gemini.searches_billed_once
+        return GeminiDecoder(target.provider, searches_billed_once=once)
 
     def error(self, refused: UpstreamRefused, target: Target) -> UpstreamError:
         return error_of_reply(refused, target.provider)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from pydantic import TypeAdapter, ValidationError
+from msgspec.structs import replace
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tollgate.core.content import Reasoning, Refusal, Text
 from tollgate.core.events import (
@@ -67,8 +68,9 @@ _TextKind = type[Text] | type[Reasoning]
 class GeminiDecoder:
     """Decodes one stream; `Ended` is due when it closes, because usage may follow the reason."""
 
-    def __init__(self, provider: str) -> None:
+    def __init__(self, provider: str, *, searches_billed_once: bool = False) -> None:
         self._provider = provider
+        self._searches_billed_once = searches_billed_once
         self._started = False
         self._parts = 0
         self._open: tuple[_TextKind, int] | None = None
@@ -77,6 +79,8 @@ class GeminiDecoder:
         self._call: OpenCall | None = None
         self._has_calls = False
         self._cited: set[Citation] = set()
+        self._queries: set[str] = set()
+        self._raw_usage: JsonValue = None
         self._finish: str | None = None
         self._blocked: str | None = None
 
@@ -128,9 +132,16 @@ class GeminiDecoder:
             yield from self._refusal(chunk.feedback.message)
         for candidate in chunk.candidates or ():
             yield from self._candidate(candidate, seed)
-        counted = usage_of(usage)
+        self._raw_usage = chunk.usage or self._raw_usage
+        counted = replace(usage_of(usage), web_searches=self._searches())
         if counted != Usage():
-            yield UsageReported(usage=counted, raw=chunk.usage)
+            yield UsageReported(usage=counted, raw=self._raw_usage, service_tier=usage.service_tier)
+
+    def _searches(self) -> int | None:
+        """The searches that Google bills: every query once, or all of them as one."""
+        if not self._queries:
+            return None
+        return 1 if self._searches_billed_once else len(self._queries)
 
     def _usage(self, chunk: Chunk) -> UsageMetadata:
         try:
@@ -143,6 +154,9 @@ class GeminiDecoder:
             raise malformed(self._provider, "a second choice that nobody asked for")
         for part in candidate.content.parts:
             yield from self._part(part, seed)
+        if candidate.grounding is not None:
+            # Empty queries are not billed: https://ai.google.dev/gemini-api/docs/google-search
+            self._queries.update(filter(None, candidate.grounding.queries))
         yield from self._notes(candidate)
         self._finish = candidate.finish_reason or self._finish
 

@@ -19,12 +19,13 @@ def usage_of(report: UsageMetadata) -> Usage:
         output_tokens=_output_tokens(report),
         reasoning_tokens=report.thoughts,
         audio_input_tokens=_audio_input_tokens(report),
+        cache_read_audio_input_tokens=_audio(report.cached_details),
         audio_output_tokens=_audio(report.candidates_details),
     )
 
 
 def _audio_input_tokens(report: UsageMetadata) -> int | None:
-    """Audio of the prompt that did not come from a cache, which has a rate for all modalities."""
+    """Audio of the prompt that did not come from a cache."""
     heard = _audio(report.prompt_details)
     return None if heard is None else max(0, heard - (_audio(report.cached_details) or 0))
 

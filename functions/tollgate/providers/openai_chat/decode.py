@@ -142,7 +142,7 @@ class ChatDecoder:
         for choice in chunk.choices or ():
             yield from self._choice(choice, data)
         if (counted := chunk.counted) is not None:
-            yield self._usage(counted)
+            yield self._usage(counted, chunk.service_tier)
 
     def _choice(self, choice: Choice, data: bytes) -> Iterator[StreamEvent]:
         if choice.index:
@@ -234,9 +234,9 @@ class ChatDecoder:
         yield PartEnd(index=index, opaque=opaque)
         self._open = None
 
-    def _usage(self, counted: dict[str, JsonValue]) -> UsageReported:
+    def _usage(self, counted: dict[str, JsonValue], tier: str | None) -> UsageReported:
         try:
             report = UsageReport.model_validate(counted)
         except ValidationError as invalid:
             raise malformed(self._provider, "usage that cannot be read") from invalid
-        return UsageReported(usage=usage_of(report), raw=counted)
+        return UsageReported(usage=usage_of(report), raw=counted, service_tier=tier)

@@ -18,7 +18,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect, Parameter
-from tollgate.providers.openai_chat.messages import ChatMessages
+from tollgate.providers.openai_chat.messages import ChatMessages, marked
 from tollgate.providers.openai_chat.reasoning import reasoning_fields
 from tollgate.providers.strict_schema import closed
 from tollgate.providers.wishes import unmet
@@ -143,9 +143,7 @@ def _tool(tool: Tool, dialect: Dialect) -> JsonValue:
     if tool.strict is not None:
         function["strict"] = tool.strict
     encoded: dict[str, JsonValue] = {"type": "function", "function": function}
-    if tool.cache is not None and dialect.cache_marks:
-        encoded["cache_control"] = {"type": "ephemeral"}
-    return encoded
+    return marked(encoded, tool.cache, dialect)
 
 
 def _tool_choice(choice: ToolChoice, dialect: Dialect) -> JsonValue:

@@ -30,6 +30,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.base import Target
+from tollgate.providers.dialect import Dialect
 
 # OpenAI wants a name beside the bytes of a file.
 _FILENAME: Final = "document.pdf"
@@ -95,24 +96,28 @@ class ChatMessages:
         }
 
     def _assistant(self, message: AssistantMessage) -> dict[str, JsonValue]:
-        texts: list[str] = []
+        texts: list[Text] = []
         thoughts: list[Reasoning] = []
         calls: list[JsonValue] = []
         for part in message.content:
             match part:
-                case Text() | Refusal():
-                    # A refusal goes back as what was said: only OpenAI knows a field for it.
-                    texts.append(part.text)
+                case Text():
+                    texts.append(part)
+                case Refusal():
+                    # It goes back as what was said: only OpenAI knows a field for it.
+                    texts.append(Text(text=part.text))
                 case Reasoning():
                     thoughts.append(part)
                 case ToolCall():
                     calls.append(self._call(part))
                 case _:
                     assert_never(part)
-        said = "".join(texts)
+        said = "".join(text.text for text in texts)
         encoded: dict[str, JsonValue] = {"role": "assistant", "content": said}
+        if self._dialect.cache_marks and any(text.cache for text in texts):
+            encoded["content"] = self._content(text for text in texts if text.text)
         if calls:
-            encoded["content"] = said or None
+            encoded["content"] = encoded["content"] or None
             encoded["tool_calls"] = calls
         return encoded | self._thoughts(thoughts, said, calls=bool(calls))
 
@@ -180,25 +185,29 @@ class ChatMessages:
     def _part(self, part: UserContent | ResultContent) -> JsonValue:
         match part:
             case Text():
-                return self._marked({"type": "text", "text": part.text}, part.cache)
+                return marked({"type": "text", "text": part.text}, part.cache, self._dialect)
             case Image():
                 image: dict[str, JsonValue] = {"url": _url(part.source)}
                 if part.detail is not None:
                     image["detail"] = part.detail
-                return self._marked({"type": "image_url", "image_url": image}, part.cache)
+                return marked({"type": "image_url", "image_url": image}, part.cache, self._dialect)
             case Audio():
                 audio: JsonValue = {"data": part.source.base64, "format": part.format}
                 return {"type": "input_audio", "input_audio": audio}
             case Document():
-                return self._marked({"type": "file", "file": _file(part)}, part.cache)
+                return marked({"type": "file", "file": _file(part)}, part.cache, self._dialect)
             case _:
                 assert_never(part)
 
-    def _marked(self, part: dict[str, JsonValue], cache: CacheMark | None) -> JsonValue:
-        if cache is None or not self._dialect.cache_marks:
-            return part
-        mark: dict[str, JsonValue] = {"type": "ephemeral"}
-        return part | {"cache_control": mark | ({"ttl": "1h"} if cache.lifetime == "1h" else {})}
+
+def marked(
+    encoded: dict[str, JsonValue], cache: CacheMark | None, dialect: Dialect
+) -> dict[str, JsonValue]:
+    """A part or a tool, with a cache mark if it has one that the server knows."""
+    if cache is None or not dialect.cache_marks:
+        return encoded
+    mark: dict[str, JsonValue] = {"type": "ephemeral"}
+    return encoded | {"cache_control": mark | ({"ttl": "1h"} if cache.lifetime == "1h" else {})}
 
 
 def _url(source: InlineMedia | MediaUrl) -> str:

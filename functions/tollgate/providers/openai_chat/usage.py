@@ -6,7 +6,12 @@ count but the total: both are seen from the numbers, never from the name.
 """
 
 from tollgate.core.usage import Usage
-from tollgate.wire.openai_chat_chunk import CompletionDetails, PromptDetails, UsageReport
+from tollgate.wire.openai_chat_chunk import (
+    CompletionDetails,
+    PromptDetails,
+    ServerToolUse,
+    UsageReport,
+)
 
 
 def usage_of(report: UsageReport) -> Usage:
@@ -38,6 +43,11 @@ def usage_of(report: UsageReport) -> Usage:
         reasoning_tokens=reasoning,
         audio_input_tokens=prompt_details.audio_tokens,
         audio_output_tokens=details.audio_tokens,
+        web_searches=_first(
+            (report.server_tool_use or ServerToolUse()).web_search_requests,
+            report.num_search_queries,
+            report.num_sources_used,
+        ),
     )
 
 

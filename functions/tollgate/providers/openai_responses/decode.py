@@ -133,7 +133,8 @@ class ResponsesDecoder:
         for index, item in enumerate(response.output):
             yield from self._item_told(index, item)
         if response.usage is not None:
-            yield self._usage(response.usage)
+            # The first event says `auto`, the last one which tier that has become.
+            yield self._usage(response.usage, response.service_tier)
         self._final = response
 
     def _failed(self, event: Event) -> Iterator[StreamEvent]:
@@ -248,12 +249,12 @@ class ResponsesDecoder:
             raise malformed(self._provider, "a call that has no name")
         return ToolCall(id=item.call_id, name=item.name, arguments="")
 
-    def _usage(self, raw: dict[str, JsonValue]) -> UsageReported:
+    def _usage(self, raw: dict[str, JsonValue], tier: str | None) -> UsageReported:
         try:
             report = UsageReport.model_validate(raw)
         except ValidationError as invalid:
             raise malformed(self._provider, "usage that cannot be read") from invalid
-        return UsageReported(usage=_usage(report), raw=raw)
+        return UsageReported(usage=_usage(report), raw=raw, service_tier=tier)
 
 
 def _usage(report: UsageReport) -> Usage:

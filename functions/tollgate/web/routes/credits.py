@@ -43,7 +43,9 @@ def credit_routes(services: Services) -> APIRouter:
         """Grants, adjustments and refunds, latest first."""
         page = await services.credits.entries(principal.workspace_id, after=cursor, limit=limit)
         return EntriesReply(
-            data=[EntryObject.of(entry) for entry in page.entries], next_cursor=page.next
+            data=[EntryObject.of(entry) for entry in page.found],
+            next_cursor=page.next,
+            unreadable=list(page.unreadable),
         )
 
     @router.post("/credits/grants")

@@ -118,11 +118,14 @@ def generation_routes(services: Services) -> APIRouter:
             limit=query.limit,
             before=_cursor(query.cursor),
         )
-        next_ = None if page.before is None else f"gen-{page.before}"
+        next_ = None if page.next is None else f"gen-{page.next}"
         if format_ == "csv":
-            return csv_reply(RECORD_COLUMNS, map(record_cells, page.records), next_)
+            rows = map(record_cells, page.found)
+            return csv_reply(RECORD_COLUMNS, rows, next_=next_, unreadable=page.unreadable)
         return GenerationsReply(
-            data=[GenerationObject.of(record) for record in page.records], next_cursor=next_
+            data=[GenerationObject.of(record) for record in page.found],
+            next_cursor=next_,
+            unreadable=list(page.unreadable),
         )
 
     return router

@@ -47,10 +47,11 @@ def key_routes(services: Services) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=KEYS_PAGE_MAX)] = KEYS_PAGE_MAX,
     ) -> KeysReply:
         """Keys of the workspace, oldest first."""
-        keys = await services.keys.list(principal.workspace_id, after=cursor, limit=limit)
+        page = await services.keys.list(principal.workspace_id, after=cursor, limit=limit)
         return KeysReply(
-            data=[KeyObject.of(key) for key in keys],
-            next_cursor=keys[-1].id if len(keys) == limit else None,
+            data=[KeyObject.of(key) for key in page.found],
+            next_cursor=page.next,
+            unreadable=list(page.unreadable),
         )
 
     @router.get("/keys/{key_id}")

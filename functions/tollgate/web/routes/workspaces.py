@@ -42,10 +42,11 @@ def workspace_routes(services: Services) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=WORKSPACES_PAGE_MAX)] = WORKSPACES_PAGE_MAX,
     ) -> WorkspacesReply:
         """Workspaces by name."""
-        workspaces = await services.workspaces.list(after=cursor, limit=limit)
+        page = await services.workspaces.list(after=cursor, limit=limit)
         return WorkspacesReply(
-            data=[WorkspaceObject.of(workspace) for workspace in workspaces],
-            next_cursor=workspaces[-1].id if len(workspaces) == limit else None,
+            data=[WorkspaceObject.of(workspace) for workspace in page.found],
+            next_cursor=page.next,
+            unreadable=list(page.unreadable),
         )
 
     @router.get("/workspaces/{workspace_id}")

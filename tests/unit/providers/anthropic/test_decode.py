@@ -197,6 +197,15 @@ def test_c26_cached_tokens_come_beside_the_input() -> None:
     assert usage.input_tokens == 139
 
 
+def test_c65_what_it_searched_for_by_itself_is_counted() -> None:
+    usage = answered(
+        sent.start(server_tool_use={"web_search_requests": 0, "web_fetch_requests": 0}),
+        sent.message_delta(server_tool_use={"web_search_requests": 2, "web_fetch_requests": 1}),
+        sent.STOP,
+    ).usage
+    assert usage.web_searches == 2
+
+
 def test_null_is_not_zero() -> None:
     usage = answered(sent.start(cache_read_input_tokens=None), *sent.answer()[1:]).usage
     assert usage.cache_read_input_tokens is None

@@ -154,6 +154,13 @@ def test_q15_tool_no_args_has_the_empty_object_for_arguments(delta: list[bytes])
     assert response.parts == (ToolCall(id="a", name="now", arguments="{}"),)
 
 
+def test_c25_the_tier_that_served_is_told_with_the_metadata() -> None:
+    served = {"usage": {"inputTokens": 1, "outputTokens": 1}, "serviceTier": {"type": "flex"}}
+    chunks = (converse.text_delta("Hi"), converse.message_stop())
+    assert answer(*chunks, converse.event("metadata", served)).started.service_tier == "flex"
+    assert answer(*chunks, converse.metadata()).started.service_tier is None
+
+
 def test_cache_hit_counts_beside_the_input() -> None:
     usage = answer(
         converse.text_delta("Hi"),

@@ -135,7 +135,6 @@ def test_c11_cache_marks_become_points_after_what_they_mark() -> None:
         assistant(marked("c"), call("x")),
         ToolMessage(call_id="x", content=(marked("d"),)),
         to=to,
-        tools=(Tool(name="weather", cache=CacheMark()), Tool(name="now")),
     ).body
     hour = {"cachePoint": {"type": "default", "ttl": "1h"}}
     assert body["system"] == [{"text": "Be brief."}, POINT]
@@ -144,11 +143,27 @@ def test_c11_cache_marks_become_points_after_what_they_mark() -> None:
     assert said[:2] == [{"text": "c"}, POINT]
     assert returned[0]["toolResult"]["content"] == [{"text": "d"}]
     assert returned[1] == POINT
-    assert [next(iter(tool)) for tool in body["toolConfig"]["tools"]] == [
+    tools = (Tool(name="weather", cache=CacheMark()), Tool(name="now"))
+    offered: Any = encoded(to=to, tools=tools).body
+    assert [next(iter(tool)) for tool in offered["toolConfig"]["tools"]] == [
         "toolSpec",
         "cachePoint",
         "toolSpec",
     ]
+
+
+def test_c11_of_more_marks_than_converse_takes_the_last_are_kept_and_that_is_told() -> None:
+    tools = (Tool(name="weather", cache=CacheMark()),)
+    many = UserMessage(content=tuple(marked(text) for text in "abcde"))
+    wire = encoded(many, to=target("prompt_cache"), tools=tools)
+    body: Any = wire.body
+    assert [len(tool) for tool in body["toolConfig"]["tools"]] == [1]
+    assert body["messages"][0]["content"] == [
+        {"text": "a"},
+        *(block for text in "bcde" for block in ({"text": text}, POINT)),
+    ]
+    assert wire.adapted == ("cache_control",)
+    assert encoded(many, to=target()).adapted == ("cache_control",)
 
 
 def test_c11_a_model_without_a_cache_gets_no_points() -> None:

@@ -303,6 +303,20 @@ def test_malformed_frames_are_errors_and_never_dropped(frame: object) -> None:
     assert failure(frame, *gemini.text_stream()).code is ErrorCode.PROVIDER_UNAVAILABLE
 
 
+@pytest.mark.parametrize(("billed_once", "searches"), [(False, 2), (True, 1)])
+def test_c65_queries_are_counted_as_google_bills_them(billed_once: bool, searches: int) -> None:
+    chunks = [
+        chunk(text("So"), groundingMetadata={"webSearchQueries": ["a", "", "b"]}) | gemini.usage(),
+        chunk(text("."), groundingMetadata={"webSearchQueries": ["b"]}, finish="STOP"),
+    ]
+    decoder = GeminiDecoder("google", searches_billed_once=billed_once)
+    events = decoded(decoder, sse_frames([gemini.sse(each) for each in chunks]))
+    reports = [event for event in events if isinstance(event, UsageReported)]
+    assert {report.usage.web_searches for report in reports} == {searches}
+    assert {str(report.raw) for report in reports} == {str(gemini.usage()["usageMetadata"])}
+    assert answer(chunk(text("So"), finish="STOP")).usage.web_searches is None
+
+
 def test_sources_of_a_stretch_become_citations_by_characters_and_once() -> None:
     grounding = {
         "groundingChunks": [{"web": {"uri": "https://a.example", "title": "A"}}, {"song": {}}],

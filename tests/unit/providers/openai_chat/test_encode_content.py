@@ -121,6 +121,26 @@ def test_c11_a_marked_tool_reaches_servers_that_know_marks() -> None:
         "type": "ephemeral"
     }
     assert "cache_control" not in body(hi, tools=(tool,))["tools"][0]
+    hour = Tool(name="now", cache=CacheMark(lifetime="1h"))
+    assert body(hi, tools=(hour,), cache_marks=True)["tools"][0]["cache_control"] == {
+        "type": "ephemeral",
+        "ttl": "1h",
+    }
+
+
+def test_c11_a_mark_on_what_the_model_said_reaches_servers_that_know_marks() -> None:
+    said = AssistantMessage(
+        content=(
+            Text(text=""),
+            Text(text="Hello.", cache=CacheMark()),
+            ToolCall(id="a", name="now", arguments="{}"),
+        )
+    )
+    results = ToolMessage(call_id="a", content=(Text(text="noon"),))
+    history = (UserMessage(content=(Text(text="Hi"),)), said, results)
+    shown = body(*history, cache_marks=True)["messages"][1]["content"]
+    assert shown == [{"type": "text", "text": "Hello.", "cache_control": {"type": "ephemeral"}}]
+    assert body(*history)["messages"][1]["content"] == "Hello."
 
 
 def test_q11_names_do_not_reach_servers_that_refuse_them() -> None:

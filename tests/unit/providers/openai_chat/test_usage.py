@@ -22,6 +22,23 @@ def test_reasoning_beside_the_completion_is_added_where_the_total_proves_it() ->
     assert beside.total_tokens == 702
 
 
+@pytest.mark.parametrize(
+    ("said", "searches"),
+    [
+        ({"num_search_queries": 4}, 4),
+        ({"num_sources_used": 5}, 5),
+        ({"server_tool_use": {"web_search_requests": 2}}, 2),
+        ({"num_sources_used": 0}, 0),
+        ({"server_tool_use": {}}, None),
+        ({}, None),
+    ],
+)
+def test_c65_what_a_server_searched_for_by_itself_is_counted(
+    said: dict[str, object], searches: int | None
+) -> None:
+    assert report(prompt_tokens=1, completion_tokens=1, **said).web_searches == searches
+
+
 def test_output_that_only_the_total_knows_of_is_output() -> None:
     hidden = report(prompt_tokens=35, completion_tokens=12, total_tokens=109)
     assert (hidden.output_tokens, hidden.reasoning_tokens) == (74, None)

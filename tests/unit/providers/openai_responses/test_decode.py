@@ -48,6 +48,10 @@ def test_text() -> None:
     assert (response.finish, response.raw_finish) == ("stop", "completed")
 
 
+def test_c25_the_tier_that_served_is_the_last_one_said() -> None:
+    assert answer(upstream.completed(service_tier="flex")).started.service_tier == "flex"
+
+
 def test_d4_a_reply_that_was_not_streamed_says_the_same() -> None:
     reply = upstream.whole(upstream.message("Hello world"))
     whole = folded(decoded(ResponsesDecoder("acme"), [Frame(data=reply)]))

@@ -1,0 +1,62 @@
+"""Marks up to which a prompt is to be cached, where a provider takes only so many."""
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from tollgate.core.content import CacheMark, Document, Image, Part, Text, UserContent
+from tollgate.core.request import GenerationRequest, Message, Tool
+
+_Marked = TypeVar("_Marked", Tool, Text, Image, Document)
+
+
+def with_last_marks(request: GenerationRequest, most: int) -> tuple[GenerationRequest, bool]:
+    """The request with its last marks, whose prefixes hold those of the first.
+
+    And whether there were more. A prompt is cached in the order tools, messages.
+    """
+    excess = sum(mark is not None for mark in marks(request)) - most
+    if excess <= 0:
+        return request, False
+    thinning = _Thinning(excess)
+    tools = tuple(map(thinning.unmarked, request.tools))
+    messages = tuple(map(thinning.message, request.messages))
+    return replace(request, tools=tools, messages=messages), True
+
+
+def marks(request: GenerationRequest) -> Iterator[CacheMark | None]:
+    """Every mark, or None, of what may have one."""
+    yield from (tool.cache for tool in request.tools)
+    for message in request.messages:
+        for part in message.content:
+            if isinstance(part, Text | Image | Document):
+                yield part.cache
+
+
+class _Thinning:
+    """Takes the first so many marks away."""
+
+    def __init__(self, excess: int) -> None:
+        self._excess = excess
+
+    def message(self, message: Message) -> Message:
+        return replace(message, content=tuple(self._parts(message.content)))
+
+    def _parts(self, parts: Sequence[Part | UserContent]) -> Iterator[Part | UserContent]:
+        for part in parts:
+            match part:
+                case Text():
+                    yield self.unmarked(part)
+                case Image():
+                    yield self.unmarked(part)
+                case Document():
+                    yield self.unmarked(part)
+                case _:
+                    yield part
+
+    def unmarked(self, marked: _Marked) -> _Marked:
+        if not self._excess or marked.cache is None:
+            return marked
+        self._excess -= 1
+        return replace(marked, cache=None)
