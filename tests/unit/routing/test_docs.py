@@ -1,4 +1,4 @@
-"""docs/routing.md names every key of the file and every code of the check; what guides show is fine."""
+"""docs/routing.md names every key and every code of the check; what guides show passes it."""
 
 import re
 from pathlib import Path
@@ -52,14 +52,9 @@ def test_the_provider_and_the_model_that_the_guide_adds_pass_the_check(tmp_path:
     guide = (ROOT / "docs" / "adding-a-provider.md").read_text(encoding="utf-8")
     row, model = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
     assert (row.startswith("providers:"), model.startswith("models:")) == (True, True)
-    added = tmp_path / "acme.yaml"
-    added.write_text(f"version: 1\n{row}{model}", encoding="utf-8")
     file = tmp_path / "routing.yaml"
-    shipped = (ROOT / "routing.yaml").read_text(encoding="utf-8")
-    file.write_text(
-        shipped.replace("\ndefaults:", "\ninclude: [acme.yaml]\ndefaults:", 1), encoding="utf-8"
-    )
+    file.write_text(f"version: 1\n{row}{model}", encoding="utf-8")
     inspection = inspect(file, dev=False)
-    assert inspection.errors == ()
+    assert inspection.problems == ()
     assert inspection.routing
     assert "acme/anvil-1" in inspection.routing.models
