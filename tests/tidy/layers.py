@@ -19,6 +19,7 @@ LAYERS = (
         "providers.json_schema",
         "providers.openai_errors",
         "providers.redaction",
+        "providers.cache_marks",
         "providers.refusals",
         "providers.strict_schema",
         "providers.tool_history",

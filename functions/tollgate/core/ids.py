@@ -1,5 +1,6 @@
 """Sortable ids: four bytes of time, seven of randomness, fifteen characters."""
 
+import base64
 import os
 import uuid
 from collections.abc import Callable
@@ -11,7 +12,10 @@ from tollgate.core.clock import Clock
 ALPHABET: Final = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 ID_LENGTH: Final = 15
 _RANDOM_BYTES: Final = 7
-_VALUE: Final = {character: value for value, character in enumerate(ALPHABET)}
+_BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_TO_OURS: Final = bytes.maketrans(_BASE64, ALPHABET.encode())
+_TO_BASE64: Final = bytes.maketrans(ALPHABET.encode(), _BASE64)
+_CHARACTERS: Final = frozenset(ALPHABET)
 
 
 class IdSource:
@@ -45,23 +49,21 @@ class IdSource:
 
 def encode(raw: bytes) -> str:
     """Eleven bytes as fifteen characters that keep their order."""
-    value = int.from_bytes(raw, "big")
-    return "".join(ALPHABET[value >> shift & 63] for shift in range(6 * (ID_LENGTH - 1), -1, -6))
+    # A zero byte in front makes sixteen characters of base64, whose first is always the same.
+    return base64.b64encode(b"\0" + raw)[1:].translate(_TO_OURS).decode()
 
 
 def is_id(text: str) -> bool:
     """Whether `text` has the form of an id."""
-    return len(text) == ID_LENGTH and all(character in _VALUE for character in text)
+    return len(text) == ID_LENGTH and _CHARACTERS.issuperset(text)
 
 
 def created_s(id_: str) -> int:
     """The Unix second in which an id was made; ValueError if it is not an id."""
     if not is_id(id_):
         raise ValueError(f"not an id: {id_!r}")
-    value = 0
-    for character in id_:
-        value = value << 6 | _VALUE[character]
-    return value >> (8 * _RANDOM_BYTES)
+    raw = base64.b64decode(b"A" + id_.encode().translate(_TO_BASE64))
+    return int.from_bytes(raw[:-_RANDOM_BYTES], "big")
 
 
 def first_id_of(second: int) -> str:

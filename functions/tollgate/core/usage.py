@@ -1,7 +1,6 @@
 """What a provider says it has used, in classes that are priced apart."""
 
 from msgspec import Struct
-from msgspec.structs import fields
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -47,8 +46,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def plus(self, other: "Usage") -> "Usage":
         """Both together; a class that only one of them reports is what that one says."""
         both = {
-            field.name: (getattr(self, field.name), getattr(other, field.name))
-            for field in fields(Usage)
+            name: (getattr(self, name), getattr(other, name)) for name in Usage.__struct_fields__
         }
         return Usage(
             **{
@@ -64,11 +62,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """
         return Usage(
             **{
-                field.name: (
-                    getattr(self, field.name)
-                    if getattr(later, field.name) is None
-                    else getattr(later, field.name)
-                )
-                for field in fields(Usage)
+                name: getattr(self if getattr(later, name) is None else later, name)
+                for name in Usage.__struct_fields__
             }
         )

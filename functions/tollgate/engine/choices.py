@@ -51,8 +51,10 @@ class Asking(Struct, frozen=True, kw_only=True):
 
 def asking(provider: Provider, attempt: Attempt, request: GenerationRequest) -> Asking:
     """Encode a request; RequestError for what the provider can never take."""
-    native = isinstance(provider.codec, NativeChoices) and attempt.target.dialect.native_choices
-    asked = (request,) if native or request.choices == 1 else tuple(_each_choice(request))
+    together = request.choices == 1 or (
+        attempt.target.dialect.native_choices and isinstance(provider.codec, NativeChoices)
+    )
+    asked = (request,) if together else tuple(_each_choice(request))
     wires = tuple(provider.codec.encode(one, attempt.target) for one in asked)
     return Asking(provider=provider, attempt=attempt, wires=wires, choices=request.choices)
 
@@ -72,13 +74,10 @@ async def answering(asking: Asking) -> AsyncIterator[AsyncGenerator[Chosen, None
 
     Raises UpstreamError, and so does reading. Leaving the context closes every connection.
     """
-    async with AsyncExitStack() as streams:
-        if len(asking.wires) == 1:
-            stream = _stream(asking, asking.wires[0], asking.choices)
-        else:
-            stream = _fanned_out(asking)
-        events = await streams.enter_async_context(stream)
-        yield await streams.enter_async_context(aclosing(events))
+    one = len(asking.wires) == 1
+    stream = _stream(asking, asking.wires[0], asking.choices) if one else _fanned_out(asking)
+    async with stream as events, aclosing(events):
+        yield events
 
 
 @asynccontextmanager

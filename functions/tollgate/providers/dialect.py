@@ -102,8 +102,9 @@ class Dialect(BaseModel):
     `output_format` is the most that the server enforces of a wanted form; the rest is emulated.
     `guided`: vLLM's own fields are understood. `native_choices`: so is `n`.
     `fetches_urls` is what the server takes by URL; the gateway fetches the rest.
-    `cache_marks`: `cache_control` on parts is. `tool_call_id_length`: only ids of exactly that many
-    letters and digits are. `claude_carrier`: who speaks Anthropic's format.
+    `cache_marks`: `cache_control` on parts is; `cached_tools`: on tools too. `tool_call_id_length`:
+    only ids of exactly that many letters and digits are. `claude_carrier`: who speaks Anthropic's
+    format.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -150,6 +151,7 @@ class Dialect(BaseModel):
         AfterValidator(lambda kinds: tuple(sorted(set(kinds)))),
     ] = ()
     cache_marks: bool = False
+    cached_tools: bool = True
     tool_call_id_length: int | None = None
     gemini: GeminiDialect = GeminiDialect()
     claude: ClaudeDialect = ClaudeDialect()

@@ -7,7 +7,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from tollgate.core.errors import UpstreamError
 from tollgate.providers.base import UpstreamRefused
 from tollgate.providers.refusals import Refusal, refused, retry_after_s
-from tollgate.wire.openai_chat_chunk import ErrorBody, ErrorDetail, FieldError, FieldErrors
+from tollgate.wire.openai_errors import ErrorBody, ErrorDetail, FieldError, FieldErrors
 
 # Google's layer for OpenAI's format answers with a list of one.
 _BODY: Final = TypeAdapter[ErrorBody | list[ErrorBody]](ErrorBody | list[ErrorBody])

@@ -64,6 +64,10 @@ _AUTH_WORDING: Final = re.compile(
 _FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
 
 
+# A frame that is no JSON, no UTF-8 or of another shape, or that is nested too deep.
+UNREADABLE: Final = (ValueError, RecursionError)
+
+
 class Refusal(Struct, frozen=True, kw_only=True):
     """A refusal as a codec has read it; `code` is the provider's own, in lower case."""
 

@@ -6,14 +6,11 @@ from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
-from starlette.applications import Starlette
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
-from starlette.types import ExceptionHandler, Receive, Scope, Send
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tollgate.core import tracing
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
@@ -55,30 +52,31 @@ def chat_app(
     *,
     answers: AnswerStore | None = None,
     contents: ContentLog | None = None,
-) -> Starlette:
+) -> ASGIApp:
     """The app that serves the metered routes.
 
     Without `answers` none can be asked for twice, without `contents` none is kept for its key.
     """
     chat = MeteredEndpoint(front, gateways, limits, answers=answers, contents=contents)
-    return Starlette(
+    # Without an application around it: its endpoint answers every failure itself.
+    return Router(
         routes=[Route(CHAT_COMPLETIONS, chat)],
+        redirect_slashes=False,
+        default=_not_found(front.chat_completions),
         middleware=[
             Middleware(RequestIds, ids=front.ids),
             Middleware(CanonicalPath),
             cors(limits),
         ],
-        exception_handlers={HTTPException: _not_found(front.chat_completions)},
     )
 
 
-def _not_found(ingress: Ingress) -> ExceptionHandler:
+def _not_found(ingress: Ingress) -> ASGIApp:
     """What a path that is not metered gets from this app."""
 
-    async def tell(request: Request, _: Exception) -> Response:
-        error = no_route(request.method, request.url.path)
-        told = ingress.error(error, request_id_of(request.scope))
-        return Response(told.body, told.status, dict(told.headers))
+    async def tell(scope: Scope, receive: Receive, send: Send) -> None:
+        told = ingress.error(no_route(scope["method"], scope["path"]), request_id_of(scope))
+        await Response(told.body, told.status, dict(told.headers))(scope, receive, send)
 
     return tell
 

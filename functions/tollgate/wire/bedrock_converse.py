@@ -4,62 +4,52 @@ Shapes: the service model of bedrock-runtime (seen 2026-11-21). Every event may 
 that hides its length.
 """
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from typing import Any
+
+from msgspec import Struct, field
 
 
-class _Shape(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
-
-
-class ToolUseStart(_Shape):
+class ToolUseStart(Struct, frozen=True):
     """A call begins."""
 
-    id: str = Field(alias="toolUseId")
+    id: str = field(name="toolUseId")
     name: str
 
 
-class BlockStart(BaseModel):
-    """What kind of block begins: a call, or nothing for a text; the rest lands in `model_extra`."""
+class ContentBlockStart(Struct, frozen=True):
+    """A block begins; `start` has its one field named after its kind, or none for a text."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
-
-    tool_use: ToolUseStart | None = Field(default=None, alias="toolUse")
-
-
-class ContentBlockStart(_Shape):
-    """A block begins."""
-
-    block: int = Field(alias="contentBlockIndex")
-    start: BlockStart
+    block: int = field(name="contentBlockIndex")
+    start: dict[str, Any]
 
 
-class ToolUseDelta(_Shape):
+class ToolUseDelta(Struct, frozen=True):
     """A piece of a call's arguments."""
 
     input: str
 
 
-class ReasoningDelta(_Shape):
+class ReasoningDelta(Struct, frozen=True):
     """A piece of reasoning, its signature, or reasoning that is hidden (base64)."""
 
     text: str | None = None
     signature: str | None = None
-    redacted_content: str | None = Field(default=None, alias="redactedContent")
+    redacted_content: str | None = field(default=None, name="redactedContent")
 
 
-class WebLocation(_Shape):
+class WebLocation(Struct, frozen=True):
     """A page."""
 
     url: str | None = None
 
 
-class CitationLocation(_Shape):
+class CitationLocation(Struct, frozen=True):
     """Where a citation points: a page, or a place in a document of the prompt, which has none."""
 
     web: WebLocation | None = None
 
 
-class CitationDelta(_Shape):
+class CitationDelta(Struct, frozen=True):
     """What a text is taken from."""
 
     title: str | None = None
@@ -67,67 +57,67 @@ class CitationDelta(_Shape):
     location: CitationLocation | None = None
 
 
-class BlockDelta(_Shape):
+class BlockDelta(Struct, frozen=True):
     """A piece of a block; exactly one field is set."""
 
     text: str | None = None
-    tool_use: ToolUseDelta | None = Field(default=None, alias="toolUse")
-    reasoning: ReasoningDelta | None = Field(default=None, alias="reasoningContent")
+    tool_use: ToolUseDelta | None = field(default=None, name="toolUse")
+    reasoning: ReasoningDelta | None = field(default=None, name="reasoningContent")
     citation: CitationDelta | None = None
 
 
-class ContentBlockDelta(_Shape):
+class ContentBlockDelta(Struct, frozen=True):
     """A block goes on."""
 
-    block: int = Field(alias="contentBlockIndex")
+    block: int = field(name="contentBlockIndex")
     delta: BlockDelta
 
 
-class ContentBlockStop(_Shape):
+class ContentBlockStop(Struct, frozen=True):
     """A block ends."""
 
-    block: int = Field(alias="contentBlockIndex")
+    block: int = field(name="contentBlockIndex")
 
 
-class MessageStop(_Shape):
+class MessageStop(Struct, frozen=True):
     """The answer ends."""
 
-    stop_reason: str = Field(alias="stopReason")
+    stop_reason: str = field(name="stopReason")
 
 
-class CacheDetail(_Shape):
+class CacheDetail(Struct, frozen=True):
     """Tokens written to a cache of one lifetime."""
 
     ttl: str
-    input_tokens: int = Field(alias="inputTokens")
+    input_tokens: int = field(name="inputTokens")
 
 
-class TokenUsage(_Shape):
+class TokenUsage(Struct, frozen=True):
     """Token counts; `inputTokens` has no cached tokens in it."""
 
-    input_tokens: int | None = Field(default=None, alias="inputTokens")
-    output_tokens: int | None = Field(default=None, alias="outputTokens")
-    cache_read: int | None = Field(default=None, alias="cacheReadInputTokens")
-    cache_write: int | None = Field(default=None, alias="cacheWriteInputTokens")
-    cache_details: list[CacheDetail] | None = Field(default=None, alias="cacheDetails")
+    input_tokens: int | None = field(default=None, name="inputTokens")
+    output_tokens: int | None = field(default=None, name="outputTokens")
+    cache_read: int | None = field(default=None, name="cacheReadInputTokens")
+    cache_write: int | None = field(default=None, name="cacheWriteInputTokens")
+    cache_details: list[CacheDetail] | None = field(default=None, name="cacheDetails")
 
 
-class ServiceTier(_Shape):
+class ServiceTier(Struct, frozen=True):
     """The tier that served: `default`, `flex`, `priority` or `reserved`."""
 
     type: str | None = None
 
 
-class Metadata(_Shape):
+class Metadata(Struct, frozen=True):
     """What the answer took; follows the end of the answer."""
 
-    usage: dict[str, JsonValue]
-    service_tier: ServiceTier = Field(default=ServiceTier(), alias="serviceTier")
+    usage: dict[str, Any]
+    service_tier: ServiceTier = field(default=ServiceTier(), name="serviceTier")
 
 
-class ErrorBody(_Shape):
+class ErrorBody(Struct, frozen=True):
     """An error reply or an exception in a stream."""
 
     message: str | None = None
-    capital_message: str | None = Field(default=None, alias="Message")
-    type: str | None = Field(default=None, alias="__type")
+    capital_message: str | None = field(default=None, name="Message")
+    type: str | None = field(default=None, name="__type")

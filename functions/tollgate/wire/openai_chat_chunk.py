@@ -1,66 +1,58 @@
-"""What an OpenAI-like server sends: chunks of a stream, and the errors in their place.
+"""What an OpenAI-like server sends: chunks of a stream.
 
 Only fields that are read are named. Shapes: OpenAI's chunk schema, and what its imitators do with
 it (seen 2026-11-21): Mistral's content lists, two names for reasoning, tool deltas without an
-index, arguments as an object, usage in a choice, errors as an object, a text or a list.
+index, arguments as an object, usage in a choice.
 """
 
-from typing import Annotated, Literal
+from typing import Any, Final
 
-import pydantic_core
-from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
-
-
-def _as_text(value: object) -> object:
-    """JSON in place of a text as the text that it should have been."""
-    return pydantic_core.to_json(value).decode() if isinstance(value, dict | list) else value
+import msgspec
+from msgspec import Struct
 
 
-_JsonText = Annotated[str, BeforeValidator(_as_text)]
-
-
-class _Shape(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
-
-
-class TextItem(_Shape):
+class TextItem(Struct, frozen=True, tag_field="type", tag="text"):
     """A text in a content list."""
 
-    type: Literal["text"]
     text: str
 
 
-class ReferenceItem(_Shape):
+class ReferenceItem(Struct, frozen=True, tag_field="type", tag="reference"):
     """Mistral's mark that a text rests on results of the caller's own tools, by their numbers."""
 
-    type: Literal["reference"]
     reference_ids: list[int | str] = []
 
 
-class ThinkingItem(_Shape):
+class ThinkingItem(Struct, frozen=True, tag_field="type", tag="thinking"):
     """Mistral's reasoning in a content list."""
 
-    type: Literal["thinking"]
     thinking: list[TextItem | ReferenceItem]
 
 
-class FunctionDelta(_Shape):
+class FunctionDelta(Struct, frozen=True):
     """A piece of a call."""
 
     name: str | None = None
-    arguments: _JsonText | None = None
+    arguments: str | dict[str, Any] | list[Any] | None = None
+
+    @property
+    def text(self) -> str | None:
+        """The arguments as the text that they should have been sent as."""
+        if isinstance(self.arguments, dict | list):
+            return msgspec.json.encode(self.arguments).decode()
+        return self.arguments
 
 
-class ToolCallDelta(_Shape):
+class ToolCallDelta(Struct, frozen=True):
     """A piece of one of several calls."""
 
     index: int | None = None
     id: str | None = None
     function: FunctionDelta = FunctionDelta()
-    extra_content: dict[str, JsonValue] | None = None
+    extra_content: dict[str, Any] | None = None
 
 
-class UrlCitation(_Shape):
+class UrlCitation(Struct, frozen=True):
     """Where a stretch of the text comes from."""
 
     url: str | None = None
@@ -69,35 +61,35 @@ class UrlCitation(_Shape):
     end_index: int | None = None
 
 
-class Annotation(_Shape):
+class Annotation(Struct, frozen=True):
     """A mark on the text."""
 
     type: str | None = None
     url_citation: UrlCitation | None = None
 
 
-class TokenLogProbs(_Shape):
+class TokenLogProbs(Struct, frozen=True):
     """Log probabilities as OpenAI writes them, and as two lists in Together's older form."""
 
-    content: list[dict[str, JsonValue]] | None = None
-    refusal: list[dict[str, JsonValue]] | None = None
+    content: list[dict[str, Any]] | None = None
+    refusal: list[dict[str, Any]] | None = None
     tokens: list[str] | None = None
     token_logprobs: list[float | None] | None = None
 
 
-class Delta(_Shape):
+class Delta(Struct, frozen=True):
     """A piece of the answer; also the shape of a whole `message`."""
 
     content: str | list[TextItem | ThinkingItem | ReferenceItem] | None = None
     refusal: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
-    reasoning_details: list[dict[str, JsonValue]] | None = None
+    reasoning_details: list[dict[str, Any]] | None = None
     annotations: list[Annotation] | None = None
     tool_calls: list[ToolCallDelta] | None = None
-    audio: JsonValue = None
-    images: JsonValue = None
-    function_call: JsonValue = None
+    audio: Any = None
+    images: Any = None
+    function_call: Any = None
 
     @property
     def has_more(self) -> bool:
@@ -108,7 +100,7 @@ class Delta(_Shape):
         return any(any(more.values()) if isinstance(more, dict) else more for more in beside)
 
 
-class Choice(_Shape):
+class Choice(Struct, frozen=True):
     """One of the answers; servers that do not stream send `message`, Moonshot's `usage` is here."""
 
     index: int | None = None
@@ -116,24 +108,24 @@ class Choice(_Shape):
     message: Delta | None = None
     logprobs: TokenLogProbs | None = None
     finish_reason: str | None = None
-    usage: dict[str, JsonValue] | None = None
+    usage: dict[str, Any] | None = None
 
 
-class SearchResult(_Shape):
+class SearchResult(Struct, frozen=True):
     """A page that Perplexity has read."""
 
     url: str | None = None
     title: str | None = None
 
 
-class Groq(_Shape):
+class Groq(Struct, frozen=True):
     """What Groq tells beside its chunks: why a stream breaks off, and usage nobody asked for."""
 
-    usage: dict[str, JsonValue] | None = None
-    error: JsonValue = None
+    usage: dict[str, Any] | None = None
+    error: Any = None
 
 
-class Chunk(_Shape):
+class Chunk(Struct, frozen=True):
     """One event of a stream."""
 
     id: str | None = None
@@ -141,14 +133,14 @@ class Chunk(_Shape):
     system_fingerprint: str | None = None
     service_tier: str | None = None
     choices: list[Choice] | None = None
-    usage: dict[str, JsonValue] | None = None
+    usage: dict[str, Any] | None = None
     citations: list[str] | None = None
     search_results: list[SearchResult] | None = None
-    error: JsonValue = None
+    error: Any = None
     x_groq: Groq | None = None
 
     @property
-    def counted(self) -> dict[str, JsonValue] | None:
+    def counted(self) -> dict[str, Any] | None:
         """The usage, wherever the server has put it."""
         if self.usage is not None:
             return self.usage
@@ -158,7 +150,11 @@ class Chunk(_Shape):
         return self.x_groq.usage if self.x_groq else None
 
 
-class PromptDetails(_Shape):
+# Imitators write numbers as texts, or with a point.
+CHUNKS: Final = msgspec.json.Decoder(Chunk, strict=False)
+
+
+class PromptDetails(Struct, frozen=True):
     """What the prompt consists of."""
 
     cached_tokens: int | None = None
@@ -166,20 +162,20 @@ class PromptDetails(_Shape):
     audio_tokens: int | None = None
 
 
-class CompletionDetails(_Shape):
+class CompletionDetails(Struct, frozen=True):
     """What the completion consists of."""
 
     reasoning_tokens: int | None = None
     audio_tokens: int | None = None
 
 
-class ServerToolUse(_Shape):
+class ServerToolUse(Struct, frozen=True):
     """How often OpenRouter's own tools ran."""
 
     web_search_requests: int | None = None
 
 
-class UsageReport(_Shape):
+class UsageReport(Struct, frozen=True):
     """Token counts; DeepSeek, Mistral and Moonshot count cache hits at the top level.
 
     Searches that nobody asked for are Perplexity's queries, xAI's sources, or OpenRouter's tools.
@@ -196,36 +192,3 @@ class UsageReport(_Shape):
     num_search_queries: int | None = None
     num_sources_used: int | None = None
     server_tool_use: ServerToolUse | None = None
-
-
-class ErrorDetail(_Shape):
-    """The usual content of `error`."""
-
-    message: _JsonText | None = None
-    code: str | int | None = None
-    type: str | None = None
-    status: str | int | None = None
-    status_code: int | None = None
-
-
-class FieldError(_Shape):
-    """What FastAPI, and with it vLLM and Mistral, says of a field; its `input` is the prompt's."""
-
-    loc: list[str | int] = []
-    msg: str
-
-
-class FieldErrors(_Shape):
-    """Mistral's envelope around them."""
-
-    detail: list[FieldError]
-
-
-class ErrorBody(_Shape):
-    """An error reply; some servers have no envelope, or other names for it."""
-
-    error: ErrorDetail | str | None = None
-    message: str | FieldErrors | None = None
-    detail: str | list[FieldError] | None = None
-    code: str | int | None = None
-    type: str | None = None

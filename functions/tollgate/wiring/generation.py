@@ -1,7 +1,7 @@
 """What a generation is served with: providers, the gateway of a catalog, the app of its routes."""
 
 from msgspec import Struct
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
@@ -91,7 +91,7 @@ def wire_gateway(
 
 def wire_chat_app(
     stores: Stores, gateways: Gateways, limits: WebLimits, *, clock: Clock, journal: Journal
-) -> Starlette:
+) -> ASGIApp:
     """The app of the metered routes."""
     ids = IdSource(clock)
     front = Front(

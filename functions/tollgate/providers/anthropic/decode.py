@@ -84,7 +84,10 @@ class MessagesDecoder:
             return
         if self._stop.stop_reason is None:
             raise closed_early(self._provider)
-        yield from self._finish()
+        try:
+            yield from self._finish()
+        except BrokenBlock as broken:
+            raise malformed(self._provider, str(broken)) from broken
 
     def _parsed(self, data: bytes) -> Event:
         try:

@@ -5,9 +5,9 @@ import binascii
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
-import pydantic_core
+import msgspec
 from msgspec import Struct
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import JsonValue
 
 from tollgate.core.content import Opaque, Part, Reasoning, Text, ToolCall
 from tollgate.core.events import (
@@ -25,7 +25,7 @@ from tollgate.core.events import (
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
 from tollgate.providers.bedrock.errors import error_in_stream
-from tollgate.providers.refusals import closed_early, malformed
+from tollgate.providers.refusals import UNREADABLE, closed_early, malformed
 from tollgate.wire.bedrock_converse import (
     CitationDelta,
     ContentBlockDelta,
@@ -35,6 +35,7 @@ from tollgate.wire.bedrock_converse import (
     Metadata,
     ReasoningDelta,
     TokenUsage,
+    ToolUseStart,
 )
 
 _FINISH: Final[dict[str, Finish]] = {
@@ -50,7 +51,10 @@ _FINISH: Final[dict[str, Finish]] = {
 # The model wrote what is no answer: an error, because a silent empty stop would look like one.
 _BROKEN: Final = frozenset({"malformed_model_output", "malformed_tool_use"})
 
-_Read = TypeVar("_Read", bound=BaseModel)
+# The only kind of block that says so when it starts.
+_CALL: Final = "toolUse"
+
+_Read = TypeVar("_Read")
 
 
 class _Block(Struct):
@@ -115,19 +119,16 @@ class ConverseDecoder:
         yield Ended(finish=finish, raw_finish=self._stop_reason)
 
     def _message_start(self, data: bytes) -> Iterator[StreamEvent]:
-        try:
-            pydantic_core.from_json(data)
-        except ValueError as invalid:
-            raise malformed(self._provider, "a frame that cannot be read") from invalid
+        self._read(dict, data)
         yield from ()
 
     def _block_start(self, data: bytes) -> Iterator[StreamEvent]:
         event = self._read(ContentBlockStart, data)
-        if event.start.model_extra:
+        if event.start.keys() - {_CALL}:
             raise malformed(self._provider, "a content block of unknown kind")
-        call = event.start.tool_use
-        if call is None:
+        if event.start.get(_CALL) is None:
             return
+        call = self._converted(ToolUseStart, event.start[_CALL])
         self._calls = True
         yield from self._opened(event.block, ToolCall(id=call.id, name=call.name, arguments=""))
 
@@ -156,10 +157,7 @@ class ConverseDecoder:
 
     def _metadata(self, data: bytes) -> Iterator[StreamEvent]:
         metadata = self._read(Metadata, data)
-        try:
-            usage = TokenUsage.model_validate(metadata.usage)
-        except ValidationError as invalid:
-            raise malformed(self._provider, "usage that cannot be read") from invalid
+        usage = self._converted(TokenUsage, metadata.usage)
         yield UsageReported(
             usage=_usage(usage), raw=metadata.usage, service_tier=metadata.service_tier.type
         )
@@ -220,8 +218,14 @@ class ConverseDecoder:
 
     def _read(self, shape: type[_Read], data: bytes) -> _Read:
         try:
-            return shape.model_validate_json(data)
-        except ValidationError as invalid:
+            return msgspec.json.decode(data, type=shape, strict=False)
+        except UNREADABLE as invalid:
+            raise malformed(self._provider, "a frame that cannot be read") from invalid
+
+    def _converted(self, shape: type[_Read], value: object) -> _Read:
+        try:
+            return msgspec.convert(value, shape, strict=False)
+        except msgspec.ValidationError as invalid:
             raise malformed(self._provider, "a frame that cannot be read") from invalid
 
 

@@ -131,7 +131,8 @@ def _tool_config(
         return {}
     specs: list[JsonValue] = []
     for tool in tools:
-        specs += [_tool(tool, target), *blocks.cache_point(tool.cache)]
+        mark = tool.cache if target.dialect.cached_tools else None
+        specs += [_tool(tool, target), *blocks.cache_point(mark)]
     config: dict[str, JsonValue] = {"tools": specs}
     if offered and choice is not None:
         config["toolChoice"] = _tool_choice(choice)
@@ -198,7 +199,8 @@ def _adapted(
         "top_p": _takes_top_p(request, target, thoughts),
         "stop": "stop" not in target.dialect.refuses,
         "tools.strict": "structured_output" in target.supports,
-        "cache_control": "prompt_cache" in target.supports,
+        "cache_control": "prompt_cache" in target.supports
+        and (target.dialect.cached_tools or all(tool.cache is None for tool in request.tools)),
         "service_tier": "serviceTier" in body,
     }
     changed = {

@@ -1,11 +1,11 @@
 """Error replies of Bedrock, and exceptions in its streams."""
 
-from pydantic import ValidationError
+import msgspec
 
 from tollgate.core.errors import UpstreamError
 from tollgate.providers.aws_errors import aws_class, code_of, status_of
 from tollgate.providers.base import Frame, UpstreamRefused
-from tollgate.providers.refusals import Refusal, refused, retry_after_s
+from tollgate.providers.refusals import UNREADABLE, Refusal, refused, retry_after_s
 from tollgate.wire.bedrock_converse import ErrorBody
 
 
@@ -39,8 +39,8 @@ def error_in_stream(frame: Frame, provider: str) -> UpstreamError:
 
 def _body(data: bytes) -> ErrorBody:
     try:
-        return ErrorBody.model_validate_json(data)
-    except ValidationError:
+        return msgspec.json.decode(data, type=ErrorBody)
+    except UNREADABLE:
         # A proxy's HTML or nothing at all: status and class decide.
         return ErrorBody()
 

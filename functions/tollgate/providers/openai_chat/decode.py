@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final, assert_never
 
-from pydantic import JsonValue, ValidationError
+import msgspec
+from pydantic import JsonValue
 
 from tollgate.core.content import Opaque, Reasoning, Refusal, Text
 from tollgate.core.events import (
@@ -25,8 +26,9 @@ from tollgate.providers.openai_chat.thoughts import ReasoningDetails, thought
 from tollgate.providers.openai_chat.tool_calls import OrphanPiece, ToolCalls
 from tollgate.providers.openai_chat.usage import usage_of
 from tollgate.providers.openai_errors import error_in_stream
-from tollgate.providers.refusals import closed_early, malformed
+from tollgate.providers.refusals import UNREADABLE, closed_early, malformed
 from tollgate.wire.openai_chat_chunk import (
+    CHUNKS,
     Choice,
     Chunk,
     Delta,
@@ -115,8 +117,8 @@ class ChatDecoder:
 
     def _parsed(self, data: bytes, event: str) -> Chunk:
         try:
-            chunk = Chunk.model_validate_json(data)
-        except ValidationError as invalid:
+            chunk = CHUNKS.decode(data)
+        except UNREADABLE as invalid:
             if event == "error":
                 raise error_in_stream(None, self._provider) from invalid
             raise malformed(self._provider, "a frame that cannot be read") from invalid
@@ -236,7 +238,7 @@ class ChatDecoder:
 
     def _usage(self, counted: dict[str, JsonValue], tier: str | None) -> UsageReported:
         try:
-            report = UsageReport.model_validate(counted)
-        except ValidationError as invalid:
+            report = msgspec.convert(counted, UsageReport, strict=False)
+        except msgspec.ValidationError as invalid:
             raise malformed(self._provider, "usage that cannot be read") from invalid
         return UsageReported(usage=usage_of(report), raw=counted, service_tier=tier)

@@ -54,9 +54,9 @@ class ToolCalls:
             id_ = piece.id or _made_id(seed, len(self._calls))
             yield PartStart(index=call.part, part=ToolCall(id=id_, name=name, arguments=""))
         call.extra = piece.extra_content or call.extra
-        if piece.function.arguments:
+        if text := piece.function.text:
             call.has_arguments = True
-            yield PartDelta(index=call.part, text=piece.function.arguments)
+            yield PartDelta(index=call.part, text=text)
 
     def end(self) -> Iterator[StreamEvent]:
         """Close every call; a call without arguments has the empty object for them."""

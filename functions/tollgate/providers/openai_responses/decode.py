@@ -128,7 +128,7 @@ class ResponsesDecoder:
         if response is None:
             raise malformed(self._provider, "an end without a response")
         if response.status not in ("completed", "incomplete"):
-            raise error_in_stream(response.error, self._provider)
+            yield from self._failed(event)
         yield from self._begun(event)
         for index, item in enumerate(response.output):
             yield from self._item_told(index, item)
@@ -138,7 +138,12 @@ class ResponsesDecoder:
         self._final = response
 
     def _failed(self, event: Event) -> Iterator[StreamEvent]:
-        raise error_in_stream((event.response or Response()).error, self._provider)
+        response = event.response or Response()
+        if response.usage is not None:
+            # What was used up to then is paid for.
+            yield from self._begun(event)
+            yield self._usage(response.usage, response.service_tier)
+        raise error_in_stream(response.error, self._provider)
 
     def _item_added(self, event: Event) -> Iterator[StreamEvent]:
         item = self._item(event)

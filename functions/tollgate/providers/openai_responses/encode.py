@@ -39,7 +39,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     reasoning, changed = _reasoning(request.reasoning, target)
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
-        "input": items(request.messages, target.provider),
+        "input": items(request.messages, target),
         "stream": True,
         "store": False,
         **_included(request, target),

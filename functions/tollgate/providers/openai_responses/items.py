@@ -27,24 +27,27 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
+from tollgate.providers.base import Target
 
 # OpenAI wants a name beside the bytes of a file.
 _FILENAME: Final = "document.pdf"
 
 
-def items(messages: Sequence[Message], provider: str) -> list[JsonValue]:
+def items(messages: Sequence[Message], target: Target) -> list[JsonValue]:
     """The items; reasoning is among them only where this provider has encrypted it."""
-    return [item for message in messages for item in _items(message, provider)]
+    return [item for message in messages for item in _items(message, target)]
 
 
-def _items(message: Message, provider: str) -> Iterator[JsonValue]:
+def _items(message: Message, target: Target) -> Iterator[JsonValue]:
     match message:
         case SystemMessage():
-            yield {"role": message.role, "content": _content(message.content)}
+            # Every provider but OpenAI knows only `system`.
+            role = message.role if target.dialect.developer_role else "system"
+            yield {"role": role, "content": _content(message.content)}
         case UserMessage():
             yield {"role": "user", "content": _content(message.content)}
         case AssistantMessage():
-            yield from _said(message, provider)
+            yield from _said(message, target.provider)
         case ToolMessage():
             yield {
                 "type": "function_call_output",

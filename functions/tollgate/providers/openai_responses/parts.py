@@ -65,7 +65,7 @@ class Parts:
     def note(self, place: Place, logprobs: list[dict[str, JsonValue]] | None) -> Iterator[Event]:
         """Log probabilities of an open text, which come without bytes while it is streamed."""
         if logprobs:
-            entries = tuple({"bytes": None, **entry} for entry in logprobs)
+            entries = tuple(map(_entry, logprobs))
             yield PartNote(index=self._open[place].index, note=LogProbs(entries=entries))
 
     def cite(self, place: Place, annotation: Annotation) -> Iterator[Event]:
@@ -91,3 +91,17 @@ class Parts:
         """Close what an answer left open that was cut short."""
         for place in list(self._open):
             yield from self.close(place)
+
+
+def _entry(stated: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """An entry as chat completions have it, in which bytes are never left out."""
+    others = stated.get("top_logprobs")
+    return {
+        "bytes": None,
+        **stated,
+        "top_logprobs": [
+            {"bytes": None, **other}
+            for other in (others if isinstance(others, list) else ())
+            if isinstance(other, dict)
+        ],
+    }

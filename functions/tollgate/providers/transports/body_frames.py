@@ -9,7 +9,7 @@ import aiohttp
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.base import Frame
-from tollgate.providers.transports.http_pool import network_errors
+from tollgate.providers.transports.http_pool import NETWORK_FAILURES, network_error
 
 WHOLE_BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 END_MARK: Final = b"[DONE]"
@@ -74,8 +74,10 @@ class BodyFrames:
         return together
 
     async def _read(self) -> list[Frame]:
-        with network_errors(self._provider):
+        try:
             chunk = await self._content.readany()
+        except NETWORK_FAILURES as failure:
+            raise network_error(self._provider, failure) from failure
         self._ended = not chunk
         frames: list[Frame] = []
         try:

@@ -1,7 +1,7 @@
 """One pool of connections for every provider, and what the network does as errors of ours."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Final
 
@@ -16,6 +16,8 @@ from tollgate.providers.base import UpstreamRefused
 KEEPALIVE_S: Final = 30.0
 CONNECTIONS_MAX: Final = 1000
 ERROR_BODY_BYTES_MAX: Final = 64 * 1024
+# What sending or reading may raise.
+NETWORK_FAILURES: Final = (aiohttp.ClientError, OSError)
 
 
 class HttpCall(Struct, frozen=True, kw_only=True):
@@ -47,13 +49,17 @@ class HttpPool:
         key elsewhere), and UpstreamError for what the network does. Leaving the context before the
         body has ended closes the connection.
         """
-        with network_errors(call.provider):
+        try:
             response = await self._sent(call)
+        except NETWORK_FAILURES as failure:
+            raise network_error(call.provider, failure) from failure
         try:
             if response.status != 200:
                 headers = {name.lower(): value for name, value in response.headers.items()}
-                with network_errors(call.provider):
+                try:
                     body = await _read_at_most(response, ERROR_BODY_BYTES_MAX)
+                except NETWORK_FAILURES as failure:
+                    raise network_error(call.provider, failure) from failure
                 raise UpstreamRefused(response.status, headers, body)
             yield response
         finally:
@@ -135,21 +141,19 @@ async def _read_at_most(response: aiohttp.ClientResponse, limit_bytes: int) -> b
     return body[:limit_bytes]
 
 
-@contextmanager
-def network_errors(provider: str) -> Iterator[None]:
-    """Turn what aiohttp raises into UpstreamError; the texts name no address."""
-    try:
-        yield
-    except aiohttp.ServerTimeoutError as late:
-        raise UpstreamError(
-            ErrorCode.PROVIDER_TIMEOUT, f"The provider {provider} did not accept a connection."
-        ) from late
-    except aiohttp.ClientConnectorError as unreachable:
-        raise UpstreamError(
-            ErrorCode.PROVIDER_UNAVAILABLE, f"The provider {provider} cannot be reached."
-        ) from unreachable
-    except (aiohttp.ClientError, OSError) as broken:
-        raise UpstreamError(
-            ErrorCode.PROVIDER_UNAVAILABLE,
-            f"The connection to the provider {provider} broke before the end of its answer.",
-        ) from broken
+def network_error(provider: str, failure: Exception) -> UpstreamError:
+    """The meaning of one of NETWORK_FAILURES; the texts name no address."""
+    match failure:
+        case aiohttp.ServerTimeoutError():
+            return UpstreamError(
+                ErrorCode.PROVIDER_TIMEOUT, f"The provider {provider} did not accept a connection."
+            )
+        case aiohttp.ClientConnectorError():
+            return UpstreamError(
+                ErrorCode.PROVIDER_UNAVAILABLE, f"The provider {provider} cannot be reached."
+            )
+        case _:
+            return UpstreamError(
+                ErrorCode.PROVIDER_UNAVAILABLE,
+                f"The connection to the provider {provider} broke before the end of its answer.",
+            )

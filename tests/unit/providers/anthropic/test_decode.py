@@ -344,6 +344,14 @@ def test_a_frame_that_cannot_be_read_is_an_error(data: bytes) -> None:
         decoded(MessagesDecoder("acme"), [Frame(data=data)])
 
 
+def test_a_stream_that_closes_in_the_middle_of_an_input_is_an_error() -> None:
+    searched = sent.block(0, type="server_tool_use", id="srv_1", name="web_search", input={})
+    told = failure(
+        sent.start(), searched, sent.arguments('{"query'), sent.message_delta("end_turn")
+    )
+    assert told.code is ErrorCode.PROVIDER_UNAVAILABLE
+
+
 @given(st.lists(st.integers(min_value=0), max_size=12))
 def test_c37_where_the_bytes_are_cut_changes_nothing(cuts: list[int]) -> None:
     events = sent.answer(

@@ -152,6 +152,16 @@ def test_c11_cache_marks_become_points_after_what_they_mark() -> None:
     ]
 
 
+def test_c11_a_model_that_caches_no_tools_gets_no_points_among_them_and_that_is_told() -> None:
+    tools = (Tool(name="weather", cache=CacheMark()),)
+    nova = replace(target("prompt_cache"), dialect=Dialect(cached_tools=False))
+    wire = encoded(UserMessage(content=(marked("a"),)), to=nova, tools=tools)
+    body: Any = wire.body
+    assert [next(iter(tool)) for tool in body["toolConfig"]["tools"]] == ["toolSpec"]
+    assert body["messages"][0]["content"] == [{"text": "a"}, POINT]
+    assert wire.adapted == ("cache_control",)
+
+
 def test_c11_of_more_marks_than_converse_takes_the_last_are_kept_and_that_is_told() -> None:
     tools = (Tool(name="weather", cache=CacheMark()),)
     many = UserMessage(content=tuple(marked(text) for text in "abcde"))

@@ -15,7 +15,7 @@ from tests.upstream import responses_events as upstream
 from tests.upstream.openai_chunks import KEEP_ALIVE, sse
 from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.events import Citation, LogProbs, Started, StreamEvent
+from tollgate.core.events import Citation, LogProbs, Started, StreamEvent, UsageReported
 from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
@@ -165,7 +165,8 @@ def test_a_refusal_in_a_whole_reply() -> None:
 
 
 def test_log_probabilities_and_citations_are_notes_on_their_text() -> None:
-    entry = {"token": "Hi", "logprob": -0.5, "top_logprobs": []}
+    other = {"token": "Ho", "logprob": -0.9}
+    entry = {"token": "Hi", "logprob": -0.5, "top_logprobs": [other]}
     cited = {"type": "url_citation", "url": "https://a.example", "title": "A"}
     response = answer(
         upstream.text_delta("Hi", logprobs=[entry]),
@@ -178,7 +179,9 @@ def test_log_probabilities_and_citations_are_notes_on_their_text() -> None:
         upstream.completed(),
     )
     assert response.notes[0] == (
-        LogProbs(entries=({"bytes": None, **entry},)),
+        LogProbs(
+            entries=({"bytes": None, **entry, "top_logprobs": [{"bytes": None, **other}]},),
+        ),
         Citation(url="https://a.example", title="A", start=0, end=2),
     )
 
@@ -201,6 +204,19 @@ def test_q31_overloaded_mid_stream_is_an_error_of_its_kind(
     failed = upstream.response(status="failed", error=error)
     assert failure(upstream.event("failed", response=failed)).code is expected
     assert failure(sse({"error": error})).code is expected
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled"])
+def test_c52_what_a_response_used_before_it_failed_is_told(status: str) -> None:
+    broken = upstream.response(status=status, usage=upstream.usage(9, 3))
+    [frame] = sse_frames([upstream.event("failed", response=broken)])
+    events = iter(ResponsesDecoder("acme").feed(frame))
+    assert isinstance(next(events), Started)
+    reported = next(events)
+    assert isinstance(reported, UsageReported)
+    assert reported.usage.total_tokens == 12
+    with pytest.raises(UpstreamError):
+        next(events)
 
 
 def test_truncated() -> None:

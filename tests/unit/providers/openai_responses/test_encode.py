@@ -105,7 +105,7 @@ def test_a_conversation_becomes_items_in_order() -> None:
         ToolMessage(call_id="call_1", content=(Text(text="noon"),)),
         AssistantMessage(content=(Refusal(text="No."),)),
     ) == [
-        {"role": "developer", "content": "Be brief."},
+        {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Hi"},
         {
             "type": "reasoning",
@@ -117,6 +117,16 @@ def test_a_conversation_becomes_items_in_order() -> None:
         {"type": "function_call", "call_id": "call_1", "name": "now", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "call_1", "output": "noon"},
         {"role": "assistant", "content": "No."},
+    ]
+
+
+@pytest.mark.parametrize(("developer_role", "role"), [(False, "system"), (True, "developer")])
+def test_q10_developers_speak_where_the_server_knows_them(developer_role: bool, role: str) -> None:
+    message = SystemMessage(content=(Text(text="Be brief."),), role="developer")
+    wire = encoded(message, HI, dialect={"developer_role": developer_role})
+    assert wire.body["input"] == [
+        {"role": role, "content": "Be brief."},
+        {"role": "user", "content": "Hi"},
     ]
 
 
