@@ -6,7 +6,7 @@ they are decoded; where it has no such thing, each choice is a request of its ow
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, closing
 from itertools import chain
 from typing import Final
 
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import StreamEvent, StreamGrammar
 from tollgate.core.request import GenerationRequest
+from tollgate.engine.silence import SilenceLimit
 from tollgate.providers.base import (
     Decoder,
     Demultiplexer,
@@ -115,21 +116,21 @@ async def _decoded(
     """Decode frames as they come, holding each choice to the grammar and all to the idle limit."""
     grammars = [StreamGrammar() for _ in decoders]
     idle_s = attempt.timeouts.idle_s
-    while True:
-        try:
-            async with asyncio.timeout(idle_s):
-                together = await anext(frames)
-        except StopAsyncIteration:
-            break
-        except TimeoutError as late:
-            raise UpstreamError(
-                ErrorCode.PROVIDER_TIMEOUT,
-                f"{attempt.target.provider} was silent for {idle_s:g} s.",
-            ) from late
-        for choice, own in chain.from_iterable(map(sorter.feed, together)):
-            for event in decoders[choice].feed(own):
-                grammars[choice].accept(event)
-                yield choice, event
+    with closing(SilenceLimit(idle_s)) as silence:
+        while True:
+            try:
+                together = await silence.within(anext(frames))
+            except StopAsyncIteration:
+                break
+            except TimeoutError as late:
+                raise UpstreamError(
+                    ErrorCode.PROVIDER_TIMEOUT,
+                    f"{attempt.target.provider} was silent for {idle_s:g} s.",
+                ) from late
+            for choice, own in chain.from_iterable(map(sorter.feed, together)):
+                for event in decoders[choice].feed(own):
+                    grammars[choice].accept(event)
+                    yield choice, event
     for choice, decoder in enumerate(decoders):
         for event in decoder.end():
             grammars[choice].accept(event)
