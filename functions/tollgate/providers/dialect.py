@@ -6,7 +6,7 @@ row, since models of one provider differ too: those that reason refuse a tempera
 
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from tollgate.core.request import Effort
 
@@ -153,6 +153,6 @@ class Dialect(BaseModel):
     cache_marks: bool = False
     cached_tools: bool = True
     tool_call_id_length: int | None = None
-    gemini: GeminiDialect = GeminiDialect()
-    claude: ClaudeDialect = ClaudeDialect()
+    gemini: GeminiDialect = Field(default_factory=GeminiDialect)
+    claude: ClaudeDialect = Field(default_factory=ClaudeDialect)
     claude_carrier: ClaudeCarrier = "anthropic"

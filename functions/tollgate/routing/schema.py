@@ -92,9 +92,9 @@ class DefaultsSection(Strict):
     not clamped by it. `early_commit_after_s: 0` never commits early.
     """
 
-    timeouts: TimeoutsSection = TimeoutsSection()
-    retry: RetrySection = RetrySection()
-    cooldown: CooldownSection = CooldownSection()
+    timeouts: TimeoutsSection = Field(default_factory=TimeoutsSection)
+    retry: RetrySection = Field(default_factory=RetrySection)
+    cooldown: CooldownSection = Field(default_factory=CooldownSection)
     hold_output_tokens: Tokens = 4096
     early_commit_after_s: Seconds = 10.0
     keep_alive_s: Interval = 15.0
@@ -138,7 +138,7 @@ class ProviderSection(Strict):
     project: GoogleName | None = None
     location: GoogleName | None = None
     data_policy: Slug | None = None
-    dialect: Dialect = Dialect()
+    dialect: Dialect = Field(default_factory=Dialect)
 
     def row(self, slug: str) -> ProviderRow:
         """The row as the registry takes it."""
@@ -278,8 +278,8 @@ class IncludedFile(Strict):
 class Routing(IncludedFile):
     """The whole file, or its compiled form, in which everything is written out."""
 
-    defaults: DefaultsSection = DefaultsSection()
-    billing: BillingSection = BillingSection()
+    defaults: DefaultsSection = Field(default_factory=DefaultsSection)
+    billing: BillingSection = Field(default_factory=BillingSection)
     plugins: Mapping[PluginName, PluginSection] = {}
     server_tools: Mapping[ServerToolName, ServerToolSection] = {}
 
@@ -288,4 +288,4 @@ class RoutingFile(Routing):
     """routing.yaml as people write it; `include` are globs of files beside it."""
 
     include: tuple[FileGlob, ...] = ()
-    dev: DevSection = DevSection()
+    dev: DevSection = Field(default_factory=DevSection)
