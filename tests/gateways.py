@@ -30,7 +30,8 @@ from tollgate.providers.base import Codec, FetchedMedia, MediaFetcher, Provider
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.planner import Planner
-from tollgate.stores.base import Hold, Ledger, NewKey
+from tollgate.stores.administration import NewKey
+from tollgate.stores.base import Hold, Ledger
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 from tollgate.web.front import Front

@@ -14,16 +14,18 @@ LAYERS = (
         "ledger",
         "providers.aws_errors",
         "providers.base",
+        "providers.cache_marks",
         "providers.dialect",
         "providers.efforts",
-        "providers.json_schema",
         "providers.openai_errors",
+        "providers.openai_writing",
         "providers.redaction",
         "providers.cache_marks",
         "providers.refusals",
         "providers.strict_schema",
         "providers.tool_history",
         "providers.wishes",
+        "stores.administration",
         "stores.base",
     ),
     ("concrete",),
@@ -79,8 +81,10 @@ def part_of(name: str) -> str | None:
             return f"{folder}.base"
         case ["tollgate", "providers", module, *_]:
             return f"providers.{module}"
-        case ["tollgate", "stores", module, *_]:
-            return "stores.base" if module == "base" else "stores"
+        case ["tollgate", "stores", "administration" | "base" as module, *_]:
+            return f"stores.{module}"
+        case ["tollgate", "stores", *_]:
+            return "stores"
         case ["tollgate", part, *_]:
             return part
         case _:

@@ -96,7 +96,7 @@ async def _serve(
     async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
         await _until_it_answers(stores, clock, store)
         administration = wire_administration(settings, stores, clock)
-        keys = await seed(stores.keys, administration.credits, options.state)
+        keys = await seed(administration.keys, administration.credits, options.state)
 
         def gateway(catalog: Catalog) -> Gateway:
             return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
