@@ -52,6 +52,8 @@ build: ## Build the functions for Lambda into .aws-sam/build (TARGET=host: for t
 	@.venv/bin/tollgate permissions --check
 	@.venv/bin/python -m infra.artefact.interpreters --python "$(PYTHON313)"
 	@.tools/sam/bin/sam build $(if $(filter host,$(TARGET)),--build-dir .aws-sam/host)
+	$(if $(filter deploy,$(MAKECMDGOALS))$(filter host,$(TARGET)),, \
+		@echo "tollgate: next, make deploy: it publishes routing.yaml too, sam deploy does not")
 
 deploy: build ## Build and deploy (STAGE=prod for another stack); asks the first time
 	$(if $(filter lambda,$(TARGET)),,$(error only what is built for Lambda is deployed))

@@ -202,6 +202,23 @@ async def test_a_chore_is_done_once_and_says_what_came_of_it(
     assert message in told
 
 
+async def test_a_chore_that_cannot_be_done_is_told_in_lines_of_json_and_fails(
+    deployment: Deployment,
+) -> None:
+    away = {"TOLLGATE_DYNAMODB_ENDPOINT_URL": "http://127.0.0.1:9"}
+    process = await asyncio.create_subprocess_exec(
+        *(TOLLGATE, "upkeep", "sweep"),
+        env=variables(deployment) | away,
+        stdout=PIPE,
+        stderr=STDOUT,
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    assert process.returncode == 1
+    assert [json.loads(line)["message"] for line in output.decode().splitlines()][-1] == (
+        "sweep failed"
+    )
+
+
 async def test_without_a_catalog_it_says_what_to_do() -> None:
     process = await asyncio.create_subprocess_exec(
         *(TOLLGATE, "serve", "--port", "0"),

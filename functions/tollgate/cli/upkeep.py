@@ -11,6 +11,7 @@ from msgspec.structs import asdict
 from pydantic import JsonValue
 
 from tollgate.core.clock import SystemClock
+from tollgate.core.errors import GatewayError
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.wiring.administration import wire_administration
@@ -29,10 +30,15 @@ _LOGGER: Final = logging.getLogger("tollgate.upkeep")
 def upkeep(task: Task) -> None:
     """Do TASK once: sweep every 5 minutes, rollup every hour, audit every night.
 
-    Exit status 1 if the audit finds that the books differ.
+    Exit status 1 if the audit finds that the books differ, or if TASK cannot be done.
     """
     configure_logging()
-    if asyncio.run(_upkeep(task, Settings())):
+    try:
+        wrong = asyncio.run(_upkeep(task, Settings()))
+    except GatewayError as failed:
+        _LOGGER.error(f"{task} failed", extra={"fields": {"reason": failed.message}})
+        raise SystemExit(1) from failed
+    if wrong:
         raise SystemExit(1)
 
 

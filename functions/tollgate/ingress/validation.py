@@ -17,6 +17,7 @@ _MOMENT: Final = "must be a moment such as 2026-11-21T00:00:00Z"
 _MESSAGES: Final[Mapping[str, str]] = {
     "missing": "is required",
     "none_required": "is not supported",
+    "extra_forbidden": "is no field of this request",
     "model_type": "must be an object",
     "dict_type": "must be an object",
     "list_type": "must be an array",
@@ -86,9 +87,14 @@ def _message(error: ErrorDetails) -> str:
     if context.get("max_length") == 0 or context.get("expected") == "False":
         return _MESSAGES["none_required"]
     template = _MESSAGES.get(error["type"])
-    message = template.format(**context) if template else error["msg"].removeprefix("Input ")
+    message = template.format(**context) if template else _in_pydantics_words(error["msg"])
     found = _found(error)
     return f"{message}, not {found}" if found else message
+
+
+def _in_pydantics_words(message: str) -> str:
+    words = message.removeprefix("Input ").removeprefix("Value error, ")
+    return f"is wrong: {words}" if words[:1].isupper() else words
 
 
 def _found(error: ErrorDetails) -> str | None:

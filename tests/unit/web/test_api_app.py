@@ -130,10 +130,12 @@ async def test_c41_an_unknown_path_is_404_in_the_envelope(method: str, path: str
         assert ("base URL ends in /api/v1" in reply.error["message"]) == (path == "/")
 
 
-async def test_c41_a_field_that_is_missing_is_told_as_the_chat_route_tells_it() -> None:
+async def test_c41_a_field_is_told_in_the_words_of_the_chat_route() -> None:
     call = await api()
-    reply = await call("GET", "/v1/generation", key=call.management)
-    assert (reply.status, reply.error["message"]) == (400, "id is required.")
+    missing = await call("GET", "/v1/generation", key=call.management)
+    assert (missing.status, missing.error["message"]) == (400, "id is required.")
+    unknown = await call("POST", "/v1/keys", key=call.management, content={"name": "a", "x": 1})
+    assert unknown.error["message"] == "x is no field of this request."
 
 
 @pytest.mark.parametrize(("method", "path"), [("DELETE", "/v1/keys"), ("PUT", "/v1/models")])

@@ -1,0 +1,29 @@
+"""infra/README.md names what the template makes, and what it leaves behind."""
+
+import re
+
+import pytest
+
+from tests.infra.translation import ROOT
+
+TEMPLATE = (ROOT / "infra" / "template.yaml").read_text(encoding="utf-8")
+PAGE = (ROOT / "infra" / "README.md").read_text(encoding="utf-8")
+RESOURCE = re.compile(r"^  (\w+):\n    Type: (AWS::\S+)\n((?:    .*\n|\n)*)", re.MULTILINE)
+RESOURCES = RESOURCE.findall(TEMPLATE.partition("\nResources:")[2])
+# What the paragraph on teardown calls what is retained.
+WORDS = {"AWS::DynamoDB::Table": "tables", "AWS::S3::Bucket": "bucket", "AWS::IAM::Role": "role"}
+
+
+def test_every_function_is_in_the_table_and_counted() -> None:
+    functions = [name for name, kind, _ in RESOURCES if kind == "AWS::Serverless::Function"]
+    assert len(functions) == 4
+    assert "four\nfunctions" in PAGE
+    assert [name for name in functions if f"| `{name}` |" not in PAGE] == []
+
+
+@pytest.mark.parametrize(
+    "kind", sorted({kind for _, kind, body in RESOURCES if "DeletionPolicy: Retain" in body})
+)
+def test_what_outlives_the_stack_is_told_under_teardown(kind: str) -> None:
+    if kind != "AWS::ApiGateway::Account":  # a setting of the account, told by its role
+        assert WORDS[kind] in PAGE.partition("## Teardown")[2].partition("\n## ")[0]
