@@ -23,6 +23,7 @@ from tollgate.core.content import (
     ToolCall,
     UserContent,
 )
+from tollgate.core.errors import ErrorCode
 from tollgate.core.request import (
     AssistantMessage,
     Message,
@@ -169,7 +170,7 @@ class _Building:
                 case Document():
                     yield marked(media.document(part, self._fetches), part.cache)
                 case Audio():
-                    refuse("input_audio: this model does not hear")
+                    refuse("input_audio: this model does not hear", ErrorCode.AUDIO_NOT_SUPPORTED)
                 case _:
                     assert_never(part)
 
