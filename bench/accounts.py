@@ -2,7 +2,7 @@
 
 from tollgate.core.clock import Clock
 from tollgate.settings import Settings
-from tollgate.stores.base import NewKey
+from tollgate.stores.administration import NewKey
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.stores import Stores
 
@@ -13,6 +13,6 @@ BUSY_KEY = NewKey(workspace_id="bench", label="bench", requests_per_minute=1_000
 async def prepared(settings: Settings, stores: Stores, clock: Clock) -> str:
     """Make the tables, and a funded key in them; its secret."""
     await stores.create_tables()
-    money = wire_administration(settings, stores, clock).credits
-    await money.grant(BUSY_KEY.workspace_id, "first", GRANT_NANO_USD, "bench")
-    return (await stores.keys.create(BUSY_KEY)).secret
+    administration = wire_administration(settings, stores, clock)
+    await administration.credits.grant(BUSY_KEY.workspace_id, "first", GRANT_NANO_USD, "bench")
+    return (await administration.keys.create(BUSY_KEY)).secret

@@ -28,7 +28,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.principal import KeyRole
 from tollgate.routing.compile import compile_catalog
 from tollgate.settings import Settings
-from tollgate.stores.base import NewKey
+from tollgate.stores.administration import NewKey
 from tollgate.stores.reading import read_numbers_by_name
 from tollgate.stores.tables import get_item, key_state_key, wallet_key
 from tollgate.wiring.administration import Administration, wire_administration
@@ -204,7 +204,7 @@ class Deployment:
         assert balance.available_nano_usd == GRANT_NANO_USD - spent_nano_usd
 
     async def _key(self, workspace_id: str, role: KeyRole) -> Key:
-        created = await self.stores.keys.create(
+        created = await self.administration.keys.create(
             NewKey(
                 workspace_id=workspace_id,
                 label="test",

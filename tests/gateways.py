@@ -21,16 +21,17 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
-from tollgate.engine.answers import AnswerStore
 from tollgate.engine.gateway import Call, Gateway, Pace
 from tollgate.engine.generate import generate
+from tollgate.engine.kept_answers import AnswerStore
 from tollgate.engine.sink import ClientGone, CollectSink, EventSink, SseSink
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.providers.base import Codec, FetchedMedia, MediaFetcher, Provider
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.planner import Planner
-from tollgate.stores.base import Hold, Ledger, NewKey
+from tollgate.stores.administration import NewKey
+from tollgate.stores.base import Hold, Ledger
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 from tollgate.web.front import Front

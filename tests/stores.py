@@ -13,25 +13,24 @@ from tollgate.core.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.principal import Principal
 from tollgate.stores.activity import DynamoActivityStore
+from tollgate.stores.administration import (
+    ActivityStore,
+    CreditStore,
+    GenerationStore,
+    KeyStore,
+    KeySummary,
+    NewKey,
+)
 from tollgate.stores.attributes import number, text
 from tollgate.stores.audit import Audit
 from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, JsonService, Reply
-from tollgate.stores.base import (
-    ActivityStore,
-    CooldownStore,
-    CreditStore,
-    GenerationStore,
-    Hold,
-    KeyStore,
-    KeySummary,
-    Ledger,
-    NewKey,
-)
+from tollgate.stores.base import CooldownStore, Hold, Ledger
 from tollgate.stores.cooldowns import DynamoCooldownStore
 from tollgate.stores.credits import DynamoCreditStore
 from tollgate.stores.generations import DynamoGenerationStore
+from tollgate.stores.key_admin import DynamoKeyStore
 from tollgate.stores.key_states import KeyStates
-from tollgate.stores.keys import DynamoKeyStore
+from tollgate.stores.keys import DynamoKeyDirectory
 from tollgate.stores.ledger import DynamoLedger
 from tollgate.stores.memory import (
     MemoryCooldownStore,
@@ -209,17 +208,12 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> Dynamo
     publications = PublicationStore(client, tables.core, None, clock=clock)
     generations = DynamoGenerationStore(client, tables.generations)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
+    directory = DynamoKeyDirectory(
+        client, tables, key_states, clock=clock, prefix=PREFIX, publications=publications
+    )
     return DynamoStores(
         ledger=DynamoLedger(wallets, key_states, generations, ids=ids, clock=clock),
-        keys=DynamoKeyStore(
-            client,
-            tables,
-            key_states,
-            ids=ids,
-            clock=clock,
-            prefix=PREFIX,
-            publications=publications,
-        ),
+        keys=DynamoKeyStore(directory, client, tables, ids=ids, clock=clock, prefix=PREFIX),
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
         activity=DynamoActivityStore(client, tables, generations, clock=clock),

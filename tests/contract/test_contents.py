@@ -16,7 +16,8 @@ from tests.unit.web.test_api_app import Api
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.ids import created_s, without_prefix
 from tollgate.engine.content_log import ContentLog
-from tollgate.stores.base import CONTENT_DAYS, NewKey
+from tollgate.stores.administration import NewKey
+from tollgate.stores.base import CONTENT_DAYS
 from tollgate.stores.contents import ObjectContentLog
 from tollgate.stores.objects import ObjectStore
 from tollgate.web.chat_app import chat_app

@@ -24,8 +24,9 @@ from tests.stores import (
 )
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.principal import Principal
+from tollgate.stores.administration import NewKey
 from tollgate.stores.aws_json import Reply
-from tollgate.stores.base import CooldownPolicy, NewKey
+from tollgate.stores.base import CooldownPolicy
 from tollgate.stores.failures import StoreUnavailable
 from tollgate.stores.key_secret import new_secret
 from tollgate.stores.tables import Tables, create_tables

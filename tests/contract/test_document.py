@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from tests.gateways import Always, house
 from tests.unit.web.test_api_app import LIMITS, Api
-from tollgate.stores.base import NewKey
+from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.local_app import LocalApp
 

@@ -10,7 +10,8 @@ from tests.stores import DynamoStores, MemoryStores, disable, funded_key, record
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage
-from tollgate.stores.base import CreditEntry, EntryKind, Hold, KeySettings, NewKey
+from tollgate.stores.administration import CreditEntry, EntryKind, KeySettings, NewKey
+from tollgate.stores.base import Hold
 
 AnyStores = MemoryStores | DynamoStores
 KEY = NewKey(workspace_id="acme", label="test", requests_per_minute=60_000, burst=1000)
@@ -294,9 +295,11 @@ async def test_c64_entries_are_listed_latest_first_and_never_change(stores: AnyS
     for one in written:
         assert await stores.credits.enter(one)
         assert not await stores.credits.enter(replace(one, amount_nano_usd=77))
+        assert await stores.credits.entry("acme", one.id) == one
         stores.clock.now += 1
     with pytest.raises(RequestError):
         await stores.credits.enter(entry("a2", "adjustment", -76))
+    assert await stores.credits.entry("acme", "a2") is None
 
     first = await stores.credits.entries("acme", limit=2)
     assert first.next is not None

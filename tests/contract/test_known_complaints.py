@@ -23,7 +23,7 @@ from tests.stores import DynamoStores, HandClock, dynamo_stores, funded_key
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
-from tollgate.stores.base import NewKey
+from tollgate.stores.administration import NewKey
 from tollgate.stores.generations import read_record
 
 # Ten tokens in at one dollar a million, two out at two dollars.

@@ -26,7 +26,8 @@ from tests.stores import (
 )
 from tollgate.core.errors import GatewayError
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
-from tollgate.stores.base import CreditEntry, Hold, KeySettings, NewKey
+from tollgate.stores.administration import CreditEntry, KeySettings, NewKey
+from tollgate.stores.base import Hold
 from tollgate.stores.reading import read_number, read_numbers_by_name
 
 AMOUNTS = st.integers(1, 500)

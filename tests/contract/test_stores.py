@@ -10,7 +10,8 @@ from tests.stores import PREFIX, DynamoStores, MemoryStores, disable, funded_key
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
 from tollgate.core.limits import Period
 from tollgate.core.principal import Principal
-from tollgate.stores.base import Balance, CooldownPolicy, NewKey
+from tollgate.stores.administration import Balance, NewKey
+from tollgate.stores.base import CooldownPolicy
 
 AnyStores = MemoryStores | DynamoStores
 

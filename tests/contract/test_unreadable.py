@@ -15,8 +15,9 @@ from tollgate.core.activity import DAY_S, GenerationFilter
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.principal import Principal
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
+from tollgate.stores.administration import NewKey, WorkspaceSettings
 from tollgate.stores.attributes import Item, number, text
-from tollgate.stores.base import CooldownPolicy, Hold, NewKey, WorkspaceSettings
+from tollgate.stores.base import CooldownPolicy, Hold
 from tollgate.stores.cooldowns import DynamoCooldownStore
 from tollgate.stores.key_secret import secret_hash
 from tollgate.stores.tables import (

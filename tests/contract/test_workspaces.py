@@ -14,8 +14,8 @@ from tests.faulty_client import Killed
 from tests.stores import DynamoStores, disable, dynamo_stores, funded_key, record_of
 from tollgate.core.errors import AccessError, ErrorCode, LedgerError, RequestError
 from tollgate.core.ids import IdSource
+from tollgate.stores.administration import NewKey, WorkspaceSettings
 from tollgate.stores.attributes import number
-from tollgate.stores.base import NewKey, WorkspaceSettings
 from tollgate.stores.budgets import Budgets, DeliveryFailed
 from tollgate.stores.caretaker import Caretaker
 from tollgate.stores.reading import read_number

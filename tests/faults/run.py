@@ -29,6 +29,7 @@ from tests.faults.worker import Order
 from tests.faulty_client import MONEY_SITES, Faults, FaultyAwsJson, Killed
 from tests.stores import (
     DynamoStores,
+    HandClock,
     aws_client,
     client_of,
     disable,
@@ -38,11 +39,11 @@ from tests.stores import (
 from tollgate.core.errors import GatewayError, RequestError
 from tollgate.ledger.periods import bucket_names
 from tollgate.ledger.sweep import HOLD_LIFETIME_S
+from tollgate.stores.administration import CreatedKey, CreditEntry, KeySettings, NewKey
 from tollgate.stores.attributes import Item
-from tollgate.stores.base import CreatedKey, CreditEntry, KeySettings, NewKey
 from tollgate.stores.failures import StoreError
 from tollgate.stores.reading import read_number, read_numbers_by_name, read_text
-from tollgate.stores.tables import all_rows, get_items, key_state_key
+from tollgate.stores.tables import Tables, all_rows, get_items, key_state_key
 
 WORKSPACE = "acme"
 LIMIT = 10**12
@@ -96,13 +97,13 @@ async def run(
 ) -> Findings:
     """One run; what it found."""
     processes = await asyncio.gather(*(started("tests.faults.worker") for _ in range(PROCESSES)))
-    # Midnight comes while the workers work, late enough for slow machines.
+    # Midnight comes while the workers work: time runs only once everything is there for them.
+    began_s = MIDNIGHT_S - seconds * RATE * 0.7
+    tables, keys = await _opened(endpoint_url, wallet, HandClock(began_s))
     started_s = time.time()
-    clock = FastClock(started_s, MIDNIGHT_S - seconds * RATE * 0.7)
+    clock = FastClock(started_s, began_s)
     client = aws_client(endpoint_url, clock=clock, timeout_s=10.0)
-    stores = dynamo_stores(client, await fresh_tables(client), clock)
-    keys = await _opened(stores, wallet)
-    tables = stores.tables
+    stores = dynamo_stores(client, tables, clock)
     orders = [
         Order(
             endpoint_url=endpoint_url,
@@ -152,8 +153,13 @@ async def run(
     return findings
 
 
-async def _opened(stores: DynamoStores, wallet: Wallet) -> list[CreatedKey]:
-    """A workspace with its credit and three keys."""
+async def _opened(
+    endpoint_url: str, wallet: Wallet, clock: HandClock
+) -> tuple[Tables, list[CreatedKey]]:
+    """Tables with a workspace, its credit and three keys."""
+    client = aws_client(endpoint_url, clock=clock, timeout_s=10.0)
+    tables = await fresh_tables(client)
+    stores = dynamo_stores(client, tables, clock)
     await stores.credits.grant(WORKSPACE, "first", wallet.credit, "test")
     new = NewKey(
         workspace_id=WORKSPACE,
@@ -163,7 +169,9 @@ async def _opened(stores: DynamoStores, wallet: Wallet) -> list[CreatedKey]:
         tokens_per_minute=10**9,
         limits_nano_usd={"day": LIMIT, "week": LIMIT, "month": LIMIT, "total": LIMIT},
     )
-    return [await stores.keys.create(new) for _ in range(3)]
+    keys = [await stores.keys.create(new) for _ in range(3)]
+    await client.close()
+    return tables, keys
 
 
 async def _watch(

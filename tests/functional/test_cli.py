@@ -121,6 +121,21 @@ def test_spend_by_key_and_model_adds_up_to_the_month(server: LocalServer) -> Non
     assert Decimal(usd) == balance["total_usage"]
 
 
+def test_a_key_that_has_expired_is_not_said_to_be_on(server: LocalServer) -> None:
+    printed(server, "keys", "create", "bygone", "--expires", "2026-01-01T00:00:00Z")
+    shown = printed(server, "keys", "show", "bygone").splitlines()[1]
+    assert shown.split("\t")[2] == "expired"
+    printed(server, "keys", "delete", "bygone")
+
+
+@pytest.mark.parametrize("option", ["--rpm", "--tpm", "--concurrency", "--content-days"])
+def test_a_setting_of_nothing_is_refused_not_ignored(server: LocalServer, option: str) -> None:
+    refused = run(server, "keys", "create", "nothing", option, "0")
+    assert refused.returncode == 1
+    assert "(invalid_request, " in refused.stderr
+    assert "\tnothing\t" not in printed(server, "keys", "ls")
+
+
 def test_where_nothing_is_found_it_says_so(server: LocalServer) -> None:
     listed = run(server, "generations", "ls", "--until", "2026-01-01")
     assert (listed.returncode, listed.stderr) == (0, "Nothing found.\n")

@@ -11,7 +11,7 @@ from tests.unit.lambda_runtime.peer import ACCEPTED, next_reply
 from tests.unit.lambda_runtime.serving import EVENT
 from tollgate.core.clock import SystemClock
 from tollgate.lambda_runtime.loop import serve
-from tollgate.stores.base import NewKey
+from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 

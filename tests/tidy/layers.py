@@ -25,6 +25,7 @@ LAYERS = (
         "providers.strict_schema",
         "providers.tool_history",
         "providers.wishes",
+        "stores.administration",
         "stores.base",
     ),
     ("concrete",),
@@ -80,8 +81,10 @@ def part_of(name: str) -> str | None:
             return f"{folder}.base"
         case ["tollgate", "providers", module, *_]:
             return f"providers.{module}"
-        case ["tollgate", "stores", module, *_]:
-            return "stores.base" if module == "base" else "stores"
+        case ["tollgate", "stores", "administration" | "base" as module, *_]:
+            return f"stores.{module}"
+        case ["tollgate", "stores", *_]:
+            return "stores"
         case ["tollgate", part, *_]:
             return part
         case _:

@@ -114,8 +114,8 @@ def _quantity(record: Any, item: str) -> int:
 
 def _amounts(line: Any) -> str:
     if line["item"] in _TOKENS:
-        return f"{line['quantity']:,} × ${Decimal(line['usd_per_million']):.2f}/M"
-    return f"{line['quantity']:,} × ${Decimal(line['usd_per_million']) / 1000:.2f}/1k"
+        return f"{line['quantity']:,} × {dollars(line['usd_per_million'], 2)}/M"
+    return f"{line['quantity']:,} × {dollars(Decimal(line['usd_per_million']) / 1000, 2)}/1k"
 
 
 def _seconds(milliseconds: int) -> str:

@@ -96,7 +96,7 @@ async def _serve(
     async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
         await _until_it_answers(stores, clock, store)
         administration = wire_administration(settings, stores, clock)
-        keys = await seed(stores.keys, administration.credits, options.state)
+        keys = await seed(administration.keys, administration.credits, options.state)
 
         def gateway(catalog: Catalog) -> Gateway:
             return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
@@ -123,6 +123,9 @@ async def _until_it_answers(stores: Stores, clock: Clock, store: Ministack) -> N
     give_up_s = clock.monotonic_s() + _START_S
     while True:
         store.raise_if_stopped()
+        if not store.listens() and clock.monotonic_s() < give_up_s:
+            await clock.sleep(0.05)
+            continue
         try:
             await stores.create_tables()
         except LedgerError as failure:

@@ -7,12 +7,13 @@ import asyncio
 
 import click
 
-from tollgate.cli.account import AccountError, AwsAccount
+from tollgate.cli.aws_account import AccountError, AwsAccount
 from tollgate.cli.options import region, stack
 from tollgate.core.clock import SystemClock
 from tollgate.core.errors import GatewayError
 from tollgate.settings import Settings
-from tollgate.stores.base import KeyStore, NewKey
+from tollgate.stores.administration import KeyStore, NewKey
+from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.stores import wire_stores
 
 
@@ -36,9 +37,10 @@ def first_key(stack: str, region: str | None, workspace: str) -> None:
 
 
 async def _make(settings: Settings, workspace: str) -> str:
-    stores = wire_stores(settings, SystemClock())
+    clock = SystemClock()
+    stores = wire_stores(settings, clock)
     try:
-        return await make_first_key(stores.keys, workspace)
+        return await make_first_key(wire_administration(settings, stores, clock).keys, workspace)
     finally:
         await stores.aclose()
 

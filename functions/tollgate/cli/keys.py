@@ -1,6 +1,7 @@
 """`tollgate keys`: make, list, change, rotate and stop keys of a running gateway."""
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import wraps
 from typing import Any, Final
 
@@ -8,6 +9,7 @@ import click
 
 from tollgate.cli.http import Api
 from tollgate.cli.tables import Style, as_json, calls_gateway, exact, show
+from tollgate.core.clock import SystemClock
 from tollgate.ledger.periods import PERIODS
 
 _COLUMNS: Final = ("name", "id", "state", "role", "usage", "limits", "held", "secret", "created")
@@ -95,7 +97,12 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
             "labels": dict(_pair(text, "--label") for text in labels),
         }
         chosen = {name: given.pop(name) for name in _PLAIN}
-        settings = {name: value for name, value in {**chosen, **pairs}.items() if value}
+        # Zero is said, and for the api to judge; what nobody gave is None or empty.
+        settings = {
+            name: value
+            for name, value in {**chosen, **pairs}.items()
+            if value is not None and value not in ({}, [])
+        }
         command(settings=settings, **given)
 
     return called
@@ -231,12 +238,21 @@ def _row(key: Any) -> dict[str, str]:
         "name": key["name"],
         "secret": key["label"],
         "role": key["role"],
-        "state": "disabled" if key["disabled"] else "on",
+        "state": _state(key),
         "usage": exact(key["usage"]),
         "held": exact(key["held"]),
         "limits": ", ".join(limits),
         "created": key["created_at"],
     }
+
+
+def _state(key: Any) -> str:
+    """Whether a key is let in, and if not, why."""
+    if key["disabled"]:
+        return "disabled"
+    ends = key["expires_at"]
+    is_over = ends and datetime.fromisoformat(ends).timestamp() <= SystemClock().now_s()
+    return "expired" if is_over else "on"
 
 
 def _tell_secret(reply: Any, style: Style) -> None:

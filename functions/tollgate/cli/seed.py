@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from tollgate.core.errors import AccessError
 from tollgate.core.money import nano_usd
 from tollgate.core.principal import KeyRole
-from tollgate.stores.base import CreditStore, KeyStore, NewKey
+from tollgate.stores.administration import CreditStore, KeyStore, NewKey
 
 WORKSPACE_ID: Final = "default"
 _GRANT_USD: Final = Decimal(100)

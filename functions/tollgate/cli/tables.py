@@ -18,7 +18,6 @@ from tollgate.wire.csv_cell import csv_cell
 Style = Literal["auto", "json", "csv"]
 Row = Mapping[str, str]
 _GAP: Final = 2
-_PLACES: Final = 5
 _MOMENT: Final = re.compile(r"\d{4}-(\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z", re.ASCII)
 _Params = ParamSpec("_Params")
 
@@ -78,11 +77,13 @@ def as_json(value: object, indent: int | None = 2) -> str:
     return json.dumps(value, indent=indent, ensure_ascii=False, default=number)
 
 
-def dollars(amount: Any) -> str:
-    """An amount for people: `$0.31002`, and two digits that count where it is less: `$0.000012`."""
+def dollars(amount: Any, places: int = 5) -> str:
+    """An amount for people, `$0.31002`: at least so many places, and never rounded."""
     value = Decimal(amount)
-    places = max(_PLACES, 1 - value.adjusted()) if value else 0
-    return f"${value:,.{places}f}"
+    if not value:
+        return "$0"
+    whole, _, part = f"{value:,f}".partition(".")
+    return f"${whole}.{part.rstrip('0').ljust(places, '0')}"
 
 
 def exact(amount: Any) -> str:

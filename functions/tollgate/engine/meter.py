@@ -27,8 +27,8 @@ from tollgate.core.generation import (
     UsageSource,
 )
 from tollgate.core.usage import Usage
-from tollgate.engine.account import StreamAccount
 from tollgate.engine.gateway import Call
+from tollgate.engine.stream_usage import StreamUsage
 from tollgate.routing.plan import Attempt, Plan
 from tollgate.routing.price import Price, bill, total_nano_usd
 from tollgate.stores.base import Hold
@@ -60,7 +60,7 @@ class Meter:
         self._started = Started()
         self._first_token_ms: int | None = None
         self._choices = call.parsed.request.choices
-        self._accounts = [StreamAccount(self._choices)]
+        self._accounts = [StreamUsage(self._choices)]
         self._ended: dict[int, Ended] = {}
         self._failure: GatewayError | None = None
         self._outcome: Outcome = "cancelled"
@@ -88,7 +88,7 @@ class Meter:
         `streams` is 1, or one for each choice.
         """
         self._serving = attempt
-        self._accounts = [StreamAccount(self._choices // streams) for _ in range(streams)]
+        self._accounts = [StreamUsage(self._choices // streams) for _ in range(streams)]
 
     def observe(self, event: StreamEvent, choice: int = 0) -> None:
         """Take note of an event of the attempt that serves."""

@@ -22,7 +22,6 @@ from tollgate.ledger.periods import (
     minute_ends_s,
     period_ends_s,
 )
-from tollgate.stores.base import CreditEntry
 
 # An item grows by some 22 bytes a hold, and every further KB costs one more write unit.
 HOLDS_MAX: Final = 1000
@@ -313,12 +312,12 @@ def insufficient_credits(available_nano_usd: int, amount_nano_usd: int) -> Ledge
     )
 
 
-def too_little_to_take(entry: CreditEntry, available_nano_usd: int) -> RequestError:
+def too_little_to_take(amount_nano_usd: int, available_nano_usd: int) -> RequestError:
     """An adjustment would take what is spent or held already."""
     return RequestError(
         ErrorCode.INVALID_REQUEST,
         f"Only ${usd_text(max(0, available_nano_usd))} of this workspace can be taken back, not "
-        f"${usd_text(-entry.amount_nano_usd)}.",
+        f"${usd_text(amount_nano_usd)}.",
         param="amount",
     )
 

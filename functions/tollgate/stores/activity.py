@@ -26,9 +26,9 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage
+from tollgate.stores.administration import GenerationStore
 from tollgate.stores.attributes import Item, number, text
 from tollgate.stores.aws_json import AwsCaller
-from tollgate.stores.base import GenerationStore
 from tollgate.stores.expressions import IS_WORKSPACE, PARTITION_PROJECTION, ROWS_BETWEEN
 from tollgate.stores.failures import refusing_when_unavailable
 from tollgate.stores.reading import (
@@ -67,7 +67,7 @@ _USAGE: Final = {
 
 
 class DynamoActivityStore:
-    """Implements `stores.base.ActivityStore`, and closes days."""
+    """Implements `stores.administration.ActivityStore`, and closes days."""
 
     def __init__(
         self, client: AwsCaller, tables: Tables, generations: GenerationStore, *, clock: Clock

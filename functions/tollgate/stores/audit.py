@@ -13,9 +13,9 @@ from msgspec import Struct
 from tollgate.core.clock import Clock
 from tollgate.ledger.periods import day_name
 from tollgate.ledger.reports import Difference
+from tollgate.stores.administration import Workspace
 from tollgate.stores.attributes import Item
 from tollgate.stores.aws_json import AwsCaller
-from tollgate.stores.base import Workspace
 from tollgate.stores.failures import ItemUnreadable, refusing_when_unavailable
 from tollgate.stores.generations import RETENTION_S
 from tollgate.stores.key_rows import is_gone

@@ -19,9 +19,9 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.money import usd_text
 from tollgate.ledger.periods import bucket_names
+from tollgate.stores.administration import Workspace
 from tollgate.stores.attributes import Item, number, text
 from tollgate.stores.aws_json import AwsCaller
-from tollgate.stores.base import Workspace
 from tollgate.stores.expressions import ALERT_LEASE, ALERT_SENT, IF_ABSENT, ConditionalUpdate
 from tollgate.stores.failures import ConditionFailed
 from tollgate.stores.key_rows import is_gone, month_used_nano_usd

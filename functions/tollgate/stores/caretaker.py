@@ -5,9 +5,9 @@ from typing import Final
 
 from tollgate.core.ids import IdSource
 from tollgate.ledger.reports import CareReport
+from tollgate.stores.administration import Workspace
 from tollgate.stores.attributes import Item
 from tollgate.stores.aws_json import AwsCaller
-from tollgate.stores.base import Workspace
 from tollgate.stores.budgets import Budgets
 from tollgate.stores.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.holds import hold_count

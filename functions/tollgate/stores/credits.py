@@ -1,6 +1,7 @@
 """Workspaces' credit in DynamoDB: entries that are written once, balances read consistently."""
 
 import zlib
+from collections.abc import Sequence
 from typing import Final, cast
 
 from tollgate.core.clock import Clock
@@ -8,14 +9,9 @@ from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.ids import IdSource, is_id
 from tollgate.core.pages import Page
 from tollgate.ledger.account import too_little_to_take
+from tollgate.stores.administration import ENTRIES_PAGE_MAX, Balance, CreditEntry, EntryKind
 from tollgate.stores.attributes import Item, number, text
 from tollgate.stores.aws_json import AwsCaller
-from tollgate.stores.base import (
-    ENTRIES_PAGE_MAX,
-    Balance,
-    CreditEntry,
-    EntryKind,
-)
 from tollgate.stores.expressions import IF_ABSENT, WALLET_GRANT, WALLET_TAKE
 from tollgate.stores.failures import (
     StoreUnavailable,
@@ -25,6 +21,7 @@ from tollgate.stores.failures import (
 from tollgate.stores.reading import (
     read_each,
     read_number,
+    read_numbers_by_name,
     read_optional_text,
     read_text,
     reads_an_item,
@@ -45,7 +42,7 @@ _CONDITION_FAILED: Final = "ConditionalCheckFailed"
 
 
 class DynamoCreditStore:
-    """Implements `stores.base.CreditStore`."""
+    """Implements `stores.administration.CreditStore`."""
 
     def __init__(
         self,
@@ -97,9 +94,21 @@ class DynamoCreditStore:
                         raise StoreUnavailable(str(cancelled), maybe_applied=False) from cancelled
                 else:
                     return True
-            available = (await self._wallets.balance(entry.workspace_id, shards)).available_nano_usd
-            refusal = too_little_to_take(entry, available)
+            balance = _balance(await self._wallets.items(entry.workspace_id, shards))
+            refusal = too_little_to_take(-entry.amount_nano_usd, balance.available_nano_usd)
         raise refusal
+
+    async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
+        """What was written under an id, which says where it lies."""
+        with refusing_when_unavailable():
+            once = await get_item(
+                self._client, self._tables.core, grant_key(workspace_id, entry_id)
+            )
+            if once is None:
+                return None
+            key = entry_key(workspace_id, read_text(once, "place"))
+            item = await get_item(self._client, self._tables.core, key)
+            return None if item is None else read_entry(item)
 
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
@@ -126,7 +135,7 @@ class DynamoCreditStore:
         with refusing_when_unavailable():
             workspace = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
             shards = 0 if workspace is None else read_number(workspace, "n")
-            return await self._wallets.balance(workspace_id, shards)
+            return _balance(await self._wallets.items(workspace_id, shards))
 
     async def _write(self, entry: CreditEntry, shard: int) -> None:
         place = self._ids.new_id()
@@ -182,6 +191,16 @@ def read_entry(item: Item) -> CreditEntry:
         note=read_text(item, "note"),
         created_s=read_number(item, "at"),
         generation_id=read_optional_text(item, "gen"),
+    )
+
+
+def _balance(shards: Sequence[Item]) -> Balance:
+    """All shards together; the books of each are exact at the instant it is read."""
+    return Balance(
+        granted_nano_usd=sum(read_number(shard, "gr") for shard in shards),
+        available_nano_usd=sum(read_number(shard, "av") for shard in shards),
+        held_nano_usd=sum(sum(read_numbers_by_name(shard, "h").values()) for shard in shards),
+        spent_nano_usd=sum(read_number(shard, "sp") for shard in shards),
     )
 
 

@@ -11,9 +11,16 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
 from tollgate.core.pages import Page
+from tollgate.core.principal import Principal
+from tollgate.stores.administration import (
+    KEYS_PAGE_MAX,
+    CreatedKey,
+    KeySettings,
+    KeySummary,
+    NewKey,
+)
 from tollgate.stores.attributes import Item, number, text
 from tollgate.stores.aws_json import AwsCaller
-from tollgate.stores.base import KEYS_PAGE_MAX, CreatedKey, KeySettings, KeySummary, NewKey
 from tollgate.stores.failures import (
     ConditionFailed,
     StoreUnavailable,
@@ -30,8 +37,8 @@ from tollgate.stores.key_rows import (
     summary_of,
 )
 from tollgate.stores.key_secret import LAST_LENGTH, new_secret, secret_hash
-from tollgate.stores.key_state_items import new_key_state
-from tollgate.stores.key_writes import KeyWrites, put_if_absent, same_shards
+from tollgate.stores.key_writes import KeyWrites, new_key_state, put_if_absent, same_shards
+from tollgate.stores.keys import DynamoKeyDirectory
 from tollgate.stores.reading import read_each, read_text
 from tollgate.stores.tables import (
     Tables,
@@ -47,18 +54,34 @@ from tollgate.stores.tables import (
 _ROUNDS_MAX: Final = 5
 
 
-class KeyAdmin:
-    """The administrative half of `stores.base.KeyStore`."""
+class DynamoKeyStore:
+    """Implements `stores.administration.KeyStore`; `directory` forgets what is changed here."""
 
     def __init__(
-        self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock, prefix: str
+        self,
+        directory: DynamoKeyDirectory,
+        client: AwsCaller,
+        tables: Tables,
+        *,
+        ids: IdSource,
+        clock: Clock,
+        prefix: str,
     ) -> None:
+        self._directory = directory
         self._client = client
         self._tables = tables
         self._ids = ids
         self._clock = clock
         self._prefix = prefix
         self._writes = KeyWrites(client, tables, ids=ids, clock=clock)
+
+    async def authenticate(self, secret: str) -> Principal:
+        """Who holds this secret."""
+        return await self._directory.authenticate(secret)
+
+    async def note_use(self, principal: Principal) -> None:
+        """Remember that a key was used without a hold."""
+        await self._directory.note_use(principal)
 
     async def create(self, new: NewKey) -> CreatedKey:
         """Make a key: its secret's row, its workspace's pointer and its state, all or nothing."""
@@ -89,7 +112,7 @@ class KeyAdmin:
                     )
                 except TransactionCancelled:
                     continue
-                self._forget(secret_hash(secret))
+                self._directory.forget(secret_hash(secret))
                 return CreatedKey(
                     secret=secret, summary=summary_of(pointer, state, self._clock.now_s())
                 )
@@ -137,7 +160,7 @@ class KeyAdmin:
                 new = edit(old)
                 try:
                     await self._writes.change_state(key_id, state, old, new)
-                    self._forget(*await self._writes.change_rows(pointer, new))
+                    self._directory.forget(*await self._writes.change_rows(pointer, new))
                 except (ConditionFailed, TransactionCancelled):
                     continue
                 return await self.get(workspace_id, key_id)
@@ -169,7 +192,7 @@ class KeyAdmin:
                     )
                 except TransactionCancelled:
                     continue
-                self._forget(read_text(pointer, "hash"), digest)
+                self._directory.forget(read_text(pointer, "hash"), digest)
                 summary = await self.get(workspace_id, key_id)
                 return None if summary is None else CreatedKey(secret=secret, summary=summary)
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
@@ -188,7 +211,7 @@ class KeyAdmin:
                 if is_gone(pointer):
                     return True
                 await self._writes.switch_off(key_id)
-                self._forget(*await self._writes.delete_secrets(pointer))
+                self._directory.forget(*await self._writes.delete_secrets(pointer))
                 state = await get_item(self._client, self._tables.ledger, key_state_key(key_id))
                 if state is None:
                     continue
@@ -200,9 +223,6 @@ class KeyAdmin:
                     continue
                 return True
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
-
-    def _forget(self, *digests: str) -> None:
-        """Called for the hashes of secrets whose rows have changed."""
 
     async def _rows(self, workspace_id: str, key_id: str) -> tuple[Item, Item] | None:
         """A key's pointer and state; what is no id names no key."""

@@ -1,17 +1,17 @@
 """A key's rows in the core table: one by each secret's hash, one by its workspace."""
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
 from msgspec.structs import fields
 
 from tollgate.core.ids import created_s
 from tollgate.core.limits import Period
-from tollgate.core.principal import Admission, KeyRole, Principal
 from tollgate.ledger.account import HOLDS_MAX, UNLIMITED
 from tollgate.ledger.periods import PERIODS, bucket_names
+from tollgate.stores.administration import KeySettings, KeySummary, OldSecret
 from tollgate.stores.attributes import AttributeValue, Item, number, text, texts
-from tollgate.stores.base import KeySettings, KeySummary, OldSecret
+from tollgate.stores.key_principals import labels_of, role_of
 from tollgate.stores.key_state_items import read_key_state
 from tollgate.stores.reading import (
     read_number,
@@ -59,32 +59,6 @@ def secret_row(digest: str, pointer: Item, settings: KeySettings, workspace: Ite
     return row
 
 
-@reads_an_item
-def principal_of(row: Item) -> Principal:
-    """Who a secret belongs to."""
-    return Principal(
-        key_id=read_text(row, "kid"),
-        workspace_id=read_text(row, "ws"),
-        role=_role(row),
-        label=read_text(row, "label"),
-        tier=read_optional_text(row, "tier"),
-        models=read_texts(row, "models"),
-        shards=read_number(row, "n"),
-        labels=_labels(row),
-        # Only workspaces write it, and they take no other.
-        admission=cast(Admission | None, read_optional_text(row, "adm")),
-        old_secret="gx" in row,
-        content_days=read_optional_number(row, "cd"),
-    )
-
-
-@reads_an_item
-def refused_from_s(row: Item) -> int | None:
-    """The second from which a secret is refused: its key's expiry, or the end of its grace."""
-    ends = [end for name in ("ex", "gx") if (end := read_optional_number(row, name)) is not None]
-    return min(ends, default=None)
-
-
 def key_of_pointer(pointer: Item) -> str:
     """The key that a pointer stands for: its place says so, whatever else it says."""
     return read_text(pointer, "sk").removeprefix("K#")
@@ -113,14 +87,14 @@ def summary_of(pointer: Item, state: Item, now_s: float) -> KeySummary:
         id=read_text(pointer, "kid"),
         workspace_id=read_text(pointer, "ws"),
         label=read_text(pointer, "label"),
-        role=_role(pointer),
+        role=role_of(pointer),
         prefix=read_text(pointer, "pre"),
         last_four=read_text(pointer, "last"),
         created_s=read_number(pointer, "at"),
         disabled=not key.enabled,
         tier=read_optional_text(pointer, "tier"),
         models=read_texts(pointer, "models"),
-        labels=_labels(pointer),
+        labels=labels_of(pointer),
         limits_nano_usd=limits,
         remaining_nano_usd={period: remaining[period] for period in limits},
         used_nano_usd=used_nano_usd(key.limits_nano_usd, remaining, holds, second),
@@ -174,14 +148,3 @@ def _old_secret(pointer: Item, state: Item, now_s: float) -> OldSecret | None:
         expires_s=expires_s,
         last_used_s=read_optional_number(state, "lo"),
     )
-
-
-def _labels(row: Item) -> dict[str, str]:
-    return (
-        {name: value["S"] for name, value in row["labels"]["M"].items()} if "labels" in row else {}
-    )
-
-
-def _role(row: Item) -> KeyRole:
-    # Only `create` writes roles, and NewKey allows no other.
-    return cast(KeyRole, read_text(row, "role"))

@@ -5,10 +5,11 @@ from typing import Final
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
+from tollgate.ledger.account import HOLDS_MAX, NEVER_S, UNLIMITED, RateState
 from tollgate.ledger.periods import bucket_names, live_buckets, live_minutes
+from tollgate.stores.administration import KeySettings
 from tollgate.stores.attributes import AttributeValue, Item, number, text
 from tollgate.stores.aws_json import AwsCaller
-from tollgate.stores.base import KeySettings
 from tollgate.stores.expressions import (
     IF_ABSENT,
     IF_PRESENT,
@@ -24,8 +25,6 @@ from tollgate.stores.key_rows import DESCRIBED, described, month_used_nano_usd
 from tollgate.stores.key_state_items import (
     LIMIT_NAMES,
     MINUTE_LIMIT_NAME,
-    limit_attributes,
-    plain_attributes,
 )
 from tollgate.stores.reading import read_number, read_text
 from tollgate.stores.tables import (
@@ -54,17 +53,17 @@ class KeyWrites:
         self, key_id: str, state: Item, old: KeySettings, new: KeySettings
     ) -> None:
         """Apply what differs, each limit only if it is still the one that was read."""
-        before = plain_attributes(old)
+        before = _plain_attributes(old)
         plain = {
-            name: value for name, value in plain_attributes(new).items() if value != before[name]
+            name: value for name, value in _plain_attributes(new).items() if value != before[name]
         }
         if any(name in plain for name in _RATE):
-            plain.update({name: plain_attributes(new)[name] for name in _RATE})
+            plain.update({name: _plain_attributes(new)[name] for name in _RATE})
         names = {f"#{name}": name for name in plain}
         values = {f":{name}": value for name, value in plain.items()}
         limits: dict[str, tuple[int, int]] = {}
-        for limit, amount in limit_attributes(new).items():
-            was = limit_attributes(old)[limit]
+        for limit, amount in _limit_attributes(new).items():
+            was = _limit_attributes(old)[limit]
             if amount == was:
                 continue
             existing, absent = self._buckets(state, limit)
@@ -236,3 +235,39 @@ def _update(
             "ExpressionAttributeValues": sent,
         }
     }
+
+
+def new_key_state(key_id: str, workspace_id: str, settings: KeySettings) -> Item:
+    """The state a key starts with."""
+    return {
+        **key_state_key(key_id),
+        "ws": text(workspace_id),
+        **_plain_attributes(settings),
+        **{name: number(limit) for name, limit in _limit_attributes(settings).items()},
+        "us": number(0),
+        "h": {"M": {}},
+    }
+
+
+def _plain_attributes(settings: KeySettings) -> Item:
+    """What a change of settings just overwrites; a new rate starts with a full bucket."""
+    rate = RateState.fresh(settings.requests_per_minute, settings.burst)
+    return {
+        "on": number(0 if settings.disabled else 1),
+        "ex": number(NEVER_S if settings.expires_s is None else settings.expires_s),
+        "cc": number(HOLDS_MAX if settings.concurrency is None else settings.concurrency),
+        "tat": number(rate.full_us),
+        "ra": number(rate.ready_us),
+        "gi": number(rate.interval_us),
+        "gs": number(rate.slack_us),
+    }
+
+
+def _limit_attributes(settings: KeySettings) -> dict[str, int]:
+    """The limits that have buckets, by attribute."""
+    limits = {
+        name: settings.limits_nano_usd.get(period, UNLIMITED)
+        for period, name in LIMIT_NAMES.items()
+    }
+    tokens = settings.tokens_per_minute
+    return {**limits, MINUTE_LIMIT_NAME: UNLIMITED if tokens is None else tokens}

@@ -1,21 +1,18 @@
-"""Keys in DynamoDB: found by the hash of their secret, listed by workspace, limited by state."""
+"""Whose key it is, in DynamoDB: found by the hash of its secret."""
 
 import logging
 from collections import OrderedDict
 from typing import Final, TypeVar
 
 from msgspec import Struct
-from typing_extensions import override
 
 from tollgate.core.clock import Clock
-from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.ledger.account import key_refused
 from tollgate.stores.attributes import Item
 from tollgate.stores.aws_json import AwsCaller
 from tollgate.stores.failures import StoreUnavailable, refusing_when_unavailable
-from tollgate.stores.key_admin import KeyAdmin
-from tollgate.stores.key_rows import principal_of, refused_from_s
+from tollgate.stores.key_principals import principal_of, refused_from_s
 from tollgate.stores.key_secret import is_well_formed, secret_hash
 from tollgate.stores.key_states import KeyStates
 from tollgate.stores.publications import PublicationStore
@@ -42,8 +39,8 @@ class _Cached(Struct, frozen=True):
     expires_s: int | None = None
 
 
-class DynamoKeyStore(KeyAdmin):
-    """Implements `stores.base.KeyStore`."""
+class DynamoKeyDirectory:
+    """Implements `stores.base.KeyDirectory`."""
 
     def __init__(
         self,
@@ -51,13 +48,15 @@ class DynamoKeyStore(KeyAdmin):
         tables: Tables,
         states: KeyStates,
         *,
-        ids: IdSource,
         clock: Clock,
         prefix: str,
         publications: PublicationStore,
     ) -> None:
-        super().__init__(client, tables, ids=ids, clock=clock, prefix=prefix)
+        self._client = client
+        self._tables = tables
         self._states = states
+        self._clock = clock
+        self._prefix = prefix
         self._publications = publications
         self._cache: OrderedDict[str, _Cached] = OrderedDict()
         self._noted_s: OrderedDict[tuple[str, bool], float] = OrderedDict()
@@ -98,8 +97,8 @@ class DynamoKeyStore(KeyAdmin):
         except StoreUnavailable as unavailable:
             _log.warning("a use of key %s is not noted: %s", principal.key_id, unavailable)
 
-    @override
-    def _forget(self, *digests: str) -> None:
+    def forget(self, *digests: str) -> None:
+        """Read the rows of these hashes of secrets anew: they have changed."""
         for digest in digests:
             self._cache.pop(digest, None)
 

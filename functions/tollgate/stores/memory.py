@@ -31,13 +31,8 @@ from tollgate.ledger.account import (
     workspace_locked,
 )
 from tollgate.ledger.periods import bucket_names, minute_bucket
-from tollgate.stores.base import (
-    ENTRIES_PAGE_MAX,
-    Balance,
-    CooldownPolicy,
-    CreditEntry,
-    Hold,
-)
+from tollgate.stores.administration import ENTRIES_PAGE_MAX, Balance, CreditEntry
+from tollgate.stores.base import CooldownPolicy, Hold
 from tollgate.stores.cooldowns import Failures, resting_of
 from tollgate.stores.memory_books import MemoryBooks, MemoryKey, MemoryWallet
 
@@ -182,7 +177,7 @@ class MemoryLedger:
 
 
 class MemoryCreditStore:
-    """Implements `stores.base.CreditStore`."""
+    """Implements `stores.administration.CreditStore`."""
 
     def __init__(self, books: MemoryBooks, clock: Clock) -> None:
         self._books = books
@@ -210,11 +205,16 @@ class MemoryCreditStore:
             return False
         wallet = self._books.wallets.setdefault(entry.workspace_id, MemoryWallet())
         if entry.amount_nano_usd < 0 and wallet.available < -entry.amount_nano_usd:
-            raise too_little_to_take(entry, wallet.available)
+            raise too_little_to_take(-entry.amount_nano_usd, wallet.available)
         entries[entry.id] = entry
         wallet.granted += entry.amount_nano_usd
         wallet.available += entry.amount_nano_usd
         return True
+
+    async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
+        """What was written under an id."""
+        entries = self._books.entries.get(workspace_id, {})
+        return entries.get(entry_id)
 
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
@@ -239,7 +239,7 @@ class MemoryCreditStore:
 
 
 class MemoryGenerationStore:
-    """Implements `stores.base.GenerationStore`."""
+    """Implements `stores.administration.GenerationStore`."""
 
     def __init__(self, books: MemoryBooks) -> None:
         self._books = books

@@ -6,7 +6,7 @@ from tollgate.stores.memory_books import MemoryBooks
 
 
 class MemoryActivityStore:
-    """Implements `stores.base.ActivityStore`, all of it live."""
+    """Implements `stores.administration.ActivityStore`, all of it live."""
 
     def __init__(self, books: MemoryBooks) -> None:
         self._books = books

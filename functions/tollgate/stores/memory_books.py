@@ -10,7 +10,7 @@ from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
 from tollgate.ledger.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
 from tollgate.ledger.periods import PERIODS
-from tollgate.stores.base import CreditEntry, KeySettings
+from tollgate.stores.administration import CreditEntry, KeySettings
 
 
 class MemoryWallet(Struct):

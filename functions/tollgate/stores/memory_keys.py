@@ -10,7 +10,7 @@ from tollgate.core.ids import IdSource, is_id
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
 from tollgate.ledger.account import RateState, key_refused
-from tollgate.stores.base import (
+from tollgate.stores.administration import (
     KEYS_PAGE_MAX,
     CreatedKey,
     KeySettings,
@@ -24,7 +24,7 @@ from tollgate.stores.memory_books import MemoryBooks, MemoryKey
 
 
 class MemoryKeyStore:
-    """Implements `stores.base.KeyStore`."""
+    """Implements `stores.administration.KeyStore`."""
 
     def __init__(self, books: MemoryBooks, ids: IdSource, clock: Clock, prefix: str) -> None:
         self._books = books

@@ -6,12 +6,12 @@ from msgspec.structs import replace
 
 from tollgate.core.clock import Clock
 from tollgate.core.pages import Page
-from tollgate.stores.base import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
+from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
 from tollgate.stores.memory_books import MemoryBooks, MemoryWallet
 
 
 class MemoryWorkspaceStore:
-    """Implements `stores.base.WorkspaceStore`."""
+    """Implements `stores.administration.WorkspaceStore`."""
 
     def __init__(self, books: MemoryBooks, clock: Clock) -> None:
         self._books = books

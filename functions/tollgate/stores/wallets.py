@@ -17,7 +17,6 @@ from tollgate.ledger.account import (
 )
 from tollgate.stores.attributes import AttributeValue, Item, number
 from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, Reply
-from tollgate.stores.base import Balance
 from tollgate.stores.expressions import (
     IF_ABSENT,
     WALLET_GRANT,
@@ -33,7 +32,7 @@ from tollgate.stores.expressions import (
 )
 from tollgate.stores.failures import ConditionFailed, StoreUnavailable, TransactionCancelled
 from tollgate.stores.holds import HoldUnknown, held_by, hold_count, settle_whatever_is_held
-from tollgate.stores.reading import read_number, read_numbers_by_name, reads_an_item
+from tollgate.stores.reading import read_number, reads_an_item
 from tollgate.stores.tables import get_items, wallet_key
 
 # Others may change a shard between a refused write and the next one, but not for ever.
@@ -72,16 +71,6 @@ class Wallets:
             )
         except ConditionFailed:
             return
-
-    async def balance(self, workspace_id: str, shards: int) -> Balance:
-        """All shards together; the books of each are exact at the instant it is read."""
-        items = await self.items(workspace_id, shards)
-        return Balance(
-            granted_nano_usd=sum(read_number(item, "gr") for item in items),
-            available_nano_usd=sum(read_number(item, "av") for item in items),
-            held_nano_usd=sum(sum(read_numbers_by_name(item, "h").values()) for item in items),
-            spent_nano_usd=sum(read_number(item, "sp") for item in items),
-        )
 
     async def items(self, workspace_id: str, shards: int) -> list[Item]:
         """The shards as they are, read consistently, in no order."""

@@ -12,9 +12,9 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.pages import Page
 from tollgate.core.principal import Admission
+from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
 from tollgate.stores.attributes import AttributeValue, Item, number, text
 from tollgate.stores.aws_json import AwsCaller
-from tollgate.stores.base import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
 from tollgate.stores.expressions import (
     IF_ABSENT,
     IF_PRESENT,
@@ -67,7 +67,7 @@ _SETTINGS: Final = ("adm", "bud", "bp")
 
 
 class Workspaces:
-    """Implements `stores.base.WorkspaceStore`, and what looks after workspaces needs of it."""
+    """Implements `stores.administration.WorkspaceStore`, and what the caretaker needs."""
 
     def __init__(
         self, client: AwsCaller, tables: Tables, wallets: Wallets, *, ids: IdSource, clock: Clock

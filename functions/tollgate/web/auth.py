@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from tollgate.core.errors import AccessError, ErrorCode
 from tollgate.core.principal import KeyRole, Principal
-from tollgate.stores.base import KeyStore
+from tollgate.stores.base import KeyDirectory
 
 
 async def authenticated(
-    keys: KeyStore, headers: Mapping[str, str], role: KeyRole | None = None
+    keys: KeyDirectory, headers: Mapping[str, str], role: KeyRole | None = None
 ) -> Principal:
     """The key of the `Authorization: Bearer` header.
 

@@ -8,7 +8,13 @@ from pydantic import BaseModel, Field
 
 from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import Admission
-from tollgate.stores.base import Balance, CreditEntry, EntryKind, Workspace, WorkspaceSettings
+from tollgate.stores.administration import (
+    Balance,
+    CreditEntry,
+    EntryKind,
+    Workspace,
+    WorkspaceSettings,
+)
 from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
 
 EntryId = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._:-]+$")]

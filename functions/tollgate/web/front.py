@@ -8,13 +8,13 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway, Journal
 from tollgate.ingress.base import Ingress
-from tollgate.stores.base import KeyStore
+from tollgate.stores.base import KeyDirectory
 
 
 class Front(Struct, frozen=True, kw_only=True):
     """What every request meets, whichever catalog serves it."""
 
-    keys: KeyStore
+    keys: KeyDirectory
     chat_completions: Ingress
     clock: Clock
     ids: IdSource

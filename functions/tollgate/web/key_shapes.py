@@ -13,7 +13,7 @@ from tollgate.core.principal import KeyRole
 from tollgate.ledger.account import HOLDS_MAX
 from tollgate.ledger.periods import PERIODS
 from tollgate.routing.schema import KeyTierSection
-from tollgate.stores.base import KeySettings, KeySummary, NewKey, OldSecret
+from tollgate.stores.administration import KeySettings, KeySummary, NewKey, OldSecret
 from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment
 
 Label = Annotated[str, Field(min_length=1, max_length=64)]

@@ -15,14 +15,14 @@ from tollgate.engine.gateway import Journal
 from tollgate.ingress.base import Ingress
 from tollgate.routing.catalog import Catalog
 from tollgate.routing.schema import KeyTierSection
-from tollgate.stores.base import (
+from tollgate.stores.administration import (
     ActivityStore,
-    CooldownStore,
     CreditStore,
     GenerationStore,
     KeyStore,
     WorkspaceStore,
 )
+from tollgate.stores.base import CooldownStore
 from tollgate.web.auth import authenticated
 
 

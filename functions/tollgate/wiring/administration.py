@@ -9,18 +9,20 @@ from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.settings import Settings
 from tollgate.stores.activity import DynamoActivityStore
 from tollgate.stores.credits import DynamoCreditStore
+from tollgate.stores.key_admin import DynamoKeyStore
 from tollgate.stores.workspaces import Workspaces
 from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.stores import Stores
 
 
 class Administration(Struct, frozen=True, kw_only=True):
-    """What looks after workspaces and adds up what they use.
+    """What looks after keys and workspaces, and adds up what they use.
 
     Management keys of the workspace `operator_workspace` look after all workspaces.
     """
 
     operator_workspace: str
+    keys: DynamoKeyStore
     workspaces: Workspaces
     credits: DynamoCreditStore
     activity: DynamoActivityStore
@@ -32,6 +34,9 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
     ids = IdSource(clock)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     return Administration(
+        keys=DynamoKeyStore(
+            stores.keys, client, tables, ids=ids, clock=clock, prefix=settings.key_prefix
+        ),
         operator_workspace=settings.operator_workspace,
         workspaces=workspaces,
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
@@ -50,7 +55,7 @@ def wire_services(
     """What the api routes work with."""
     ids = IdSource(clock)
     return Services(
-        keys=stores.keys,
+        keys=administration.keys,
         workspaces=administration.workspaces,
         credits=administration.credits,
         generations=stores.generations,

@@ -3,16 +3,17 @@
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings
-from tollgate.stores.answers import DynamoAnswerStore
 from tollgate.stores.aws_json import TIMEOUT_S, AwsJson
 from tollgate.stores.contents import ObjectContentLog
 from tollgate.stores.cooldowns import DynamoCooldownStore
-from tollgate.stores.failures import refusing_when_unavailable
+from tollgate.stores.failures import StoreUnavailable
 from tollgate.stores.generations import DynamoGenerationStore
+from tollgate.stores.kept_answers import DynamoAnswerStore
 from tollgate.stores.key_states import KeyStates
-from tollgate.stores.keys import DynamoKeyStore
+from tollgate.stores.keys import DynamoKeyDirectory
 from tollgate.stores.ledger import DynamoLedger
 from tollgate.stores.objects import ObjectStore
 from tollgate.stores.publications import PublicationStore
@@ -28,7 +29,7 @@ class Stores(Struct, frozen=True, kw_only=True):
     tables: Tables
     wallets: Wallets
     key_states: KeyStates
-    keys: DynamoKeyStore
+    keys: DynamoKeyDirectory
     generations: DynamoGenerationStore
     ledger: DynamoLedger
     cooldowns: DynamoCooldownStore
@@ -38,9 +39,14 @@ class Stores(Struct, frozen=True, kw_only=True):
     publications: PublicationStore
 
     async def create_tables(self) -> None:
-        """Make the tables that are not there yet; only where there is no template to do it."""
-        with refusing_when_unavailable():
+        """Make the tables that are not there yet; only where there is no template to do it.
+
+        LedgerError says what is wrong with the store: nobody else will.
+        """
+        try:
             await create_tables(self.client, self.tables)
+        except StoreUnavailable as unavailable:
+            raise LedgerError(ErrorCode.SERVICE_UNAVAILABLE, str(unavailable)) from unavailable
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -74,11 +80,10 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
         tables=tables,
         wallets=wallets,
         key_states=states,
-        keys=DynamoKeyStore(
+        keys=DynamoKeyDirectory(
             client,
             tables,
             states,
-            ids=ids,
             clock=clock,
             prefix=settings.key_prefix,
             publications=publications,

@@ -98,3 +98,12 @@ def test_a_search_of_the_provider_that_has_no_price_is_said_to_have_none() -> No
 
 def test_an_estimate_says_that_it_is_one() -> None:
     assert "estimate" in explained(record(usage_source="estimated"), [])[-1]
+
+
+def test_a_bill_rounds_neither_its_total_nor_its_rates() -> None:
+    lines = [line("cache_read", 13_400, "0.075", "0.001005"), line("request", 1, "3", "0.000003")]
+    head, *rows = explained(record(total_cost="0.001008", cost_lines=lines), [])
+    assert head.startswith("$0.001008  ")
+    assert rows[0].startswith("  cache read      13,400 × $0.075/M   0.001005000")
+    assert "1 × $0.003/1k   0.000003000" in rows[1]
+    assert explained(record(total_cost="1234.5"), [])[0].startswith("$1,234.50000  ")

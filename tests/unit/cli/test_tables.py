@@ -12,7 +12,7 @@ from tollgate.cli.tables import dollars, show
         ("0.31002", "$0.31002"),
         ("1234.5", "$1,234.50000"),
         ("0.000012", "$0.000012"),
-        ("0.000000317", "$0.00000032"),
+        ("0.000000317", "$0.000000317"),
     ],
 )
 def test_an_amount_for_people_is_never_rounded_away(amount: str, told: str) -> None:

@@ -13,7 +13,8 @@ from tollgate.core.events import Ended, GrammarError, Started
 from tollgate.engine.generate import generate
 from tollgate.providers.base import Frame, Target
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
-from tollgate.stores.base import Hold, NewKey
+from tollgate.stores.administration import NewKey
+from tollgate.stores.base import Hold
 
 # 10 tokens at $3 and 2 at $15 per million.
 COST_NANO_USD = 60_000

@@ -15,7 +15,7 @@ from tests.gateways import Always, House, house, store_is_away
 from tests.unit.web.routes import MANAGEMENT_ROUTES, ROUTES
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import is_id
-from tollgate.stores.base import GenerationStore, NewKey
+from tollgate.stores.administration import GenerationStore, NewKey
 from tollgate.stores.memory_workspaces import MemoryWorkspaceStore
 from tollgate.web.api_app import api_app
 from tollgate.web.cors import WebLimits
@@ -266,6 +266,26 @@ async def test_c64_credits_are_granted_once_a_name_and_add_up() -> None:
     }
     theirs = await call("GET", "/v1/credits", key=call.stranger)
     assert theirs.json["data"]["total_credits"] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "amount"), [("grants", "2"), ("adjustments", "1"), ("adjustments", "-1")]
+)
+async def test_c64_a_name_used_again_for_another_entry_is_refused_and_adds_nothing(
+    path: str, amount: str
+) -> None:
+    call = await api()
+    grant = {"id": "invoice-7", "amount": "1", "note": "paid"}
+    await call("POST", "/v1/credits/grants", key=call.management, content=grant)
+    other = {**grant, "amount": amount}
+    reply = await call("POST", f"/v1/credits/{path}", key=call.management, content=other)
+    assert (reply.status, reply.error["code"]) == (422, "idempotency_conflict")
+    assert reply.error["message"] == (
+        "invoice-7 names a grant of $1 that was written before; nothing was added."
+    )
+    worded = {**grant, "note": "paid at last"}
+    again = await call("POST", "/v1/credits/grants", key=call.management, content=worded)
+    assert (again.json["granted"], again.json["data"]["total_credits"]) == (False, 1001)
 
 
 @pytest.mark.parametrize(

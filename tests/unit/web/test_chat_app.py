@@ -18,7 +18,7 @@ from tests.scripted import FOREVER, Scripted, refuses, says
 from tests.stores import disable
 from tollgate.core.ids import is_id
 from tollgate.core.principal import Principal
-from tollgate.stores.base import NewKey
+from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import DEADLINE_EXTENSION, chat_app
 from tollgate.web.cors import WebLimits
 

@@ -11,7 +11,7 @@ import pytest
 from tests.asgi import Exchange
 from tests.gateways import store_is_away
 from tests.unit.web.test_api_app import Api, api
-from tollgate.stores.base import NewKey
+from tollgate.stores.administration import NewKey
 
 PATH = "/v1/route/explain"
 CHAT = {"messages": [{"role": "user", "content": "Say hello."}], "session_id": "s-1"}

@@ -14,7 +14,7 @@ from tests.gateways import Always, house, request_body
 from tests.scripted import Scripted, Silence, answers, refuses, says
 from tollgate.engine.gateway import Pace
 from tollgate.providers.base import Frame
-from tollgate.stores.base import NewKey
+from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 from tollgate.wire.openai_chat_response import ChatCompletion, ChatCompletionChunk, ErrorEnvelope

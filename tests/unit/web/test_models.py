@@ -15,7 +15,8 @@ from tollgate.core.request import GenerationRequest, Sampling, Tool, UserMessage
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect, Parameter
 from tollgate.providers.registry import CODECS
-from tollgate.stores.base import CooldownPolicy, NewKey
+from tollgate.stores.administration import NewKey
+from tollgate.stores.base import CooldownPolicy
 from tollgate.web.model_shapes import CARRIED
 
 LARGE = "/v1/models/acme/large"

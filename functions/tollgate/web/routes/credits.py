@@ -6,9 +6,9 @@ from fastapi import APIRouter, Depends, Query
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import is_id, without_prefix
-from tollgate.core.money import nano_usd
+from tollgate.core.money import nano_usd, usd_text
 from tollgate.core.principal import Principal
-from tollgate.stores.base import ENTRIES_PAGE_MAX, CreditEntry, EntryKind
+from tollgate.stores.administration import ENTRIES_PAGE_MAX, CreditEntry, EntryKind
 from tollgate.web.credit_shapes import (
     AdjustmentBody,
     CreditsObject,
@@ -84,10 +84,25 @@ def credit_routes(services: Services) -> APIRouter:
 
     async def _write(entry: CreditEntry) -> GrantReply:
         written = await services.credits.enter(entry)
+        if not written:
+            _check_same(entry, await services.credits.entry(entry.workspace_id, entry.id))
         balance = await services.credits.balance(entry.workspace_id)
         return GrantReply(data=CreditsObject.of(balance), granted=written)
 
     return router
+
+
+def _check_same(asked: CreditEntry, written: CreditEntry | None) -> None:
+    """An id that is used again must mean the same entry; its note may be worded anew."""
+    if written is None:
+        return
+    if (asked.kind, asked.amount_nano_usd) != (written.kind, written.amount_nano_usd):
+        raise RequestError(
+            ErrorCode.IDEMPOTENCY_MISMATCH,
+            f"{asked.id} names a {written.kind} of ${usd_text(written.amount_nano_usd)} that was "
+            "written before; nothing was added.",
+            param="id",
+        )
 
 
 async def _refund(services: Services, workspace_id: str, body: RefundBody) -> CreditEntry:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
-from tollgate.stores.base import KEYS_PAGE_MAX, KeyStore
+from tollgate.stores.administration import KEYS_PAGE_MAX, KeyStore
 from tollgate.web.key_shapes import (
     DeletedKeyReply,
     KeyChangeBody,

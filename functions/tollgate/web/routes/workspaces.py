@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
-from tollgate.stores.base import WORKSPACES_PAGE_MAX, WorkspaceSettings
+from tollgate.stores.administration import WORKSPACES_PAGE_MAX, WorkspaceSettings
 from tollgate.web.credit_shapes import (
     CreditsObject,
     CreditsReply,
