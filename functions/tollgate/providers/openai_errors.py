@@ -47,7 +47,7 @@ def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
             status=reply.status,
             message=detail.message or "",
             code=_code(detail),
-            retry_after_s=retry_after_s(reply.headers),
+            retry_after_s=retry_after_s(reply.headers, detail.details),
         )
     )
 
@@ -64,6 +64,7 @@ def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
             status=_status(detail),
             message=detail.message or "",
             code=_code(detail),
+            retry_after_s=retry_after_s({}, detail.details),
         )
     )
 

@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 from msgspec import Struct
+from pydantic import JsonValue
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.redaction import redacted
@@ -59,6 +60,8 @@ _CONTEXT_WORDING: Final = re.compile(
 _AUTH_WORDING: Final = re.compile(
     r"incorrect(?: |%20)api(?: |%20)key(?: |%20)provided|api key not valid", re.IGNORECASE
 )
+
+_SECONDS: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 
 # Anthropic has no code for it: https://github.com/anthropics/claude-code/issues/58367.
 _FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
@@ -108,8 +111,11 @@ def _meaning(refusal: Refusal) -> tuple[ErrorCode, str]:
     return ErrorCode.INVALID_REQUEST, f"refused the request: {said}" if said else "refused it"
 
 
-def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """When to come back, from lower-case reply headers; a date counts from the reply's own."""
+def retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -> float | None:
+    """When to come back, from lower-case reply headers; a date counts from the reply's own.
+
+    Where they do not say, the `details` of an error may, as Google has them.
+    """
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None and milliseconds > 0:
         return milliseconds / 1000
     text = headers.get("retry-after")
@@ -118,8 +124,18 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     try:
         delay = parsedate_to_datetime(text or "") - parsedate_to_datetime(headers.get("date", ""))
     except (TypeError, ValueError):
-        return None
+        return _retry_delay_s(details)
     return max(0.0, delay.total_seconds())
+
+
+def _retry_delay_s(details: JsonValue) -> float | None:
+    """What google.rpc.RetryInfo says, in whatever format the error came: `34.4s`."""
+    for detail in details if isinstance(details, list) else ():
+        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+        stated = _SECONDS.fullmatch(delay) if isinstance(delay, str) else None
+        if stated:
+            return float(stated[1])
+    return None
 
 
 def _number(text: str | None) -> float | None:

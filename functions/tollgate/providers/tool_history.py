@@ -58,10 +58,10 @@ def fitting_id(id_: str, allowed: re.Pattern[str]) -> str:
     return f"call_{hashlib.sha256(id_.encode()).hexdigest()[:32]}"
 
 
-def refuse(what: str) -> NoReturn:
+def refuse(what: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> NoReturn:
     """The caller's messages are at fault."""
-    raise _refused(what)
+    raise _refused(what, code)
 
 
-def _refused(what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"messages: {what}", param="messages")
+def _refused(what: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> RequestError:
+    return RequestError(code, f"messages: {what}", param="messages")

@@ -29,19 +29,7 @@ class PriceSection(Strict):
     @property
     def price(self) -> Price:
         """The rates as the bill takes them."""
-        return Price(
-            input=self.input,
-            output=self.output,
-            cache_read=self.cache_read,
-            cache_write=self.cache_write,
-            cache_write_1h=self.cache_write_1h,
-            audio_input=self.audio_input,
-            audio_output=self.audio_output,
-            cache_read_audio=self.cache_read_audio,
-            request=self.request,
-            image=self.image,
-            web_search=self.web_search,
-        )
+        return Price(**{name: getattr(self, name) for name in Price.__struct_fields__})
 
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]

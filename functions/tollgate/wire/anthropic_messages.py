@@ -199,11 +199,12 @@ class Ping(_Shape):
 
 
 class ErrorDetail(_Shape):
-    """What went wrong: Anthropic says `type`, Google `status`."""
+    """What went wrong: Anthropic says `type`, Google `status` and `details`."""
 
     type: str | None = None
     message: str | None = None
     status: str | None = None
+    details: JsonValue = None
 
 
 class ErrorEvent(_Shape):

@@ -6,7 +6,7 @@ Shapes: what OpenAI and its imitators send (seen 2026-11-21). Only fields that a
 from typing import Annotated
 
 import pydantic_core
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 
 def _as_text(value: object) -> object:
@@ -22,13 +22,14 @@ class _Shape(BaseModel):
 
 
 class ErrorDetail(_Shape):
-    """The usual content of `error`."""
+    """The usual content of `error`; Google's layer has `details` besides."""
 
     message: _Text | None = None
     code: str | int | None = None
     type: str | None = None
     status: str | int | None = None
     status_code: int | None = None
+    details: JsonValue = None
 
 
 class FieldError(_Shape):

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.base import Target, UpstreamRefused
+from tollgate.providers.anthropic.codec import AnthropicCodec
+from tollgate.providers.base import Codec, Target, UpstreamRefused
 from tollgate.providers.bedrock.codec import BedrockCodec
+from tollgate.providers.gemini.codec import GeminiCodec
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 from tollgate.providers.redaction import MESSAGE_LENGTH_MAX, redacted
 from tollgate.providers.refusals import Refusal, refused, retry_after_s
@@ -104,6 +106,25 @@ def test_c41_c44_a_plain_400_is_told_apart_by_its_code_and_last_by_its_words(
     body: bytes, code: ErrorCode
 ) -> None:
     assert chat(400, body).code is code
+
+
+RETRY_INFO = (
+    b'[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"Quota exceeded",'
+    b'"details":[{"@type":"x"},{"@type":"RetryInfo","retryDelay":"34.4s"}]}}]'
+)
+
+
+@pytest.mark.parametrize("codec", [OpenAiChatCodec(), AnthropicCodec(), GeminiCodec()])
+def test_c43_googles_retry_info_is_kept_in_whatever_format_it_comes(codec: Codec) -> None:
+    assert codec.error(UpstreamRefused(429, {}, RETRY_INFO), TARGET).retry_after_s == 34.4
+    stated = UpstreamRefused(429, {"retry-after": "7"}, RETRY_INFO)
+    assert codec.error(stated, TARGET).retry_after_s == 7
+
+
+@pytest.mark.parametrize("details", [b'"soon"', b"[7]", b'[{"retryDelay":7}]', b"{}"])
+def test_details_of_another_kind_say_nothing_of_when_to_come_back(details: bytes) -> None:
+    error = chat(429, b'{"error":{"message":"no","details":%b}}' % details)
+    assert (error.code, error.retry_after_s) == (ErrorCode.PROVIDER_RATE_LIMIT, None)
 
 
 def test_a_rate_limit_may_come_as_413() -> None:

@@ -1,11 +1,12 @@
 """Content blocks of a streamed message as parts.
 
 What Anthropic's own tools did has no part of its own: such a block is carried whole beside the
-reasoning, where it goes back untouched. Nothing is dropped.
+reasoning, where it goes back untouched. Any other is an error: nothing is dropped.
 """
 
+import re
 from collections.abc import Iterator
-from typing import assert_never
+from typing import Final, assert_never
 
 import pydantic_core
 from msgspec import Struct, field
@@ -35,6 +36,9 @@ from tollgate.wire.anthropic_messages import (
     ThinkingDelta,
     ToolUseBlock,
 )
+
+# What Anthropic's own tools did: the only other blocks there may be, in an answer and in a history.
+OWN_TOOLS: Final = re.compile(r"server_tool_use|container_upload|[a-z_]+_tool_result")
 
 
 class BrokenBlock(Exception):
@@ -74,6 +78,8 @@ class Blocks:
                 yield self._part(opened, Reasoning(text=""))
                 opened.signature = block.signature or ""
                 yield from self._said(opened, block.thinking)
+            case OtherBlock(type=kind) if not OWN_TOOLS.fullmatch(kind):
+                raise BrokenBlock("a content block of unknown kind")
             case RedactedThinkingBlock() | OtherBlock():
                 yield self._part(opened, Reasoning(text=""))
             case ToolUseBlock():

@@ -40,7 +40,7 @@ def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
             status=reply.status,
             message=detail.message or body.message or body.capital_message or "",
             code=code_of(name) if name else (detail.type or detail.status or "").lower(),
-            retry_after_s=retry_after_s(reply.headers),
+            retry_after_s=retry_after_s(reply.headers, detail.details),
         )
     )
 

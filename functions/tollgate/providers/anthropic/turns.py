@@ -23,6 +23,7 @@ from tollgate.core.content import (
     ToolCall,
     UserContent,
 )
+from tollgate.core.errors import ErrorCode
 from tollgate.core.request import (
     AssistantMessage,
     Message,
@@ -31,14 +32,13 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.anthropic import media
+from tollgate.providers.anthropic.blocks import OWN_TOOLS
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.tool_history import OpenCalls, arguments_object, fitting_id, refuse
 
 Block = dict[str, JsonValue]
 
 _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,256}")
-# What Anthropic's own tools did: the only other blocks that a caller may hand back as they came.
-_OWN_TOOLS: Final = re.compile(r"server_tool_use|[a-z_]+_tool_result")
 _THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
 
 
@@ -170,7 +170,7 @@ class _Building:
                 case Document():
                     yield marked(media.document(part, self._fetches), part.cache)
                 case Audio():
-                    refuse("input_audio: this model does not hear")
+                    refuse("input_audio: this model does not hear", ErrorCode.AUDIO_NOT_SUPPORTED)
                 case _:
                     assert_never(part)
 
@@ -210,7 +210,7 @@ def _thought(part: Reasoning) -> list[Block]:
             return [{"type": "thinking", "thinking": part.text, "signature": signature}]
         case {"redacted_thinking": str(hidden)}:
             return [{"type": "redacted_thinking", "data": hidden}]
-        case {"block": dict(block)} if _OWN_TOOLS.fullmatch(str(block.get("type"))):
+        case {"block": dict(block)} if OWN_TOOLS.fullmatch(str(block.get("type"))):
             return [{**block}]
         case _:
             return []

@@ -209,6 +209,8 @@ class GeminiDecoder:
             likelihoods = log_probs(candidate.log_probs)
             if likelihoods is not None:
                 yield from self._noted(likelihoods)
+        if candidate.grounding is None and candidate.citations is None:
+            return
         for citation in citations(candidate, "".join(self._said)):
             # Every chunk may repeat the sources that are known so far.
             if citation not in self._cited:

@@ -4,7 +4,7 @@ AI Studio answers a wrong key with 400, and an oversized prompt sometimes with t
 quota: that stays `provider_rate_limit`, since no field tells it from a quota that is spent.
 """
 
-import re
+from collections.abc import Mapping
 from typing import Final
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -26,7 +26,6 @@ _OURS: Final = frozenset(
         "FAILED_PRECONDITION",
     }
 )
-_SECONDS: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 _BODY: Final[TypeAdapter[ErrorBody | list[ErrorBody]]] = TypeAdapter(ErrorBody | list[ErrorBody])
 
 
@@ -39,7 +38,7 @@ def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
         detail = ErrorDetail()
     else:
         detail = _first(body)
-    return _meant(detail, provider, reply.status, retry_after_s(reply.headers))
+    return _meant(detail, provider, reply.status, reply.headers)
 
 
 def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
@@ -48,7 +47,7 @@ def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
         detail = ErrorDetail.model_validate(error)
     except ValidationError:
         detail = ErrorDetail()
-    return _meant(detail, provider, detail.code, None)
+    return _meant(detail, provider, detail.code, {})
 
 
 def _first(body: ErrorBody | list[ErrorBody]) -> ErrorDetail:
@@ -58,7 +57,7 @@ def _first(body: ErrorBody | list[ErrorBody]) -> ErrorDetail:
 
 
 def _meant(
-    detail: ErrorDetail, provider: str, status: int | None, retry_after_s: float | None
+    detail: ErrorDetail, provider: str, status: int | None, headers: Mapping[str, str]
 ) -> UpstreamError:
     reasons = {info.reason for info in detail.details} | {detail.status}
     return refused(
@@ -67,14 +66,8 @@ def _meant(
             status=status,
             message=detail.message or "",
             code="invalid_api_key" if reasons & _OURS else (detail.status or "").lower(),
-            retry_after_s=_retry_delay_s(detail) if retry_after_s is None else retry_after_s,
+            retry_after_s=retry_after_s(
+                headers, [info.model_dump(by_alias=True) for info in detail.details]
+            ),
         )
     )
-
-
-def _retry_delay_s(detail: ErrorDetail) -> float | None:
-    for info in detail.details:
-        stated = _SECONDS.fullmatch(info.retry_delay or "")
-        if stated:
-            return float(stated[1])
-    return None

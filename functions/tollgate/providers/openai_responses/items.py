@@ -118,7 +118,7 @@ def _part(part: UserContent | ResultContent) -> JsonValue:
             return {"type": "input_file", "filename": name, "file_data": url_of(part.source)}
         case Audio():
             raise RequestError(
-                ErrorCode.INVALID_REQUEST,
+                ErrorCode.AUDIO_NOT_SUPPORTED,
                 "messages: this model takes no input_audio",
                 param="messages",
             )

@@ -326,6 +326,8 @@ def test_a_stream_that_has_said_why_it_stops_is_complete() -> None:
         [sent.start(), sent.block(0, type="tool_use", id="a")],
         [sent.start(), {"type": "content_block_delta", "index": 0, "delta": {"type": "new"}}],
         [sent.start(), {"type": "a_new_event"}],
+        [sent.start(), sent.block(0, type="image", source={"type": "url", "url": "x"})],
+        [sent.start(), sent.block(0, type="a_new_block")],
         [sent.start(), sent.STOP],
         [sent.start(input_tokens="many")],
         [*sent.text_answer("Hi"), sent.text(1)],

@@ -300,11 +300,16 @@ def test_q22_addresses_go_only_to_a_server_that_fetches_them() -> None:
         (Image(source=InlineMedia(media_type="image/tiff", base64="AAAA")), "image/tiff"),
         (Document(source=InlineMedia(media_type="application/zip", base64="A")), "application/zip"),
         (Document(source=InlineMedia(media_type="text/plain", base64="/w==")), "UTF-8"),
-        (Audio(source=PNG, format="wav"), "input_audio"),
     ],
 )
 def test_c11_what_claude_cannot_take_is_refused_by_name(part: Any, named: str) -> None:
     assert named in refusal(UserMessage(content=(part,)))
+
+
+def test_c11_audio_is_refused_by_name_with_a_code_of_its_own() -> None:
+    with pytest.raises(RequestError, match="input_audio") as refused:
+        body(UserMessage(content=(Audio(source=PNG, format="wav"),)))
+    assert refused.value.code is ErrorCode.AUDIO_NOT_SUPPORTED
 
 
 def marked(said: str, lifetime: Any = "5m") -> Text:

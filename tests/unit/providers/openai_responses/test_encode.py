@@ -19,7 +19,7 @@ from tollgate.core.content import (
     ToolCall,
 )
 from tollgate.core.emulation import NOT_WRAPPED, Wrapping
-from tollgate.core.errors import RequestError
+from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
     AssistantMessage,
     GenerationRequest,
@@ -173,8 +173,9 @@ def test_c11_media_in_messages_and_in_results() -> None:
 
 
 def test_c11_audio_is_refused_by_name() -> None:
-    with pytest.raises(RequestError, match="input_audio"):
+    with pytest.raises(RequestError, match="input_audio") as refused:
         items(UserMessage(content=(Audio(source=WAV, format="wav"),)))
+    assert refused.value.code is ErrorCode.AUDIO_NOT_SUPPORTED
 
 
 @pytest.mark.parametrize(("asked", "sent"), [(100, 100), (9999, 4096), (1, 16)])
