@@ -19,7 +19,7 @@ from tollgate.settings import Settings, lambda_runtime_api
 from tollgate.wiring.catalog import wire_following
 from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream
 from tollgate.wiring.limits import web_limits
-from tollgate.wiring.observation import surrounded, wire_observation
+from tollgate.wiring.observation import wire_observation, with_request_chores
 from tollgate.wiring.stores import wire_stores
 
 
@@ -42,7 +42,7 @@ def wired(settings: Settings) -> Function:
     gateways = wire_following(
         settings, stores.publications, gateway, clock=clock, journal=observation.journal
     )
-    app = surrounded(
+    app = with_request_chores(
         wire_chat_app(
             stores, gateways, web_limits(settings), clock=clock, journal=observation.journal
         ),

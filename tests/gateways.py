@@ -21,9 +21,9 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
-from tollgate.engine.answers import AnswerStore
 from tollgate.engine.gateway import Call, Gateway, Pace
 from tollgate.engine.generate import generate
+from tollgate.engine.kept_answers import AnswerStore
 from tollgate.engine.sink import ClientGone, CollectSink, EventSink, SseSink
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.providers.base import Codec, FetchedMedia, MediaFetcher, Provider

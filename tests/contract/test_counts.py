@@ -28,8 +28,8 @@ from tests.stores import (
 )
 from tollgate.providers.base import Frame, Timeouts, WireRequest
 from tollgate.stores.administration import NewKey
-from tollgate.stores.answers import DynamoAnswerStore
 from tollgate.stores.attributes import text
+from tollgate.stores.kept_answers import DynamoAnswerStore
 from tollgate.stores.objects import FolderObjects
 
 # The longest name and every limit: no state of a key has more attributes.

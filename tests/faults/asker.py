@@ -12,7 +12,7 @@ from tests.asgi import request
 from tests.gateways import app_over_stores, house, request_body
 from tests.scripted import Scripted, Silence, answers
 from tests.stores import HandClock, aws_client, dynamo_stores
-from tollgate.stores.answers import DynamoAnswerStore
+from tollgate.stores.kept_answers import DynamoAnswerStore
 from tollgate.stores.objects import FolderObjects
 from tollgate.stores.tables import Tables
 

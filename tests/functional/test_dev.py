@@ -180,6 +180,7 @@ def test_ctrl_c_in_mid_stream_settles_what_was_delivered(tmp_path: Path) -> None
 def test_it_prints_what_a_newcomer_pastes(tmp_path: Path) -> None:
     with local_server(tmp_path) as started:
         output = started.interrupt()
+    assert output.startswith("Tollgate serves ")
     assert started.base_url in output
     assert started.key in output
     assert started.management_key in output

@@ -14,7 +14,7 @@ from moto import mock_aws
 
 from tests.clocks import STARTED_S, FixedClock
 from tests.scripted_gateway import EVENTS, KEY, SHA, ScriptedGateway, scripted_gateway
-from tollgate.cli.account import AccountError
+from tollgate.cli.aws_account import AccountError
 from tollgate.cli.checks import CHECKS, Finding, Patient, examine
 from tollgate.cli.main import main
 from tollgate.cli.probe import Probe

@@ -228,6 +228,10 @@ def test_c54_what_cannot_be_moved_says_why(
 def test_c54_a_sha_must_be_known_and_long_enough(stack: Settings, file: Path) -> None:
     done("publish", str(file))
     assert "names no catalog" in run("rollback", "0123456789").output
+    tried = run("canary", "0123456789", "--percent", "5", "--file", str(file)).output
+    assert f"{file.as_posix()} here is {compile_catalog(file).sha[:12]}." in tried
+    elsewhere = run("canary", "0123456789", "--percent", "5", "--file", "nowhere.yaml").output
+    assert "nowhere.yaml here is no file." in elsewhere
     assert run("rollback", "012345").exit_code == 2
     assert "Nothing was live before" in run("rollback").output
 

@@ -6,7 +6,7 @@ from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
-from tollgate.cli.account import AccountError
+from tollgate.cli.aws_account import AccountError
 from tollgate.cli.probe import Probe, Unreachable
 from tollgate.core.clock import Clock
 

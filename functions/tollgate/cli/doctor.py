@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tollgate.cli.account import AccountError, AwsAccount
+from tollgate.cli.aws_account import AccountError, AwsAccount
 from tollgate.cli.checks import Finding, Patient, examine
 from tollgate.cli.options import region, routing_file, stack
 from tollgate.cli.probe import Probe

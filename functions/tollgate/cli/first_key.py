@@ -7,7 +7,7 @@ import asyncio
 
 import click
 
-from tollgate.cli.account import AccountError, AwsAccount
+from tollgate.cli.aws_account import AccountError, AwsAccount
 from tollgate.cli.options import region, stack
 from tollgate.core.clock import SystemClock
 from tollgate.core.errors import GatewayError

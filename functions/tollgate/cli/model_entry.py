@@ -45,7 +45,10 @@ def with_model(path: Path, entry: ModelEntry) -> str:
         raise Unplaceable(f"{path.as_posix()} cannot be read; `tollgate check` says why")
     if ("models", entry.slug) in document.keys:
         place = document.place_text(("models", entry.slug))
-        raise Unplaceable(f"{entry.slug} is there already: {place}")
+        raise Unplaceable(
+            f"{entry.slug} is there already: {place}; who else serves it is one more of its "
+            "endpoints, written by hand"
+        )
     with path.open(encoding="utf-8", newline="") as file:
         lines = file.read().splitlines(keepends=True)
     newline = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"

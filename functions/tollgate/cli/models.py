@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tollgate.cli.model_entry import ModelEntry, Unplaceable, with_model
 from tollgate.cli.options import routing_file
-from tollgate.cli.published_prices import SOURCE, Published, Unpublished, published
+from tollgate.cli.published_prices import SOURCE, Published, Unpublished, is_covered, published
 from tollgate.core.clock import SystemClock
 from tollgate.core.request import Capability, Modality
 from tollgate.routing.load import inspect, load
@@ -119,6 +119,11 @@ def _offer(
     match offers:
         case [offer]:
             return offer
+        case [] if provider and not is_covered(routing.providers[provider]):
+            raise Unpublished(
+                f"{SOURCE} has no prices of {provider}: write {model} into the file by hand, "
+                "with the page that its price is from as `source`"
+            )
         case []:
             raise Unpublished(
                 f"{SOURCE} has no price for {model} at {provider or 'any provider of the file'}: "

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import click
 from msgspec.structs import asdict
 
-from tollgate.cli.account import AccountError, AwsAccount
+from tollgate.cli.aws_account import AccountError, AwsAccount
 from tollgate.cli.options import region, routing_file, stack
 from tollgate.cli.permissions import not_allowed
 from tollgate.cli.tables import show
@@ -195,8 +195,13 @@ async def _known(store: Publications, sha: str, file: Path | None = None) -> str
         shas = {await store.keep(at_hand.content)}
     if len(shas) != 1:
         many = "more than one catalog" if shas else "no catalog"
-        raise click.ClickException(f"{sha} names {many}; `tollgate catalogs` lists them.")
+        nor = f" {file.as_posix()} here is {_short_of(at_hand)}." if file and not shas else ""
+        raise click.ClickException(f"{sha} names {many}; `tollgate catalogs` lists them.{nor}")
     return shas.pop()
+
+
+def _short_of(at_hand: CompiledCatalog | None) -> str:
+    return _short(at_hand.sha) if at_hand else "no file"
 
 
 def _refuse_what_is_too_short(sha: str) -> None:

@@ -73,6 +73,15 @@ class Published(Struct, frozen=True, kw_only=True):
     unstatable: tuple[str, ...]
 
 
+def is_covered(row: ProviderSection) -> bool:
+    """Whether anything that a provider asks is published."""
+    try:
+        _publisher(row)
+    except Unpublished:
+        return False
+    return True
+
+
 def published(row: ProviderSection, upstream: str, day: date) -> Published:
     """What a provider's model costs from a day on; Unpublished if that is not known."""
     return in_our_words(_model(_publisher(row), upstream), day)

@@ -14,7 +14,7 @@ from tollgate.routing.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.wiring.catalog import wire_following
 from tollgate.wiring.generation import wire_gateway, wire_upstream
-from tollgate.wiring.observation import surrounded, wire_observation
+from tollgate.wiring.observation import wire_observation, with_request_chores
 from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.whole import wire_whole_app
 
@@ -59,7 +59,7 @@ async def _serve(settings: Settings, listener: socket.socket, drain_s: int) -> N
         for closed_last in (observation, stores, upstream):
             await stack.enter_async_context(aclosing(closed_last))
         app = wire_whole_app(settings, stores, gateways, catalogs, clock=clock, journal=journal)
-        server = Server(surrounded(app, settings, observation), drain_s=drain_s)
+        server = Server(with_request_chores(app, settings, observation), drain_s=drain_s)
         with stopped_by_signals(server):
             name, number = listener.getsockname()[:2]
             click.echo(f"Tollgate listens on {name}:{number}.")

@@ -1,6 +1,11 @@
 """What a provider says it has used, in classes that are priced apart."""
 
+from typing import Final
+
 from msgspec import Struct
+
+# A thousand times what any model takes or says at once.
+COUNT_MAX: Final = 1_000_000_000
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -59,10 +64,15 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """This usage with every class that `later` reports replaced by it.
 
         Providers report cumulative counts and may restate them: the last value of a class wins.
+        A number that no answer can have is none: one below zero would pay the caller.
         """
         return Usage(
             **{
-                name: getattr(self if getattr(later, name) is None else later, name)
+                name: getattr(later if _is_count(getattr(later, name)) else self, name)
                 for name in Usage.__struct_fields__
             }
         )
+
+
+def _is_count(reported: int | None) -> bool:
+    return reported is not None and 0 <= reported <= COUNT_MAX

@@ -1,8 +1,9 @@
 """Watches a generation go by and writes its record: usage, timing, outcome, bill."""
 
 from functools import reduce
-from typing import assert_never
+from typing import Final, assert_never
 
+import msgspec
 from msgspec.structs import replace
 from pydantic import JsonValue
 
@@ -26,11 +27,20 @@ from tollgate.core.generation import (
     UsageSource,
 )
 from tollgate.core.usage import Usage
-from tollgate.engine.account import StreamAccount
 from tollgate.engine.gateway import Call
+from tollgate.engine.stream_usage import StreamUsage
 from tollgate.routing.plan import Attempt, Plan
 from tollgate.routing.price import Price, bill, total_nano_usd
 from tollgate.stores.base import Hold
+
+# What a provider says is kept in a record that has to be written: an item that is too large would
+# be a generation that never settles ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
+WORD_LENGTH_MAX: Final = 256
+RAW_USAGE_BYTES_MAX: Final = 32 * 1024
+
+
+def _bounded(word: str | None) -> str | None:
+    return None if word is None else word[:WORD_LENGTH_MAX]
 
 
 class Meter:
@@ -50,7 +60,7 @@ class Meter:
         self._started = Started()
         self._first_token_ms: int | None = None
         self._choices = call.parsed.request.choices
-        self._accounts = [StreamAccount(self._choices)]
+        self._accounts = [StreamUsage(self._choices)]
         self._ended: dict[int, Ended] = {}
         self._failure: GatewayError | None = None
         self._outcome: Outcome = "cancelled"
@@ -78,7 +88,7 @@ class Meter:
         `streams` is 1, or one for each choice.
         """
         self._serving = attempt
-        self._accounts = [StreamAccount(self._choices // streams) for _ in range(streams)]
+        self._accounts = [StreamUsage(self._choices // streams) for _ in range(streams)]
 
     def observe(self, event: StreamEvent, choice: int = 0) -> None:
         """Take note of an event of the attempt that serves."""
@@ -160,10 +170,10 @@ class Meter:
             model=target.model if target else None,
             provider=target.provider if target else None,
             upstream_model=target.upstream_model if target else None,
-            upstream_id=self._started.upstream_id,
+            upstream_id=_bounded(self._started.upstream_id),
             finish=ended.finish if ended else None,
-            raw_finish=ended.raw_finish if ended else None,
-            service_tier=self._started.service_tier,
+            raw_finish=_bounded(ended.raw_finish) if ended else None,
+            service_tier=_bounded(self._started.service_tier),
             error=self._failure.code.value if self._failure else None,
             usage=usage,
             usage_source=usage_source,
@@ -194,7 +204,9 @@ class Meter:
 
     def _raw_usage(self) -> JsonValue:
         reports = [account.raw_usage for account in self._accounts]
-        return reports[0] if len(reports) == 1 else reports
+        raw: JsonValue = reports[0] if len(reports) == 1 else reports
+        size_bytes = len(msgspec.json.encode(raw))
+        return raw if size_bytes <= RAW_USAGE_BYTES_MAX else {"left_out_bytes": size_bytes}
 
     def _last_attempt(self, usage: Usage) -> tuple[AttemptRecord, ...]:
         """The attempt that serves, or that was being made when the generation ended."""

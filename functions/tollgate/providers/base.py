@@ -48,6 +48,18 @@ class Target(Struct, frozen=True, kw_only=True):
         """What names this endpoint in draws, records and cooldowns."""
         return f"{self.provider}/{self.upstream_model}"
 
+    @property
+    def enforces_schemas(self) -> bool:
+        """Whether an answer is held to a JSON Schema by model and server."""
+        able = "structured_output" in self.supports
+        return able and self.dialect.output_format == "json_schema"
+
+    def limited(self, output_tokens_max: int | None) -> int | None:
+        """A caller's limit, or the model's own where that is less; None if the caller has none."""
+        if output_tokens_max is None or self.output_tokens_max is None:
+            return output_tokens_max
+        return min(output_tokens_max, self.output_tokens_max)
+
 
 class Timeouts(Struct, frozen=True, kw_only=True):
     """Limits of one attempt, in seconds."""

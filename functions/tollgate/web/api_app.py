@@ -85,7 +85,7 @@ def _serve_description(app: FastAPI, openapi: bytes) -> None:
 
 
 def _describe(app: FastAPI) -> None:
-    from tollgate.web.document import openapi
+    from tollgate.web.openapi import openapi
 
     app.openapi = cache(partial(openapi, app))  # type: ignore[method-assign]  # as FastAPI has it
 

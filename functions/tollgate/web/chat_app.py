@@ -22,10 +22,10 @@ from tollgate.core.errors import (
     RequestError,
 )
 from tollgate.core.idempotency import Claim
-from tollgate.engine.answers import AnswerStore
 from tollgate.engine.content_log import ContentLog, ContentSink
 from tollgate.engine.gateway import Call, Gateway, Pace
 from tollgate.engine.generate import SETTLE_BUDGET_S, demand_of, generate
+from tollgate.engine.kept_answers import AnswerStore
 from tollgate.engine.sink import (
     ClientGone,
     CollectSink,

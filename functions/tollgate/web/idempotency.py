@@ -7,9 +7,9 @@ from typing import Final
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.idempotency import Claim
-from tollgate.engine.answers import AnswerStore, KeepingSink, KeptAnswer, replay
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import generate
+from tollgate.engine.kept_answers import AnswerStore, KeepingSink, KeptAnswer, replay
 from tollgate.engine.sink import EventSink, Reply
 from tollgate.ingress.base import Ingress
 

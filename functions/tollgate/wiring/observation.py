@@ -42,12 +42,12 @@ def wire_observation(
     return Observation(journal=spans, after=(spans.flush,), closing=(collector.close,))
 
 
-def surrounded(app: ASGIApp, settings: Settings, observation: Observation) -> ASGIApp:
+def with_request_chores(app: ASGIApp, settings: Settings, observation: Observation) -> ASGIApp:
     """The app with what is done around each of its requests, itself where nothing is."""
     credentials = rotating_credentials(settings)
     before = (credentials.renew,) if credentials else ()
     if not before and not observation.after:
         return app
-    from tollgate.web.around import Around
+    from tollgate.web.request_chores import RequestChores
 
-    return Around(app, before=before, after=observation.after)
+    return RequestChores(app, before=before, after=observation.after)

@@ -6,12 +6,12 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings
-from tollgate.stores.answers import DynamoAnswerStore
 from tollgate.stores.aws_json import TIMEOUT_S, AwsJson
 from tollgate.stores.contents import ObjectContentLog
 from tollgate.stores.cooldowns import DynamoCooldownStore
 from tollgate.stores.failures import StoreUnavailable
 from tollgate.stores.generations import DynamoGenerationStore
+from tollgate.stores.kept_answers import DynamoAnswerStore
 from tollgate.stores.key_states import KeyStates
 from tollgate.stores.keys import DynamoKeyDirectory
 from tollgate.stores.ledger import DynamoLedger

@@ -70,6 +70,14 @@ def test_a_model_that_several_providers_have_wants_a_choice(file: Path) -> None:
     assert load(file).models["openai/gpt-4.1-nano"].endpoints[0].provider == "twin"
 
 
+def test_a_provider_whose_prices_nobody_publishes_is_told_apart(file: Path) -> None:
+    unknown = TWIN.replace("twin", "acme").replace("api.openai.com", "api.acme.example")
+    file.write_text(file.read_text().replace("  ours:", unknown + "  ours:"))
+    result = add("acme/anvil-1", file, "--max-output", "9", "--provider", "acme")
+    assert result.exit_code == 1
+    assert "has no prices of acme: write acme/anvil-1 into the file by hand" in result.output
+
+
 def test_a_model_that_is_there_is_refused_and_the_place_named(file: Path) -> None:
     before = file.read_bytes()
     result = add("openai/gpt-6.1-sol", file, "--max-output", "9")

@@ -6,6 +6,7 @@ Keeps C26, C36, C52, C65, C66.
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+import msgspec
 import pytest
 from hypothesis import given
 from msgspec.structs import replace
@@ -117,6 +118,29 @@ def test_c36_an_answer_without_an_end_counts_at_least_what_was_delivered(
     assert (record.outcome, record.usage_source) == ("cancelled", "estimated")
     assert record.usage.output_tokens == output_tokens
     assert record.usage.uncached_input_tokens == len(BODY) // 4
+
+
+@pytest.mark.parametrize("nonsense", [-5, 10**24])
+def test_c65_a_count_that_no_answer_can_have_is_not_billed(nonsense: int) -> None:
+    made = meter()
+    says(made, "So it is.")
+    made.observe(UsageReported(usage=Usage(uncached_input_tokens=nonsense, output_tokens=3)))
+    made.observe(Ended(finish="stop"))
+    record = made.record()
+    assert record.usage_source == "estimated"
+    assert all(0 < line.quantity < 100 and line.cost_nano_usd > 0 for line in record.lines)
+
+
+def test_what_a_provider_says_cannot_make_a_record_too_large_to_be_written() -> None:
+    made = meter()
+    made.observe(Started(upstream_id="x" * 10**6, service_tier="y" * 10**6))
+    says(made, "So.")
+    made.observe(UsageReported(usage=COMPLETE, raw={"padding": "z" * 10**6}))
+    made.observe(Ended(finish="stop", raw_finish="w" * 10**6))
+    assert len(msgspec.json.encode(made.record())) < 4_000
+    small = {"prompt_tokens": 10}
+    made.observe(UsageReported(usage=COMPLETE, raw=small))
+    assert made.record().raw_usage == small
 
 
 def test_c66_the_tier_that_served_is_in_the_record() -> None:

@@ -1,4 +1,4 @@
-"""docs/routing.md names every key of the file and every code of the check."""
+"""docs/routing.md names every key and every code of the check; what guides show passes it."""
 
 import re
 from pathlib import Path
@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from tollgate.providers.dialect import ClaudeDialect, Dialect, GeminiDialect
 from tollgate.routing import chains, schema
+from tollgate.routing.load import inspect
 from tollgate.routing.scalars import Strict
 
 ROOT = Path(__file__).parents[3]
@@ -45,3 +46,15 @@ def test_every_error_code_has_a_bad_file_that_shows_it() -> None:
     bad = (ROOT / "tests" / "unit" / "routing" / "bad").glob("*.txt")
     shown = {code for path in bad for code in re.findall(r"\[(R\d{3})\]", path.read_text())}
     assert shown == set(re.findall(r"^\| (R\d{3}) ", GUIDE, re.MULTILINE))
+
+
+def test_the_provider_and_the_model_that_the_guide_adds_pass_the_check(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "adding-a-provider.md").read_text(encoding="utf-8")
+    row, model = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
+    assert (row.startswith("providers:"), model.startswith("models:")) == (True, True)
+    file = tmp_path / "routing.yaml"
+    file.write_text(f"version: 1\n{row}{model}", encoding="utf-8")
+    inspection = inspect(file, dev=False)
+    assert inspection.problems == ()
+    assert inspection.routing
+    assert "acme/anvil-1" in inspection.routing.models

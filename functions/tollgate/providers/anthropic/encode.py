@@ -135,8 +135,9 @@ def _path(carrier: _Carrier, target: Target) -> str:
 
 
 def _output_tokens_max(request: GenerationRequest, target: Target) -> int:
-    limits = (request.output_tokens_max, target.output_tokens_max)
-    return min((limit for limit in limits if limit is not None), default=_OUTPUT_TOKENS_MAX)
+    """The limit that Anthropic wants to be told: the caller's, or the model's."""
+    asked = target.limited(request.output_tokens_max)
+    return asked or target.output_tokens_max or _OUTPUT_TOKENS_MAX
 
 
 def _content(said: Conversation, tools: Tooling, thoughts: Thinking) -> dict[str, JsonValue]:

@@ -63,14 +63,9 @@ def tooling(request: GenerationRequest, target: Target, called: Sequence[str]) -
 
 def _native(wanted: OutputFormat | None, target: Target) -> dict[str, JsonValue] | None:
     """The schema that Anthropic will hold the answer to; None where it cannot."""
-    if not isinstance(wanted, SchemaOutput) or not _enforces(target):
+    if not isinstance(wanted, SchemaOutput) or not target.enforces_schemas:
         return None
     return enforceable(wanted.schema)
-
-
-def _enforces(target: Target) -> bool:
-    able = "structured_output" in target.supports
-    return able and target.dialect.output_format == "json_schema"
 
 
 def _tool(tool: Tool, target: Target, adapted: list[str]) -> Block:
@@ -79,7 +74,7 @@ def _tool(tool: Tool, target: Target, adapted: list[str]) -> Block:
     if tool.description:
         block["description"] = tool.description
     if tool.strict:
-        closed = enforceable(schema) if _enforces(target) else None
+        closed = enforceable(schema) if target.enforces_schemas else None
         if closed is not None:
             block["input_schema"], block["strict"] = closed, True
         elif tool.name != OUTPUT_TOOL and "tools.strict" not in adapted:

@@ -17,12 +17,13 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.bedrock.content import Blocks
-from tollgate.providers.bedrock.thinking import Thinking, thinking
+from tollgate.providers.bedrock.thinking import Thinking, forces_a_call, thinking
 from tollgate.providers.bedrock.turns import conversation
 from tollgate.providers.cache_marks import with_last_marks
 from tollgate.providers.strict_schema import closed
 from tollgate.providers.wishes import unmet
 
+_AUTO: Final = ToolChoice(mode="auto")
 # Converse allows 0 to 1 where OpenAI allows 0 to 2.
 _TEMPERATURE_MAX: Final = 1.0
 _SERVICE_TIERS: Final = frozenset({"priority", "default", "flex", "reserved"})
@@ -40,6 +41,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     if request.output_format is not None and not native:
         request = with_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
+    forced = "response_format" if wrapping.tool else "tool_choice"
     caches = "prompt_cache" in target.supports
     request, has_too_many_points = with_last_marks(request, _CACHE_POINTS_MAX)
     blocks = Blocks(caches=caches)
@@ -61,6 +63,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         adapted=(
             *_adapted(request, target, body, thoughts),
             *(("cache_control",) if caches and has_too_many_points else ()),
+            *((forced,) if _cannot_be_forced(request, target) else ()),
         ),
         wrapping=wrapping,
     )
@@ -71,11 +74,10 @@ def _native_output(output: OutputFormat | None, target: Target) -> dict[str, Jso
 
     Models take closed schemas only; to close one that is not strict would change what it means.
     """
-    if not isinstance(output, SchemaOutput) or "structured_output" not in target.supports:
+    if not isinstance(output, SchemaOutput) or not target.enforces_schemas:
         return {}
     schema = closed(output.schema)
-    may_close = output.strict or schema == output.schema
-    if not may_close or target.dialect.output_format != "json_schema":
+    if not output.strict and schema != output.schema:
         return {}
     described: dict[str, JsonValue] = (
         {"description": output.description} if output.description else {}
@@ -93,11 +95,10 @@ def _inference(
 ) -> dict[str, JsonValue]:
     sampling = request.sampling
     config: dict[str, JsonValue] = {}
-    if request.output_tokens_max is not None:
-        limits = (request.output_tokens_max, target.output_tokens_max)
-        config["maxTokens"] = min(limit for limit in limits if limit is not None)
-    elif thoughts.output_tokens_max is not None:
-        config["maxTokens"] = thoughts.output_tokens_max
+    limit = target.limited(request.output_tokens_max)
+    limit = thoughts.output_tokens_max if limit is None else limit
+    if limit is not None:
+        config["maxTokens"] = limit
     if sampling.temperature is not None and _takes_temperature(target, thoughts):
         config["temperature"] = min(sampling.temperature, _TEMPERATURE_MAX)
     if sampling.top_p is not None and _takes_top_p(request, target, thoughts):
@@ -135,8 +136,16 @@ def _tool_config(
         specs += [_tool(tool, target), *blocks.cache_point(mark)]
     config: dict[str, JsonValue] = {"tools": specs}
     if offered and choice is not None:
-        config["toolChoice"] = _tool_choice(choice)
+        config["toolChoice"] = _tool_choice(_AUTO if _cannot_be_forced(request, target) else choice)
     return config
+
+
+def _cannot_be_forced(request: GenerationRequest, target: Target) -> bool:
+    """Whether a call is to be forced of a Claude that always thinks, and then refuses."""
+    claude = target.dialect.claude
+    always_thinks = claude.thinking_off == "never" and not claude.forced_calls_while_thinking
+    is_adaptive = target.dialect.reasoning == "claude_adaptive"
+    return is_adaptive and always_thinks and forces_a_call(request)
 
 
 def _known(name: str, tools: Sequence[Tool]) -> Tool:

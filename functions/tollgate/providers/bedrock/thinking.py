@@ -20,6 +20,7 @@ from tollgate.core.request import (
     ToolMessage,
 )
 from tollgate.providers.base import Target
+from tollgate.providers.dialect import Dialect
 from tollgate.providers.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
 
 _BUDGET_TOKENS_MIN: Final = 1024
@@ -29,36 +30,47 @@ class Thinking(Struct, frozen=True, kw_only=True):
     """`fields` of the model's family; `adapted` if they are not what the caller asked for.
 
     `output_tokens_max` is a limit that Claude needs beside a budget, where the caller set none.
+    `is_claude`: Claude thinks, which it does at its own temperature only.
     """
 
     fields: dict[str, JsonValue] = field(default_factory=dict)
     adapted: bool = False
     output_tokens_max: int | None = None
-
-    @property
-    def is_claude(self) -> bool:
-        """Whether Claude thinks, which it does at its own temperature only."""
-        return "thinking" in self.fields
+    is_claude: bool = False
 
 
 def thinking(request: GenerationRequest, target: Target) -> Thinking:
-    """What to ask for, which is nothing where the caller leaves it open."""
-    wanted = request.reasoning
+    """What to ask for, which is nothing where the caller leaves it open.
+
+    Claude refuses to think where it must call, and from 5 on it thinks unless it is told not to.
+    """
+    wanted, style = request.reasoning, target.dialect.reasoning
     asked = None if wanted is None else wants_thoughts(wanted)
+    forced = forces_a_call(request)
     if wanted is None or not asked:
-        return Thinking()
+        if style != "claude_adaptive":
+            return Thinking()
+        return _off(target.dialect, declined=asked is False, must=forced)
     if "reasoning" not in target.supports:
         return Thinking(adapted=True)
-    match target.dialect.reasoning:
-        case "claude_budget" | "claude_adaptive" if _forces_a_call(request):
-            # Claude refuses to think where it must call.
+    match style:
+        case "claude_adaptive" if forced:
+            return _off(target.dialect, declined=True, must=True, adapted=True)
+        case "claude_budget" if forced:
             return Thinking(adapted=True)
         case "claude_budget":
             return _budget(request, wanted, target)
         case "claude_adaptive":
             effort, exact = _effort(wanted, target)
             output: dict[str, JsonValue] = {"output_config": {"effort": effort}} if effort else {}
-            return Thinking(fields={"thinking": {"type": "adaptive"}, **output}, adapted=not exact)
+            # From 4.7 on it leaves the text of its thoughts out unless it is asked for it, on
+            # Bedrock too: https://github.com/theopenco/llmgateway/pull/2593 (seen 2026-11-21).
+            display = "omitted" if wanted.exclude else "summarized"
+            return Thinking(
+                fields={"thinking": {"type": "adaptive", "display": display}, **output},
+                adapted=not exact,
+                is_claude=True,
+            )
         case "nova":
             effort, exact = _effort(wanted, target)
             config: dict[str, JsonValue] = {"maxReasoningEffort": effort} if effort else {}
@@ -74,6 +86,20 @@ def thinking(request: GenerationRequest, target: Target) -> Thinking:
             return Thinking(adapted=True)
 
 
+def _off(dialect: Dialect, *, declined: bool, must: bool, adapted: bool = False) -> Thinking:
+    """No thinking, or as little as there can be, in the words of Claude's generation."""
+    match dialect.claude.thinking_off:
+        case "absent":
+            return Thinking(adapted=adapted)
+        case "never":
+            least = nearest("low", dialect.efforts) if declined else None
+            output: dict[str, JsonValue] = {"output_config": {"effort": least}} if least else {}
+            return Thinking(fields=output, adapted=declined)
+        case word:
+            told: dict[str, JsonValue] = {"thinking": {"type": word}} if declined or must else {}
+            return Thinking(fields=told, adapted=adapted)
+
+
 def _effort(wanted: ReasoningOptions, target: Target) -> tuple[str | None, bool]:
     """The effort in words of the model, and whether it is the one that was asked for."""
     effort = effort_wanted(wanted)
@@ -85,8 +111,7 @@ def _effort(wanted: ReasoningOptions, target: Target) -> tuple[str | None, bool]
 
 def _budget(request: GenerationRequest, wanted: ReasoningOptions, target: Target) -> Thinking:
     """A budget is part of the output: it must leave room for an answer."""
-    limits = (request.output_tokens_max, target.output_tokens_max)
-    room = min((limit for limit in limits if limit is not None), default=None)
+    room = target.limited(request.output_tokens_max) or target.output_tokens_max
     budget = max(tokens_wanted(wanted), _BUDGET_TOKENS_MIN)
     if room is not None:
         budget = min(budget, room - 1)
@@ -96,10 +121,12 @@ def _budget(request: GenerationRequest, wanted: ReasoningOptions, target: Target
         fields={"thinking": {"type": "enabled", "budget_tokens": budget}},
         adapted=wanted.tokens_max is not None and wanted.tokens_max != budget,
         output_tokens_max=room,
+        is_claude=True,
     )
 
 
-def _forces_a_call(request: GenerationRequest) -> bool:
+def forces_a_call(request: GenerationRequest) -> bool:
+    """Whether the answer must be a call."""
     choice = request.tool_choice
     return choice is not None and choice.mode in ("required", "named")
 

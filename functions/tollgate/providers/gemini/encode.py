@@ -80,13 +80,8 @@ def _path(target: Target) -> str:
 
 def _sampling(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
     sampling = request.sampling
-    limits = (request.output_tokens_max, target.output_tokens_max)
     stated: dict[str, JsonValue] = {
-        "maxOutputTokens": (
-            None
-            if request.output_tokens_max is None
-            else min(limit for limit in limits if limit is not None)
-        ),
+        "maxOutputTokens": target.limited(request.output_tokens_max),
         "temperature": sampling.temperature,
         "topP": sampling.top_p,
         # None at all, which 0 means, is Gemini's own way where it is not stated.

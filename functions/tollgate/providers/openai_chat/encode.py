@@ -1,8 +1,6 @@
 """A generation request in OpenAI's chat completions format, as its imitators understand it."""
 
-from collections.abc import Mapping
 from typing import Final, assert_never
-from urllib.parse import quote
 
 from pydantic import JsonValue
 
@@ -20,10 +18,10 @@ from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect, Parameter
 from tollgate.providers.openai_chat.messages import ChatMessages, marked
 from tollgate.providers.openai_chat.reasoning import reasoning_fields
+from tollgate.providers.openai_writing import ANY_OBJECT, path_of
 from tollgate.providers.strict_schema import closed
 from tollgate.providers.wishes import unmet
 
-_ANY_OBJECT: Final[Mapping[str, JsonValue]] = {"type": "object", "properties": {}}
 _PATH: Final = "/chat/completions"
 
 
@@ -52,7 +50,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         **request.guided,
     }
     return WireRequest(
-        path=(dialect.path or _PATH).replace("{model}", quote(target.upstream_model, safe="")),
+        path=path_of(target, _PATH),
         body=body,
         adapted=(*unmet(request, body.keys() | _met(dialect)), *changed),
         wrapping=wrapping,
@@ -77,8 +75,7 @@ def _limits(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
     if dialect.stream_usage:
         fields["stream_options"] = {"include_usage": True}
     if request.output_tokens_max is not None:
-        limits = (request.output_tokens_max, target.output_tokens_max)
-        fields[dialect.output_limit_field] = min(limit for limit in limits if limit is not None)
+        fields[dialect.output_limit_field] = target.limited(request.output_tokens_max)
     if request.choices > 1 and dialect.native_choices:
         fields["n"] = request.choices
     return fields
@@ -133,7 +130,7 @@ def _tools(request: GenerationRequest, dialect: Dialect) -> dict[str, JsonValue]
 
 
 def _tool(tool: Tool, dialect: Dialect) -> JsonValue:
-    parameters = tool.parameters or _ANY_OBJECT
+    parameters = tool.parameters or ANY_OBJECT
     function: dict[str, JsonValue] = {
         "name": tool.name,
         "parameters": closed(parameters) if tool.strict else dict(parameters),

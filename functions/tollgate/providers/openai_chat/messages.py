@@ -12,7 +12,6 @@ from tollgate.core.content import (
     CacheMark,
     Document,
     Image,
-    InlineMedia,
     MediaUrl,
     Reasoning,
     Refusal,
@@ -31,9 +30,8 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect
+from tollgate.providers.openai_writing import FILENAME, url_of
 
-# OpenAI wants a name beside the bytes of a file.
-_FILENAME: Final = "document.pdf"
 _ATTACHED: Final = "(attached below)"
 
 
@@ -187,7 +185,7 @@ class ChatMessages:
             case Text():
                 return marked({"type": "text", "text": part.text}, part.cache, self._dialect)
             case Image():
-                image: dict[str, JsonValue] = {"url": _url(part.source)}
+                image: dict[str, JsonValue] = {"url": url_of(part.source)}
                 if part.detail is not None:
                     image["detail"] = part.detail
                 return marked({"type": "image_url", "image_url": image}, part.cache, self._dialect)
@@ -210,16 +208,6 @@ def marked(
     return encoded | {"cache_control": mark | ({"ttl": "1h"} if cache.lifetime == "1h" else {})}
 
 
-def _url(source: InlineMedia | MediaUrl) -> str:
-    match source:
-        case InlineMedia():
-            return f"data:{source.media_type};base64,{source.base64}"
-        case MediaUrl():
-            return source.url
-        case _:
-            assert_never(source)
-
-
 def _file(part: Document) -> JsonValue:
     if isinstance(part.source, MediaUrl):
         raise RequestError(
@@ -227,4 +215,4 @@ def _file(part: Document) -> JsonValue:
             "messages: this model takes files as data, not as a URL",
             param="messages",
         )
-    return {"filename": part.filename or _FILENAME, "file_data": _url(part.source)}
+    return {"filename": part.filename or FILENAME, "file_data": url_of(part.source)}

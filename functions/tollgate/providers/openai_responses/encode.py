@@ -1,8 +1,6 @@
 """A generation request in OpenAI's Responses format."""
 
-from collections.abc import Mapping
 from typing import Final, assert_never
-from urllib.parse import quote
 
 from pydantic import JsonValue
 
@@ -19,10 +17,10 @@ from tollgate.core.request import (
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.efforts import effort_wanted, nearest, wants_thoughts
 from tollgate.providers.openai_responses.items import items
+from tollgate.providers.openai_writing import ANY_OBJECT, path_of
 from tollgate.providers.strict_schema import closed
 from tollgate.providers.wishes import unmet
 
-_ANY_OBJECT: Final[Mapping[str, JsonValue]] = {"type": "object", "properties": {}}
 _PATH: Final = "/responses"
 _OUTPUT_TOKENS_MIN: Final = 16
 
@@ -33,7 +31,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     RequestError for what this format can never take.
     """
     request, wrapping = unguided(request)
-    if isinstance(request.output_format, SchemaOutput) and not _enforces_schemas(target):
+    if isinstance(request.output_format, SchemaOutput) and not target.enforces_schemas:
         request = with_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = _reasoning(request.reasoning, target)
@@ -50,18 +48,11 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         **reasoning,
     }
     return WireRequest(
-        path=(target.dialect.path or _PATH).replace(
-            "{model}", quote(target.upstream_model, safe="")
-        ),
+        path=path_of(target, _PATH),
         body=body,
         adapted=(*unmet(request, body.keys() | _met(target)), *_raised(request), *changed),
         wrapping=wrapping,
     )
-
-
-def _enforces_schemas(target: Target) -> bool:
-    able = "structured_output" in target.supports
-    return able and target.dialect.output_format == "json_schema"
 
 
 def _included(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
@@ -75,11 +66,8 @@ def _included(request: GenerationRequest, target: Target) -> dict[str, JsonValue
 
 
 def _limit(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
-    if request.output_tokens_max is None:
-        return {}
-    limits = (request.output_tokens_max, target.output_tokens_max)
-    limit = min(limit for limit in limits if limit is not None)
-    return {"max_output_tokens": max(limit, _OUTPUT_TOKENS_MIN)}
+    limit = target.limited(request.output_tokens_max)
+    return {} if limit is None else {"max_output_tokens": max(limit, _OUTPUT_TOKENS_MIN)}
 
 
 def _parameters(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
@@ -138,7 +126,7 @@ def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
 
 
 def _tool(tool: Tool) -> JsonValue:
-    parameters = tool.parameters or _ANY_OBJECT
+    parameters = tool.parameters or ANY_OBJECT
     encoded: dict[str, JsonValue] = {
         "type": "function",
         "name": tool.name,

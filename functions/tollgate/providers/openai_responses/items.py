@@ -1,7 +1,7 @@
 """A conversation as the input items of a Responses request."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, assert_never
+from typing import assert_never
 
 from pydantic import JsonValue
 
@@ -9,8 +9,6 @@ from tollgate.core.content import (
     Audio,
     Document,
     Image,
-    InlineMedia,
-    MediaSource,
     MediaUrl,
     Reasoning,
     Refusal,
@@ -28,9 +26,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.base import Target
-
-# OpenAI wants a name beside the bytes of a file.
-_FILENAME: Final = "document.pdf"
+from tollgate.providers.openai_writing import FILENAME, url_of
 
 
 def items(messages: Sequence[Message], target: Target) -> list[JsonValue]:
@@ -113,13 +109,13 @@ def _part(part: UserContent | ResultContent) -> JsonValue:
         case Text():
             return {"type": "input_text", "text": part.text}
         case Image():
-            url = _url(part.source)
+            url = url_of(part.source)
             return {"type": "input_image", "image_url": url, "detail": part.detail or "auto"}
         case Document(source=MediaUrl(url=url)):
             return {"type": "input_file", "file_url": url}
         case Document():
-            name = part.filename or _FILENAME
-            return {"type": "input_file", "filename": name, "file_data": _url(part.source)}
+            name = part.filename or FILENAME
+            return {"type": "input_file", "filename": name, "file_data": url_of(part.source)}
         case Audio():
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
@@ -128,13 +124,3 @@ def _part(part: UserContent | ResultContent) -> JsonValue:
             )
         case _:
             assert_never(part)
-
-
-def _url(source: MediaSource) -> str:
-    match source:
-        case InlineMedia():
-            return f"data:{source.media_type};base64,{source.base64}"
-        case MediaUrl():
-            return source.url
-        case _:
-            assert_never(source)

@@ -24,7 +24,7 @@ ABANDONED_AFTER_S: Final = 900
 
 
 class DynamoAnswerStore:
-    """Implements `engine.answers.AnswerStore`."""
+    """Implements `engine.kept_answers.AnswerStore`."""
 
     def __init__(
         self, client: AwsCaller, table: str, objects: ObjectStore, *, clock: Clock

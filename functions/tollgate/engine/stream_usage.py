@@ -22,7 +22,7 @@ from tollgate.core.usage import Usage
 _BYTES_PER_TOKEN: Final = 4
 
 
-class StreamAccount:
+class StreamUsage:
     """The account of a stream of some choices; the usage that it reports covers all of them."""
 
     def __init__(self, choices: int) -> None:

@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 Chore = Callable[[], Awaitable[None]]
 
 
-class Around:
+class RequestChores:
     """Does chores of its own around each request.
 
     Those after it begin when its last byte has left, so that no client waits for them.

@@ -1,0 +1,32 @@
+"""What OpenAI's two formats write alike."""
+
+from collections.abc import Mapping
+from typing import Final, assert_never
+from urllib.parse import quote
+
+from pydantic import JsonValue
+
+from tollgate.core.content import InlineMedia, MediaSource, MediaUrl
+from tollgate.providers.base import Target
+
+# The parameters of a tool that has none.
+ANY_OBJECT: Final[Mapping[str, JsonValue]] = {"type": "object", "properties": {}}
+# OpenAI wants a name beside the bytes of a file.
+FILENAME: Final = "document.pdf"
+
+
+def path_of(target: Target, usual: str) -> str:
+    """Where requests go: the format's own path unless the dialect has another."""
+    model = quote(target.upstream_model, safe="")
+    return (target.dialect.path or usual).replace("{model}", model)
+
+
+def url_of(source: MediaSource) -> str:
+    """Media as an address, which holds the bytes if they are inline."""
+    match source:
+        case InlineMedia():
+            return f"data:{source.media_type};base64,{source.base64}"
+        case MediaUrl():
+            return source.url
+        case _:
+            assert_never(source)
