@@ -81,6 +81,23 @@ async def test_c69_what_was_asked_and_answered_is_kept_for_a_key_that_opted_in(
     assert (part["type"], part["text"]) == ("text", "Hello")
 
 
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"{}"])
+async def test_c69_content_that_cannot_be_read_is_said_to_be_so(content: bytes) -> None:
+    class Damaged(FullBucket):
+        async def get(self, *_: object) -> bytes | None:
+            return content
+
+    home = await house()
+    admin = await home.stores.keys.create(
+        NewKey(workspace_id="acme", label="admin", role="management")
+    )
+    call = Api(home, admin.secret, "", {"contents": Damaged()})
+    id_ = home.gateway.ids.new_id()
+    reply = await call("GET", f"/v1/generation/content?id={id_}", key=admin.secret)
+    assert (reply.status, reply.error["code"]) == (404, "not_found")
+    assert f"gen-{id_} cannot be read" in reply.error["message"]
+
+
 async def test_c69_nothing_is_kept_by_default(contents: ObjectContentLog) -> None:
     reply = await ask(await house(), contents, days=None)
     assert await kept(contents, reply) is None

@@ -83,6 +83,37 @@ async def test_c68_another_key_is_another_request(answer_store: DynamoAnswerStor
     assert generations(home) == 2
 
 
+class Damaged:
+    """Keeps an answer that nobody can read."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.answer = answer
+
+    async def claim(self, claim: Claim) -> bytes | None:
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"{}",
+        b"[]\n[]",
+        b'{"adapted": []}\n[[], {"$": "GenerationRecord"}, null]',
+        b'{"adapted": [], "of_next_year": 1}\n[[], {"$": "Usage", "of_next_year": 1}, null]',
+    ],
+)
+async def test_c68_an_answer_that_cannot_be_read_is_told_and_not_made_again(
+    answer: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = await house()
+    reply = await post(home, Damaged(answer))  # type: ignore[arg-type]
+    assert (reply.status, reply.error["code"]) == (409, "idempotency_conflict")
+    assert "use a new one" in reply.error["message"]
+    assert "cannot be read" in caplog.text
+    assert generations(home) == 0
+
+
 @pytest.mark.parametrize("key", ["", "x" * 256, "tab\t"])
 async def test_c68_a_key_that_makes_no_sense_is_400(
     answer_store: DynamoAnswerStore, key: str

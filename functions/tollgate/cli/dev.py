@@ -123,9 +123,6 @@ async def _until_it_answers(stores: Stores, clock: Clock, store: Ministack) -> N
     give_up_s = clock.monotonic_s() + _START_S
     while True:
         store.raise_if_stopped()
-        if not store.listens() and clock.monotonic_s() < give_up_s:
-            await clock.sleep(0.05)
-            continue
         try:
             await stores.create_tables()
         except LedgerError as failure:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 import click
 from msgspec import Struct
@@ -25,12 +24,6 @@ class Ministack(Struct, frozen=True):
     url: str
     child: subprocess.Popen[bytes]
     log: Path
-
-    def listens(self) -> bool:
-        """Whether it takes connections yet; before that, the stores would warn of each try."""
-        port = urlsplit(self.url).port
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
 
     def raise_if_stopped(self) -> None:
         """ClickException if the child has ended by itself."""

@@ -57,19 +57,22 @@ class KeptAnswer(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_bytes(cls, kept: bytes) -> "KeptAnswer":
-        """What was kept; ValueError if it is damaged."""
+        """What was kept; ValueError if it is damaged, or of another version of ours."""
         head, _, body = kept.partition(b"\n")
-        served = from_json(head)
-        match unpacked(body):
-            case (tuple(events), GenerationRecord() as record, str() | None as episode_id):
-                return cls(
-                    served=Served(**served | {"adapted": tuple(served["adapted"])}),
-                    events=events,
-                    record=record,
-                    episode_id=episode_id,
-                )
-            case _:
-                raise ValueError("not a kept answer")
+        try:
+            served = from_json(head)
+            match unpacked(body):
+                case (tuple(events), GenerationRecord() as record, str() | None as episode_id):
+                    return cls(
+                        served=Served(**served | {"adapted": tuple(served["adapted"])}),
+                        events=events,
+                        record=record,
+                        episode_id=episode_id,
+                    )
+                case _:
+                    raise ValueError("not a kept answer")
+        except (KeyError, TypeError, ArithmeticError) as other:
+            raise ValueError(f"not a kept answer of this version: {other!r}") from other
 
 
 class KeepingSink:

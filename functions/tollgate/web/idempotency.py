@@ -1,5 +1,6 @@
 """`Idempotency-Key`: the same request is generated, and billed, once."""
 
+import logging
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final
@@ -11,6 +12,8 @@ from tollgate.engine.generate import generate
 from tollgate.engine.kept_answers import AnswerStore, KeepingSink, KeptAnswer, replay
 from tollgate.engine.sink import EventSink, Reply
 from tollgate.ingress.base import Ingress
+
+_log = logging.getLogger(__name__)
 
 _HEADER: Final = "idempotency-key"
 _LENGTH_MAX: Final = 255
@@ -48,9 +51,8 @@ async def generate_once(
     """Give the answer that is kept, or make it and keep it."""
     kept = await answers.claim(claim)
     if kept is not None:
-        answer = KeptAnswer.from_bytes(kept)
         await replay(
-            answer,
+            _read(kept, claim),
             reply,
             ingress,
             call.parsed,
@@ -63,3 +65,15 @@ async def generate_once(
         await generate(gateway, call, keeping)
     finally:
         await keeping.release()
+
+
+def _read(kept: bytes, claim: Claim) -> KeptAnswer:
+    """The answer that is kept; who asked for one answer gets no second one in its place."""
+    try:
+        return KeptAnswer.from_bytes(kept)
+    except ValueError as damaged:
+        _log.error("the answer kept for claim %s cannot be read: %s", claim.key_hash, damaged)
+        raise RequestError(
+            ErrorCode.IDEMPOTENCY_CONFLICT,
+            "The answer kept for this Idempotency-Key cannot be read any more; use a new one.",
+        ) from damaged

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response
 
 from tollgate.core.activity import DAY_S, GenerationFilter
@@ -103,7 +103,14 @@ def generation_routes(services: Services) -> APIRouter:
             raise RequestError(
                 ErrorCode.NOT_FOUND, "No content of such a generation is kept.", param="id"
             )
-        return ContentReply(data=ContentObject.model_validate_json(content))
+        try:
+            return ContentReply(data=ContentObject.model_validate_json(content))
+        except ValidationError as damaged:
+            raise RequestError(
+                ErrorCode.NOT_FOUND,
+                f"The content that is kept of gen-{bare} cannot be read any more.",
+                param="id",
+            ) from damaged
 
     @router.get("/generations", response_model=GenerationsReply, responses=OR_CSV)
     async def list_generations(
