@@ -29,10 +29,7 @@ from tollgate.settings import Settings
 from tollgate.wiring.stores import wire_stores
 
 FUNCTIONS = TOP / "functions"
-# Ends at once: a start does not wait for an interpreter to take itself apart.
-_IMPORT_FLOOR = (
-    "import os, starlette.applications, pydantic, pydantic_settings, aiohttp; os._exit(0)"
-)
+_IMPORT_FLOOR = "import starlette.applications, pydantic, pydantic_settings, aiohttp"
 _REQUESTS = 1000
 
 
