@@ -2,17 +2,17 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from glob import has_magic, iglob
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 FILES_MAX: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Included:
+class Included(Struct, frozen=True):
     """The files of a glob in the order of their names, or why there are none: code and words."""
 
     files: tuple[Path, ...] = ()
