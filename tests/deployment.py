@@ -209,8 +209,8 @@ class Deployment:
                 workspace_id=workspace_id,
                 label="test",
                 role=role,
-                requests_per_minute=6000,
-                burst=1000,
+                requests_per_minute=1_000_000,
+                burst=1_000_000,
             )
         )
         return Key(id=created.summary.id, secret=created.secret)

@@ -103,17 +103,17 @@ async def test_c54_c66_every_environment_follows_and_every_record_is_priced_by_i
     catalogs = [Catalog.from_json(content) for content in contents]
     workspace = await deployment.workspace()
     load = Load(deployment, workspace)
-    running = asyncio.create_task(load.run())
-    await load.served_everywhere(catalogs[0].sha)
-    last = None
-    for content in (*contents[1:], contents[1]):
-        sha = await publications.keep(content)
-        signature = Signature(by="test", at_s=int(SystemClock().now_s()))
-        last = published(last, sha, signature)
-        await publications.move(last)
-        await load.served_everywhere(sha)
-    load.end()
-    await running
+    async with asyncio.TaskGroup() as group:
+        group.create_task(load.run())
+        await load.served_everywhere(catalogs[0].sha)
+        last = None
+        for content in (*contents[1:], contents[1]):
+            sha = await publications.keep(content)
+            signature = Signature(by="test", at_s=int(SystemClock().now_s()))
+            last = published(last, sha, signature)
+            await publications.move(last)
+            await load.served_everywhere(sha)
+        load.end()
 
     assert deployment.chat.environments_started == ENVIRONMENTS
     by_sha = {catalog.sha: catalog for catalog in catalogs}
