@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from tollgate.routing.compile import compile_catalog
+from tollgate.routing.file.compile import compile_catalog
 
 _ROUTING = Path(__file__).with_name("routing.yaml")
 

@@ -10,8 +10,8 @@ from time import perf_counter, process_time
 from bench.catalog_300 import routing as large_routing
 from bench.children import TOP
 from bench.figures import Row
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.compile import compile_catalog
+from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.planning.catalog import Catalog
 
 _MODELS = 300
 _CHECK = "from tollgate.cli.main import main; main()"

@@ -16,7 +16,7 @@ from bench.figures import FLOOR, IN_MEMORY, PASSTHROUGH, WITH_LEDGER, Sample, Sc
 from bench.load import Question, ask
 from bench.upstream import SHORT_CHUNKS
 from tollgate.core.clock import SystemClock
-from tollgate.stores.tables import wallet_key
+from tollgate.stores.aws.tables import wallet_key
 
 
 @contextmanager

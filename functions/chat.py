@@ -14,7 +14,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.engine.gateway import Gateway
 from tollgate.lambda_runtime.loop import Snapshot, report_init_error, serve
 from tollgate.observability.log import configure_logging
-from tollgate.routing.catalog import Catalog
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings, lambda_runtime_api
 from tollgate.wiring.catalog import wire_following
 from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream

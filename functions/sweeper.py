@@ -14,10 +14,10 @@ from aws_lambda_powertools.metrics import MetricUnit
 from msgspec.structs import asdict
 
 from tollgate.core.clock import SystemClock
-from tollgate.ledger.reports import CareReport, Difference
-from tollgate.ledger.sweep import SweepReport
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
+from tollgate.stores.rules.reports import CareReport, Difference
+from tollgate.stores.rules.sweep import SweepReport
 from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.upkeep import Upkeep, wire_upkeep
 

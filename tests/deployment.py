@@ -26,11 +26,11 @@ from tests.upstream.speakers import Speaker
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.principal import KeyRole
-from tollgate.routing.compile import compile_catalog
+from tollgate.routing.file.compile import compile_catalog
 from tollgate.settings import Settings
 from tollgate.stores.administration import NewKey
-from tollgate.stores.reading import read_numbers_by_name
-from tollgate.stores.tables import get_item, key_state_key, wallet_key
+from tollgate.stores.aws.reading import read_numbers_by_name
+from tollgate.stores.aws.tables import get_item, key_state_key, wallet_key
 from tollgate.wiring.administration import Administration, wire_administration
 from tollgate.wiring.stores import Stores, wire_stores
 

@@ -28,8 +28,8 @@ from tollgate.engine.sink import ClientGone, CollectSink, EventSink, SseSink
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.providers.base import Codec, FetchedMedia, MediaFetcher, Provider
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.planner import Planner
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.planner import Planner
 from tollgate.stores.administration import NewKey
 from tollgate.stores.base import Hold, Ledger
 from tollgate.web.chat_app import chat_app

@@ -7,10 +7,10 @@ from tests.stores import (
     DynamoStores,
     dynamo_stores,
 )
-from tollgate.stores.attributes import Item
-from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, Reply
-from tollgate.stores.failures import StoreUnavailable
-from tollgate.stores.reading import read_numbers_by_name
+from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, Reply
+from tollgate.stores.aws.failures import StoreUnavailable
+from tollgate.stores.aws.reading import read_numbers_by_name
 
 Meddle = Callable[[Mapping[str, object]], str]
 

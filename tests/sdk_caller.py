@@ -15,8 +15,8 @@ from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from tollgate.stores.aws_json import ATTEMPTS_MAX, Reply
-from tollgate.stores.failures import (
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, Reply
+from tollgate.stores.aws.failures import (
     CancellationReason,
     ConditionFailed,
     StoreError,

@@ -8,11 +8,20 @@ from typing import Protocol, TypeVar
 from msgspec.structs import replace
 
 from tests.dynamodb_grammar import check_request
+from tests.memory.activity import MemoryActivityStore
+from tests.memory.books import MemoryBooks
+from tests.memory.keys import MemoryKeyStore
+from tests.memory.stores import (
+    MemoryCooldownStore,
+    MemoryCreditStore,
+    MemoryGenerationStore,
+    MemoryLedger,
+)
+from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock
 from tollgate.core.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.principal import Principal
-from tollgate.stores.activity import DynamoActivityStore
 from tollgate.stores.administration import (
     ActivityStore,
     CreditStore,
@@ -21,32 +30,23 @@ from tollgate.stores.administration import (
     KeySummary,
     NewKey,
 )
-from tollgate.stores.attributes import number, text
-from tollgate.stores.audit import Audit
-from tollgate.stores.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, JsonService, Reply
+from tollgate.stores.aws.attributes import number, text
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, JsonService, Reply
+from tollgate.stores.aws.tables import Tables, create_tables, wallet_key
 from tollgate.stores.base import CooldownStore, Hold, Ledger
-from tollgate.stores.cooldowns import DynamoCooldownStore
-from tollgate.stores.credits import DynamoCreditStore
-from tollgate.stores.generations import DynamoGenerationStore
-from tollgate.stores.key_admin import DynamoKeyStore
-from tollgate.stores.key_states import KeyStates
-from tollgate.stores.keys import DynamoKeyDirectory
-from tollgate.stores.ledger import DynamoLedger
-from tollgate.stores.memory import (
-    MemoryCooldownStore,
-    MemoryCreditStore,
-    MemoryGenerationStore,
-    MemoryLedger,
-)
-from tollgate.stores.memory_activity import MemoryActivityStore
-from tollgate.stores.memory_books import MemoryBooks
-from tollgate.stores.memory_keys import MemoryKeyStore
-from tollgate.stores.publications import PublicationStore
-from tollgate.stores.sweeper import Sweeper
-from tollgate.stores.tables import Tables, create_tables, wallet_key
-from tollgate.stores.wallets import Wallets
-from tollgate.stores.workspaces import Workspaces
-from tollgate.wire.sigv4 import Credentials, Signer
+from tollgate.stores.keys.administration import DynamoKeyStore
+from tollgate.stores.keys.lookup import DynamoKeyDirectory
+from tollgate.stores.keys.states import KeyStates
+from tollgate.stores.money.audit import Audit
+from tollgate.stores.money.credits import DynamoCreditStore
+from tollgate.stores.money.ledger import DynamoLedger
+from tollgate.stores.money.sweeper import Sweeper
+from tollgate.stores.money.wallets import Wallets
+from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.records.activity import DynamoActivityStore
+from tollgate.stores.records.generations import DynamoGenerationStore
+from tollgate.stores.routing.cooldowns import DynamoCooldownStore
+from tollgate.stores.routing.publications import PublicationStore
 
 # Saturday 2026-11-21, 12:30:01 UTC.
 NOON_S = 1795264201.0

@@ -25,9 +25,9 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Codec, Guardrail, NativeChoices, Target
 from tollgate.providers.registry import CODECS
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.compile import compile_catalog
-from tollgate.routing.offers import Chains
+from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.offers import Chains
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "providers.md"

@@ -2,10 +2,10 @@
 
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.demand import Demand
-from tollgate.routing.draw import draw_key_hash
-from tollgate.routing.planner import Planner
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.demand import Demand
+from tollgate.routing.planning.draw import draw_key_hash
+from tollgate.routing.planning.planner import Planner
 from tollgate.routing.price import bill, total_nano_usd
 from tollgate.web.generation_shapes import GenerationObject
 

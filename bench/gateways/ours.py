@@ -25,7 +25,7 @@ from bench.catalogs import bench_catalog_json
 from bench.gateways.serving import serve
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.engine.gateway import Gateway
-from tollgate.routing.catalog import Catalog
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.web.front import Gateways
 from tollgate.wiring.catalog import wire_following

@@ -8,7 +8,7 @@ from pathlib import Path
 from infra.artefact.build import FUNCTIONS, build, compile_ours
 from infra.artefact.interpreters import VERSION, NoInterpreter, lambda_python
 from infra.artefact.wheels import Target, installed
-from tollgate.routing.problems import InvalidRouting
+from tollgate.routing.file.problems import InvalidRouting
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "functions"

@@ -11,7 +11,7 @@ from infra.artefact.closure import closure
 from infra.artefact.openapi import openapi_document
 from infra.artefact.site import Site
 from tollgate.providers.base import Auth
-from tollgate.routing.compile import compile_catalog
+from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.schema import Routing
 
 ROUTING_FILE: Final = "routing.json"

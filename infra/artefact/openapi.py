@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pydantic_core import to_json
 
 from tollgate.core.clock import SystemClock
-from tollgate.routing.catalog import Catalog
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.wiring.administration import wire_administration, wire_services

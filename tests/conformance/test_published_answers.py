@@ -22,10 +22,10 @@ from tollgate.providers.anthropic.decode import MessagesDecoder
 from tollgate.providers.base import Decoder, Frame
 from tollgate.providers.bedrock.decode import ConverseDecoder
 from tollgate.providers.gemini.decode import GeminiDecoder
+from tollgate.providers.gemini.wire import Chunk
 from tollgate.providers.openai_chat.decode import ChatDecoder
 from tollgate.providers.openai_responses.decode import ResponsesDecoder
 from tollgate.providers.transports.bedrock_runtime import EventStreamFrames
-from tollgate.wire.gemini import Chunk
 
 
 def failures(

@@ -9,6 +9,7 @@ import pytest
 
 from tests.conformance.recordings import Recording, cases, recordings
 from tests.unit.providers.decoding import decoded, folded, pieces, sse_frames
+from tollgate.aws.eventstream import EventStreamDecoder
 from tollgate.core.content import ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import StreamEvent, UsageReported
@@ -16,7 +17,6 @@ from tollgate.providers.base import Codec, Frame, Target, UpstreamRefused
 from tollgate.providers.bedrock.codec import BedrockCodec
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 from tollgate.providers.openai_responses.codec import OpenAiResponsesCodec
-from tollgate.wire.eventstream import EventStreamDecoder
 
 CHAT = (
     "openai_chat",

@@ -23,11 +23,11 @@ from cryptography.x509.oid import NameOID
 
 from tests.ministack import free_port
 from tests.stores import NOON_S, REGION, HandClock, aws_client
+from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.secret import SecretReference
-from tollgate.stores.alert_channels import PublicResolver, SnsTopic, Webhook
-from tollgate.stores.budgets import DeliveryFailed
-from tollgate.stores.secrets import AwsSecretStore
-from tollgate.wire.sigv4 import Credentials, Signer
+from tollgate.stores.aws.secrets import AwsSecretStore
+from tollgate.stores.money.alert_channels import PublicResolver, SnsTopic, Webhook
+from tollgate.stores.money.budgets import DeliveryFailed
 
 
 class Resolves(AbstractResolver):

@@ -8,8 +8,8 @@ import pytest
 
 from tests.ministack import free_port
 from tests.stores import HandClock, aws_client
-from tollgate.stores.aws_json import AwsJson
-from tollgate.stores.failures import (
+from tollgate.stores.aws.aws_json import AwsJson
+from tollgate.stores.aws.failures import (
     ConditionFailed,
     StoreError,
     StoreRejected,

@@ -28,9 +28,9 @@ from tests.stores import (
 )
 from tollgate.providers.base import Frame, Timeouts, WireRequest
 from tollgate.stores.administration import NewKey
-from tollgate.stores.attributes import text
-from tollgate.stores.kept_answers import DynamoAnswerStore
-from tollgate.stores.objects import FolderObjects
+from tollgate.stores.aws.attributes import text
+from tollgate.stores.aws.objects import FolderObjects
+from tollgate.stores.records.kept_answers import DynamoAnswerStore
 
 # The longest name and every limit: no state of a key has more attributes.
 LONGEST = NewKey(

@@ -22,14 +22,14 @@ from tests.stores import (
     funded_key,
     record_of,
 )
+from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.principal import Principal
 from tollgate.stores.administration import NewKey
-from tollgate.stores.aws_json import Reply
-from tollgate.stores.base import CooldownPolicy
-from tollgate.stores.failures import StoreUnavailable
-from tollgate.stores.key_secret import new_secret
-from tollgate.stores.tables import Tables, create_tables
+from tollgate.stores.aws.aws_json import Reply
+from tollgate.stores.aws.failures import StoreUnavailable
+from tollgate.stores.aws.tables import Tables, create_tables
+from tollgate.stores.keys.secret import new_secret
 
 
 async def test_c62_a_dead_store_refuses_everything_and_admits_nothing() -> None:

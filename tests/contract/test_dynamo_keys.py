@@ -13,7 +13,7 @@ from tests.stores import (
     record_of,
 )
 from tollgate.core.errors import AccessError
-from tollgate.stores.tables import key_state_key
+from tollgate.stores.aws.tables import key_state_key
 
 
 async def test_a_key_is_read_once_in_five_seconds(dynamo: DynamoStores) -> None:

@@ -17,14 +17,14 @@ from tests.stores import (
 )
 from tollgate.core.errors import AccessError, ErrorCode, LedgerError
 from tollgate.core.ids import IdSource, created_s
-from tollgate.ledger.account import UNLIMITED, shard_order
-from tollgate.ledger.periods import minute_bucket
-from tollgate.ledger.sweep import HOLD_LIFETIME_S
-from tollgate.stores.attributes import Item
-from tollgate.stores.aws_json import ATTEMPTS_MAX, Reply
-from tollgate.stores.failures import ConditionFailed
-from tollgate.stores.reading import read_number
-from tollgate.stores.tables import get_item, key_state_key, wallet_key
+from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, Reply
+from tollgate.stores.aws.failures import ConditionFailed
+from tollgate.stores.aws.reading import read_number
+from tollgate.stores.aws.tables import get_item, key_state_key, wallet_key
+from tollgate.stores.rules.account import UNLIMITED, shard_order
+from tollgate.stores.rules.periods import minute_bucket
+from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 
 @dataclass

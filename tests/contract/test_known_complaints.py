@@ -22,9 +22,9 @@ from tests.scripted import FOREVER, Scripted, answers, refuses, says
 from tests.stores import DynamoStores, HandClock, dynamo_stores, funded_key
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
-from tollgate.ledger.sweep import HOLD_LIFETIME_S
 from tollgate.stores.administration import NewKey
-from tollgate.stores.generations import read_record
+from tollgate.stores.records.generations import read_record
+from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 # Ten tokens in at one dollar a million, two out at two dollars.
 COST_NANO_USD = 14_000

@@ -27,12 +27,12 @@ from tests.stores import (
 )
 from tollgate.core.errors import GatewayError
 from tollgate.core.principal import Principal
-from tollgate.ledger.sweep import HOLD_LIFETIME_S
 from tollgate.stores.administration import NewKey
-from tollgate.stores.attributes import Item
-from tollgate.stores.generations import read_record
-from tollgate.stores.reading import read_number, read_numbers_by_name, read_text
-from tollgate.stores.tables import key_state_key, wallet_key
+from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.reading import read_number, read_numbers_by_name, read_text
+from tollgate.stores.aws.tables import key_state_key, wallet_key
+from tollgate.stores.records.generations import read_record
+from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 WORKERS = 64
 ROUNDS = 4

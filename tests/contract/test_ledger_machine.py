@@ -25,10 +25,10 @@ from tests.stores import (
     record_of,
 )
 from tollgate.core.errors import GatewayError
-from tollgate.ledger.sweep import HOLD_LIFETIME_S
 from tollgate.stores.administration import CreditEntry, KeySettings, NewKey
+from tollgate.stores.aws.reading import read_number, read_numbers_by_name
 from tollgate.stores.base import Hold
-from tollgate.stores.reading import read_number, read_numbers_by_name
+from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 AMOUNTS = st.integers(1, 500)
 KEY = NewKey(workspace_id="acme", label="t", requests_per_minute=60_000_000, burst=100_000)

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from tests.stores import DynamoStores, HandClock, funded_key
 from tests.unit.routing.catalogs import endpoint, model, routing
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.compile import canonical
-from tollgate.routing.publication import Signature, canaried, published
-from tollgate.stores.attributes import Item, number, text
-from tollgate.stores.objects import FolderObjects, ObjectStore
-from tollgate.stores.publications import PublicationStore
-from tollgate.stores.tables import PUBLICATION_KEY, get_item
+from tollgate.core.publication import Signature, canaried, published
+from tollgate.routing.file.compile import canonical
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.objects import FolderObjects, ObjectStore
+from tollgate.stores.aws.tables import PUBLICATION_KEY, get_item
+from tollgate.stores.routing.publications import PublicationStore
 
 FIRST, SECOND = b'{"first": 1}', b'{"second": 2}'
 SIGNED = Signature(by="arn:aws:iam::1:user/somebody", at_s=1_795_000_000, commit="c0ffee")

@@ -10,8 +10,8 @@ from tests.ministack import free_port
 from tests.stores import HandClock, aws_client
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.secret import SecretReference
-from tollgate.stores.aws_json import AwsJson
-from tollgate.stores.secrets import AwsSecretStore
+from tollgate.stores.aws.aws_json import AwsJson
+from tollgate.stores.aws.secrets import AwsSecretStore
 
 
 @pytest.fixture

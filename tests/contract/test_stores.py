@@ -7,11 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores import PREFIX, DynamoStores, MemoryStores, disable, funded_key, record_of
+from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
 from tollgate.core.limits import Period
 from tollgate.core.principal import Principal
 from tollgate.stores.administration import Balance, NewKey
-from tollgate.stores.base import CooldownPolicy
 
 AnyStores = MemoryStores | DynamoStores
 

@@ -9,9 +9,9 @@ from tests.stores import (
     funded_key,
     record_of,
 )
-from tollgate.ledger.sweep import HOLD_LIFETIME_S
-from tollgate.stores.sweeper import SweepReport
-from tollgate.stores.tables import key_state_key, wallet_key
+from tollgate.stores.aws.tables import key_state_key, wallet_key
+from tollgate.stores.money.sweeper import SweepReport
+from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 
 async def test_c67_a_killed_generation_is_lost_and_costs_nothing(dynamo: DynamoStores) -> None:

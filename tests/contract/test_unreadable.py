@@ -12,15 +12,12 @@ import pytest
 
 from tests.stores import DynamoStores, funded_key, record_of
 from tollgate.core.activity import DAY_S, GenerationFilter
+from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.principal import Principal
-from tollgate.ledger.sweep import HOLD_LIFETIME_S
 from tollgate.stores.administration import NewKey, WorkspaceSettings
-from tollgate.stores.attributes import Item, number, text
-from tollgate.stores.base import CooldownPolicy, Hold
-from tollgate.stores.cooldowns import DynamoCooldownStore
-from tollgate.stores.key_secret import secret_hash
-from tollgate.stores.tables import (
+from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.tables import (
     cooldown_key,
     generation_key,
     get_item,
@@ -30,6 +27,10 @@ from tollgate.stores.tables import (
     wallet_key,
     workspace_key,
 )
+from tollgate.stores.base import Hold
+from tollgate.stores.keys.secret import secret_hash
+from tollgate.stores.routing.cooldowns import DynamoCooldownStore
+from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 OTHER = NewKey(workspace_id="other", label="other", requests_per_minute=6000, burst=1000)
 

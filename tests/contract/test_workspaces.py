@@ -15,12 +15,12 @@ from tests.stores import DynamoStores, disable, dynamo_stores, funded_key, recor
 from tollgate.core.errors import AccessError, ErrorCode, LedgerError, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.stores.administration import NewKey, WorkspaceSettings
-from tollgate.stores.attributes import number
-from tollgate.stores.budgets import Budgets, DeliveryFailed
-from tollgate.stores.caretaker import Caretaker
-from tollgate.stores.reading import read_number
-from tollgate.stores.tables import wallet_key
-from tollgate.stores.wallets import HOLDS_CROWDED
+from tollgate.stores.aws.attributes import number
+from tollgate.stores.aws.reading import read_number
+from tollgate.stores.aws.tables import wallet_key
+from tollgate.stores.money.budgets import Budgets, DeliveryFailed
+from tollgate.stores.money.caretaker import Caretaker
+from tollgate.stores.money.wallets import HOLDS_CROWDED
 
 # From one round of the sweeper's function to the next.
 ROUND_S = 300

@@ -12,9 +12,9 @@ from tests.asgi import request
 from tests.gateways import app_over_stores, house, request_body
 from tests.scripted import Scripted, Silence, answers
 from tests.stores import HandClock, aws_client, dynamo_stores
-from tollgate.stores.kept_answers import DynamoAnswerStore
-from tollgate.stores.objects import FolderObjects
-from tollgate.stores.tables import Tables
+from tollgate.stores.aws.objects import FolderObjects
+from tollgate.stores.aws.tables import Tables
+from tollgate.stores.records.kept_answers import DynamoAnswerStore
 
 # While it lasts the others meet a claim that runs, after it an answer that is kept.
 _ANSWER_TAKES_S = 0.3

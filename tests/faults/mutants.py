@@ -28,37 +28,37 @@ _WALLET_HOLD: Final = '"lk = :zero AND av >= :a AND attribute_not_exists(h.#h) A
 MUTANTS: Final = (
     Mutant(
         name="settle without condition",
-        path="stores/expressions.py",
+        path="stores/aws/expressions.py",
         text='"SET av = av + :d, sp = sp + :c REMOVE h.#h",\n    "h.#h = :a",',
         instead='"SET av = av + :d, sp = sp + :c REMOVE h.#h",\n    "h.#h = :a OR lk < :a",',
     ),
     Mutant(
         name="hold without attribute_not_exists",
-        path="stores/expressions.py",
+        path="stores/aws/expressions.py",
         text=_WALLET_HOLD,
         instead='"lk = :zero AND av >= :a AND size(h) < :max"',
     ),
     Mutant(
         name="record overwritten",
-        path="stores/generations.py",
+        path="stores/records/generations.py",
         text='"ConditionExpression": IF_ABSENT,',
         instead='"ConditionExpression": f"{IF_ABSENT} OR attribute_exists(pk)",',
     ),
     Mutant(
         name="sweeper releases without deciding",
-        path="stores/sweeper.py",
+        path="stores/money/sweeper.py",
         text="standing = await self._generations.put_if_absent(lost_record(expired))",
         instead="standing = lost_record(expired)",
     ),
     Mutant(
         name="hold re-sent under the same id",
-        path="stores/ledger.py",
+        path="stores/money/ledger.py",
         text="hold_id = first_id if first_id and attempt == 0 else self._ids.new_id()",
         instead="hold_id = first_id = first_id or self._ids.new_id()",
     ),
     Mutant(
         name="hold without balance check",
-        path="stores/expressions.py",
+        path="stores/aws/expressions.py",
         text=_WALLET_HOLD,
         instead='"lk = :zero AND attribute_not_exists(h.#h) AND size(h) < :max"',
     ),

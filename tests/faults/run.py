@@ -37,13 +37,13 @@ from tests.stores import (
     fresh_tables,
 )
 from tollgate.core.errors import GatewayError, RequestError
-from tollgate.ledger.periods import bucket_names
-from tollgate.ledger.sweep import HOLD_LIFETIME_S
 from tollgate.stores.administration import CreatedKey, CreditEntry, KeySettings, NewKey
-from tollgate.stores.attributes import Item
-from tollgate.stores.failures import StoreError
-from tollgate.stores.reading import read_number, read_numbers_by_name, read_text
-from tollgate.stores.tables import Tables, all_rows, get_items, key_state_key
+from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.failures import StoreError
+from tollgate.stores.aws.reading import read_number, read_numbers_by_name, read_text
+from tollgate.stores.aws.tables import Tables, all_rows, get_items, key_state_key
+from tollgate.stores.rules.periods import bucket_names
+from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 WORKSPACE = "acme"
 LIMIT = 10**12

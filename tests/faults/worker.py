@@ -16,7 +16,7 @@ from tests.faults.clock import FastClock
 from tests.faulty_client import Faults, FaultyAwsJson, Killed
 from tests.stores import DynamoStores, client_of, dynamo_stores, record_of
 from tollgate.core.errors import GatewayError
-from tollgate.stores.tables import Tables
+from tollgate.stores.aws.tables import Tables
 
 # How long an answer takes, and a refused caller waits: an engine on two cores keeps up with this.
 _PAUSE_MAX_S = 0.8

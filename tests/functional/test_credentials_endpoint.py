@@ -6,8 +6,7 @@ import pytest
 from aiohttp import web
 
 from tests.emulator.credentials import CredentialsServer
-from tollgate.stores.container_credentials import CredentialsEndpoint
-from tollgate.stores.failures import StoreUnavailable
+from tollgate.aws.container_credentials import CredentialsEndpoint, CredentialsUnavailable
 
 
 async def test_what_it_gives_is_an_identity_and_its_end(tmp_path: Path) -> None:
@@ -18,7 +17,7 @@ async def test_what_it_gives_is_an_identity_and_its_end(tmp_path: Path) -> None:
         # Amazon EKS replaces the file; it is read each time.
         file = tmp_path / "token"
         endpoint = CredentialsEndpoint(server.url, token_file=file)
-        with pytest.raises(StoreUnavailable, match="FileNotFoundError"):
+        with pytest.raises(CredentialsUnavailable, match="FileNotFoundError"):
             await endpoint.fetch()
         file.write_text(server.token + "\n")
         assert (await endpoint.fetch()).credentials.access_key_id == server.identity(2)
@@ -27,12 +26,12 @@ async def test_what_it_gives_is_an_identity_and_its_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize("token", [None, "wrong"])
 async def test_without_the_right_token_there_is_nothing(token: str | None) -> None:
     async with CredentialsServer() as server:
-        with pytest.raises(StoreUnavailable, match="HTTP 401"):
+        with pytest.raises(CredentialsUnavailable, match="HTTP 401"):
             await CredentialsEndpoint(server.url, token=token).fetch()
 
 
 async def test_nobody_listening_is_unavailable() -> None:
-    with pytest.raises(StoreUnavailable, match="ClientConnectorError"):
+    with pytest.raises(CredentialsUnavailable, match="ClientConnectorError"):
         await CredentialsEndpoint("http://127.0.0.1:1/credentials").fetch()
 
 
@@ -50,7 +49,7 @@ async def test_a_reply_of_another_form_is_not_quoted(body: str) -> None:
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
         url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
-        with pytest.raises(StoreUnavailable, match="another form") as refused:
+        with pytest.raises(CredentialsUnavailable, match="another form") as refused:
             await CredentialsEndpoint(url).fetch()
     finally:
         await runner.cleanup()

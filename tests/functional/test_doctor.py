@@ -14,11 +14,11 @@ from moto import mock_aws
 
 from tests.clocks import STARTED_S, FixedClock
 from tests.scripted_gateway import EVENTS, KEY, SHA, ScriptedGateway, scripted_gateway
-from tollgate.cli.aws_account import AccountError
-from tollgate.cli.checks import CHECKS, Finding, Patient, examine
 from tollgate.cli.main import main
-from tollgate.cli.probe import Probe
-from tollgate.routing.compile import compile_catalog
+from tollgate.cli.stack.aws_account import AccountError
+from tollgate.cli.stack.checks import CHECKS, Finding, Patient, examine
+from tollgate.cli.stack.probe import Probe
+from tollgate.routing.file.compile import compile_catalog
 
 ROUTING = Path(__file__).parents[2] / "routing.yaml"
 

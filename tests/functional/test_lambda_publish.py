@@ -14,10 +14,10 @@ import pytest_asyncio
 
 from tests.deployment import CHAT_ROUTES, PATIENCE_S, Deployment, Workspace, deployed
 from tollgate.core.clock import SystemClock
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.compile import canonical
+from tollgate.core.publication import Publications, Signature, published
+from tollgate.routing.file.compile import canonical
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.price import bill, total_nano_usd
-from tollgate.routing.publication import Publications, Signature, published
 from tollgate.routing.schema import Routing
 from tollgate.wiring.stores import wire_stores
 

@@ -30,7 +30,7 @@ from tests.upstream.speakers import OPENAI
 from tollgate.core.clock import SystemClock
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.generate import SETTLE_BUDGET_S
-from tollgate.ledger.sweep import HOLD_LIFETIME_S, SweepReport
+from tollgate.stores.rules.sweep import HOLD_LIFETIME_S, SweepReport
 from tollgate.wiring.upkeep import wire_upkeep
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

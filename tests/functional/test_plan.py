@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from tests.unit.cli.planned import BEFORE, after, routing, traffic
 from tollgate.cli.main import main
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.compile import canonical
+from tollgate.routing.file.compile import canonical
+from tollgate.routing.planning.catalog import Catalog
 
 SAME, ERROR, CHANGES = 0, 1, 2
 INCLUDING = BEFORE.replace("version: 1\n", 'version: 1\ninclude: ["routing.d/**/*.yaml"]\n', 1)

@@ -18,9 +18,9 @@ from tests.ministack import ministack_url
 from tests.unit.routing.catalogs import NOW_S
 from tollgate.cli.main import main
 from tollgate.core.clock import SystemClock
-from tollgate.routing.compile import compile_catalog
-from tollgate.routing.permissions import permissions
-from tollgate.routing.publication import Publication
+from tollgate.core.publication import Publication
+from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.file.permissions import permissions
 from tollgate.settings import Settings
 from tollgate.wiring.stores import wire_stores
 

@@ -3,10 +3,10 @@
 from typing import Final
 
 from tests.infra.translation import ROOT, JsonObject, Stack
-from tollgate.routing.compile import compile_catalog
-from tollgate.routing.permissions import permissions as permissions_of
-from tollgate.stores.reading import read_text
-from tollgate.stores.tables import PUBLICATION_KEY
+from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.file.permissions import permissions as permissions_of
+from tollgate.stores.aws.reading import read_text
+from tollgate.stores.aws.tables import PUBLICATION_KEY
 
 LOGS: Final = {"logs:CreateLogStream", "logs:PutLogEvents"}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 from openai import OpenAI
 
-from tollgate.cli.aws_account import AwsAccount
+from tollgate.cli.stack.aws_account import AwsAccount
 
 
 @dataclass(frozen=True)

@@ -7,29 +7,23 @@ from tests.tidy.source import Finding, Rule, Source
 # Lowest first. A module imports from its own line and from those above it here, never from below.
 LAYERS = (
     ("core",),
-    ("wire",),
+    ("aws",),
     (
         "ingress",
-        "routing",
-        "ledger",
-        "providers.aws_errors",
         "providers.base",
-        "providers.cache_marks",
         "providers.dialect",
-        "providers.efforts",
-        "providers.openai_errors",
-        "providers.openai_writing",
-        "providers.redaction",
-        "providers.cache_marks",
-        "providers.refusals",
-        "providers.strict_schema",
-        "providers.tool_history",
-        "providers.wishes",
+        "providers.parameters",
+        "providers.shared",
         "stores.administration",
         "stores.base",
+        "stores.rules",
     ),
+    ("routing",),
+    ("routing.planning",),
     ("concrete",),
     ("engine",),
+    ("routing.file",),
+    ("routing.review",),
     ("settings",),
     ("web", "lambda_runtime", "observability"),
     ("wiring",),
@@ -40,7 +34,7 @@ _ABSTRACT = {part for part in _RANK if part.startswith(("providers.", "stores.")
 
 # Packages that have one home, and the parts of the project that are this home.
 HOMES = {
-    "aiohttp": ("providers.transports", "stores"),
+    "aiohttp": ("aws", "observability", "providers.transports", "stores"),
     "boto3": ("cli",),
     "fastapi": ("web",),
     "mangum": ("api", "lambda_runtime"),
@@ -81,10 +75,12 @@ def part_of(name: str) -> str | None:
             return f"{folder}.base"
         case ["tollgate", "providers", module, *_]:
             return f"providers.{module}"
-        case ["tollgate", "stores", "administration" | "base" as module, *_]:
+        case ["tollgate", "stores", "administration" | "base" | "rules" as module, *_]:
             return f"stores.{module}"
         case ["tollgate", "stores", *_]:
             return "stores"
+        case ["tollgate", "routing", "file" | "planning" | "review" as room, *_]:
+            return f"routing.{room}"
         case ["tollgate", part, *_]:
             return part
         case _:

@@ -16,7 +16,15 @@ POSITIONAL_PARAMETERS_MAX = 4
 _VAGUE = {"util", "utils", "helper", "helpers", "manager", "data", "info"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 _UNFINISHED = re.compile(r"\b(TODO|FIXME)\b")
-_PLAIN_VALUES_ONLY = {"core", "engine", "routing", "ledger"}
+_PLAIN_VALUES_ONLY = {
+    "core",
+    "engine",
+    "routing",
+    "routing.file",
+    "routing.planning",
+    "routing.review",
+    "stores.rules",
+}
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -14,16 +14,16 @@ PURE = ("core/money.py", "core/usage.py", "core/generation.py", "core/activity.p
 MIXED = (
     "engine/meter.py",
     "routing/price.py",
-    "ledger/*.py",
-    "stores/activity.py",
-    "stores/attributes.py",
-    "stores/credits.py",
-    "stores/generations.py",
-    "stores/holds.py",
-    "stores/key*.py",
-    "stores/ledger.py",
-    "stores/memory*.py",
-    "stores/wallets.py",
+    "stores/records/activity.py",
+    "stores/aws/attributes.py",
+    "stores/money/credits.py",
+    "stores/records/generations.py",
+    "stores/aws/holds.py",
+    "stores/keys/*.py",
+    "stores/money/ledger.py",
+    "stores/money/wallets.py",
+    "stores/rules/*.py",
+    "../../tests/memory/*.py",
 )
 TIME = ("_s", "_S", "_ms", "_us")
 

@@ -15,30 +15,34 @@ class _Entry(Struct, frozen=True):
 
 
 _ENTRIES: Final = {
-    "canary": _Entry("tollgate.cli.publish", "canary", "Try a catalog on a share of the keys."),
-    "catalogs": _Entry("tollgate.cli.publish", "catalogs", "List what was published."),
-    "check": _Entry("tollgate.cli.check", "check", "Say what is wrong with a routing file."),
-    "compile": _Entry("tollgate.cli.compile", "compile_file", "Write what the functions read."),
-    "credits": _Entry("tollgate.cli.credits", "credit", "Show and add a workspace's money."),
-    "dev": _Entry("tollgate.cli.dev", "dev", "Serve the gateway on this machine."),
-    "doctor": _Entry("tollgate.cli.doctor", "doctor", "Say whether a deployed stack works."),
-    "explain": _Entry("tollgate.cli.explain", "explain", "Say where a request would go, and why."),
-    "first-key": _Entry("tollgate.cli.first_key", "first_key", "Make the first management key."),
+    "canary": _Entry("stack.publish", "canary", "Try a catalog on a share of the keys."),
+    "catalogs": _Entry("stack.publish", "catalogs", "List what was published."),
+    "check": _Entry("routing.check", "check", "Say what is wrong with a routing file."),
+    "compile": _Entry("routing.compile", "compile_file", "Write what the functions read."),
+    "credits": _Entry("gateway.credits", "credit", "Show and add a workspace's money."),
+    "dev": _Entry("server.dev", "dev", "Serve the gateway on this machine."),
+    "doctor": _Entry("stack.doctor", "doctor", "Say whether a deployed stack works."),
+    "explain": _Entry("routing.explain", "explain", "Say where a request would go, and why."),
+    "first-key": _Entry("stack.first_key", "first_key", "Make the first management key."),
     "generations": _Entry(
-        "tollgate.cli.generations", "generations", "List generations, explain what one cost."
+        "gateway.generations",
+        "generations",
+        "List generations, explain what one cost.",
     ),
-    "keys": _Entry("tollgate.cli.keys", "keys", "Make, list, rotate and stop keys."),
-    "plan": _Entry("tollgate.cli.plan", "plan", "Say what a change of routing does, in dollars."),
-    "serve": _Entry("tollgate.cli.serve", "serve", "Serve a stack's tables on any host."),
-    "spend": _Entry("tollgate.cli.spend", "spend", "Show what a month cost, by team or model."),
-    "models": _Entry("tollgate.cli.models", "models", "Add a model to a routing file."),
-    "upkeep": _Entry("tollgate.cli.upkeep", "upkeep", "Do what the scheduled functions do, once."),
+    "keys": _Entry("gateway.keys", "keys", "Make, list, rotate and stop keys."),
+    "plan": _Entry("routing.plan", "plan", "Say what a change of routing does, in dollars."),
+    "serve": _Entry("server.serve", "serve", "Serve a stack's tables on any host."),
+    "spend": _Entry("gateway.spend", "spend", "Show what a month cost, by team or model."),
+    "models": _Entry("routing.models", "models", "Add a model to a routing file."),
+    "upkeep": _Entry("server.upkeep", "upkeep", "Do what the scheduled functions do, once."),
     "permissions": _Entry(
-        "tollgate.cli.permissions", "permissions", "Allow the functions what a file names, no more."
+        "routing.permissions",
+        "permissions",
+        "Allow the functions what a file names, no more.",
     ),
-    "prices": _Entry("tollgate.cli.prices", "prices", "Compare prices with published ones."),
-    "publish": _Entry("tollgate.cli.publish", "publish", "Let a stack serve a routing file."),
-    "rollback": _Entry("tollgate.cli.publish", "rollback", "Return to what was live before."),
+    "prices": _Entry("routing.prices", "prices", "Compare prices with published ones."),
+    "publish": _Entry("stack.publish", "publish", "Let a stack serve a routing file."),
+    "rollback": _Entry("stack.publish", "rollback", "Return to what was live before."),
 }
 
 
@@ -54,7 +58,7 @@ class _LazyGroup(click.Group):
         entry = _ENTRIES.get(cmd_name)
         if entry is None:
             return None
-        command = getattr(import_module(entry.module), entry.attribute)
+        command = getattr(import_module(f"tollgate.cli.{entry.module}"), entry.attribute)
         if not isinstance(command, click.Command):
             raise TypeError(f"{entry.module}.{entry.attribute} is not a command")
         return command

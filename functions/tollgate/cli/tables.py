@@ -5,46 +5,18 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from functools import wraps
-from typing import Any, Final, Literal, ParamSpec
+from typing import Any, Final, Literal
 
 import click
 
-from tollgate.cli.http import gateway
-from tollgate.wire.csv_cell import csv_cell
+from tollgate.core.csv_cell import csv_cell
 
 Style = Literal["auto", "json", "csv"]
 Row = Mapping[str, str]
 _GAP: Final = 2
 _MOMENT: Final = re.compile(r"\d{4}-(\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z", re.ASCII)
-_Params = ParamSpec("_Params")
-
-
-def calls_gateway(command: Callable[_Params, None]) -> Callable[..., None]:
-    """Give a command its gateway as `api` and how to print as `style`."""
-
-    @click.option(
-        "--url",
-        envvar="TOLLGATE_URL",
-        default="http://localhost:8787/api/v1",
-        show_default=True,
-        show_envvar=True,
-        help="Base URL of the gateway.",
-    )
-    @click.option("--json", "style", flag_value="json", help="Print JSON.")
-    @click.option("--csv", "style", flag_value="csv", help="Print CSV.")
-    @click.option("--auto", "style", flag_value="auto", default="auto", hidden=True)
-    # Hidden, and left to the environment: a command line is kept in the history of a shell.
-    @click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
-    @wraps(command)
-    def called(*args: _Params.args, **kwargs: _Params.kwargs) -> None:
-        url, secret = kwargs.pop("url"), kwargs.pop("secret")
-        kwargs["api"] = gateway(str(url), None if secret is None else str(secret))
-        command(*args, **kwargs)
-
-    return called
 
 
 def show(rows: Iterable[Row], columns: Sequence[str], style: Style, *, data: object = None) -> None:

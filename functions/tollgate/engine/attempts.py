@@ -34,7 +34,7 @@ from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
 from tollgate.engine.walk import Walk
 from tollgate.providers.base import Target
-from tollgate.routing.plan import Attempt, Plan
+from tollgate.routing.planning.plan import Attempt, Plan
 
 
 class Committed(Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from tollgate.providers.base import (
     WireRequest,
     unwrapped,
 )
-from tollgate.routing.plan import Attempt
+from tollgate.routing.planning.plan import Attempt
 
 # An event, and the number of the choice that it belongs to.
 Chosen = tuple[int, StreamEvent]

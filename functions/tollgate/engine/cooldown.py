@@ -3,9 +3,10 @@
 import asyncio
 from typing import Final
 
+from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.engine.gateway import Journal
-from tollgate.stores.base import CooldownPolicy, CooldownStore
+from tollgate.stores.base import CooldownStore
 
 # What an endpoint does to everybody, not what one request did to it.
 _COUNTED: Final = frozenset(

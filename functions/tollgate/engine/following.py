@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from tollgate.core.clock import Clock
+from tollgate.core.publication import Publication, PublishedCatalogs
 from tollgate.engine.gateway import Journal
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.publication import Publication, PublishedCatalogs
+from tollgate.routing.planning.catalog import Catalog
 
 # Everybody follows within thirty seconds: five for a pointer that was read, the rest to load.
 _OPTIONAL_FOR_S: Final = 20

@@ -6,13 +6,14 @@ from typing import Protocol
 from msgspec import Struct
 
 from tollgate.core.clock import Clock, Deadline
+from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Admission, Principal
 from tollgate.ingress.base import ParsedCall
 from tollgate.providers.base import MediaFetcher, Provider
-from tollgate.routing.planner import Planner
-from tollgate.stores.base import CooldownPolicy, CooldownStore, Ledger
+from tollgate.routing.planning.planner import Planner
+from tollgate.stores.base import CooldownStore, Ledger
 
 
 class ProviderDirectory(Protocol):

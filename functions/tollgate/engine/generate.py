@@ -15,8 +15,8 @@ from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import ClientGone, EventSink
 from tollgate.ingress.base import Served
-from tollgate.routing.demand import Demand
-from tollgate.routing.plan import Plan
+from tollgate.routing.planning.demand import Demand
+from tollgate.routing.planning.plan import Plan
 from tollgate.stores.base import Hold
 
 # Deciding and settling are a few DynamoDB calls that time out at 1 s each.

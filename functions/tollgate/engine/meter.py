@@ -29,7 +29,7 @@ from tollgate.core.generation import (
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
 from tollgate.engine.stream_usage import StreamUsage
-from tollgate.routing.plan import Attempt, Plan
+from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import Price, bill, total_nano_usd
 from tollgate.stores.base import Hold
 

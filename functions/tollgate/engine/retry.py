@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.routing.plan import Retry
+from tollgate.routing.planning.plan import Retry
 
 # Where the endpoint is busy, another one answers sooner than this one recovers.
 _BUSY: Final = frozenset({ErrorCode.PROVIDER_RATE_LIMIT, ErrorCode.PROVIDER_OVERLOADED})

@@ -8,8 +8,8 @@ from msgspec import Struct
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.engine import retry
 from tollgate.engine.walk import Walk
-from tollgate.providers.refusals import Refusal, refused
-from tollgate.routing.plan import Attempt, Plan
+from tollgate.providers.shared.refusals import Refusal, refused
+from tollgate.routing.planning.plan import Attempt, Plan
 
 _KINDS: Final = {
     "auth": ErrorCode.PROVIDER_AUTH,

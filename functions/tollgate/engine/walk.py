@@ -6,7 +6,7 @@ leads.
 
 from tollgate.core.errors import UpstreamError
 from tollgate.engine import retry
-from tollgate.routing.plan import Attempt, Plan
+from tollgate.routing.planning.plan import Attempt, Plan
 
 
 class Walk:

@@ -7,13 +7,13 @@ from typing import Literal, Protocol, runtime_checkable
 from msgspec import Struct, field
 from pydantic import JsonValue
 
-from tollgate.core.emulation import NOT_WRAPPED, Wrapping
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import StreamEvent
 from tollgate.core.request import Capability, GenerationRequest, Modality
 from tollgate.core.secret import SecretReference
-from tollgate.core.unwrapping import Unwrapping
 from tollgate.providers.dialect import Dialect
+from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
+from tollgate.providers.shared.unwrapping import Unwrapping
 
 
 class Guardrail(Struct, frozen=True, kw_only=True):

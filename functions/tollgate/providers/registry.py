@@ -8,12 +8,12 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
+from tollgate.aws.sigv4 import Credentials
 from tollgate.core.clock import Clock
 from tollgate.providers.base import Auth, Codec, Provider, ProviderRow, Transport
 from tollgate.providers.transports.authorization import Authorization, KeyHeader
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.stores.base import SecretStore
-from tollgate.wire.sigv4 import Credentials
 
 
 class ProviderServices(Struct, frozen=True, kw_only=True):

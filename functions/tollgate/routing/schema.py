@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money import nano_usd
 from tollgate.core.request import Capability, Modality
@@ -41,7 +42,6 @@ from tollgate.routing.scalars import (
     Tokens,
     VariableName,
 )
-from tollgate.stores.base import CooldownPolicy
 
 CodecName = Literal["openai_chat", "openai_responses", "anthropic", "bedrock", "gemini"]
 TransportName = Literal[

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import RateLimit, TierLimits
 from tollgate.core.principal import Principal
@@ -88,14 +89,6 @@ class KeyDirectory(Protocol):
 
     async def note_use(self, principal: Principal) -> None:
         """Remember that a key was used without a hold, to the minute."""
-
-
-class CooldownPolicy(Struct, frozen=True, kw_only=True):
-    """When an endpoint rests: after so many failures within that time, for so long."""
-
-    after_failures: int = 3
-    within_s: float = 60.0
-    rest_s: float = 30.0
 
 
 class CooldownStore(Protocol):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import Header, Query
 from starlette.responses import Response
 
-from tollgate.wire.csv_cell import csv_cell
+from tollgate.core.csv_cell import csv_cell
 
 Format = Literal["json", "csv"]
 # What a route that answers either way adds to its place in the document.

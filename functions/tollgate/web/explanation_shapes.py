@@ -11,10 +11,10 @@ from tollgate.core.money import usd
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.simulation import Fault, SimulatedAttempt, simulated
 from tollgate.ingress.base import ParsedCall
-from tollgate.routing.demand import Demand
-from tollgate.routing.plan import Attempt, Candidate, Plan
-from tollgate.routing.planner import Survey
-from tollgate.routing.rules import SkippedRule
+from tollgate.routing.planning.demand import Demand
+from tollgate.routing.planning.plan import Attempt, Candidate, Plan
+from tollgate.routing.planning.planner import Survey
+from tollgate.routing.planning.rules import SkippedRule
 from tollgate.routing.schema import TimeoutsSection
 from tollgate.web.cors import WebLimits
 from tollgate.web.shapes import Usd, moment

@@ -10,10 +10,10 @@ from pydantic import BaseModel, Field, model_validator
 from tollgate.core.limits import Period
 from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import KeyRole
-from tollgate.ledger.account import HOLDS_MAX
-from tollgate.ledger.periods import PERIODS
 from tollgate.routing.schema import KeyTierSection
 from tollgate.stores.administration import KeySettings, KeySummary, NewKey, OldSecret
+from tollgate.stores.rules.account import HOLDS_MAX
+from tollgate.stores.rules.periods import PERIODS
 from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment
 
 Label = Annotated[str, Field(min_length=1, max_length=64)]

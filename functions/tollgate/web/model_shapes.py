@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from tollgate.core.request import Modality
 from tollgate.providers.dialect import Parameter
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.offers import Chains, Offer
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.offers import Chains, Offer
 from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
 from tollgate.routing.schema import EndpointSection, ModelSection

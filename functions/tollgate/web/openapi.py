@@ -7,9 +7,13 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from tollgate.ingress.chat_completions.wire.request import ChatRequest
+from tollgate.ingress.chat_completions.wire.response import (
+    ChatCompletion,
+    ChatCompletionChunk,
+    ErrorEnvelope,
+)
 from tollgate.web.paths import CHAT_COMPLETIONS, OPENAPI
-from tollgate.wire.openai_chat import ChatRequest
-from tollgate.wire.openai_chat_response import ChatCompletion, ChatCompletionChunk, ErrorEnvelope
 
 # What needs no key (contract C3); some of it tells more to who has one.
 _OPEN: Final = frozenset({"/v1/models", "/v1/health/live", "/v1/health/ready", OPENAPI})

@@ -13,7 +13,7 @@ from tollgate.core.principal import Principal
 from tollgate.engine.content_log import ContentLog
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.base import Ingress
-from tollgate.routing.catalog import Catalog
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import KeyTierSection
 from tollgate.stores.administration import (
     ActivityStore,

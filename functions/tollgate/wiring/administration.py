@@ -7,10 +7,10 @@ from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.settings import Settings
-from tollgate.stores.activity import DynamoActivityStore
-from tollgate.stores.credits import DynamoCreditStore
-from tollgate.stores.key_admin import DynamoKeyStore
-from tollgate.stores.workspaces import Workspaces
+from tollgate.stores.keys.administration import DynamoKeyStore
+from tollgate.stores.money.credits import DynamoCreditStore
+from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.stores import Stores
 

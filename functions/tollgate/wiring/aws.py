@@ -3,16 +3,16 @@
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings
-from tollgate.stores.aws_json import TIMEOUT_S, AwsJson, JsonService
-from tollgate.stores.failures import StoreUnavailable
-from tollgate.stores.objects import FolderObjects, ObjectStore, S3Objects
-from tollgate.wire.sigv4 import Credentials, Signer
+from tollgate.stores.aws.aws_json import TIMEOUT_S, AwsJson, JsonService
+from tollgate.stores.aws.failures import StoreUnavailable
+from tollgate.stores.aws.objects import FolderObjects, ObjectStore, S3Objects
 
 if TYPE_CHECKING:
-    from tollgate.stores.container_credentials import RotatingCredentials
+    from tollgate.aws.container_credentials import RotatingCredentials
 
 # Where Amazon ECS serves AWS_CONTAINER_CREDENTIALS_RELATIVE_URI ("Container credential provider",
 # AWS SDKs and Tools Reference Guide, 2026-11-21).
@@ -79,7 +79,7 @@ def rotating_credentials(settings: Settings) -> "RotatingCredentials | None":
     if url is None:
         return None
     # Most functions start without it.
-    from tollgate.stores.container_credentials import CredentialsEndpoint, RotatingCredentials
+    from tollgate.aws.container_credentials import CredentialsEndpoint, RotatingCredentials
 
     endpoint = CredentialsEndpoint(
         url,

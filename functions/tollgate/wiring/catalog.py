@@ -6,9 +6,9 @@ from typing import TypeVar
 from tollgate.core.clock import Clock
 from tollgate.engine.following import Following
 from tollgate.engine.gateway import Journal
-from tollgate.routing.catalog import Catalog
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
-from tollgate.stores.publications import PublicationStore
+from tollgate.stores.routing.publications import PublicationStore
 
 _Made = TypeVar("_Made")
 

@@ -11,11 +11,11 @@ from tollgate.providers.base import Provider
 from tollgate.providers.registry import ProviderServices, Registry
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.media_guard import MediaGuard
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.planner import Planner
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.planner import Planner
 from tollgate.settings import Settings, environment_variable
-from tollgate.stores.aws_json import AwsJson
-from tollgate.stores.secrets import AwsSecretStore
+from tollgate.stores.aws.aws_json import AwsJson
+from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 from tollgate.web.front import Front, Gateways

@@ -6,19 +6,19 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings
-from tollgate.stores.aws_json import TIMEOUT_S, AwsJson
-from tollgate.stores.contents import ObjectContentLog
-from tollgate.stores.cooldowns import DynamoCooldownStore
-from tollgate.stores.failures import StoreUnavailable
-from tollgate.stores.generations import DynamoGenerationStore
-from tollgate.stores.kept_answers import DynamoAnswerStore
-from tollgate.stores.key_states import KeyStates
-from tollgate.stores.keys import DynamoKeyDirectory
-from tollgate.stores.ledger import DynamoLedger
-from tollgate.stores.objects import ObjectStore
-from tollgate.stores.publications import PublicationStore
-from tollgate.stores.tables import Tables, create_tables
-from tollgate.stores.wallets import Wallets
+from tollgate.stores.aws.aws_json import TIMEOUT_S, AwsJson
+from tollgate.stores.aws.failures import StoreUnavailable
+from tollgate.stores.aws.objects import ObjectStore
+from tollgate.stores.aws.tables import Tables, create_tables
+from tollgate.stores.keys.lookup import DynamoKeyDirectory
+from tollgate.stores.keys.states import KeyStates
+from tollgate.stores.money.ledger import DynamoLedger
+from tollgate.stores.money.wallets import Wallets
+from tollgate.stores.records.contents import ObjectContentLog
+from tollgate.stores.records.generations import DynamoGenerationStore
+from tollgate.stores.records.kept_answers import DynamoAnswerStore
+from tollgate.stores.routing.cooldowns import DynamoCooldownStore
+from tollgate.stores.routing.publications import PublicationStore
 from tollgate.wiring.aws import aws_json, objects_of
 
 

@@ -4,10 +4,10 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import SecretReference
 from tollgate.engine.gateway import Journal
+from tollgate.observability.collector import OtlpCollector
 from tollgate.observability.otlp import SpanJournal
 from tollgate.settings import Settings, environment_variable
-from tollgate.stores.collector import OtlpCollector
-from tollgate.stores.secrets import AwsSecretStore
+from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.wiring.aws import aws_json
 
 

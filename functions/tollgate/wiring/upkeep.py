@@ -8,14 +8,14 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import SecretReference
 from tollgate.settings import Settings, environment_variable
-from tollgate.stores.alert_channels import SnsTopic, Webhook
-from tollgate.stores.audit import Audit
-from tollgate.stores.aws_json import AwsJson
-from tollgate.stores.budgets import AlertChannel, Budgets
-from tollgate.stores.caretaker import Caretaker
-from tollgate.stores.secrets import AwsSecretStore
-from tollgate.stores.sweeper import Sweeper
-from tollgate.stores.workspaces import Workspaces
+from tollgate.stores.aws.aws_json import AwsJson
+from tollgate.stores.aws.secrets import AwsSecretStore
+from tollgate.stores.money.alert_channels import SnsTopic, Webhook
+from tollgate.stores.money.audit import Audit
+from tollgate.stores.money.budgets import AlertChannel, Budgets
+from tollgate.stores.money.caretaker import Caretaker
+from tollgate.stores.money.sweeper import Sweeper
+from tollgate.stores.money.workspaces import Workspaces
 from tollgate.wiring.aws import aws_json, signer
 from tollgate.wiring.stores import Stores
 

@@ -10,6 +10,7 @@ from tests.unit.providers.decoding import folded
 from tests.upstream import Script
 from tests.upstream import converse_events as converse
 from tests.upstream.openai_chunks import text_stream
+from tollgate.aws.sigv4 import Credentials
 from tollgate.core.clock import SystemClock
 from tollgate.core.content import Text
 from tollgate.core.errors import UpstreamError
@@ -21,7 +22,6 @@ from tollgate.providers.base import Provider, ProviderRow, Target, Timeouts
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.registry import ProviderServices, Registry
 from tollgate.providers.transports.http_pool import HttpPool
-from tollgate.wire.sigv4 import Credentials
 
 KEY = SecretReference(env="ACME_API_KEY", secret="tollgate/acme")
 CHAT = "http_sse"

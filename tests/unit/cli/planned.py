@@ -5,13 +5,13 @@ from datetime import date
 from pathlib import Path
 
 from tests.traffic import demand, line, record
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.compile import canonical, compile_catalog
-from tollgate.routing.diff import days_to_come
-from tollgate.routing.replay import replay
-from tollgate.routing.review import Review, differences
+from tollgate.routing.file.compile import canonical, compile_catalog
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.review.diff import days_to_come
+from tollgate.routing.review.replay import replay
+from tollgate.routing.review.review import Review, differences
+from tollgate.routing.review.traffic import read_traffic
 from tollgate.routing.schema import Routing
-from tollgate.routing.traffic import read_traffic
 
 TODAY = date(2026, 11, 21)
 BEFORE = (Path(__file__).parent / "explained.yaml").read_text().replace("2027-01-01", "2099-01-01")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tollgate.cli.bill import explained
+from tollgate.cli.gateway.bill import explained
 
 
 def line(item: str, quantity: int, rate: str, cost: str) -> dict[str, Any]:

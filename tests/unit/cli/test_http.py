@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tollgate.cli.http import Api, Query
+from tollgate.cli.gateway.http import Api, Query
 
 
 class Scripted(Api, frozen=True):

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollgate.cli.model_entry import ModelEntry, Unplaceable, entry_lines, with_model
-from tollgate.cli.published_prices import Published
-from tollgate.routing.document import read_document
-from tollgate.routing.load import inspect
+from tollgate.cli.routing.model_entry import ModelEntry, Unplaceable, entry_lines, with_model
+from tollgate.cli.routing.published_prices import Published
+from tollgate.routing.file.document import read_document
+from tollgate.routing.file.load import inspect
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 
 HEAD = """version: 1

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tollgate.cli.main import main
-from tollgate.routing.load import load
+from tollgate.routing.file.load import load
 
 PRICED = Path(__file__).parent / "priced.yaml"
 TWIN = """\

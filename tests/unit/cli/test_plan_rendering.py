@@ -11,14 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.cli.planned import review
-from tollgate.cli.plan import EXIT_CHANGES, EXIT_ERROR, EXIT_SAME, exit_status
-from tollgate.cli.plan_json import as_data
-from tollgate.cli.plan_markdown import as_markdown
-from tollgate.cli.plan_rows import money, rise
-from tollgate.cli.plan_text import as_text
-from tollgate.routing.diff import Change, Fact
-from tollgate.routing.problems import Problem
-from tollgate.routing.review import Review
+from tollgate.cli.routing.plan import EXIT_CHANGES, EXIT_ERROR, EXIT_SAME, exit_status
+from tollgate.cli.routing.plan_json import as_data
+from tollgate.cli.routing.plan_markdown import as_markdown
+from tollgate.cli.routing.plan_rows import money, rise
+from tollgate.cli.routing.plan_text import as_text
+from tollgate.routing.file.problems import Problem
+from tollgate.routing.review.diff import Change, Fact
+from tollgate.routing.review.review import Review
 
 GOLDEN = Path(__file__).parent
 # What a pull request could write into a description, an upstream or a name of metadata.

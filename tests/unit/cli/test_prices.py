@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tollgate.cli.main import main
-from tollgate.cli.price_differences import differences
-from tollgate.cli.price_report import findings, report
-from tollgate.routing.load import load
+from tollgate.cli.routing.price_differences import differences
+from tollgate.cli.routing.price_report import findings, report
+from tollgate.routing.file.load import load
 from tollgate.routing.price import Price, PriceOverride, PriceSchedule
 
 HERE = Path(__file__).parent

@@ -22,7 +22,7 @@ from genai_prices.types import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollgate.cli.published_prices import Unpublished, in_our_words, published
+from tollgate.cli.routing.published_prices import Unpublished, in_our_words, published
 from tollgate.routing.price import PriceSchedule
 from tollgate.routing.schema import ProviderSection
 

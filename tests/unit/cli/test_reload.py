@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.clocks import FixedClock
-from tollgate.cli.reload import Reloaded, RoutingSource
-from tollgate.routing.catalog import Catalog
+from tollgate.cli.server.reload import Reloaded, RoutingSource
+from tollgate.routing.planning.catalog import Catalog
 
 MAIN = """\
 version: 1

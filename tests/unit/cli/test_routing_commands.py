@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tollgate.cli.main import main
-from tollgate.cli.permissions import BEGIN, END
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.load import load
+from tollgate.cli.routing.permissions import BEGIN, END
+from tollgate.routing.file.load import load
+from tollgate.routing.planning.catalog import Catalog
 
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "routing.yaml"
@@ -119,8 +119,8 @@ def test_help_lists_the_commands_and_imports_none() -> None:
 
 def test_a_function_that_plans_imports_no_yaml_and_no_command_line() -> None:
     imported(
-        "import sys, tollgate.routing.catalog, tollgate.routing.plan\n"
-        "assert not {'yaml', 'click', 'tollgate.routing.load'} & set(sys.modules)"
+        "import sys, tollgate.routing.planning.catalog, tollgate.routing.planning.plan\n"
+        "assert not {'yaml', 'click', 'tollgate.routing.file.load'} & set(sys.modules)"
     )
 
 

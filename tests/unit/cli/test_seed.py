@@ -7,8 +7,8 @@ import pytest
 
 from tests.stores import disable, memory_stores
 from tests.unit.ingress.samples import record
-from tollgate.cli.dev_journal import TerminalJournal
-from tollgate.cli.seed import WORKSPACE_ID, seed
+from tollgate.cli.server.dev_journal import TerminalJournal
+from tollgate.cli.server.seed import WORKSPACE_ID, seed
 
 
 async def test_seeding_again_changes_nothing(tmp_path: Path) -> None:

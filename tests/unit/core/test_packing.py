@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.stores.test_generations import USUAL
+from tests.unit.stores.records.test_generations import USUAL
 from tollgate.core.content import Refusal, Text, ToolCall
 from tollgate.core.events import Ended, PartDelta, PartEnd, PartStart, UsageReported
 from tollgate.core.packing import packed, unpacked

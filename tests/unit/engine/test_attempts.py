@@ -26,12 +26,12 @@ from tests.scripted import (
 from tests.unit.routing.catalogs import endpoint, model
 from tests.upstream.openai_chunks import chunk
 from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
-from tollgate.core.emulation import OUTPUT_TOOL, Wrapping
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import PartStart, Started, StreamEvent
 from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import Frame, Target, WireRequest
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.shared.emulation import OUTPUT_TOOL, Wrapping
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_OVERLOADED, "It is overloaded.", status=529)
 

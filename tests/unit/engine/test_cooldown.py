@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from tests.gateways import House, house
 from tests.scripted import Scripted, answers, counts, refuses, says
+from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.stores.base import CooldownPolicy
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It broke.", status=500)
 

@@ -15,13 +15,13 @@ from tests.gateways import House, RecordedJournal, house, request_body
 from tests.scripted import Scripted, Silence, answers
 from tests.unit.routing.catalogs import endpoint, model, routing
 from tests.virtual_time import LoopClock
+from tollgate.core.publication import Publication, Signature, canaried, published
 from tollgate.engine.following import Following
 from tollgate.engine.gateway import Gateway
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.compile import canonical
-from tollgate.routing.planner import Planner
+from tollgate.routing.file.compile import canonical
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.planner import Planner
 from tollgate.routing.price import bill, total_nano_usd
-from tollgate.routing.publication import Publication, Signature, canaried, published
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 

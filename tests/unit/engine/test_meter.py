@@ -22,7 +22,7 @@ from tollgate.core.events import Ended, PartDelta, PartStart, Started, UsageRepo
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
 from tollgate.engine.meter import Meter
-from tollgate.routing.catalog import Catalog
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.price import bill
 from tollgate.stores.base import Hold
 

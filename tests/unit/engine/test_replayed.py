@@ -21,9 +21,9 @@ from tollgate.core.errors import RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.generate import generate
 from tollgate.providers.base import Frame
-from tollgate.routing.replay import replay
-from tollgate.routing.traffic import read_traffic
-from tollgate.routing.verdicts import Judge, Served
+from tollgate.routing.review.replay import replay
+from tollgate.routing.review.traffic import read_traffic
+from tollgate.routing.review.verdicts import Judge, Served
 from tollgate.web.generation_shapes import GenerationObject
 
 REQUESTS = 10_000

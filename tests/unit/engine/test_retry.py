@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.engine.retry import Again, Next, Situation, Stop, Verdict, decide
 from tollgate.routing.chains import NEXT_ON_DEFAULT
-from tollgate.routing.plan import Retry
+from tollgate.routing.planning.plan import Retry
 
 RETRY = Retry(retries_max=2, backoff_min_s=0.25, backoff_max_s=4.0)
 LAST = Situation(tries=1, another_left=False, remaining_s=100, next_on=frozenset(NEXT_ON_DEFAULT))

@@ -9,7 +9,7 @@ from tests.unit.routing.catalogs import catalog, plan_of, principal, request
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.engine.retry import Again, Next, Stop
 from tollgate.engine.walk import Walk
-from tollgate.routing.plan import Plan
+from tollgate.routing.planning.plan import Plan
 
 BUSY = UpstreamError(ErrorCode.PROVIDER_OVERLOADED, "It is overloaded.")
 BROKEN = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It failed.")

@@ -16,8 +16,8 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.ingress.chat_completions.parse import parse
-from tollgate.wire import openai_chat as wire
-from tollgate.wire.openai_chat_messages import PARTS_MAX
+from tollgate.ingress.chat_completions.wire import request as wire
+from tollgate.ingress.chat_completions.wire.messages import PARTS_MAX
 
 
 def test_the_smallest_request_is_understood() -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.ingress.chat_completions.parse import parse
-from tollgate.wire.openai_chat import ChatRequest
-from tollgate.wire.openai_chat_messages import AssistantMessage
+from tollgate.ingress.chat_completions.wire.messages import AssistantMessage
+from tollgate.ingress.chat_completions.wire.request import ChatRequest
 
 REFUSALS = (ErrorCode.INVALID_REQUEST, ErrorCode.FILE_NOT_FOUND)
 

@@ -15,9 +15,9 @@ from tests.unit.ingress.test_stream_equals_whole import both
 from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.usage import Usage
+from tollgate.ingress.chat_completions.wire.request import ChatRequest
+from tollgate.ingress.chat_completions.wire.response import ChatCompletion, ChatCompletionChunk
 from tollgate.ingress.errors import openai_reply
-from tollgate.wire.openai_chat import ChatRequest
-from tollgate.wire.openai_chat_response import ChatCompletion, ChatCompletionChunk
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tests.unit.ingress.samples import record, renderer
 from tollgate.core.events import StreamEvent
 from tollgate.core.response import Fold
 from tollgate.core.usage import Usage
-from tollgate.wire.openai_chat_response import ChatCompletion, ChatCompletionChunk
+from tollgate.ingress.chat_completions.wire.response import ChatCompletion, ChatCompletionChunk
 
 
 def both(

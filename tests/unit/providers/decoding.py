@@ -6,7 +6,7 @@ from itertools import pairwise
 from tollgate.core.events import StreamEvent, StreamGrammar
 from tollgate.core.response import Fold, GenerationResponse
 from tollgate.providers.base import Decoder, Frame
-from tollgate.wire.sse import SseDecoder
+from tollgate.providers.transports.sse import SseDecoder
 
 
 def decoded(decoder: Decoder, frames: Iterable[Frame]) -> list[StreamEvent]:

@@ -6,11 +6,11 @@ from typing import Any
 
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest, RoutingPreferences, Tool
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.compile import canonical
-from tollgate.routing.demand import Demand
-from tollgate.routing.plan import Plan
-from tollgate.routing.planner import Planner
+from tollgate.routing.file.compile import canonical
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.demand import Demand
+from tollgate.routing.planning.plan import Plan
+from tollgate.routing.planning.planner import Planner
 from tollgate.routing.schema import Routing
 
 # Saturday 2026-11-21, 12:30:01 UTC.

@@ -16,7 +16,7 @@ from genai_prices.types import ModelInfo
 from genai_prices.types import Usage as PublishedUsage
 
 from tollgate.core.usage import Usage
-from tollgate.routing.load import load
+from tollgate.routing.file.load import load
 from tollgate.routing.price import bill, total_nano_usd
 from tollgate.routing.schema import EndpointSection, ModelSection
 

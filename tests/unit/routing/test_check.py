@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tollgate.routing.load import inspect, load
-from tollgate.routing.problems import InvalidRouting, masked, text
+from tollgate.routing.file.load import inspect, load
+from tollgate.routing.file.problems import InvalidRouting, masked, text
 
 TODAY = date(2026, 11, 21)
 BAD = Path(__file__).parent / "bad"

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.routing.catalogs import endpoint, model, provider, routing
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.compile import canonical, compile_catalog
-from tollgate.routing.problems import InvalidRouting
+from tollgate.routing.file.compile import canonical, compile_catalog
+from tollgate.routing.file.problems import InvalidRouting
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import Routing
 
 ROOT = Path(__file__).parents[3]

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from tollgate.providers.dialect import ClaudeDialect, Dialect, GeminiDialect
 from tollgate.routing import chains, schema
-from tollgate.routing.load import inspect
+from tollgate.routing.file.load import inspect
 from tollgate.routing.scalars import Strict
 
 ROOT = Path(__file__).parents[3]
@@ -36,7 +36,7 @@ def test_every_key_is_documented() -> None:
 
 
 def test_every_error_code_is_documented_and_every_documented_one_is_raised() -> None:
-    sources = (ROOT / "functions" / "tollgate" / "routing").glob("*.py")
+    sources = (ROOT / "functions" / "tollgate" / "routing").rglob("*.py")
     raised = {code for path in sources for code in re.findall(r'"(R\d{3})"', path.read_text())}
     documented = set(re.findall(r"^\| (R\d{3}) ", GUIDE, re.MULTILINE))
     assert documented == raised

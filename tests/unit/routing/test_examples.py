@@ -7,11 +7,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.unit.routing.test_routing_yaml import as_editors_read
-from tollgate.cli.price_report import findings
-from tollgate.routing.document import read_document
-from tollgate.routing.json_schema import json_schema_text
-from tollgate.routing.load import inspect
-from tollgate.routing.permissions import permissions
+from tollgate.cli.routing.price_report import findings
+from tollgate.routing.file.document import read_document
+from tollgate.routing.file.json_schema import json_schema_text
+from tollgate.routing.file.load import inspect
+from tollgate.routing.file.permissions import permissions
 from tollgate.routing.schema import Routing
 
 ROOT = Path(__file__).parents[3]

@@ -25,10 +25,10 @@ from tests.unit.routing.catalogs import (
     provider,
     request,
 )
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.compile import compile_catalog
-from tollgate.routing.demand import Demand
-from tollgate.routing.planner import Planner
+from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.demand import Demand
+from tollgate.routing.planning.planner import Planner
 
 ROOT = Path(__file__).parents[3]
 REQUESTS = 1_000

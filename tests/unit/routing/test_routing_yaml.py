@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.registry import CODECS, TRANSPORTS
-from tollgate.routing.json_schema import json_schema_text
-from tollgate.routing.load import inspect, load
+from tollgate.routing.file.json_schema import json_schema_text
+from tollgate.routing.file.load import inspect, load
 from tollgate.routing.scalars import merged
 from tollgate.routing.schema import (
     CodecName,

@@ -14,10 +14,11 @@ import pytest
 import yaml
 
 from bench.catalog_300 import routing
-from tollgate.routing import compile as compiling
-from tollgate.routing import document, scalars, schema
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.load import inspect
+from tollgate.routing import scalars, schema
+from tollgate.routing.file import compile as compiling
+from tollgate.routing.file import document
+from tollgate.routing.file.load import inspect
+from tollgate.routing.planning.catalog import Catalog
 
 MODELS = 300
 TODAY = date(2026, 11, 21)

@@ -12,11 +12,11 @@ import pytest
 
 from tests.asgi import Exchange, request
 from tests.gateways import Always, House, house, store_is_away
+from tests.memory.workspaces import MemoryWorkspaceStore
 from tests.unit.web.routes import MANAGEMENT_ROUTES, ROUTES
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import is_id
 from tollgate.stores.administration import GenerationStore, NewKey
-from tollgate.stores.memory_workspaces import MemoryWorkspaceStore
 from tollgate.web.api_app import api_app
 from tollgate.web.cors import WebLimits
 from tollgate.web.services import Services

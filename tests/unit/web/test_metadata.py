@@ -13,11 +13,15 @@ from tests.asgi import Exchange, request
 from tests.gateways import Always, house, request_body
 from tests.scripted import Scripted, Silence, answers, refuses, says
 from tollgate.engine.gateway import Pace
+from tollgate.ingress.chat_completions.wire.response import (
+    ChatCompletion,
+    ChatCompletionChunk,
+    ErrorEnvelope,
+)
 from tollgate.providers.base import Frame
 from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
-from tollgate.wire.openai_chat_response import ChatCompletion, ChatCompletionChunk, ErrorEnvelope
 
 ROUTES = {
     "smart": {

@@ -11,12 +11,12 @@ import pytest
 from tests.unit.routing.catalogs import endpoint, model
 from tests.unit.web.test_api_app import Api, api
 from tollgate.core.content import Text
+from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.request import GenerationRequest, Sampling, Tool, UserMessage
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect, Parameter
 from tollgate.providers.registry import CODECS
 from tollgate.stores.administration import NewKey
-from tollgate.stores.base import CooldownPolicy
 from tollgate.web.model_shapes import CARRIED
 
 LARGE = "/v1/models/acme/large"

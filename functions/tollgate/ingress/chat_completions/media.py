@@ -19,7 +19,7 @@ from tollgate.core.content import (
 )
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.media_types import Kind, NotBase64, decoded, kind_of, media_type
-from tollgate.wire import openai_chat_parts as wire
+from tollgate.ingress.chat_completions.wire import parts as wire
 
 MEDIA_PARTS_MAX: Final = 128
 MEDIA_BYTES_MAX: Final = 20 * 1024 * 1024

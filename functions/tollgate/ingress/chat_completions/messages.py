@@ -15,8 +15,8 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.ingress.chat_completions.media import MediaCount, cache_mark, content
-from tollgate.wire import openai_chat_messages as said
-from tollgate.wire import openai_chat_parts as parts
+from tollgate.ingress.chat_completions.wire import messages as said
+from tollgate.ingress.chat_completions.wire import parts
 
 _OPENROUTER: Final = "openrouter"
 # The formats in which Claude's thoughts are signed alike, wherever they come from.

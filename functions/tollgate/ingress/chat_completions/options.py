@@ -11,8 +11,8 @@ from tollgate.core.request import (
     ReasoningOptions,
     SchemaOutput,
 )
-from tollgate.wire import openai_chat as wire
-from tollgate.wire import openai_chat_options as asked
+from tollgate.ingress.chat_completions.wire import options as asked
+from tollgate.ingress.chat_completions.wire import request as wire
 
 _NAME_DEFAULT: Final = "answer"
 _SCHEMA: Final = "response_format.json_schema"

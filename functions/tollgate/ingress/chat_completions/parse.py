@@ -19,13 +19,13 @@ from tollgate.ingress.chat_completions.options import (
     reasoning,
 )
 from tollgate.ingress.chat_completions.preferences import routing_preferences, unknown_preferences
+from tollgate.ingress.chat_completions.wire import messages as said
+from tollgate.ingress.chat_completions.wire import options as asked
+from tollgate.ingress.chat_completions.wire import parts
+from tollgate.ingress.chat_completions.wire import request as wire
+from tollgate.ingress.chat_completions.wire.request_model import Wire
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.validation import request_error
-from tollgate.wire import openai_chat as wire
-from tollgate.wire import openai_chat_messages as said
-from tollgate.wire import openai_chat_options as asked
-from tollgate.wire import openai_chat_parts as parts
-from tollgate.wire.request_model import Wire
 
 _HINTS: Final = {
     "functions": "Send them as `tools`.",

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from tollgate.core.request import PriceCeiling, RoutingPreferences
-from tollgate.wire.openai_chat import ChatRequest
-from tollgate.wire.provider_preferences import ProviderPreferences
+from tollgate.ingress.chat_completions.wire.preferences import ProviderPreferences
+from tollgate.ingress.chat_completions.wire.request import ChatRequest
 
 
 def routing_preferences(chat: ChatRequest) -> RoutingPreferences:

@@ -21,7 +21,7 @@ from tollgate.core.events import (
     PartStart,
     StreamEvent,
 )
-from tollgate.wire.anthropic_messages import (
+from tollgate.providers.anthropic.wire import (
     BlockDelta,
     CitationLocation,
     CitationsDelta,

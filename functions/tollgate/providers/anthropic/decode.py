@@ -19,9 +19,7 @@ from tollgate.core.events import (
 from tollgate.providers.anthropic.blocks import Blocks, BrokenBlock
 from tollgate.providers.anthropic.errors import error_in_stream, exception_in_stream
 from tollgate.providers.anthropic.usage import restated, usage_of
-from tollgate.providers.base import Frame
-from tollgate.providers.refusals import closed_early, malformed
-from tollgate.wire.anthropic_messages import (
+from tollgate.providers.anthropic.wire import (
     EVENT,
     ContentBlockDelta,
     ContentBlockStart,
@@ -36,6 +34,8 @@ from tollgate.wire.anthropic_messages import (
     Stop,
     TokenUsage,
 )
+from tollgate.providers.base import Frame
+from tollgate.providers.shared.refusals import closed_early, malformed
 
 # `pause_turn` comes only with Anthropic's own tools, which nobody here asks for: it is told as the
 # provider's own word, and the caller may send the turn back. An unknown word counts as `stop`.

@@ -13,9 +13,9 @@ from tollgate.providers.anthropic.thinking import Thinking, thinking
 from tollgate.providers.anthropic.tools import Tooling, tooling
 from tollgate.providers.anthropic.turns import Conversation, conversation
 from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.cache_marks import with_last_marks
 from tollgate.providers.dialect import ClaudeCarrier, Dialect
-from tollgate.providers.wishes import unmet
+from tollgate.providers.parameters import unmet
+from tollgate.providers.shared.cache_marks import with_last_marks
 
 # Pinned: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
 _VERSION: Final = "2023-06-01"

@@ -5,10 +5,10 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.aws_errors import aws_class, code_of, status_of
+from tollgate.providers.anthropic.wire import ErrorBody, ErrorDetail
 from tollgate.providers.base import Frame, UpstreamRefused
-from tollgate.providers.refusals import Refusal, refused, retry_after_s
-from tollgate.wire.anthropic_messages import ErrorBody, ErrorDetail
+from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
+from tollgate.providers.shared.refusals import Refusal, refused, retry_after_s
 
 # Google's hosts answer a streaming path with a list of one.
 _BODY: Final = TypeAdapter[ErrorBody | list[ErrorBody]](ErrorBody | list[ErrorBody])

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from tollgate.core.request import Effort, ReasoningOptions
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
+from tollgate.providers.shared.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
 
 # https://platform.claude.com/docs/en/build-with-claude/extended-thinking (seen 2026-11-21): the
 # least budget there is, and it must be below max_tokens.

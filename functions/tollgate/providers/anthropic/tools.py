@@ -6,11 +6,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from pydantic import JsonValue
 
-from tollgate.core.emulation import OUTPUT_TOOL, Wrapping, unguided, with_output_tool
 from tollgate.core.request import GenerationRequest, OutputFormat, SchemaOutput, Tool, ToolChoice
 from tollgate.providers.anthropic.json_schema import enforceable
 from tollgate.providers.anthropic.turns import Block, marked
 from tollgate.providers.base import Target
+from tollgate.providers.shared.emulation import OUTPUT_TOOL, Wrapping, unguided, with_output_tool
 
 _AUTO = ToolChoice(mode="auto")
 

@@ -34,7 +34,7 @@ from tollgate.core.request import (
 from tollgate.providers.anthropic import media
 from tollgate.providers.anthropic.blocks import OWN_TOOLS
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.tool_history import OpenCalls, arguments_object, fitting_id, refuse
+from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, fitting_id, refuse
 
 Block = dict[str, JsonValue]
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from tollgate.core.usage import Usage
-from tollgate.wire.anthropic_messages import TokenUsage
+from tollgate.providers.anthropic.wire import TokenUsage
 
 
 def restated(

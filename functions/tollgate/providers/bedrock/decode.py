@@ -25,8 +25,7 @@ from tollgate.core.events import (
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
 from tollgate.providers.bedrock.errors import error_in_stream
-from tollgate.providers.refusals import UNREADABLE, closed_early, malformed
-from tollgate.wire.bedrock_converse import (
+from tollgate.providers.bedrock.wire import (
     CitationDelta,
     ContentBlockDelta,
     ContentBlockStart,
@@ -37,6 +36,7 @@ from tollgate.wire.bedrock_converse import (
     TokenUsage,
     ToolUseStart,
 )
+from tollgate.providers.shared.refusals import UNREADABLE, closed_early, malformed
 
 _FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",

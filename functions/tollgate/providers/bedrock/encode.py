@@ -7,7 +7,6 @@ from urllib.parse import quote
 import pydantic_core
 from pydantic import JsonValue
 
-from tollgate.core.emulation import Wrapping, unguided, with_output_tool
 from tollgate.core.request import (
     GenerationRequest,
     OutputFormat,
@@ -19,9 +18,10 @@ from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.bedrock.content import Blocks
 from tollgate.providers.bedrock.thinking import Thinking, forces_a_call, thinking
 from tollgate.providers.bedrock.turns import conversation
-from tollgate.providers.cache_marks import with_last_marks
-from tollgate.providers.strict_schema import closed
-from tollgate.providers.wishes import unmet
+from tollgate.providers.parameters import unmet
+from tollgate.providers.shared.cache_marks import with_last_marks
+from tollgate.providers.shared.emulation import Wrapping, unguided, with_output_tool
+from tollgate.providers.shared.strict_schema import closed
 
 _AUTO: Final = ToolChoice(mode="auto")
 # Converse allows 0 to 1 where OpenAI allows 0 to 2.

@@ -3,10 +3,10 @@
 import msgspec
 
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.aws_errors import aws_class, code_of, status_of
 from tollgate.providers.base import Frame, UpstreamRefused
-from tollgate.providers.refusals import UNREADABLE, Refusal, refused, retry_after_s
-from tollgate.wire.bedrock_converse import ErrorBody
+from tollgate.providers.bedrock.wire import ErrorBody
+from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
+from tollgate.providers.shared.refusals import UNREADABLE, Refusal, refused, retry_after_s
 
 
 def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:

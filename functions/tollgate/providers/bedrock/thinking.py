@@ -21,7 +21,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
+from tollgate.providers.shared.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
 
 _BUDGET_TOKENS_MIN: Final = 1024
 

@@ -20,7 +20,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.bedrock.content import Blocks
-from tollgate.providers.tool_history import OpenCalls, arguments_object, fitting_id, refuse
+from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, fitting_id, refuse
 
 _EMPTY_RESULT: Final = "(no output)"
 _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")

@@ -11,7 +11,7 @@ from typing import Final
 import pydantic_core
 from pydantic import JsonValue
 
-from tollgate.wire.gemini import PartialArg
+from tollgate.providers.gemini.wire import PartialArg
 
 _STEP: Final = re.compile(
     r"""\.(?P<name>[^.\[\]]+)

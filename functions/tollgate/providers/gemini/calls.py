@@ -9,7 +9,7 @@ from tollgate.core.content import ToolCall
 from tollgate.core.events import PartDelta, PartEnd, PartStart, StreamEvent
 from tollgate.providers.gemini.arguments import Arguments
 from tollgate.providers.gemini.signatures import opaque_of
-from tollgate.wire.gemini import FunctionCall
+from tollgate.providers.gemini.wire import FunctionCall
 
 _MADE_ID: Final = re.compile(r"gemini_[0-9a-f]{24}")
 

@@ -28,8 +28,8 @@ from tollgate.providers.gemini.errors import error_in_stream
 from tollgate.providers.gemini.notes import citations, log_probs
 from tollgate.providers.gemini.signatures import opaque_of
 from tollgate.providers.gemini.usage import usage_of
-from tollgate.providers.refusals import closed_early, malformed
-from tollgate.wire.gemini import Candidate, Chunk, FunctionCall, Part, UsageMetadata
+from tollgate.providers.gemini.wire import Candidate, Chunk, FunctionCall, Part, UsageMetadata
+from tollgate.providers.shared.refusals import closed_early, malformed
 
 # `STOP` is also said of an answer that asks for calls.
 _FINISH: Final[dict[str, Finish]] = {

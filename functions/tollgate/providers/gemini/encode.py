@@ -6,7 +6,6 @@ from urllib.parse import quote
 from msgspec.structs import replace
 from pydantic import JsonValue
 
-from tollgate.core.emulation import unguided, with_output_tool
 from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,
@@ -17,7 +16,8 @@ from tollgate.core.request import (
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.gemini.thinking import thinking_config
 from tollgate.providers.gemini.turns import conversation
-from tollgate.providers.wishes import unmet
+from tollgate.providers.parameters import unmet
+from tollgate.providers.shared.emulation import unguided, with_output_tool
 
 _INT32_MAX: Final = 2**31 - 1
 # Of what callers ask for, what Gemini has a field for.

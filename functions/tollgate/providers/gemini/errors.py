@@ -11,8 +11,8 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tollgate.core.errors import UpstreamError
 from tollgate.providers.base import UpstreamRefused
-from tollgate.providers.refusals import Refusal, refused, retry_after_s
-from tollgate.wire.gemini import ErrorBody, ErrorDetail
+from tollgate.providers.gemini.wire import ErrorBody, ErrorDetail
+from tollgate.providers.shared.refusals import Refusal, refused, retry_after_s
 
 # Reasons and statuses whose HTTP status, 400, does not say that our account is at fault:
 # https://ai.google.dev/gemini-api/docs/troubleshooting (seen 2026-11-21). FAILED_PRECONDITION asks

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pydantic import JsonValue
 
 from tollgate.core.events import Citation, LogProbs
-from tollgate.wire.gemini import (
+from tollgate.providers.gemini.wire import (
     Candidate,
     Citations,
     Grounding,

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from tollgate.core.request import ReasoningOptions
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
+from tollgate.providers.shared.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
 
 _Config = dict[str, JsonValue]
 

@@ -21,7 +21,7 @@ from tollgate.core.request import (
 from tollgate.providers.gemini.calls import stated_id
 from tollgate.providers.gemini.media import part_of
 from tollgate.providers.gemini.signatures import NO_SIGNATURE, signature_of
-from tollgate.providers.tool_history import OpenCalls, arguments_object, refuse
+from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, refuse
 
 # The key under which a result is told that is no object of its own; Google's SDKs use it too.
 _RESULT: Final = "result"

@@ -8,7 +8,7 @@ count follows from the total.
 from collections.abc import Sequence
 
 from tollgate.core.usage import Usage
-from tollgate.wire.gemini import ModalityCount, UsageMetadata
+from tollgate.providers.gemini.wire import ModalityCount, UsageMetadata
 
 
 def usage_of(report: UsageMetadata) -> Usage:

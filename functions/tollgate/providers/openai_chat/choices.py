@@ -7,7 +7,7 @@ import pydantic_core
 from pydantic import JsonValue
 
 from tollgate.providers.base import Frame
-from tollgate.providers.refusals import malformed
+from tollgate.providers.shared.refusals import malformed
 
 _END: Final = b"[DONE]"
 

@@ -6,7 +6,7 @@ from tollgate.providers.base import Target, UpstreamRefused, WireRequest
 from tollgate.providers.openai_chat import encode
 from tollgate.providers.openai_chat.choices import ChoiceFrames
 from tollgate.providers.openai_chat.decode import ChatDecoder
-from tollgate.providers.openai_errors import error_of_reply
+from tollgate.providers.shared.openai_errors import error_of_reply
 
 
 class OpenAiChatCodec:

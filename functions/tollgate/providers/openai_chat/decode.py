@@ -25,9 +25,7 @@ from tollgate.providers.openai_chat.notes import Citations, log_probs
 from tollgate.providers.openai_chat.thoughts import ReasoningDetails, thought
 from tollgate.providers.openai_chat.tool_calls import OrphanPiece, ToolCalls
 from tollgate.providers.openai_chat.usage import usage_of
-from tollgate.providers.openai_errors import error_in_stream
-from tollgate.providers.refusals import UNREADABLE, closed_early, malformed
-from tollgate.wire.openai_chat_chunk import (
+from tollgate.providers.openai_chat.wire import (
     CHUNKS,
     Choice,
     Chunk,
@@ -37,6 +35,8 @@ from tollgate.wire.openai_chat_chunk import (
     ThinkingItem,
     UsageReport,
 )
+from tollgate.providers.shared.openai_errors import error_in_stream
+from tollgate.providers.shared.refusals import UNREADABLE, closed_early, malformed
 
 # Words of the OpenAI family for why an answer ended, in lower case; a word that is not here counts
 # as `stop` and is still told as the provider's own. Together says `eos`, Hugging Face `eos_token`,

@@ -4,7 +4,6 @@ from typing import Final, assert_never
 
 from pydantic import JsonValue
 
-from tollgate.core.emulation import NOT_WRAPPED, Wrapping, unguided, with_output_tool
 from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,
@@ -18,9 +17,10 @@ from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect, Parameter
 from tollgate.providers.openai_chat.messages import ChatMessages, marked
 from tollgate.providers.openai_chat.reasoning import reasoning_fields
-from tollgate.providers.openai_writing import ANY_OBJECT, path_of
-from tollgate.providers.strict_schema import closed
-from tollgate.providers.wishes import unmet
+from tollgate.providers.parameters import unmet
+from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping, unguided, with_output_tool
+from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
+from tollgate.providers.shared.strict_schema import closed
 
 _PATH: Final = "/chat/completions"
 

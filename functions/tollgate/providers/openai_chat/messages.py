@@ -30,7 +30,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.openai_writing import FILENAME, url_of
+from tollgate.providers.shared.openai_writing import FILENAME, url_of
 
 _ATTACHED: Final = "(attached below)"
 

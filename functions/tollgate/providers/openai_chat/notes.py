@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tollgate.core.events import Citation, LogProbs
-from tollgate.wire.openai_chat_chunk import Annotation, Chunk, TokenLogProbs
+from tollgate.providers.openai_chat.wire import Annotation, Chunk, TokenLogProbs
 
 _URL_CITATION: Final = "url_citation"
 

@@ -4,7 +4,7 @@ from pydantic import JsonValue
 
 from tollgate.core.request import ReasoningOptions
 from tollgate.providers.base import Target
-from tollgate.providers.efforts import effort_wanted, nearest, wants_thoughts
+from tollgate.providers.shared.efforts import effort_wanted, nearest, wants_thoughts
 
 _ADAPTED = ("reasoning",)
 

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from tollgate.core.content import Opaque, ToolCall
 from tollgate.core.events import PartDelta, PartEnd, PartStart, StreamEvent
-from tollgate.wire.openai_chat_chunk import ToolCallDelta
+from tollgate.providers.openai_chat.wire import ToolCallDelta
 
 
 class _OpenCall(Struct):

@@ -6,7 +6,7 @@ count but the total: both are seen from the numbers, never from the name.
 """
 
 from tollgate.core.usage import Usage
-from tollgate.wire.openai_chat_chunk import (
+from tollgate.providers.openai_chat.wire import (
     CompletionDetails,
     PromptDetails,
     ServerToolUse,

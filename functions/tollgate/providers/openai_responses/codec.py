@@ -3,9 +3,9 @@
 from tollgate.core.errors import UpstreamError
 from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import Target, UpstreamRefused, WireRequest
-from tollgate.providers.openai_errors import error_of_reply
 from tollgate.providers.openai_responses import encode
 from tollgate.providers.openai_responses.decode import ResponsesDecoder
+from tollgate.providers.shared.openai_errors import error_of_reply
 
 
 class OpenAiResponsesCodec:

@@ -9,10 +9,8 @@ from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import Ended, Finish, Started, StreamEvent, UsageReported
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
-from tollgate.providers.openai_errors import error_in_stream
 from tollgate.providers.openai_responses.parts import Parts, Place
-from tollgate.providers.refusals import closed_early, malformed
-from tollgate.wire.openai_responses import (
+from tollgate.providers.openai_responses.wire import (
     Content,
     Event,
     InputDetails,
@@ -21,6 +19,8 @@ from tollgate.wire.openai_responses import (
     Response,
     UsageReport,
 )
+from tollgate.providers.shared.openai_errors import error_in_stream
+from tollgate.providers.shared.refusals import closed_early, malformed
 
 # Why a response is incomplete; a word that is not here counts as `length`: something is missing.
 _INCOMPLETE: Final[dict[str, Finish]] = {

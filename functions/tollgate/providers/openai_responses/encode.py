@@ -4,7 +4,6 @@ from typing import Final, assert_never
 
 from pydantic import JsonValue
 
-from tollgate.core.emulation import Wrapping, unguided, with_output_tool
 from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,
@@ -15,11 +14,12 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.efforts import effort_wanted, nearest, wants_thoughts
 from tollgate.providers.openai_responses.items import items
-from tollgate.providers.openai_writing import ANY_OBJECT, path_of
-from tollgate.providers.strict_schema import closed
-from tollgate.providers.wishes import unmet
+from tollgate.providers.parameters import unmet
+from tollgate.providers.shared.efforts import effort_wanted, nearest, wants_thoughts
+from tollgate.providers.shared.emulation import Wrapping, unguided, with_output_tool
+from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
+from tollgate.providers.shared.strict_schema import closed
 
 _PATH: Final = "/responses"
 _OUTPUT_TOKENS_MIN: Final = 16

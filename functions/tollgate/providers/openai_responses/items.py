@@ -26,7 +26,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.base import Target
-from tollgate.providers.openai_writing import FILENAME, url_of
+from tollgate.providers.shared.openai_writing import FILENAME, url_of
 
 
 def items(messages: Sequence[Message], target: Target) -> list[JsonValue]:

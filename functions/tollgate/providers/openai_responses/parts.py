@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from tollgate.core.content import Opaque, Part, ToolCall
 from tollgate.core.events import Citation, LogProbs, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.events import StreamEvent as Event
-from tollgate.wire.openai_responses import Annotation
+from tollgate.providers.openai_responses.wire import Annotation
 
 # The number of an item and, of a message, that of a piece of its content.
 Place = tuple[int, int]

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from tollgate.aws.sigv4 import Credentials
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.wire.sigv4 import Credentials
 
 
 def identity(

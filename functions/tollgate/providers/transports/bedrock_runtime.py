@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 
 import pydantic_core
 
+from tollgate.aws.eventstream import EventStreamDecoder
+from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock
 from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
 from tollgate.providers.transports.aws_identity import identity
 from tollgate.providers.transports.body_frames import BodyFrames, FrameDecoder
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
-from tollgate.wire.eventstream import EventStreamDecoder
-from tollgate.wire.sigv4 import Credentials, Signer
 
 
 class BedrockRuntime:

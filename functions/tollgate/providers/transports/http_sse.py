@@ -10,7 +10,7 @@ from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
 from tollgate.providers.transports.authorization import Authorization
 from tollgate.providers.transports.body_frames import BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
-from tollgate.wire.sse import SseDecoder
+from tollgate.providers.transports.sse import SseDecoder
 
 
 class HttpSse:

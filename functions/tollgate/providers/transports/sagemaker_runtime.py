@@ -11,6 +11,8 @@ from urllib.parse import quote
 import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tollgate.aws.eventstream import EventStreamDecoder
+from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.base import (
@@ -20,13 +22,11 @@ from tollgate.providers.base import (
     UpstreamRefused,
     WireRequest,
 )
-from tollgate.providers.refusals import malformed
+from tollgate.providers.shared.refusals import malformed
 from tollgate.providers.transports.aws_identity import identity
 from tollgate.providers.transports.body_frames import BodyFrames
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
-from tollgate.wire.eventstream import EventStreamDecoder
-from tollgate.wire.sigv4 import Credentials, Signer
-from tollgate.wire.sse import SseDecoder
+from tollgate.providers.transports.sse import SseDecoder
 
 _MODEL_FAILED: Final = 424
 

@@ -8,12 +8,12 @@ from starlette.requests import Request
 
 from tollgate.core.principal import Principal
 from tollgate.engine.simulation import Fault
-from tollgate.routing.demand import Demand
-from tollgate.routing.planner import Planner
+from tollgate.ingress.chat_completions.wire.request import ChatRequest
+from tollgate.routing.planning.demand import Demand
+from tollgate.routing.planning.planner import Planner
 from tollgate.web.explanation_shapes import ExplanationObject, answer_time_s, explained
 from tollgate.web.request_id import request_id_of
 from tollgate.web.services import Services
-from tollgate.wire.openai_chat import ChatRequest
 
 _FAULTS_MAX: Final = 16
 _CHAT_BODY: Final = {

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
-from tollgate.routing.catalog import Catalog
-from tollgate.routing.obstacles import shown
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.obstacles import shown
 from tollgate.web.model_shapes import (
     EndpointsReply,
     ModelObject,

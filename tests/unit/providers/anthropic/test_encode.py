@@ -19,7 +19,6 @@ from tests.unit.providers.anthropic.asking import (
     target,
     user,
 )
-from tollgate.core.emulation import OUTPUT_TOOL, Wrapping
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.request import (
     JsonOutput,
@@ -31,6 +30,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Guardrail
 from tollgate.providers.dialect import ClaudeDialect, Dialect
+from tollgate.providers.shared.emulation import OUTPUT_TOOL, Wrapping
 
 REQUIRED = ToolChoice(mode="required")
 PERSON = {

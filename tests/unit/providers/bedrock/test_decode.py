@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.unit.providers.decoding import decoded, folded, pieces
 from tests.upstream import converse_events as converse
+from tollgate.aws.eventstream import EventStreamDecoder
 from tollgate.core.content import Reasoning, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Citation, Ended, PartEnd, StreamEvent, UsageReported
@@ -19,7 +20,6 @@ from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
 from tollgate.providers.bedrock.decode import ConverseDecoder
-from tollgate.wire.eventstream import EventStreamDecoder
 
 END = [converse.message_stop(), converse.metadata()]
 

@@ -21,7 +21,6 @@ from tollgate.core.content import (
     Reasoning,
     Text,
 )
-from tollgate.core.emulation import NOT_WRAPPED, OUTPUT_TOOL, Wrapping
 from tollgate.core.errors import RequestError
 from tollgate.core.request import (
     GenerationRequest,
@@ -39,6 +38,7 @@ from tollgate.core.request import (
 from tollgate.providers.base import Guardrail, Target, WireRequest
 from tollgate.providers.bedrock.codec import BedrockCodec
 from tollgate.providers.dialect import Dialect
+from tollgate.providers.shared.emulation import NOT_WRAPPED, OUTPUT_TOOL, Wrapping
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 IMAGE = {"image": {"format": "png", "source": {"bytes": "iVBORw0KGgo="}}}

@@ -17,7 +17,6 @@ from tests.unit.providers.gemini.requests import (
     encoded,
     target,
 )
-from tollgate.core.emulation import CHOICE, OUTPUT_TOOL, Wrapping
 from tollgate.core.errors import RequestError
 from tollgate.core.request import (
     JsonOutput,
@@ -28,6 +27,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect
+from tollgate.providers.shared.emulation import CHOICE, OUTPUT_TOOL, Wrapping
 
 
 def test_ai_studio_has_the_model_in_the_path_and_streams_events() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tollgate.core.usage import Usage
 from tollgate.providers.gemini.usage import usage_of
-from tollgate.wire.gemini import UsageMetadata
+from tollgate.providers.gemini.wire import UsageMetadata
 
 
 def counted(**fields: object) -> Usage:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tollgate.core.content import Text
-from tollgate.core.emulation import NOT_WRAPPED, OUTPUT_TOOL, Wrapping
 from tollgate.core.errors import RequestError
 from tollgate.core.request import (
     GenerationRequest,
@@ -23,6 +22,7 @@ from tollgate.core.request import (
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.shared.emulation import NOT_WRAPPED, OUTPUT_TOOL, Wrapping
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 OUTPUT = SchemaOutput(name="city", schema=SCHEMA)

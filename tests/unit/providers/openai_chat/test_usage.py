@@ -5,7 +5,7 @@ import pytest
 
 from tollgate.core.usage import Usage
 from tollgate.providers.openai_chat.usage import usage_of
-from tollgate.wire.openai_chat_chunk import UsageReport
+from tollgate.providers.openai_chat.wire import UsageReport
 
 
 def report(**fields: object) -> Usage:

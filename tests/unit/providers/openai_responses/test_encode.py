@@ -18,7 +18,6 @@ from tollgate.core.content import (
     Text,
     ToolCall,
 )
-from tollgate.core.emulation import NOT_WRAPPED, Wrapping
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
     AssistantMessage,
@@ -37,6 +36,7 @@ from tollgate.core.request import (
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.openai_responses.codec import OpenAiResponsesCodec
+from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
 
 HI = UserMessage(content=(Text(text="Hi"),))
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}

@@ -1,0 +1,1 @@
+"""AWS's own formats: request signatures, event streams and expiring credentials."""

@@ -1,0 +1,135 @@
+"""AWS credentials that end: fetched from the endpoint that Lambda or a container has for them.
+
+Lambda has one in place of fixed variables where a snapshot is restored ("Activating and managing
+Lambda SnapStart", 2026-11-21); Amazon ECS and EKS have it for every container ("Container
+credential provider", AWS SDKs and Tools Reference Guide, 2026-11-21).
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+from msgspec import Struct
+from pydantic import BaseModel, Field, SecretStr, ValidationError
+
+from tollgate.aws.sigv4 import Credentials
+from tollgate.core.clock import Clock
+
+# Longer than any request may last, since what is signed late in one must still be accepted.
+FRESH_FOR_S: Final = 20 * 60
+# How often an endpoint is asked at most while credentials last: it may fail, or have no newer ones.
+_ASKED_AGAIN_S: Final = 10.0
+_TIMEOUT_S: Final = 2.0
+_REPLY_BYTES_MAX: Final = 64 * 1024
+_LOGGER: Final = logging.getLogger("tollgate.credentials")
+
+
+class CredentialsUnavailable(Exception):
+    """The endpoint gave no credentials that can be used."""
+
+
+class Lease(Struct, frozen=True):
+    """Credentials and the Unix second in which they end."""
+
+    credentials: Credentials
+    ends_s: float
+
+
+class _Reply(BaseModel):
+    access_key_id: str = Field(alias="AccessKeyId", min_length=1)
+    secret_access_key: SecretStr = Field(alias="SecretAccessKey")
+    token: SecretStr = Field(alias="Token")
+    expiration: datetime = Field(alias="Expiration")
+
+
+class CredentialsEndpoint:
+    """Fetches from `url`; the token is a value, or a file that is replaced from time to time."""
+
+    def __init__(self, url: str, *, token: str | None = None, token_file: Path | None = None):
+        self._url = url
+        self._token = token
+        self._token_file = token_file
+
+    async def fetch(self) -> Lease:
+        """Return what the endpoint gives now; raise CredentialsUnavailable if it cannot be used."""
+        try:
+            token = self._token_file.read_text().strip() if self._token_file else self._token
+            timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
+            async with (
+                aiohttp.ClientSession(timeout=timeout) as session,
+                session.get(
+                    self._url,
+                    headers={"authorization": token} if token else {},
+                    allow_redirects=False,
+                ) as response,
+            ):
+                status, body = response.status, await response.content.read(_REPLY_BYTES_MAX)
+        except (aiohttp.ClientError, OSError) as failed:
+            raise _unavailable(type(failed).__name__) from failed
+        if status != 200:
+            raise _unavailable(f"HTTP {status}")
+        try:
+            reply = _Reply.model_validate_json(body)
+        except ValidationError:
+            # Not chained: pydantic quotes what it was given, and here that is a secret.
+            raise _unavailable("a reply of another form") from None
+        return Lease(
+            Credentials(
+                reply.access_key_id,
+                reply.secret_access_key.get_secret_value(),
+                reply.token.get_secret_value(),
+            ),
+            reply.expiration.timestamp(),
+        )
+
+
+class RotatingCredentials:
+    """Credentials that are renewed between requests, so that signing never waits."""
+
+    def __init__(self, fetch: Callable[[], Awaitable[Lease]], clock: Clock) -> None:
+        self._fetch = fetch
+        self._clock = clock
+        self._lease: Lease | None = None
+        self._ask_again_s = 0.0
+        self._renewing = asyncio.Lock()
+
+    def current(self) -> Credentials | None:
+        """Those to sign with; None if there are none that are still accepted."""
+        if self._lease is None or self._lease.ends_s <= self._clock.now_s():
+            return None
+        return self._lease.credentials
+
+    def forget(self) -> None:
+        """Let go of them: after a restore they are those of another environment."""
+        self._lease = None
+        self._ask_again_s = 0.0
+
+    async def renew(self) -> None:
+        """Fetch new ones if they end before a request that begins now may have ended.
+
+        An endpoint that fails is logged: what is there is used as long as it is accepted.
+        """
+        if not self._due():
+            return
+        async with self._renewing:
+            if not self._due():
+                return
+            self._ask_again_s = self._clock.monotonic_s() + _ASKED_AGAIN_S
+            try:
+                self._lease = await self._fetch()
+            except CredentialsUnavailable as failure:
+                _LOGGER.error("no new credentials", extra={"fields": {"failure": str(failure)}})
+
+    def _due(self) -> bool:
+        if self._lease is None:
+            return True
+        lasts = self._lease.ends_s > self._clock.now_s() + FRESH_FOR_S
+        return not lasts and self._clock.monotonic_s() >= self._ask_again_s
+
+
+def _unavailable(reason: str) -> CredentialsUnavailable:
+    return CredentialsUnavailable(f"credentials: {reason}")

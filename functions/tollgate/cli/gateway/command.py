@@ -1,0 +1,36 @@
+"""Options that every command of a running gateway takes."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec
+
+import click
+
+from tollgate.cli.gateway.http import gateway
+
+_Params = ParamSpec("_Params")
+
+
+def calls_gateway(command: Callable[_Params, None]) -> Callable[..., None]:
+    """Give a command its gateway as `api` and how to print as `style`."""
+
+    @click.option(
+        "--url",
+        envvar="TOLLGATE_URL",
+        default="http://localhost:8787/api/v1",
+        show_default=True,
+        show_envvar=True,
+        help="Base URL of the gateway.",
+    )
+    @click.option("--json", "style", flag_value="json", help="Print JSON.")
+    @click.option("--csv", "style", flag_value="csv", help="Print CSV.")
+    @click.option("--auto", "style", flag_value="auto", default="auto", hidden=True)
+    # Hidden, and left to the environment: a command line is kept in the history of a shell.
+    @click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
+    @wraps(command)
+    def called(*args: _Params.args, **kwargs: _Params.kwargs) -> None:
+        url, secret = kwargs.pop("url"), kwargs.pop("secret")
+        kwargs["api"] = gateway(str(url), None if secret is None else str(secret))
+        command(*args, **kwargs)
+
+    return called

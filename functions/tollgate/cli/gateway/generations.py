@@ -1,0 +1,141 @@
+"""`tollgate generations`: what was asked, who served it, and why it cost what it cost."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from tollgate.cli.gateway.bill import explained
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api, Query, Refused
+from tollgate.cli.options import since_moment
+from tollgate.cli.tables import Style, as_json, exact, show
+from tollgate.core.clock import SystemClock
+
+_COLUMNS: Final = ("id", "created_at", "status", "usd", "model", "key", "tokens", "ms", "provider")
+_TAIL_EVERY_S: Final = 2.0
+_TAIL_MAX: Final = 200
+_OTHERS_MAX: Final = 200
+_EXPORT_PAGE: Final = 500
+
+
+@click.group()
+def generations() -> None:
+    """Generations of the workspace."""
+
+
+@generations.command("ls")
+@click.option(
+    "--since",
+    metavar="AGO",
+    help="7d, 12h, 2026-11-21, 2026-11-21T12:00:00Z; a day before --until if nothing is said.",
+)
+@click.option("--until", metavar="AGO", help="As --since; now if nothing is said.")
+@click.option("--model")
+@click.option("--provider")
+@click.option("--key", "key_id", help="Id of a key.")
+@click.option("--outcome", type=click.Choice(["ok", "error", "cancelled", "lost"]))
+@click.option("--cost-min", metavar="USD")
+@click.option("--label", multiple=True, metavar="NAME:VALUE")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True)
+@calls_gateway
+def list_generations(
+    api: Api, style: Style, *, limit: int, key_id: str | None, **query: Any
+) -> None:
+    """List generations, newest first."""
+    now_s = SystemClock().now_s()
+    for name in ("since", "until"):
+        query[name] = query[name] and since_moment(query[name], now_s)
+    asked = {**query, "key": key_id, "limit": min(limit, 1000)}
+    found = []
+    for record in api.pages("/generations", asked, "cursor"):
+        found.append(record)
+        if len(found) == limit:
+            break
+    show([_row(record) for record in found], _COLUMNS, style, data=found)
+
+
+@generations.command("export")
+@click.option("--since", default="7d", show_default=True, metavar="AGO", help="7d, 12h, a moment.")
+@calls_gateway
+def export_generations(api: Api, style: Style, since: str) -> None:
+    """Write generations as JSON lines, newest first, for `tollgate plan --traffic`."""
+    if style == "csv":
+        raise click.UsageError("--csv: an export is JSON lines.")
+    asked: Query = {"since": since_moment(since, SystemClock().now_s()), "limit": _EXPORT_PAGE}
+    for record in api.pages("/generations", asked, "cursor"):
+        click.echo(as_json(record, indent=None))
+
+
+@generations.command("show")
+@click.argument("generation_id")
+@calls_gateway
+def show_generation(api: Api, style: Style, generation_id: str) -> None:
+    """Explain the bill of one generation, line by line."""
+    record = api.get("/generation", {"id": generation_id})["data"]
+    if style == "auto":
+        click.echo("\n".join(explained(record, _others_of_its_key(api, record))))
+    elif style == "json":
+        click.echo(as_json(record))
+    else:
+        show([_row(record)], _COLUMNS, style)
+
+
+@generations.command("tail")
+@calls_gateway
+def tail_generations(api: Api, style: Style) -> None:
+    """Print generations as they end, until Ctrl-C."""
+    seen: set[str] = set()
+    first, clock = True, SystemClock()
+    while True:
+        page = api.get("/generations", {"limit": _TAIL_MAX})["data"]
+        for record in reversed(page):
+            if record["id"] not in seen and not first:
+                row = _row(record)
+                fields = (row[column] for column in _COLUMNS)
+                click.echo(as_json(record) if style == "json" else "\t".join(fields))
+        seen = {record["id"] for record in page}
+        first = False
+        asyncio.run(clock.sleep(_TAIL_EVERY_S))
+
+
+@generations.command("content")
+@click.argument("generation_id")
+@calls_gateway
+def show_content(api: Api, style: Style, generation_id: str) -> None:
+    """Print what was asked and answered, as JSON, if the key has it kept."""
+    if style == "csv":
+        raise click.UsageError("--csv: content is JSON.")
+    click.echo(as_json(api.get("/generation/content", {"id": generation_id})["data"]))
+
+
+def _others_of_its_key(api: Api, record: Any) -> Sequence[Any]:
+    """What the same key generated before; nothing where the caller may not list."""
+    asked = {
+        "key": record["key_id"],
+        "until": record["created_at"],
+        "outcome": "ok",
+        "limit": _OTHERS_MAX,
+    }
+    try:
+        found: Sequence[Any] = api.get("/generations", asked)["data"]
+    except Refused as refused:
+        if refused.status != 403:
+            raise
+        return ()
+    return found
+
+
+def _row(record: Any) -> dict[str, str]:
+    return {
+        "id": record["id"],
+        "created_at": record["created_at"],
+        "status": record["error_code"] or record["status"],
+        "model": record["model"] or "",
+        "provider": record["provider_name"] or "",
+        "key": record["key_name"] or record["key_id"],
+        "tokens": f"{record['tokens_prompt']}+{record['tokens_completion']}",
+        "usd": exact(record["total_cost"]),
+        "ms": str(record["latency_ms"]),
+    }

@@ -1,0 +1,279 @@
+"""`tollgate keys`: make, list, change, rotate and stop keys of a running gateway."""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import wraps
+from typing import Any, Final
+
+import click
+
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api
+from tollgate.cli.tables import Style, as_json, exact, show
+from tollgate.core.clock import SystemClock
+from tollgate.stores.rules.periods import PERIODS
+
+_COLUMNS: Final = ("name", "id", "state", "role", "usage", "limits", "held", "secret", "created")
+# Settings that are sent as they are given, and those that may go, by their names here.
+_PLAIN: Final = (
+    "tier",
+    "requests_per_minute",
+    "burst",
+    "tokens_per_minute",
+    "concurrency",
+    "expires_at",
+    "content_days",
+)
+_REMOVABLE: Final = {
+    "models": "models",
+    "tier": "tier",
+    "tpm": "tokens_per_minute",
+    "concurrency": "concurrency",
+    "expires": "expires_at",
+    "content-days": "content_days",
+}
+_LABELS: Final = ("team", "member", "environment")
+_HOUR_S: Final = 3_600
+_UNITS_S: Final = {"m": 60, "h": _HOUR_S, "d": 24 * _HOUR_S}
+
+
+@click.group()
+def keys() -> None:
+    """Keys of the workspace."""
+
+
+@keys.command("ls")
+@calls_gateway
+def list_keys(api: Api, style: Style) -> None:
+    """List the keys, oldest first."""
+    found = list(api.pages("/keys", {}, "cursor"))
+    show([_row(key) for key in found], _COLUMNS, style, data=found)
+
+
+@keys.command("show")
+@click.argument("name")
+@calls_gateway
+def show_key(api: Api, style: Style, name: str) -> None:
+    """Show the key with this NAME or id."""
+    key = _named(api, name)
+    show([_row(key)], _COLUMNS, style, data=key)
+
+
+def _settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command what may be chosen of a key, as the `settings` that the api takes."""
+
+    @click.option(
+        "--limit",
+        "limits",
+        multiple=True,
+        metavar="PERIOD=USD",
+        help="Spending limit per day, week, month or in total.",
+    )
+    @click.option("--model", "models", multiple=True, help="Glob of models it may use.")
+    @click.option("--tier", help="Tier of routing.yaml.")
+    @click.option("--rpm", "requests_per_minute", type=int, help="Requests per minute.")
+    @click.option("--burst", type=int, help="Requests at once after a pause.")
+    @click.option("--tpm", "tokens_per_minute", type=int, help="Tokens per minute.")
+    @click.option("--concurrency", type=int, help="Requests at the same time.")
+    @click.option("--expires", "expires_at", metavar="MOMENT", help="2027-01-01T00:00:00Z.")
+    @click.option(
+        "--content-days",
+        type=int,
+        help="Keep what is asked and answered for 1, 7, 30 or 90 days.",
+    )
+    @click.option(
+        "--label",
+        "labels",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Label to group spending by: team, member, environment.",
+    )
+    @wraps(command)
+    def called(
+        *, limits: tuple[str, ...], models: tuple[str, ...], labels: tuple[str, ...], **given: Any
+    ) -> None:
+        pairs = {
+            "limits": dict(_pair(text, "--limit") for text in limits),
+            "models": list(models),
+            "labels": dict(_pair(text, "--label") for text in labels),
+        }
+        chosen = {name: given.pop(name) for name in _PLAIN}
+        # Zero is said, and for the api to judge; what nobody gave is None or empty.
+        settings = {
+            name: value
+            for name, value in {**chosen, **pairs}.items()
+            if value is not None and value not in ({}, [])
+        }
+        command(settings=settings, **given)
+
+    return called
+
+
+@keys.command("create")
+@click.argument("name")
+@click.option("--role", type=click.Choice(["inference", "management"]), default="inference")
+@_settings
+@calls_gateway
+def create_key(api: Api, style: Style, *, name: str, role: str, settings: dict[str, Any]) -> None:
+    """Create a key; its secret is shown this once."""
+    _tell_secret(api.post("/keys", {"name": name, "role": role, **settings}), style)
+
+
+@keys.command("update")
+@click.argument("name")
+@click.option("--rename", metavar="NAME")
+@click.option("--no", "without", multiple=True, metavar="SETTING", help="Take a setting away.")
+@_settings
+@calls_gateway
+def update_key(
+    api: Api,
+    style: Style,
+    *,
+    name: str,
+    rename: str | None,
+    without: tuple[str, ...],
+    settings: dict[str, Any],
+) -> None:
+    """Change what is given of a key; --no tier takes its tier away, --no day its daily limit."""
+    key = _named(api, name)
+    _take_away(settings, without)
+    if rename:
+        settings["name"] = rename
+    if not settings:
+        raise click.UsageError("Say what to change; `tollgate keys update --help` lists it.")
+    reply = api.patch(f"/keys/{key['id']}", settings)
+    show([_row(reply["data"])], _COLUMNS, style, data=reply["data"])
+
+
+@keys.command("rotate")
+@click.argument("name")
+@click.option(
+    "--grace",
+    default="24h",
+    show_default=True,
+    metavar="DURATION",
+    help="How long the old secret still works: 30m, 24h, 7d, 0h.",
+)
+@calls_gateway
+def rotate_key(api: Api, style: Style, *, name: str, grace: str) -> None:
+    """Give a key a new secret; id, limits and spending stay."""
+    key = _named(api, name)
+    reply = api.post(f"/keys/{key['id']}/rotate", {"grace_s": _seconds(grace)})
+    _tell_secret(reply, style)
+    if style == "auto":
+        click.echo(f"The old secret works for another {grace}.", err=True)
+
+
+@keys.command("disable")
+@click.argument("name")
+@calls_gateway
+def disable_key(api: Api, style: Style, name: str) -> None:
+    """Stop a key: it is refused everywhere within five seconds."""
+    _switch(api, style, name, disabled=True)
+
+
+@keys.command("enable")
+@click.argument("name")
+@calls_gateway
+def enable_key(api: Api, style: Style, name: str) -> None:
+    """Let a key work again."""
+    _switch(api, style, name, disabled=False)
+
+
+@keys.command("delete")
+@click.argument("name")
+@calls_gateway
+def delete_key(api: Api, style: Style, name: str) -> None:
+    """Refuse a key for good; what it has spent stays on record."""
+    key = _named(api, name)
+    reply = api.delete(f"/keys/{key['id']}")
+    if style == "json":
+        click.echo(as_json(reply))
+    elif reply["deleted"]:
+        click.echo(f"Key {key['name']} ({key['id']}) is gone.")
+    else:
+        raise click.ClickException(
+            f"Key {key['name']} ({key['id']}) is refused from now on, but one of its requests "
+            "still runs.\nRepeat the command to delete it once that has ended."
+        )
+
+
+def _switch(api: Api, style: Style, name: str, *, disabled: bool) -> None:
+    key = _named(api, name)
+    reply = api.patch(f"/keys/{key['id']}", {"disabled": disabled})
+    show([_row(reply["data"])], _COLUMNS, style, data=reply["data"])
+
+
+def _take_away(settings: dict[str, Any], without: tuple[str, ...]) -> None:
+    """Null what shall go; periods and labels are inside their own settings."""
+    for name in without:
+        if name in PERIODS:
+            settings.setdefault("limits", {})[name] = None
+        elif name in _LABELS:
+            settings.setdefault("labels", {})[name] = None
+        elif name in _REMOVABLE:
+            settings[_REMOVABLE[name]] = None
+        else:
+            known = ", ".join([*PERIODS, *_LABELS, *_REMOVABLE])
+            raise click.UsageError(f"--no: {name!r} is none of {known}.")
+
+
+def _named(api: Api, name: str) -> Any:
+    """The key with this id, or else the only one with this name."""
+    found = [key for key in api.pages("/keys", {}, "cursor") if name in (key["id"], key["name"])]
+    exact_id = [key for key in found if key["id"] == name]
+    match exact_id or found:
+        case [key]:
+            return key
+        case []:
+            problem = f"There is no key named {name}."
+        case _:
+            problem = f"{len(found)} keys are named {name}: say the id of one."
+    raise click.ClickException(f"{problem}\n`tollgate keys ls` shows them all.")
+
+
+def _row(key: Any) -> dict[str, str]:
+    limits = (f"{period} {exact(limit)}" for period, limit in key["limits"].items())
+    return {
+        "id": key["id"],
+        "name": key["name"],
+        "secret": key["label"],
+        "role": key["role"],
+        "state": _state(key),
+        "usage": exact(key["usage"]),
+        "held": exact(key["held"]),
+        "limits": ", ".join(limits),
+        "created": key["created_at"],
+    }
+
+
+def _state(key: Any) -> str:
+    """Whether a key is let in, and if not, why."""
+    if key["disabled"]:
+        return "disabled"
+    ends = key["expires_at"]
+    is_over = ends and datetime.fromisoformat(ends).timestamp() <= SystemClock().now_s()
+    return "expired" if is_over else "on"
+
+
+def _tell_secret(reply: Any, style: Style) -> None:
+    if style == "json":
+        click.echo(as_json(reply))
+        return
+    # The secret alone on standard output: `TOLLGATE_KEY=$(tollgate keys create ci)`.
+    key = reply["data"]
+    click.echo(f"Key {key['name']} ({key['id']}). Its secret is shown this once:", err=True)
+    click.echo(reply["key"])
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise click.UsageError(f"{option}: write {text!r} as name=value.")
+    return name, value
+
+
+def _seconds(text: str) -> int:
+    if text[-1:] not in _UNITS_S or not text[:-1].isdigit():
+        raise click.UsageError(f"--grace: write {text!r} as a number of m, h or d.")
+    return int(text[:-1]) * _UNITS_S[text[-1]]

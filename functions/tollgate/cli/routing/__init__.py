@@ -1,0 +1,1 @@
+"""Commands that read, check and compare routing files."""

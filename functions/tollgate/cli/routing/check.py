@@ -1,0 +1,94 @@
+"""`tollgate check`: what is wrong with a routing file, for people, for GitHub and for programs."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import click
+from msgspec import to_builtins
+from pydantic_core import to_json
+
+from tollgate.cli.options import routing_file
+from tollgate.core.clock import SystemClock
+from tollgate.routing.file.compile import compiled
+from tollgate.routing.file.load import Inspection, inspect
+from tollgate.routing.file.problems import Problem, text
+from tollgate.routing.schema import Routing
+
+
+@click.command()
+@routing_file
+@click.option(
+    "--format",
+    "style",
+    default="text",
+    show_default=True,
+    type=click.Choice(["text", "github", "json"]),
+    help="For people, as annotations of a GitHub workflow, or for programs.",
+)
+def check(file: Path, style: str) -> None:
+    """Check FILE and what it includes for development: exit status 1 if there are errors."""
+    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    inspection = inspect(file, dev=True, today=today)
+    click.echo(_STYLES[style](file, inspection))
+    if inspection.errors:
+        raise SystemExit(1)
+
+
+def _as_text(file: Path, inspection: Inspection) -> str:
+    errors = len(inspection.errors)
+    warnings = len(inspection.problems) - errors
+    found = [text(problem) for problem in inspection.problems]
+    if inspection.production is None:
+        return "\n".join([*found, f"{_count(errors, 'error')}, {_count(warnings, 'warning')}"])
+    return "\n".join([*found, _summary(file, inspection.production, warnings)])
+
+
+def _summary(file: Path, routing: Routing, warnings: int) -> str:
+    """One line about what production would serve."""
+    counts = ", ".join(
+        _count(len(entries), kind)
+        for kind, entries in (
+            ("provider", routing.providers),
+            ("model", routing.models),
+            ("alias", routing.aliases),
+            ("route", routing.routes),
+        )
+    )
+    noted = f", {_count(warnings, 'warning')}" if warnings else ""
+    return f"{file.as_posix()} is fine: {counts}{noted}; catalog {compiled(routing).sha[:12]}"
+
+
+def _as_github(file: Path, inspection: Inspection) -> str:
+    """Workflow commands (docs.github.com, "Workflow commands for GitHub Actions", 2026-11)."""
+    return "\n".join(_annotation(problem) for problem in inspection.problems)
+
+
+def _annotation(problem: Problem) -> str:
+    place = f"line={problem.line},col={problem.column}"
+    words = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
+    file = _escaped(problem.file).replace(":", "%3A").replace(",", "%2C")
+    return f"::{problem.severity} file={file},{place},title={problem.code}::{_escaped(words)}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _as_json(file: Path, inspection: Inspection) -> str:
+    sha = None if inspection.production is None else compiled(inspection.production).sha
+    found = {"catalog_sha": sha, "problems": to_builtins(inspection.problems)}
+    return to_json(found, indent=2).decode()
+
+
+def _count(number: int, kind: str) -> str:
+    plural = f"{kind}es" if kind.endswith("s") else f"{kind}s"
+    return f"{number} {kind if number == 1 else plural}"
+
+
+_STYLES: Final[Mapping[str, Callable[[Path, Inspection], str]]] = {
+    "text": _as_text,
+    "github": _as_github,
+    "json": _as_json,
+}

@@ -1,0 +1,175 @@
+"""`tollgate explain`: where a request would go and why, by a file or by a running gateway."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import click
+from click.core import ParameterSource
+from msgspec import Struct
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from tollgate.cli.gateway.http import gateway
+from tollgate.cli.routing.chat_body import Described
+from tollgate.cli.routing.explanation import explanation
+from tollgate.cli.tables import as_json
+from tollgate.core.clock import SystemClock
+from tollgate.core.errors import ErrorCode, GatewayError
+from tollgate.core.ids import IdSource
+from tollgate.core.principal import Principal
+from tollgate.engine.simulation import Fault
+from tollgate.ingress.chat_completions.parse import parse
+from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.file.problems import InvalidRouting
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.demand import Demand
+from tollgate.routing.planning.planner import Planner
+from tollgate.web.explanation_shapes import answer_time_s, explained
+
+_KEEP_DEV: Final = "\nWhat the file includes for development is left out; --dev keeps it."
+
+
+class _LocalKey(Struct, frozen=True, kw_only=True):
+    """A key that is only imagined, in production or not, and the moment whose prices hold."""
+
+    production: bool
+    tier: str | None
+    models: tuple[str, ...]
+    at: datetime | None
+
+
+@click.command()
+@click.argument("model", required=False)
+@click.option(
+    "--request", "given", type=click.File("rb"), help="A chat request in JSON; - reads it."
+)
+@click.option("--prompt-tokens", type=click.IntRange(0, 10_000_000), help="Size of the prompt.")
+@click.option("--output-tokens", type=click.IntRange(1), help="The request's max_tokens.")
+@click.option(
+    "--has",
+    multiple=True,
+    type=click.Choice(["audio", "image", "pdf", "structured_output", "tools"]),
+    help="What the request has or asks for.",
+)
+@click.option("--metadata", multiple=True, metavar="NAME=VALUE", help="Metadata of the request.")
+@click.option("--session", help="Its session_id, which draws are made by.")
+@click.option("--simulate", multiple=True, metavar="KIND@WHERE", help="A failure: 429@openai.")
+@click.option(
+    "--file",
+    default=Path("routing.yaml"),
+    show_default=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The routing file to explain by, unless a gateway is named.",
+)
+@click.option("--production/--dev", default=True, help="Whether FILE leaves out what is for dev.")
+@click.option("--tier", help="By a file: the tier of the key.")
+@click.option(
+    "--key-models", multiple=True, metavar="GLOB", help="By a file: what the key may use."
+)
+@click.option("--at", type=click.DateTime(), help="By a file: the moment in UTC; now otherwise.")
+@click.option(
+    "--url", envvar="TOLLGATE_URL", show_envvar=True, help="Base URL of a gateway to ask instead."
+)
+@click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
+@click.option("--json", "as_data", is_flag=True, help="Print JSON.")
+@click.pass_context
+def explain(ctx: click.Context, /, **options: Any) -> None:
+    """Say where a request for MODEL would go, and why; nothing is sent to a provider.
+
+    Exit status 1 if it is refused, or if nobody serves it in the simulation.
+    """
+    described = Described(
+        model=options["model"],
+        prompt_tokens=options["prompt_tokens"],
+        output_tokens_max=options["output_tokens"],
+        has=options["has"],
+        metadata=dict(_pair(text) for text in options["metadata"]),
+        session=options["session"],
+    )
+    body = described.body(_given(options["given"], options["model"]))
+    if _is_asked_of_a_gateway(ctx, options["url"]):
+        api = gateway(options["url"], options["secret"])
+        told = api.post("/route/explain", from_json(body), {"simulate": options["simulate"]})
+    else:
+        key = _LocalKey(
+            production=options["production"],
+            tier=options["tier"],
+            models=options["key_models"],
+            at=options["at"],
+        )
+        catalog = _catalog(options["file"], production=key.production)
+        told = _by_file(catalog, body, options["simulate"], key)
+    click.echo(as_json(told) if options["as_data"] else "\n".join(explanation(told)))
+    if told["error"] or (told["simulation"] and told["simulation"]["error"]):
+        raise SystemExit(1)
+
+
+def _is_asked_of_a_gateway(ctx: click.Context, url: str | None) -> bool:
+    """What is said on the command line decides; a URL of the environment gives way to a file."""
+    said = {
+        name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+    local = sorted(said & {"file", "production", "tier", "key_models", "at"})
+    if "url" in said and local:
+        raise click.UsageError(
+            f"--{local[0].replace('_', '-')} belongs to a file, not to a gateway."
+        )
+    return url is not None and not local
+
+
+def _given(file: BinaryIO | None, model: str | None) -> dict[str, JsonValue]:
+    if file is None:
+        if model is None:
+            raise click.UsageError("Name a model, or give a request with --request.")
+        return {}
+    try:
+        given = from_json(file.read())
+    except ValueError as broken:
+        raise click.UsageError(f"--request: {broken}") from broken
+    if not isinstance(given, dict):
+        raise click.UsageError("--request: the body must be a JSON object.")
+    return given
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise click.UsageError(f"--metadata {text}: write NAME=VALUE.")
+    return name, value
+
+
+def _catalog(file: Path, *, production: bool) -> Catalog:
+    try:
+        return Catalog.from_json(compile_catalog(file, dev=not production).content)
+    except InvalidRouting as invalid:
+        raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
+
+
+def _by_file(catalog: Catalog, body: bytes, faults: tuple[str, ...], key: _LocalKey) -> Any:
+    """What a gateway of this catalog would answer, as far as a file tells."""
+    clock = SystemClock()
+    principal = Principal(
+        key_id="local",
+        workspace_id="local",
+        role="inference",
+        label="local",
+        tier=key.tier,
+        models=key.models or None,
+    )
+    try:
+        parsed = parse(body)
+        demand = Demand.of(parsed.request, principal=principal, request_id=IdSource(clock).new_id())
+        now_s = clock.now_s() if key.at is None else key.at.replace(tzinfo=UTC).timestamp()
+        told = explained(
+            Planner(catalog).survey(demand, now_s=now_s),
+            demand,
+            catalog.sha,
+            faults=[Fault.parse(fault) for fault in faults],
+            time_s=answer_time_s(parsed, catalog.defaults.timeouts),
+            resting={},
+        )
+    except GatewayError as refusal:
+        hint = _KEEP_DEV if key.production and refusal.code is ErrorCode.MODEL_NOT_FOUND else ""
+        raise click.ClickException(f"{refusal.message} ({refusal.code}){hint}") from refusal
+    return told.model_dump(mode="json")

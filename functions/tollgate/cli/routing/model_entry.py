@@ -1,0 +1,138 @@
+"""The lines of one model in a routing file, and where they go: no other line is touched."""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+from pydantic_core import to_json
+
+from tollgate.cli.routing.published_prices import Published
+from tollgate.core.request import Capability, Modality
+from tollgate.routing.file.document import Document, read_document, scalar
+
+_CENTS_EXPONENT: Final = -2
+_PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/@()+-]*")
+# Text in YAML 1.2, something else to readers of YAML 1.1; `tollgate check` refuses them unquoted.
+_AMBIGUOUS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+_INDENT: Final = "  "
+
+
+class Unplaceable(ValueError):
+    """A file into which no lines can be put: it has errors, the model, or no such lines."""
+
+
+class ModelEntry(Struct, frozen=True, kw_only=True):
+    """A model with one endpoint, priced as it is published."""
+
+    slug: str
+    name: str
+    context: int
+    max_output: int
+    input: tuple[Modality, ...]
+    supports: tuple[Capability, ...]
+    provider: str
+    upstream: str
+    published: Published
+
+
+def with_model(path: Path, entry: ModelEntry) -> str:
+    """The file's text with the entry behind its author's models; Unplaceable if it cannot be."""
+    document = read_document(path, path.as_posix())
+    if document.problems:
+        raise Unplaceable(f"{path.as_posix()} cannot be read; `tollgate check` says why")
+    if ("models", entry.slug) in document.keys:
+        place = document.place_text(("models", entry.slug))
+        raise Unplaceable(
+            f"{entry.slug} is there already: {place}; who else serves it is one more of its "
+            "endpoints, written by hand"
+        )
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = file.read().splitlines(keepends=True)
+    newline = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
+    after, indent = _position(document, entry.slug)
+    if lines and after == len(lines) and not lines[-1].endswith(("\n", "\r")):
+        lines[-1] += newline
+    block = ["", *(f"{indent}{line}" for line in entry_lines(entry))]
+    return "".join([*lines[:after], *(line + newline for line in block), *lines[after:]])
+
+
+def _position(document: Document, slug: str) -> tuple[int, str]:
+    """Behind how many lines a model belongs, and how far models are indented."""
+    models = [where for where in document.keys if where[:1] == ("models",) and len(where) == 2]
+    if not models or document.keys[models[0]].line == document.keys["models",].line:
+        raise Unplaceable(f"{document.file} has no section models with a line for each model")
+    author = slug.partition("/")[0]
+    last = [where for where in models if str(where[1]).partition("/")[0] == author] or models
+    heads = sorted(
+        place.line for where, place in document.keys.items() if len(where) == 1 or where in models
+    )
+    following = [line for line in heads if line > document.keys[last[-1]].line]
+    after = (following[0] if following else len(document.lines) + 1) - 1
+    indent = " " * (document.keys[models[0]].column - 1)
+    while _is_between(document.lines[after - 1], indent):
+        after -= 1
+    return after, indent
+
+
+def _is_between(line: str, indent: str) -> bool:
+    """Whether a line belongs to what follows: empty, or a comment that is not further in."""
+    text = line.lstrip()
+    return not text or (text.startswith("#") and len(line) - len(text) <= len(indent))
+
+
+def entry_lines(entry: ModelEntry) -> Iterator[str]:
+    """The entry as a person would write it, without indentation."""
+    yield f"{entry.slug}:"
+    yield f"{_INDENT}name: {_text(entry.name)}"
+    yield f"{_INDENT}context: {entry.context}"
+    yield f"{_INDENT}max_output: {entry.max_output}"
+    if entry.input != ("text",):
+        yield f"{_INDENT}input: [{', '.join(entry.input)}]"
+    if entry.supports:
+        yield f"{_INDENT}supports: [{', '.join(entry.supports)}]"
+    yield f"{_INDENT}endpoints:"
+    yield f"{_INDENT * 2}- provider: {entry.provider}"
+    yield from (f"{_INDENT * 3}{line}" for line in _offer(entry.upstream, entry.published))
+
+
+def _offer(upstream: str, published: Published) -> Iterator[str]:
+    yield f"upstream: {_text(upstream)}"
+    yield "price:"
+    for name, value in published.price:
+        if isinstance(value, Decimal):
+            yield f"{_INDENT}{name}: {_dollars(value)}"
+    yield f"{_INDENT}source: {_text(published.price.source)}"
+    yield f"{_INDENT}checked: {published.price.checked}"
+    if published.overrides:
+        yield "overrides:"
+    for override in published.overrides:
+        when = override.when.model_dump(by_alias=True, exclude_none=True)
+        rates = override.price.model_dump(exclude_none=True, mode="python")
+        conditions = ", ".join(f"{name}: {value}" for name, value in when.items())
+        amounts = ", ".join(f"{name}: {_dollars(Decimal(rate))}" for name, rate in rates.items())
+        yield f"{_INDENT}- when: {{ {conditions} }}"
+        yield f"{_INDENT}  price: {{ {amounts} }}"
+
+
+def _dollars(amount: Decimal) -> str:
+    """With cents, and with every digit there is beyond them."""
+    exact = amount.normalize()
+    exponent = exact.as_tuple().exponent
+    if isinstance(exponent, int) and exponent > _CENTS_EXPONENT:
+        exact = exact.quantize(Decimal(1).scaleb(_CENTS_EXPONENT))
+    return f"{exact:f}"
+
+
+def _text(words: str) -> str:
+    """A scalar that is read as these words, in quotes where it must be."""
+    plain = (
+        _PLAIN.fullmatch(words)
+        and ": " not in words
+        and not words.endswith((":", " "))
+        and words.lower() not in _AMBIGUOUS
+        and isinstance(scalar(words), str)
+    )
+    return words if plain else to_json(words).decode()

@@ -1,0 +1,180 @@
+"""`tollgate models`: write a model into a routing file, for a person to review and commit."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from difflib import unified_diff
+from pathlib import Path
+from typing import get_args
+
+import click
+from msgspec.structs import replace
+
+from tollgate.cli.options import routing_file
+from tollgate.cli.routing.model_entry import ModelEntry, Unplaceable, with_model
+from tollgate.cli.routing.published_prices import (
+    SOURCE,
+    Published,
+    Unpublished,
+    is_covered,
+    published,
+)
+from tollgate.core.clock import SystemClock
+from tollgate.core.request import Capability, Modality
+from tollgate.routing.file.load import inspect, load
+from tollgate.routing.file.problems import InvalidRouting, text
+from tollgate.routing.scalars import MODEL_SLUG
+from tollgate.routing.schema import Routing
+
+
+@click.group()
+def models() -> None:
+    """Add a model to a routing file."""
+
+
+@models.command()
+@click.argument("model")
+@routing_file
+@click.option("--provider", help="Whose price it is; needed where several providers have it.")
+@click.option("--upstream", help="The provider's own name of it, where that is another.")
+@click.option("--name", help="What people call it.")
+@click.option("--context", type=click.IntRange(1), help="Tokens; what is published otherwise.")
+@click.option("--max-output", type=click.IntRange(1), required=True, help="Tokens of an answer.")
+@click.option(
+    "--input",
+    "takes",
+    multiple=True,
+    default=("text",),
+    show_default=True,
+    type=click.Choice(get_args(Modality)),
+    help="What it takes; once for each.",
+)
+@click.option(
+    "--supports",
+    multiple=True,
+    type=click.Choice(get_args(Capability)),
+    help="What it can do; once for each.",
+)
+def add(
+    model: str,
+    file: Path,
+    *,
+    provider: str | None,
+    upstream: str | None,
+    name: str | None,
+    context: int | None,
+    max_output: int,
+    takes: tuple[Modality, ...],
+    supports: tuple[Capability, ...],
+) -> None:
+    """Write MODEL, an author/slug, into FILE with its price from genai-prices, and show the change.
+
+    Its limits and abilities are not published there, so they are stated here. Nothing is written if
+    the file would have errors.
+    """
+    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    if not re.fullmatch(MODEL_SLUG, model):
+        raise click.UsageError(f"{model}: a model is named author/model, in lower case")
+    try:
+        routing = load(file)
+        chosen, its_name, price = _offer(
+            routing, model, provider=provider, upstream=upstream, today=today
+        )
+        tokens = price.context if context is None else context
+        if tokens is None:
+            raise Unpublished(f"{SOURCE} has no context of {its_name}: say it with --context")
+        entry = ModelEntry(
+            slug=model,
+            name=name or model.partition("/")[2],
+            context=tokens,
+            max_output=max_output,
+            input=takes,
+            supports=supports,
+            provider=chosen,
+            upstream=its_name,
+            published=price,
+        )
+        _write(file, with_model(file, entry), today)
+    except InvalidRouting as invalid:
+        raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
+    except (Unplaceable, Unpublished) as refused:
+        raise click.ClickException(str(refused)) from refused
+    if price.unstatable:
+        click.echo(
+            f"Left out, since a routing file has no rate for it: {', '.join(price.unstatable)}"
+        )
+    click.echo("Review it, and commit it with what `tollgate permissions` changes.")
+
+
+def _offer(
+    routing: Routing, model: str, *, provider: str | None, upstream: str | None, today: date
+) -> tuple[str, str, Published]:
+    """The provider, its name of the model and the price; Unpublished unless there is just one."""
+    if provider is not None and provider not in routing.providers:
+        raise click.ClickException(
+            f"{provider} is no provider of the file: {', '.join(sorted(routing.providers))}"
+        )
+    chosen = [provider] if provider else list(routing.providers)
+    names = (upstream,) if upstream else _likely_names(model)
+    offers = [
+        (slug, its_name, price)
+        for slug in chosen
+        for its_name, price in _published_as(routing, slug, names, today)
+        if upstream or price.upstream == its_name
+    ]
+    match offers:
+        case [offer]:
+            return offer
+        case [] if provider and not is_covered(routing.providers[provider]):
+            raise Unpublished(
+                f"{SOURCE} has no prices of {provider}: write {model} into the file by hand, "
+                "with the page that its price is from as `source`"
+            )
+        case []:
+            raise Unpublished(
+                f"{SOURCE} has no price for {model} at {provider or 'any provider of the file'}: "
+                "say the provider's own name of it with --upstream"
+            )
+        case _:
+            places = ", ".join(f"{slug} ({its_name})" for slug, its_name, _ in offers)
+            raise Unpublished(f"{model} is priced at several providers, choose: {places}")
+
+
+def _likely_names(model: str) -> tuple[str, ...]:
+    """How providers name a model: with its author or without, with dots or with hyphens."""
+    short = model.partition("/")[2]
+    return tuple(dict.fromkeys((model, short, short.replace(".", "-"))))
+
+
+def _published_as(
+    routing: Routing, provider: str, names: tuple[str, ...], today: date
+) -> Iterator[tuple[str, Published]]:
+    for name in names:
+        try:
+            yield name, published(routing.providers[provider], name, today)
+        except Unpublished:
+            continue
+
+
+def _write(file: Path, content: str, today: date) -> None:
+    """Replace the file if it is right, and show what changed; InvalidRouting if it is not."""
+    before = file.read_text(encoding="utf-8")
+    written = file.with_name(f"{file.name}.part")
+    written.write_text(content, encoding="utf-8", newline="")
+    try:
+        inspection = inspect(written, dev=True, today=today)
+        problems = [
+            replace(it, file=file.as_posix()) if it.file == written.as_posix() else it
+            for it in inspection.problems
+        ]
+        if inspection.errors:
+            raise InvalidRouting([it for it in problems if it.severity == "error"])
+        written.replace(file)
+    finally:
+        written.unlink(missing_ok=True)
+    for problem in problems:
+        click.echo(text(problem))
+    change = unified_diff(
+        before.splitlines(), content.splitlines(), file.as_posix(), file.as_posix(), lineterm=""
+    )
+    click.echo("\n".join(change))

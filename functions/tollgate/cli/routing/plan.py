@@ -1,0 +1,188 @@
+"""`tollgate plan`: what a change of routing.yaml does, in dollars and traffic, before it merges."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Literal
+
+import click
+import msgspec
+from click.core import ParameterSource
+from typing_extensions import override
+
+from tollgate.cli.gateway.http import Query, gateway
+from tollgate.cli.options import since_moment
+from tollgate.cli.routing.plan_json import as_data
+from tollgate.cli.routing.plan_markdown import as_markdown
+from tollgate.cli.routing.plan_text import as_text
+from tollgate.cli.routing.revisions import Revision, merge_base, of_commit, of_file
+from tollgate.core.clock import SystemClock
+from tollgate.routing.review.diff import days_to_come
+from tollgate.routing.review.replay import replay
+from tollgate.routing.review.review import Review, differences
+from tollgate.routing.review.traffic import BadTraffic, RecordedRequest, read_traffic
+from tollgate.routing.schema import Routing
+
+Style = Literal["text", "markdown", "json"]
+EXIT_SAME: Final = 0
+EXIT_ERROR: Final = 1
+EXIT_CHANGES: Final = 2
+_PAGE: Final = 500
+_RANGE: Final = re.compile(r"(?P<base>.*?)(?P<dots>\.\.\.?)(?P<head>.*)")
+_RENDERED: Final[Mapping[str, Callable[[Review], str]]] = {
+    "text": as_text,
+    "markdown": as_markdown,
+    "json": as_data,
+}
+
+
+class _Misused(click.UsageError):
+    exit_code = EXIT_ERROR
+
+
+class _Plan(click.Command):
+    """A command whose wrong use is an error like any other: 2 says that something changes."""
+
+    @override
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.UsageError as wrong:
+            raise _Misused(wrong.format_message(), wrong.ctx) from wrong
+
+
+@click.command(cls=_Plan)
+@click.argument("revisions", nargs=-1, metavar="[BASE..HEAD | BASE [HEAD]]")
+@click.option(
+    "--file",
+    default=Path("routing.yaml"),
+    show_default=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The routing file, at both revisions.",
+)
+@click.option(
+    "--traffic",
+    type=click.File("rb"),
+    help="Recorded traffic, as `tollgate generations export` writes it; - reads it.",
+)
+@click.option(
+    "--url",
+    envvar="TOLLGATE_URL",
+    show_envvar=True,
+    help="Base URL of a gateway whose traffic is replayed.",
+)
+@click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
+@click.option(
+    "--since", default="7d", show_default=True, help="How much traffic of a gateway: 7d, 12h."
+)
+@click.option("--markdown", "style", flag_value="markdown", help="Print a comment for GitHub.")
+@click.option("--json", "style", flag_value="json", help="Print JSON.")
+@click.option("--text", "style", flag_value="text", default="text", hidden=True)
+@click.pass_context
+def plan(
+    ctx: click.Context,
+    /,
+    *,
+    revisions: tuple[str, ...],
+    file: Path,
+    traffic: BinaryIO | None,
+    style: Style,
+    **source: str | None,
+) -> None:
+    """Say what a change of the routing file does, and replay recorded traffic through it.
+
+    A revision is one of git or another file. HEAD is the working tree if it is left out, BASE the
+    last commit; BASE...HEAD compares with where the two went apart.
+
+    Exit status 0 if no request would notice, 2 if one would, 1 if there is no plan or HEAD must not
+    be used.
+    """
+    now_s = SystemClock().now_s()
+    today = datetime.fromtimestamp(now_s, UTC).date()
+    base, head = _revisions(revisions, file, today)
+    asked = ctx.get_parameter_source("url") is ParameterSource.COMMANDLINE
+    requests = _traffic(traffic, source, now_s=now_s, asked=asked)
+    try:
+        review = _reviewed(base, head, requests, today)
+    except BadTraffic as bad:
+        raise click.ClickException(f"The recorded traffic cannot be read: {bad}.") from bad
+    click.echo(_RENDERED[style](review))
+    ctx.exit(exit_status(review))
+
+
+def exit_status(review: Review) -> int:
+    """As terraform's -detailed-exitcode says it: 0 same, 1 error, 2 changes."""
+    if review.errors:
+        return EXIT_ERROR
+    return EXIT_SAME if review.label is None else EXIT_CHANGES
+
+
+def _reviewed(
+    base: Revision, head: Revision, requests: Iterator[RecordedRequest] | None, today: date
+) -> Review:
+    if head.routing is None:
+        return Review(base=base.name, head=head.name, errors=head.errors)
+    empty = None
+    if not base.exists:
+        empty = "is not there"
+    elif base.routing is None:
+        empty = "does not pass the check"
+    before = base.routing or Routing(version=1)
+    changes, promises = differences(before, head.routing, today)
+    days = days_to_come(before, head.routing, today)
+    return Review(
+        base=base.name,
+        head=head.name,
+        base_is_empty=empty,
+        changes=changes,
+        promises=promises,
+        replay=None if requests is None else replay(requests, base.catalog, head.catalog, days),
+    )
+
+
+def _revisions(names: Sequence[str], file: Path, today: date) -> tuple[Revision, Revision]:
+    """Base and head as they are named."""
+    if len(names) > 2:
+        raise click.ClickException("Name two revisions at most: BASE HEAD.")
+    if len(names) == 2:
+        return _revision(names[0], file, today), _revision(names[1], file, today)
+    base = names[0] if names else "HEAD"
+    between = _RANGE.fullmatch(base)
+    if between is None or Path(base).is_file():
+        return _revision(base, file, today), of_file(file, "working tree", today)
+    base, head = between["base"] or "HEAD", between["head"] or "HEAD"
+    if between["dots"] == "...":
+        base = merge_base(base, head)
+    return of_commit(base, file, today), of_commit(head, file, today)
+
+
+def _revision(name: str, file: Path, today: date) -> Revision:
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        return of_file(path, name, today)
+    return of_commit(name, file, today)
+
+
+def _traffic(
+    file: BinaryIO | None, source: Mapping[str, str | None], *, now_s: float, asked: bool
+) -> Iterator[RecordedRequest] | None:
+    """The traffic to replay, read while it is; None if none is named.
+
+    A URL of the environment without a key, as in the workflow of a fork, names none.
+    """
+    url, secret, since = source["url"], source["secret"], source["since"]
+    if file is not None:
+        return read_traffic(file)
+    if url is None or not (secret or asked):
+        return None
+    query: Query = {"since": since_moment(since or "", now_s), "limit": _PAGE}
+    return _recorded(gateway(url, secret).pages("/generations", query, "cursor"))
+
+
+def _recorded(generations: Iterator[Any]) -> Iterator[RecordedRequest]:
+    for generation in generations:
+        try:
+            yield msgspec.convert(generation, RecordedRequest)
+        except msgspec.ValidationError as invalid:
+            raise BadTraffic("the gateway is of another version than this command") from invalid

@@ -1,0 +1,114 @@
+"""A review for a terminal."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+from tollgate.cli.routing.plan_rows import (
+    aligned,
+    breaking_rows,
+    money,
+    note_rows,
+    other_rows,
+    percent_of,
+    printable,
+    rise,
+)
+from tollgate.routing.file.problems import text
+from tollgate.routing.review.replay import Replay
+from tollgate.routing.review.review import Review
+
+_NO_TRAFFIC: Final = (
+    "No traffic is replayed: name a file with --traffic, or a gateway with --url and TOLLGATE_KEY."
+)
+
+
+def as_text(review: Review) -> str:
+    """The review, what is lost first."""
+    return "\n".join(_lines(review))
+
+
+def span(replay: Replay) -> str:
+    """`412,306 requests, 2026-11-14 to 2026-11-21`"""
+    if not replay.requests:
+        return "no requests"
+    first, last = (
+        datetime.fromtimestamp(second, UTC).date() for second in (replay.first_s, replay.last_s)
+    )
+    days = f"{first}" if first == last else f"{first} to {last}"
+    return f"{replay.requests:,} request{'' if replay.requests == 1 else 's'}, {days}"
+
+
+def exactness(replay: Replay) -> str:
+    """What a replay can and cannot tell."""
+    recorded = percent_of(replay.as_recorded, replay.requests)
+    said = (
+        f"First attempts, with no endpoint resting, at the recorded tokens and times; {recorded} "
+        "of the requests went and cost as the base says."
+    )
+    if replay.refused or replay.admitted:
+        said += " Spend is of what both serve."
+    if replay.unplanned:
+        said += f" {replay.unplanned:,} lost records say nothing of their requests."
+    return said
+
+
+def _lines(review: Review) -> Iterator[str]:
+    names = f"Routing plan  {printable(review.base)} → {printable(review.head)}"
+    if review.errors:
+        yield f"{names}  must not be used"
+        yield from (text(problem) for problem in review.errors)
+        yield f"Label: {review.label}"
+        return
+    replay = review.replay
+    yield names if replay is None else f"{names}        replay of {span(replay)}"
+    if review.base_is_empty is not None:
+        yield f"At {printable(review.base)} the file {review.base_is_empty}: all of it is new."
+    if replay is not None and replay.requests:
+        yield from _figures(replay)
+    for rows in (breaking_rows(review) + other_rows(review), note_rows(review)):
+        if rows:
+            yield ""
+            yield from aligned(rows)
+    yield ""
+    if replay is None:
+        yield _NO_TRAFFIC
+    elif replay.requests:
+        yield exactness(replay)
+    yield _verdict(review)
+
+
+def _figures(replay: Replay) -> Iterator[str]:
+    flow = replay.served
+    spend = _from_to(flow.before_nano_usd, flow.after_nano_usd)
+    dearest = ""
+    if replay.dearest_before and replay.dearest_after:
+        before, after = replay.dearest_before.before_nano_usd, replay.dearest_after.after_nano_usd
+        dearest = f"   dearest request {_from_to(before, after)}"
+    yield f"Spend {spend} ({rise(flow.before_nano_usd, flow.after_nano_usd)}){dearest}"
+    for day, later in replay.later.items():
+        costs = _from_to(later.before_nano_usd, later.after_nano_usd)
+        yield f"Spend from {day} on {costs} ({rise(later.before_nano_usd, later.after_nano_usd)})"
+    if replay.moves:
+        share = percent_of(replay.moved, replay.requests)
+        yield f"Moved {replay.moved:,} of {replay.requests:,} requests ({share})"
+    if replay.worst is not None:
+        single = replay.worst
+        costs = _from_to(single.before_nano_usd, single.after_nano_usd)
+        yield f"Worst {printable(single.id)} for {printable(single.asked)}: {costs}"
+
+
+def _from_to(before_nano_usd: int, after_nano_usd: int) -> str:
+    return f"{money(before_nano_usd)} → {money(after_nano_usd)}"
+
+
+def _verdict(review: Review) -> str:
+    parts = []
+    if review.replay is not None and review.replay.keys:
+        parts.append(f"Keys affected: {review.keys_affected} of {len(review.replay.keys)}.")
+    if review.label is None:
+        parts.append("No request would notice.")
+    else:
+        parts.append("" if review.removals else "No removals.")
+        parts.append(f"Label: {review.label}")
+    return "  ".join(filter(None, parts))

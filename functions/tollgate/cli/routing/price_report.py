@@ -1,0 +1,103 @@
+"""What there is to say about the prices of a routing file beside the published ones."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from tollgate.cli.routing.price_differences import differences
+from tollgate.cli.routing.published_prices import SOURCE, Unpublished, published
+from tollgate.cli.tables import exact
+from tollgate.routing.price import PriceSchedule
+from tollgate.routing.schema import EndpointSection, Routing
+
+Offer: TypeAlias = tuple[str, EndpointSection]
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One line about one endpoint.
+
+    It `differs` in a class, nothing is known of it (`unknown`), or units of the published price are
+    `unstatable` in a routing file. `stated` and `published` say who says what, and of which day.
+    """
+
+    model: str
+    provider: str
+    kind: Literal["differs", "unknown", "unstatable"]
+    rate: str = ""
+    ours: str = ""
+    theirs: str = ""
+    when: str = ""
+    stated: str
+    published: str
+
+
+def findings(routing: Routing, offers: Iterable[Offer], today: date) -> Iterator[Finding]:
+    """What differs from a day on, and what cannot be compared."""
+    for slug, endpoint in offers:
+        stated = f"{endpoint.price.source}, {endpoint.price.checked}"
+        try:
+            theirs = published(routing.providers[endpoint.provider], endpoint.upstream, today)
+        except Unpublished as unpublished:
+            yield Finding(
+                model=slug,
+                provider=endpoint.provider,
+                kind="unknown",
+                stated=stated,
+                published=str(unpublished),
+            )
+            continue
+        source = f"{theirs.upstream} in {SOURCE}, {theirs.price.checked}"
+        schedule = PriceSchedule(
+            base=theirs.price.price,
+            overrides=tuple(section.override for section in theirs.overrides),
+        )
+        for found in differences(endpoint.schedule, schedule, today):
+            yield Finding(
+                model=slug,
+                provider=endpoint.provider,
+                kind="differs",
+                rate=found.rate,
+                ours=exact(found.ours),
+                theirs=exact(found.theirs),
+                when=found.when,
+                stated=stated,
+                published=source,
+            )
+        for unit in theirs.unstatable:
+            yield Finding(
+                model=slug,
+                provider=endpoint.provider,
+                kind="unstatable",
+                rate=unit,
+                stated=stated,
+                published=source,
+            )
+
+
+def report(found: Sequence[Finding], compared: int) -> Iterator[str]:
+    """The findings for people, each endpoint once, and how many there are of so many."""
+    place = ""
+    for it in found:
+        before, place = place, f"{it.model} @ {it.provider}"
+        match it.kind:
+            case "differs":
+                if place != before:
+                    yield f"~ {place} (ours: {it.stated}; theirs: {it.published})"
+                yield f"    {it.rate} {it.ours}, published {it.theirs}, {it.when}"
+            case "unknown":
+                yield f"? {place}: {it.published} (ours: {it.stated})"
+            case "unstatable":
+                pass
+    unstatable = Counter(it.rate for it in found if it.kind == "unstatable")
+    for unit, prices in sorted(unstatable.items()):
+        yield f"? {unit}: published for {prices}, but a routing file has no rate for it"
+    unknown = sum(it.kind == "unknown" for it in found)
+    yield f"{compared} prices compared with {SOURCE}: {differing(found)} differ, {unknown} unknown"
+
+
+def differing(found: Iterable[Finding]) -> int:
+    """How many endpoints differ."""
+    return len({(it.model, it.provider) for it in found if it.kind == "differs"})

@@ -1,0 +1,156 @@
+"""A routing file as it is in the working tree, in another file, or at a revision of git."""
+
+import posixpath
+import shutil
+import subprocess
+from collections.abc import Iterator
+from datetime import date
+from fnmatch import fnmatchcase
+from itertools import dropwhile
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollgate.routing.file.compile import canonical
+from tollgate.routing.file.document import read_document
+from tollgate.routing.file.includes import FILES_MAX
+from tollgate.routing.file.load import inspect
+from tollgate.routing.file.problems import Problem
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.schema import Routing
+
+_GIT_TIMEOUT_S: Final = 60
+_FILE_BYTES_MAX: Final = 4_000_000
+_SHORT: Final = 7
+_REGULAR: Final = ("100644", "100755")
+
+
+class Revision(Struct, frozen=True, kw_only=True):
+    """A routing by the name of its revision; `routing` is None if it has errors or is not there."""
+
+    name: str
+    routing: Routing | None
+    problems: tuple[Problem, ...] = ()
+    exists: bool = True
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """Why it must not be used."""
+        return tuple(problem for problem in self.problems if problem.severity == "error")
+
+    @property
+    def catalog(self) -> Catalog:
+        """It as functions see it; without routing, one that serves nothing."""
+        return Catalog.from_json(canonical(self.routing or Routing(version=1)))
+
+
+def of_file(file: Path, name: str, today: date) -> Revision:
+    """A file of this machine, with what it includes."""
+    found = inspect(file, dev=False, today=today)
+    return Revision(
+        name=name, routing=found.routing, problems=found.problems, exists=file.is_file()
+    )
+
+
+def of_commit(reference: str, file: Path, today: date) -> Revision:
+    """A file as a commit has it, with what it includes of the same commit and nothing else."""
+    commit = commit_of(reference)
+    top = Path(_git("rev-parse", "--show-toplevel").decode().strip())
+    try:
+        path = (file.parent.resolve() / file.name).relative_to(top.resolve()).as_posix()
+    except ValueError as outside:
+        raise click.ClickException(f"{file} is not in this git repository.") from outside
+    blobs = _blobs(commit)
+    if path not in blobs:
+        gone = Problem(file=path, line=1, column=1, code="R001", message="is not there")
+        return Revision(name=commit[:_SHORT], routing=None, problems=(gone,), exists=False)
+    with TemporaryDirectory() as folder:
+        root = Path(folder).resolve()
+        _write(root, path, blobs[path])
+        for included in _included(root, path, blobs):
+            _write(root, included, blobs[included])
+        found = inspect(root / path, dev=False, today=today, top=root)
+        problems = tuple(_without_folder(problem, root) for problem in found.problems)
+    return Revision(name=commit[:_SHORT], routing=found.routing, problems=problems)
+
+
+def commit_of(reference: str) -> str:
+    """The full name of the commit that a reference means."""
+    if not reference or reference.startswith("-"):
+        raise click.ClickException(f"{reference!r} is no revision of git.")
+    asked = ("rev-parse", "--verify", "--end-of-options", f"{reference}^{{commit}}")
+    return _git(*asked, refusal=f"{reference!r} is no revision of git").decode().split()[-1]
+
+
+def merge_base(one: str, other: str) -> str:
+    """The commit from which two went apart."""
+    return _git("merge-base", commit_of(one), commit_of(other)).decode().strip()
+
+
+def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
+    """The files of a commit that may be meant by what a file includes; `inspect` decides."""
+    globs = read_document(root / path, path).value(("include",))
+    folder = posixpath.dirname(path)
+    found: set[str] = set()
+    for glob in globs if isinstance(globs, tuple) else ():
+        wanted = posixpath.normpath(posixpath.join(folder, str(glob)))
+        # Folders first, then `..`, could lead anywhere: `**` may stand for no folder at all.
+        inside = dropwhile(lambda part: part == "..", str(glob).split("/"))
+        if wanted.startswith(("/", "..")) or ".." in inside:
+            raise click.ClickException(f"{path} includes {glob}, which is not in the repository.")
+        # `*` crosses folders here and `**/` may be none: more files match, never fewer.
+        loose = wanted.replace("**/", "*")
+        found |= {blob for blob in blobs if fnmatchcase(blob, loose) or blob == wanted}
+    if len(found) > FILES_MAX:
+        raise click.ClickException(f"{path} includes more than {FILES_MAX} files.")
+    yield from sorted(found - {path})
+
+
+def _blobs(commit: str) -> dict[str, str]:
+    """The regular files of a commit that may be routing files by their size: path and blob."""
+    blobs: dict[str, str] = {}
+    for row in _git("ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
+        if row:
+            facts, _, path = row.partition(b"\t")
+            mode, _, blob, size = facts.decode().split()
+            if mode in _REGULAR and int(size) <= _FILE_BYTES_MAX:
+                blobs[path.decode("utf-8", "replace")] = blob
+    return blobs
+
+
+def _write(root: Path, path: str, blob: str) -> None:
+    if ".." in PurePosixPath(path).parts:
+        raise click.ClickException(f"{path} is no path of a file.")
+    place = root / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(_git("cat-file", "blob", blob))
+
+
+def _without_folder(problem: Problem, root: Path) -> Problem:
+    prefix = f"{root.as_posix()}/"
+    return replace(
+        problem,
+        file=problem.file.removeprefix(prefix),
+        message=problem.message.replace(prefix, ""),
+    )
+
+
+def _git(*arguments: str, refusal: str = "git refuses") -> bytes:
+    """What git says; ClickException with its own words if it refuses."""
+    program = shutil.which("git")
+    if program is None:
+        raise click.ClickException("git is not installed.")
+    try:
+        ended = subprocess.run(  # noqa: S603 - no shell; revisions never begin with a dash
+            [program, *arguments], capture_output=True, check=False, timeout=_GIT_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired as late:
+        raise click.ClickException(f"git {arguments[0]} took too long.") from late
+    if ended.returncode:
+        words = ended.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ")
+        raise click.ClickException(f"{refusal}: {words}")
+    return ended.stdout

@@ -1,0 +1,177 @@
+"""`tollgate dev`: the whole gateway on this machine, with neither AWS nor a provider's key."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import socket
+from pathlib import Path
+from typing import Final
+
+import click
+from msgspec import Struct
+
+from tollgate.cli.server.dev_journal import TerminalJournal
+from tollgate.cli.server.ministack import Ministack, alone_in, ministack
+from tollgate.cli.server.reload import Reloaded, RoutingSource
+from tollgate.cli.server.seed import LocalKeys, seed
+from tollgate.cli.server.server import Server, listening, stopped_by_signals
+from tollgate.core.clock import Clock, SystemClock
+from tollgate.core.errors import LedgerError
+from tollgate.engine.gateway import Gateway
+from tollgate.routing.file.problems import InvalidRouting
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.settings import Settings
+from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.stores import Stores, wire_stores
+from tollgate.wiring.whole import wire_whole_app
+
+_START_S: Final = 20.0
+_STOP_S: Final = 1
+_EXAMPLE: Final = "test/echo"
+_OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
+
+
+class DevOptions(Struct, frozen=True, kw_only=True):
+    """What the command line says."""
+
+    port: int
+    routing: Path
+    state: Path
+    ready_file: Path | None
+
+
+@click.command()
+@click.option("--port", default=8787, show_default=True, help="Port on localhost; 0 picks one.")
+@click.option(
+    "--routing",
+    default=Path("routing.yaml"),
+    show_default=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The routing file to serve.",
+)
+@click.option(
+    "--state",
+    default=Path(".dev"),
+    show_default=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the local database and keys are kept.",
+)
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write {base_url, key, management_key, pid} as JSON here once it answers.",
+)
+def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
+    """Serve the gateway on this machine."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    options = DevOptions(port=port, routing=routing, state=state, ready_file=ready_file)
+    source = RoutingSource(routing)
+    try:
+        catalog = source.read()
+    except InvalidRouting as invalid:
+        raise click.ClickException(str(invalid)) from invalid
+    with (
+        alone_in(state),
+        listening("127.0.0.1", port, other_port=_OTHER_PORT) as listener,
+        ministack(state) as store,
+    ):
+        asyncio.run(_serve(options, source, catalog, listener=listener, store=store))
+
+
+async def _serve(
+    options: DevOptions,
+    source: RoutingSource,
+    catalog: Catalog,
+    *,
+    listener: socket.socket,
+    store: Ministack,
+) -> None:
+    clock, journal = SystemClock(), TerminalJournal()
+    settings = Settings(dynamodb_endpoint_url=store.url, objects_folder=options.state / "objects")
+    stores = wire_stores(settings, clock)
+    upstream = wire_upstream(settings, clock)
+    async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
+        await _until_it_answers(stores, clock, store)
+        administration = wire_administration(settings, stores, clock)
+        keys = await seed(administration.keys, administration.credits, options.state)
+
+        def gateway(catalog: Catalog) -> Gateway:
+            return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
+
+        gateways = Reloaded(catalog, gateway)
+        catalogs = Reloaded(catalog, lambda catalog: catalog)
+        app = wire_whole_app(settings, stores, gateways, catalogs, clock=clock, journal=journal)
+        server = Server(app, drain_s=_STOP_S)
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        watching = asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace)))
+        with stopped_by_signals(server):
+            _announce(options, catalog, listener, keys)
+            await serving
+        watching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watching
+        await server.until_settled()
+    if options.ready_file is not None:
+        options.ready_file.unlink(missing_ok=True)
+    click.echo("Stopped.")
+
+
+async def _until_it_answers(stores: Stores, clock: Clock, store: Ministack) -> None:
+    give_up_s = clock.monotonic_s() + _START_S
+    while True:
+        store.raise_if_stopped()
+        try:
+            await stores.create_tables()
+        except LedgerError as failure:
+            if clock.monotonic_s() > give_up_s:
+                raise click.ClickException(f"ministack does not answer: {failure}") from failure
+            await clock.sleep(0.05)
+        else:
+            return
+
+
+def _announce(
+    options: DevOptions, catalog: Catalog, listener: socket.socket, keys: LocalKeys
+) -> None:
+    base_url = f"http://localhost:{listener.getsockname()[1]}/api/v1"
+    if options.ready_file is not None:
+        ready = {
+            "base_url": base_url,
+            "key": keys.inference,
+            "management_key": keys.management,
+            "pid": os.getpid(),
+        }
+        written = options.ready_file.with_suffix(".part")
+        written.write_text(json.dumps(ready))
+        written.replace(options.ready_file)
+    click.echo(
+        _WELCOME.format(
+            models=len(catalog.models),
+            model=_EXAMPLE if _EXAMPLE in catalog.models else min(catalog.models, default=_EXAMPLE),
+            sha=catalog.sha[:7],
+            state=options.state,
+            base_url=base_url,
+            key=keys.inference,
+            management_key=keys.management,
+        )
+    )
+
+
+_WELCOME: Final = """\
+Tollgate serves {models} models (catalog {sha}); its state is in {state}/.
+
+  base URL        {base_url}
+  inference key   {key}
+  management key  {management_key}
+
+  curl -N {base_url}/chat/completions \\
+    -H 'authorization: Bearer {key}' \\
+    -H 'content-type: application/json' \\
+    -d '{{"model": "{model}", "stream": true,
+         "messages": [{{"role": "user", "content": "Hello!"}}]}}'
+
+Ctrl-C stops it.
+"""

@@ -1,0 +1,68 @@
+"""`tollgate serve`: the gateway of a deployed stack's tables, on any host."""
+
+import asyncio
+import socket
+from contextlib import AsyncExitStack, aclosing
+
+import click
+
+from tollgate.cli.server.server import Server, listening, stopped_by_signals
+from tollgate.core.clock import SystemClock
+from tollgate.engine.gateway import Gateway
+from tollgate.observability.log import configure_logging
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.settings import Settings
+from tollgate.wiring.catalog import wire_following
+from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.observation import wire_observation, with_request_chores
+from tollgate.wiring.stores import wire_stores
+from tollgate.wiring.whole import wire_whole_app
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8080, show_default=True, help="Port to listen on; 0 picks one.")
+@click.option(
+    "--drain-s",
+    default=100,
+    show_default=True,
+    help="Seconds that streams have to end once SIGTERM has come.",
+)
+def serve(host: str, port: int, drain_s: int) -> None:
+    """Serve the gateway; the environment says which tables, see docs/container.md."""
+    configure_logging()
+    with listening(host, port) as listener:
+        try:
+            asyncio.run(_serve(Settings(), listener, drain_s))
+        except FileNotFoundError as missing:
+            raise click.ClickException(
+                f"There is no {missing.filename}: `tollgate compile` writes it,"
+                " and TOLLGATE_CATALOG_FILE says where it is."
+            ) from missing
+
+
+async def _serve(settings: Settings, listener: socket.socket, drain_s: int) -> None:
+    clock = SystemClock()
+    observation = wire_observation(settings, clock)
+    journal = observation.journal
+    stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
+
+    def gateway(catalog: Catalog) -> Gateway:
+        return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
+
+    published = stores.publications
+    gateways = wire_following(settings, published, gateway, clock=clock, journal=journal)
+    catalogs = wire_following(
+        settings, published, lambda catalog: catalog, clock=clock, journal=journal
+    )
+    async with AsyncExitStack() as stack:
+        for closed_last in (observation, stores, upstream):
+            await stack.enter_async_context(aclosing(closed_last))
+        app = wire_whole_app(settings, stores, gateways, catalogs, clock=clock, journal=journal)
+        server = Server(with_request_chores(app, settings, observation), drain_s=drain_s)
+        with stopped_by_signals(server):
+            name, number = listener.getsockname()[:2]
+            click.echo(f"Tollgate listens on {name}:{number}.")
+            await server.serve(sockets=[listener])
+            await server.until_settled()
+    click.echo("Stopped.")

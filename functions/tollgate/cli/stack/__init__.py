@@ -1,0 +1,1 @@
+"""Commands that work with a deployed stack in an AWS account."""

@@ -1,0 +1,56 @@
+"""`tollgate doctor`: whether a deployed stack works, line by line."""
+
+from pathlib import Path
+
+import click
+
+from tollgate.cli.options import region, routing_file, stack
+from tollgate.cli.stack.aws_account import AccountError, AwsAccount
+from tollgate.cli.stack.checks import Finding, Patient, examine
+from tollgate.cli.stack.probe import Probe
+from tollgate.core.clock import SystemClock
+from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.file.problems import InvalidRouting
+
+
+@click.command()
+@routing_file
+@stack
+@region
+@click.option("--url", help="Another base URL of the stack, such as that of its domain.")
+@click.option("--model", default="fast", show_default=True, help="What to ask; it costs a little.")
+@click.option(
+    "--key", envvar="TOLLGATE_API_KEY", show_envvar=True, help="An inference key to ask with."
+)
+def doctor(file: Path, stack: str, region: str | None, **asked: str | None) -> None:
+    """Check the deployed stack against FILE: exit status 1 if something fails."""
+    clock = SystemClock()
+    try:
+        compiled = compile_catalog(file)
+        account = AwsAccount(region)
+        url = asked["url"] or account.stack(stack).url
+    except (InvalidRouting, AccountError) as error:
+        raise click.ClickException(str(error)) from error
+    secrets = {
+        it.key.secret for it in compiled.routing.providers.values() if it.key and it.key.secret
+    }
+    patient = Patient(
+        probe=Probe(url, asked["key"], clock),
+        account=account,
+        clock=clock,
+        catalog_sha=compiled.sha,
+        secrets=tuple(sorted(secrets)),
+        model=asked["model"] or "",
+        has_key=asked["key"] is not None,
+    )
+    failed = False
+    for finding in examine(patient):
+        click.echo(_line(finding))
+        failed |= finding.severity == "FAIL"
+    if failed:
+        raise SystemExit(1)
+
+
+def _line(finding: Finding) -> str:
+    remedy = f"  -> {finding.remedy}" if finding.remedy else ""
+    return f"{finding.severity:<5} {finding.what}{remedy}"

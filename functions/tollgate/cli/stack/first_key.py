@@ -1,0 +1,63 @@
+"""`tollgate first-key`: the management key that every other key is made with.
+
+A stack has no key and no output that holds one. Whoever may write its tables makes the first, once.
+"""
+
+import asyncio
+
+import click
+
+from tollgate.cli.options import region, stack
+from tollgate.cli.stack.aws_account import AccountError, AwsAccount
+from tollgate.core.clock import SystemClock
+from tollgate.core.errors import GatewayError
+from tollgate.settings import Settings
+from tollgate.stores.administration import KeyStore, NewKey
+from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.stores import wire_stores
+
+
+class NotFirst(Exception):
+    """The workspace has a management key already."""
+
+
+@click.command("first-key")
+@stack
+@region
+@click.option("--workspace", default="default", show_default=True, help="Whose key it is.")
+def first_key(stack: str, region: str | None, workspace: str) -> None:
+    """Make a workspace's first management key and show it, this once."""
+    try:
+        account = AwsAccount(region)
+        settings = account.settings(account.stack(stack))
+        secret = asyncio.run(_make(settings, workspace))
+    except (AccountError, GatewayError, NotFirst) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"The management key of workspace {workspace}, which is not shown again:\n{secret}")
+
+
+async def _make(settings: Settings, workspace: str) -> str:
+    clock = SystemClock()
+    stores = wire_stores(settings, clock)
+    try:
+        return await make_first_key(wire_administration(settings, stores, clock).keys, workspace)
+    finally:
+        await stores.aclose()
+
+
+async def make_first_key(keys: KeyStore, workspace: str) -> str:
+    """The secret of a new management key; NotFirst if an enabled one is there."""
+    after: str | None = None
+    while True:
+        page = await keys.list(workspace, after=after)
+        for there in page.found:
+            if there.role == "management" and not there.disabled:
+                raise NotFirst(
+                    f"workspace {workspace} has the management key {there.id}; "
+                    "make more with it, or disable it first"
+                )
+        after = page.next
+        if after is None:
+            break
+    new = NewKey(workspace_id=workspace, label="first management key", role="management")
+    return (await keys.create(new)).secret

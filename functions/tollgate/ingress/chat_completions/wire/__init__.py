@@ -1,0 +1,1 @@
+"""Bodies of chat completions as clients send and receive them."""

@@ -1,0 +1,148 @@
+"""The messages of an OpenAI chat completion request.
+
+https://platform.openai.com/docs/api-reference/chat/create (2026-08-21)
+"""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from tollgate.ingress.chat_completions.wire.parts import AssistantPart, TextPart, ToolPart, UserPart
+from tollgate.ingress.chat_completions.wire.request_model import (
+    Json,
+    Name,
+    String,
+    Wire,
+    shape,
+    tag_of,
+)
+
+PARTS_MAX: Final = 4_096
+CALLS_MAX: Final = 512
+
+
+def _role(value: object) -> str | None:
+    return tag_of(value, "role", "<user>")
+
+
+_ContentShape = Discriminator(
+    shape,
+    custom_error_type="content_shape",
+    custom_error_message="must be a string or an array of parts",
+)
+# What a person or an operator says is never empty; a tool or a model may have said nothing.
+SystemContent = Annotated[
+    String | Annotated[list[TextPart], Field(min_length=1, max_length=PARTS_MAX), Tag("<array>")],
+    _ContentShape,
+]
+UserContent = Annotated[
+    String | Annotated[list[UserPart], Field(min_length=1, max_length=PARTS_MAX), Tag("<array>")],
+    _ContentShape,
+]
+ToolContent = Annotated[
+    String | Annotated[list[ToolPart], Field(max_length=PARTS_MAX), Tag("<array>")],
+    _ContentShape,
+]
+AssistantContent = Annotated[
+    String | Annotated[list[AssistantPart], Field(max_length=PARTS_MAX), Tag("<array>")],
+    _ContentShape,
+]
+
+
+class FunctionCall(Wire):
+    """The function that a model asked to be run."""
+
+    name: Name
+    arguments: str = Field(description="JSON text, as the model wrote it.")
+
+
+class ToolCall(Wire):
+    """A call that a model asked for."""
+
+    id: Annotated[str, Field(min_length=1)]
+    type: Literal["function"] = "function"
+    function: FunctionCall
+    extra_content: Json | None = Field(
+        default=None, description="What a provider attached to the call; send it back untouched."
+    )
+
+
+class ReasoningDetail(Wire):
+    """A part of what a model thought, as it was answered; send it back untouched.
+
+    Signatures come back as `opaque`, or in OpenRouter's own fields.
+    https://openrouter.ai/docs/use-cases/reasoning-tokens (2026-11-21)
+    """
+
+    type: str = "reasoning.text"
+    index: int | None = None
+    id: str | None = None
+    format: str | None = None
+    text: str | None = None
+    summary: str | None = None
+    signature: str | None = None
+    data: str | None = None
+    opaque: Json | None = Field(default=None, description="Signatures, by provider.")
+
+
+class SystemMessage(Wire):
+    """Instructions of the operator."""
+
+    role: Literal["system"]
+    content: SystemContent
+    name: Name | None = None
+
+
+class DeveloperMessage(Wire):
+    """Instructions of the operator, under OpenAI's newer name."""
+
+    role: Literal["developer"]
+    content: SystemContent
+    name: Name | None = None
+
+
+class UserMessage(Wire):
+    """What the user said and showed."""
+
+    role: Literal["user"]
+    content: UserContent
+    name: Name | None = None
+
+
+class AssistantMessage(Wire):
+    """What a model answered earlier."""
+
+    role: Literal["assistant"]
+    content: AssistantContent | None = None
+    refusal: str | None = None
+    name: Name | None = None
+    tool_calls: Annotated[list[ToolCall], Field(max_length=CALLS_MAX)] | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = Field(default=None, description="Alias of `reasoning`.")
+    reasoning_details: Annotated[list[ReasoningDetail], Field(max_length=PARTS_MAX)] | None = Field(
+        default=None, description="Wins over `reasoning`: it carries the signatures."
+    )
+    function_call: None = Field(default=None, description="Not supported: use `tool_calls`.")
+    audio: None = Field(default=None, description="Not supported.")
+
+
+class ToolMessage(Wire):
+    """The result of a call."""
+
+    role: Literal["tool"]
+    tool_call_id: Annotated[str, Field(min_length=1)]
+    content: ToolContent | None
+
+
+Message = Annotated[
+    Annotated[SystemMessage, Tag("<system>")]
+    | Annotated[DeveloperMessage, Tag("<developer>")]
+    | Annotated[UserMessage, Tag("<user>")]
+    | Annotated[AssistantMessage, Tag("<assistant>")]
+    | Annotated[ToolMessage, Tag("<tool>")],
+    Discriminator(
+        _role,
+        custom_error_type="unknown_role",
+        custom_error_message="must be 'system', 'developer', 'user', 'assistant' or 'tool'",
+    ),
+]

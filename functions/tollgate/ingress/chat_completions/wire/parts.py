@@ -1,0 +1,145 @@
+"""The parts that messages of a chat completion request are made of.
+
+https://platform.openai.com/docs/api-reference/chat/create (2026-08-21); the flat spelling of files
+and `file_url` are what other gateways accept.
+"""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from tollgate.ingress.chat_completions.wire.request_model import Wire, tag_of
+
+URL_LENGTH_MAX: Final = 8_192
+FILENAME_LENGTH_MAX: Final = 255
+_TYPE_LENGTH_MAX: Final = 255
+
+Filename = Annotated[str, Field(max_length=FILENAME_LENGTH_MAX)]
+MediaType = Annotated[str, Field(max_length=_TYPE_LENGTH_MAX)]
+Bytes = Annotated[str, Field(min_length=1)]
+FetchedUrl = Annotated[str, Field(min_length=1, max_length=URL_LENGTH_MAX)]
+
+
+class CacheControl(Wire):
+    """The prompt up to here is worth caching."""
+
+    type: Literal["ephemeral"] = "ephemeral"
+    ttl: Literal["5m", "1h"] | None = None
+
+
+class TextPart(Wire):
+    """A piece of text."""
+
+    type: Literal["text"]
+    text: str
+    cache_control: CacheControl | None = None
+
+
+class RefusalPart(Wire):
+    """A refusal of an earlier answer."""
+
+    type: Literal["refusal"]
+    refusal: str
+
+
+class ImageUrl(Wire):
+    """Where a picture is."""
+
+    url: Annotated[str, Field(min_length=1)] = Field(description="http(s), or a data URL.")
+    detail: Literal["auto", "low", "high"] | None = None
+
+
+class ImagePart(Wire):
+    """A picture."""
+
+    type: Literal["image_url"]
+    image_url: ImageUrl
+    cache_control: CacheControl | None = None
+
+
+class InputAudio(Wire):
+    """A recording in base64."""
+
+    data: Bytes
+    format: Literal["wav", "mp3", "pcm16", "webm"]
+
+
+class AudioPart(Wire):
+    """A recording."""
+
+    type: Literal["input_audio"]
+    input_audio: InputAudio
+
+
+class FileSource(Wire):
+    """A file: exactly one of its bytes, its address and its id."""
+
+    file_data: Bytes | None = Field(default=None, description="A data URL, or base64.")
+    file_url: FetchedUrl | None = None
+    file_id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    filename: Filename | None = None
+    mime_type: MediaType | None = Field(
+        default=None, description="Of base64 whose bytes do not tell."
+    )
+
+
+class NestedFilePart(Wire):
+    """A file as OpenAI writes it."""
+
+    type: Literal["file"]
+    file: FileSource
+    cache_control: CacheControl | None = None
+
+
+class FlatFilePart(Wire):
+    """A file with its fields beside `type`."""
+
+    type: Literal["file"]
+    data: Bytes | None = None
+    mime_type: MediaType | None = None
+    file_id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    filename: Filename | None = None
+    cache_control: CacheControl | None = None
+
+
+def _file_form(value: object) -> str:
+    return "<nested>" if isinstance(value, dict) and "file" in value else "<flat>"
+
+
+FilePart = Annotated[
+    Annotated[NestedFilePart, Tag("<nested>")] | Annotated[FlatFilePart, Tag("<flat>")],
+    Discriminator(_file_form),
+]
+
+
+def _part_type(value: object) -> str | None:
+    return tag_of(value, "type", "<text>")
+
+
+def _discriminator(*names: str) -> Any:
+    *others, last = (f"'{name}'" for name in names)
+    return Discriminator(
+        _part_type,
+        custom_error_type="unknown_type",
+        custom_error_message=f"must be {', '.join(others)} or {last}",
+    )
+
+
+UserPart = Annotated[
+    Annotated[TextPart, Tag("<text>")]
+    | Annotated[ImagePart, Tag("<image_url>")]
+    | Annotated[AudioPart, Tag("<input_audio>")]
+    | Annotated[FilePart, Tag("<file>")],
+    _discriminator("text", "image_url", "input_audio", "file"),
+]
+ToolPart = Annotated[
+    Annotated[TextPart, Tag("<text>")]
+    | Annotated[ImagePart, Tag("<image_url>")]
+    | Annotated[FilePart, Tag("<file>")],
+    _discriminator("text", "image_url", "file"),
+]
+AssistantPart = Annotated[
+    Annotated[TextPart, Tag("<text>")] | Annotated[RefusalPart, Tag("<refusal>")],
+    _discriminator("text", "refusal"),
+]
+Part = TextPart | RefusalPart | ImagePart | AudioPart | NestedFilePart | FlatFilePart

@@ -1,0 +1,155 @@
+"""What a provider's refusal means, in one table for every codec: status first, then its own code.
+
+Whose fault it is decides what the caller sees. A key, an account, a model name or a path that the
+provider does not know is the operator's: 401, 402 and 403 are `provider_auth`, 404 and its like
+`provider_unavailable`, so that the next endpoint of a chain may serve, and none of the provider's
+words are shown. Only what is left of 4xx is the caller's own `invalid_request`.
+"""
+
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from msgspec import Struct
+from pydantic import JsonValue
+
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.providers.shared.redaction import redacted
+
+_BY_STATUS: Final = {
+    401: (ErrorCode.PROVIDER_AUTH, "did not accept our credentials"),
+    402: (ErrorCode.PROVIDER_AUTH, "wants payment from our account"),
+    403: (ErrorCode.PROVIDER_AUTH, "does not permit our account to do this"),
+    404: (ErrorCode.PROVIDER_UNAVAILABLE, "does not know the model or the path it was asked for"),
+    405: (ErrorCode.PROVIDER_UNAVAILABLE, "does not serve this path"),
+    408: (ErrorCode.PROVIDER_TIMEOUT, "timed out"),
+    410: (ErrorCode.PROVIDER_UNAVAILABLE, "no longer serves this model or path"),
+    424: (ErrorCode.PROVIDER_UNAVAILABLE, "failed while the model was answering"),
+    429: (ErrorCode.PROVIDER_RATE_LIMIT, "limits our rate"),
+    503: (ErrorCode.PROVIDER_OVERLOADED, "is overloaded"),
+    504: (ErrorCode.PROVIDER_TIMEOUT, "timed out"),
+    529: (ErrorCode.PROVIDER_OVERLOADED, "is overloaded"),
+}
+
+_CONTEXT_CODES: Final = frozenset(
+    {"context_length_exceeded", "exceed_context_size_error", "too_many_prompt_tokens"}
+)
+_FILTER_CODES: Final = frozenset(
+    {"content_filter", "content_policy_violation", "data_inspection_failed", "invalid_prompt"}
+)
+_RATE_CODES: Final = frozenset({"insufficient_quota", "rate_limit_exceeded"})
+_AUTH_CODES: Final = frozenset({"authentication_error", "invalid_api_key"})
+
+# The only places where a provider's wording decides, after all else. Several providers answer an
+# oversized prompt with a plain 400 whose code says no more than "invalid". From recorded replies in
+# order: Anthropic; Bedrock Nova; Vertex; DeepSeek, OpenRouter, OpenAI and Ollama. From public
+# reports (seen 2026-11-21): Anthropic, of prompt and answer together; Responses; xAI; Groq.
+_CONTEXT_WORDING: Final = re.compile(
+    r"prompt is too long|input is too long|input tokens exceeded"
+    r"|input token count .{0,40}exceeds the maximum"
+    r"|max(?:imum)? context length|exceed context limit|exceeds the context window"
+    r"|maximum prompt length is|reduce the length of the messages",
+    re.IGNORECASE,
+)
+
+# A key that xAI does not know is a 400 with no code of its own, some of it escaped, and so it is at
+# Google's layer for OpenAI's format: https://github.com/continuedev/continue/issues/10778,
+# https://github.com/i-am-bee/beeai-framework/issues/447 (seen 2026-11-21). Only as its first words:
+# further on a caller's own may be quoted.
+_AUTH_WORDING: Final = re.compile(
+    r"incorrect(?: |%20)api(?: |%20)key(?: |%20)provided|api key not valid", re.IGNORECASE
+)
+
+_SECONDS: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
+
+# Anthropic has no code for it: https://github.com/anthropics/claude-code/issues/58367.
+_FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
+
+
+# A frame that is no JSON, no UTF-8 or of another shape, or that is nested too deep.
+UNREADABLE: Final = (ValueError, RecursionError)
+
+
+class Refusal(Struct, frozen=True, kw_only=True):
+    """A refusal as a codec has read it; `code` is the provider's own, in lower case."""
+
+    provider: str
+    status: int | None
+    message: str = ""
+    code: str = ""
+    retry_after_s: float | None = None
+
+
+def refused(refusal: Refusal) -> UpstreamError:
+    """The public error that a refusal means."""
+    code, words = _meaning(refusal)
+    status = f" (HTTP {refusal.status})" if refusal.status is not None else ""
+    return UpstreamError(
+        code,
+        f"The provider {refusal.provider} {words}{status}.",
+        status=refusal.status,
+        retry_after_s=refusal.retry_after_s,
+    )
+
+
+def _meaning(refusal: Refusal) -> tuple[ErrorCode, str]:
+    status = refusal.status
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status is None or status >= 500 or status < 400:
+        return ErrorCode.PROVIDER_UNAVAILABLE, "failed"
+    if refusal.code in _RATE_CODES:
+        return _BY_STATUS[429]
+    if refusal.code in _AUTH_CODES or _AUTH_WORDING.match(refusal.message):
+        return _BY_STATUS[401]
+    if refusal.code in _FILTER_CODES or _FILTER_WORDING.search(refusal.message):
+        return ErrorCode.CONTENT_FILTER, "filtered the request"
+    if refusal.code in _CONTEXT_CODES or _CONTEXT_WORDING.search(refusal.message):
+        return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "cannot take a prompt of this length"
+    said = redacted(refusal.message).rstrip(".")
+    return ErrorCode.INVALID_REQUEST, f"refused the request: {said}" if said else "refused it"
+
+
+def retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -> float | None:
+    """When to come back, from lower-case reply headers; a date counts from the reply's own.
+
+    Where they do not say, the `details` of an error may, as Google has them.
+    """
+    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None and milliseconds > 0:
+        return milliseconds / 1000
+    text = headers.get("retry-after")
+    if (seconds := _number(text)) is not None:
+        return seconds
+    try:
+        delay = parsedate_to_datetime(text or "") - parsedate_to_datetime(headers.get("date", ""))
+    except (TypeError, ValueError):
+        return _retry_delay_s(details)
+    return max(0.0, delay.total_seconds())
+
+
+def _retry_delay_s(details: JsonValue) -> float | None:
+    """What google.rpc.RetryInfo says, in whatever format the error came: `34.4s`."""
+    for detail in details if isinstance(details, list) else ():
+        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+        stated = _SECONDS.fullmatch(delay) if isinstance(delay, str) else None
+        if stated:
+            return float(stated[1])
+    return None
+
+
+def _number(text: str | None) -> float | None:
+    return float(text) if text and re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text) else None
+
+
+def malformed(provider: str, what: str) -> UpstreamError:
+    """The provider sent what its own format does not allow."""
+    return UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, f"The provider {provider} sent {what}.")
+
+
+def closed_early(provider: str) -> UpstreamError:
+    """The stream closed before the provider said that the answer is complete."""
+    return UpstreamError(
+        ErrorCode.PROVIDER_UNAVAILABLE,
+        f"The stream of the provider {provider} closed before the end.",
+    )

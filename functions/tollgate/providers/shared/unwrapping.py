@@ -1,0 +1,139 @@
+"""The answer that is meant, out of the answer to an emulated request: see `emulation`."""
+
+from collections.abc import Iterator
+from typing import assert_never
+
+import pydantic_core
+from msgspec.structs import replace
+from pydantic import JsonValue
+
+from tollgate.core.content import Text, ToolCall
+from tollgate.core.events import (
+    Ended,
+    PartDelta,
+    PartEnd,
+    PartNote,
+    PartStart,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
+from tollgate.providers.shared.emulation import CHOICE, OUTPUT_TOOL, Wrapping
+
+
+class Unwrapping:
+    """Takes the events of one stream and gives those of the answer that is meant."""
+
+    def __init__(self, wrapping: Wrapping) -> None:
+        self._tool = _ToolUnwrapping() if wrapping.tool else None
+        self._choice = _ChoiceUnwrapping() if wrapping.choice else None
+
+    def feed(self, event: StreamEvent) -> Iterator[StreamEvent]:
+        """The events that one event means."""
+        for told in (event,) if self._tool is None else self._tool.feed(event):
+            yield from (told,) if self._choice is None else self._choice.feed(told)
+
+
+class _ToolUnwrapping:
+    """Turns the call of OUTPUT_TOOL into text.
+
+    Other text is held back while the call may still come: a model that talks before it answers
+    must not put its talk in front of the JSON. It is told at the end if no call came.
+    """
+
+    def __init__(self) -> None:
+        self._parts = 0
+        self._calls = False
+        self._answer: int | None = None
+        # Where parts of the stream went; what is held back or left out has no place.
+        self._places: dict[int, int] = {}
+        self._held: dict[int, list[str]] = {}
+
+    def feed(self, event: StreamEvent) -> Iterator[StreamEvent]:
+        match event:
+            case Started() | UsageReported():
+                yield event
+            case PartStart():
+                yield from self._start(event)
+            case PartDelta(index=index, text=text):
+                if index in self._held:
+                    self._held[index].append(text)
+                elif index in self._places:
+                    yield replace(event, index=self._places[index])
+            case PartNote(index=index):
+                if index in self._places:
+                    yield replace(event, index=self._places[index])
+            case PartEnd(index=index):
+                if index == self._answer:
+                    yield PartEnd(index=self._places[index])
+                elif index in self._places:
+                    yield replace(event, index=self._places[index])
+            case Ended():
+                yield from self._told()
+                alone = self._answer is not None and not self._calls
+                called = event.finish == "tool_calls"
+                yield replace(event, finish="stop") if called and alone else event
+            case _:
+                assert_never(event)
+
+    def _start(self, event: PartStart) -> Iterator[StreamEvent]:
+        part = event.part
+        if isinstance(part, ToolCall) and part.name == OUTPUT_TOOL:
+            # Only the first answer counts: two would be no JSON.
+            if self._answer is None:
+                self._answer = event.index
+                self._held.clear()
+                yield self._placed(replace(event, part=Text(text="")))
+        elif isinstance(part, Text):
+            if self._answer is None:
+                self._held[event.index] = []
+        else:
+            self._calls |= isinstance(part, ToolCall)
+            yield self._placed(event)
+
+    def _placed(self, event: PartStart) -> PartStart:
+        self._places[event.index] = self._parts
+        self._parts += 1
+        return replace(event, index=self._places[event.index])
+
+    def _told(self) -> Iterator[StreamEvent]:
+        for texts in self._held.values():
+            yield PartStart(index=self._parts, part=Text(text=""))
+            yield PartDelta(index=self._parts, text="".join(texts))
+            yield PartEnd(index=self._parts)
+            self._parts += 1
+
+
+class _ChoiceUnwrapping:
+    """Takes the choice out of the object around it, once that is whole."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, list[str]] = {}
+
+    def feed(self, event: StreamEvent) -> Iterator[StreamEvent]:
+        match event:
+            case PartStart(index=index, part=Text()):
+                self._texts[index] = []
+                yield event
+            case PartDelta(index=index, text=text) if index in self._texts:
+                self._texts[index].append(text)
+            case PartNote(index=index) if index in self._texts:
+                # What it says of the text around the choice says nothing of the choice.
+                pass
+            case PartEnd(index=index) if index in self._texts:
+                yield PartDelta(index=index, text=_choice("".join(self._texts[index])))
+                yield event
+            case _:
+                yield event
+
+
+def _choice(text: str) -> str:
+    """The choice in an object; an answer that was cut short, or is none, stays what it is."""
+    try:
+        value: JsonValue = pydantic_core.from_json(text)
+    except ValueError:
+        return text
+    if not isinstance(value, dict) or CHOICE not in value:
+        return text
+    chosen = value[CHOICE]
+    return chosen if isinstance(chosen, str) else pydantic_core.to_json(chosen).decode()

@@ -1,0 +1,1 @@
+"""Check, compile and describe routing.yaml. Imported by the command line alone."""

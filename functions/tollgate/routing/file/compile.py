@@ -1,0 +1,47 @@
+"""From the checked file to what functions read: canonical JSON, named by its own hash."""
+
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+from pydantic_core import to_json
+
+from tollgate.routing.file.load import load
+from tollgate.routing.schema import Routing
+
+
+class CompiledCatalog(Struct, frozen=True):
+    """Canonical JSON and the SHA-256 of it, which names the catalog everywhere."""
+
+    sha: str
+    content: bytes
+    routing: Routing
+
+
+def compile_catalog(path: Path, *, dev: bool = False) -> CompiledCatalog:
+    """Check and compile a routing file; with `dev`, what it includes for development too.
+
+    Raises InvalidRouting with every error that was found.
+    """
+    return compiled(load(path, dev=dev))
+
+
+def compiled(routing: Routing) -> CompiledCatalog:
+    """The compiled form of a routing that was checked."""
+    content = canonical(routing)
+    return CompiledCatalog(sha256(content).hexdigest(), content, routing)
+
+
+def canonical(routing: Routing) -> bytes:
+    """One spelling of a routing: sorted keys, no blanks, defaults written out, decimals as text."""
+    return to_json(_sorted(routing.model_dump(mode="json", by_alias=True, exclude_none=True)))
+
+
+def _sorted(value: object) -> object:
+    match value:
+        case dict():
+            return {key: _sorted(value[key]) for key in sorted(value)}
+        case list():
+            return [_sorted(item) for item in value]
+        case _:
+            return value

@@ -1,0 +1,343 @@
+"""What the schema cannot see: references, names taken twice, and prices that cannot be meant."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.routing.chains import RouteSection
+from tollgate.routing.file.document import Document, Where
+from tollgate.routing.file.policy_checks import check_model_policy, check_route_policy
+from tollgate.routing.file.price_checks import check_prices
+from tollgate.routing.file.problems import Problem, looks_like_secret
+from tollgate.routing.file.promise_checks import PlacedModel, chains_of, check_promise, steps_of
+from tollgate.routing.schema import (
+    EndpointSection,
+    IncludedFile,
+    KeySection,
+    ModelSection,
+    ProviderSection,
+    Routing,
+)
+
+NAMED_SECTIONS: Final = ("models", "aliases", "routes")
+
+_WHOLE: Final = 100
+_SPACES: Final[Mapping[str, str]] = {
+    "providers": "provider",
+    "models": "model, alias or route",
+    "aliases": "model, alias or route",
+    "routes": "model, alias or route",
+    "key_tiers": "key tier",
+}
+_KINDS: Final[Mapping[tuple[str, ...], str]] = {
+    NAMED_SECTIONS: "a model, alias or route",
+    ("key_tiers",): "a key tier",
+}
+_GUARDED_CODECS: Final = frozenset({"bedrock"})
+_TRANSPORTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "openai_chat": ("http_sse", "sagemaker_runtime", "simulator"),
+    "openai_responses": ("http_sse",),
+    "anthropic": ("http_sse", "bedrock_invoke"),
+    "bedrock": ("bedrock_runtime",),
+    "gemini": ("http_sse",),
+}
+
+
+class Part(Struct, frozen=True):
+    """One file of the routing: where things stand, and what of it could be read."""
+
+    document: Document
+    content: IncludedFile
+
+    def names(self, section: str) -> frozenset[str]:
+        """Every name of a section, those with a faulty entry too."""
+        entries = self.document.value((section,))
+        return frozenset(entries) if isinstance(entries, dict) else frozenset()
+
+
+def crosscheck(
+    parts: Sequence[Part], development: Sequence[Part], today: date | None
+) -> Iterator[Problem]:
+    """Check all files against each other.
+
+    What the first ones name must be in them, since production leaves those of development out.
+    """
+    every = (*parts, *development)
+    yield from _names_taken_twice(every)
+    models = {
+        slug: PlacedModel(part.document, model)
+        for part in every
+        for slug, model in part.content.models.items()
+    }
+    for part in every:
+        visible = parts if any(part is each for each in parts) else every
+        checker = _Checker(part, visible, development)
+        yield from checker.providers()
+        yield from checker.models(today)
+        yield from checker.aliases(today)
+        yield from checker.routes(models, today)
+        yield from checker.key_tiers(every)
+        yield from checker.tools()
+
+
+def _names_taken_twice(parts: Sequence[Part]) -> Iterator[Problem]:
+    first: dict[tuple[str, str], str] = {}
+    for part in parts:
+        for section, space in _SPACES.items():
+            for name in sorted(part.names(section)):
+                where = (section, name)
+                earlier = first.setdefault((space, name), part.document.place_text(where))
+                if earlier != part.document.place_text(where):
+                    message = f'"{name}" is already a {space}, defined at {earlier}'
+                    yield part.document.at_key(where, "R022", message)
+
+
+class _Checker:
+    """Checks one file against those it may refer to."""
+
+    def __init__(self, part: Part, visible: Sequence[Part], included: Sequence[Part]) -> None:
+        self._document = part.document
+        self._content = part.content
+        self._visible = visible
+        self._included = included
+        self._policies = {
+            slug: row.data_policy
+            for each in (*visible, *included)
+            for slug, row in each.content.providers.items()
+        }
+
+    def providers(self) -> Iterator[Problem]:
+        """A row must be complete for its transport."""
+        for slug, provider in self._content.providers.items():
+            yield from self._provider(("providers", slug), provider)
+
+    def models(self, today: date | None) -> Iterator[Problem]:
+        """Limits, endpoints and prices of each model."""
+        for slug, model in self._content.models.items():
+            where: Where = ("models", slug)
+            if model.max_output > model.context:
+                message = f"max_output {model.max_output} is more than context {model.context}"
+                yield self._document.at_value((*where, "max_output"), "R011", message)
+            yield from self._endpoints(where, model, today)
+            yield from check_model_policy(self._document, slug, model, self._policies)
+
+    def aliases(self, today: date | None) -> Iterator[Problem]:
+        """Where aliases lead."""
+        for name, alias in self._content.aliases.items():
+            where: Where = ("aliases", name)
+            yield from self._reference((*where, "to"), alias.to, NAMED_SECTIONS)
+            ring = self._ring(name)
+            if ring and name == min(ring):  # once for all that are in it
+                message = f"alias leads in a circle: {' -> '.join(ring)}"
+                yield self._document.at_value((*where, "to"), "R051", message)
+            if today and alias.sunset and alias.sunset < today:
+                message = f'alias "{name}" was to go on {alias.sunset}'
+                yield self._document.at_value(
+                    (*where, "sunset"), "R070", message, severity="warning"
+                )
+
+    def routes(self, models: Mapping[str, PlacedModel], today: date | None) -> Iterator[Problem]:
+        """The rules of routes, where they lead, and what they promise."""
+        for name, route in self._content.routes.items():
+            where: Where = ("routes", name)
+            yield from self._rules(where, route)
+            for step, weights in steps_of(route, where):
+                yield from self._step(step, weights)
+            if route.guardrail is not None:
+                yield from self._guarded(where, route, models)
+            yield from check_promise(self._document, name, route, models=models, today=today)
+            yield from check_route_policy(
+                self._document, name, route, models=models, policies=self._policies
+            )
+
+    def key_tiers(self, every: Sequence[Part]) -> Iterator[Problem]:
+        """Whether the globs of a tier match anything."""
+        names = self._known(NAMED_SECTIONS, every)
+        for tier, section in self._content.key_tiers.items():
+            for index, glob in enumerate(section.models):
+                if not any(fnmatchcase(name, glob) for name in names):
+                    nearest = get_close_matches(glob, sorted(names), n=1)
+                    hint = f': did you mean "{nearest[0]}"?' if nearest else ""
+                    message = f'"{glob}" matches no model, alias or route{hint}'
+                    where: Where = ("key_tiers", tier, "models", index)
+                    yield self._document.at_value(where, "R021", message)
+
+    def tools(self) -> Iterator[Problem]:
+        """Keys of plugins and server tools, and the models that tools use."""
+        if not isinstance(self._content, Routing):
+            return
+        for plugin, section in self._content.plugins.items():
+            yield from self._key(("plugins", plugin, "key"), section.key)
+        for tool, tool_section in self._content.server_tools.items():
+            where: Where = ("server_tools", tool)
+            yield from self._key((*where, "key"), tool_section.key)
+            if tool_section.model is not None:
+                yield from self._reference((*where, "model"), tool_section.model, NAMED_SECTIONS)
+
+    def _rules(self, where: Where, route: RouteSection) -> Iterator[Problem]:
+        always: int | None = None
+        for number, rule in enumerate(route.rules or ()):
+            place: Where = (*where, "rules", number)
+            if always is not None:
+                message = f"rule {number + 1} is never reached: rule {always + 1} has no if"
+                yield self._document.at_value(place, "R050", message)
+            elif rule.condition is None:
+                always = number
+            tier = rule.condition.key_tier if rule.condition else None
+            if tier is not None:
+                yield from self._reference((*place, "if", "key_tier"), tier, ("key_tiers",))
+        for place, steps in chains_of(route, where):
+            tried: set[str] = set()
+            for index, step in enumerate(steps):
+                for model in sorted(tried & step.keys()):
+                    message = f"{model} is tried twice"
+                    yield self._document.at_value((*place, index), "R024", message)
+                tried |= step.keys()
+
+    def _step(self, where: Where, step: Mapping[str, int]) -> Iterator[Problem]:
+        for model in step:
+            place = (*where, model) if len(step) > 1 else where
+            if model not in self._names(("models",)):
+                message = f'"{model}" is not a model'
+                yield self._undefined(place, model, ("models",), code="R021", message=message)
+        if sum(step.values()) != _WHOLE:
+            message = f"weights sum to {sum(step.values())}, not to 100"
+            yield self._document.at_value(where, "R052", message)
+
+    def _guarded(
+        self, where: Where, route: RouteSection, models: Mapping[str, PlacedModel]
+    ) -> Iterator[Problem]:
+        slugs = {slug for _, step in steps_of(route, where) for slug in step if slug in models}
+        for slug in sorted(slugs):
+            for endpoint in models[slug].section.endpoints:
+                if not self._may_guard(endpoint.provider):
+                    message = f"{slug} at {endpoint.provider} cannot apply a guardrail"
+                    yield self._document.at_value((*where, "guardrail"), "R053", message)
+
+    def _may_guard(self, provider: str) -> bool:
+        rows = [part.content.providers.get(provider) for part in (*self._visible, *self._included)]
+        return all(row is None or row.codec in _GUARDED_CODECS for row in rows)
+
+    def _ring(self, name: str) -> list[str]:
+        """The aliases from this one back to itself, empty if it leads elsewhere."""
+        aliases = {
+            alias: section.to
+            for part in self._visible
+            for alias, section in part.content.aliases.items()
+        }
+        path = [name]
+        while (following := aliases.get(path[-1])) is not None:
+            path.append(following)
+            if following == name:
+                return path
+            if following in path[:-1]:
+                return []
+        return []
+
+    def _provider(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
+        transports = _TRANSPORTS[provider.codec]
+        if provider.transport not in transports:
+            message = f"codec {provider.codec} cannot use transport {provider.transport}"
+            hint = f"write {' or '.join(transports)}"
+            yield self._document.at_value((*where, "transport"), "R041", message, hint=hint)
+        for transport, need, stated in (
+            ("http_sse", "base_url", provider.base_url),
+            ("bedrock_runtime", "region", provider.region),
+            ("bedrock_invoke", "region", provider.region),
+            ("sagemaker_runtime", "region", provider.region),
+        ):
+            if provider.transport == transport and stated is None:
+                message = f"provider {where[-1]} has no {need}, which {transport} needs"
+                yield self._document.at_key(where, "R042", message)
+        for need, stated in (("project", provider.project), ("location", provider.location)):
+            if provider.auth == "google" and stated is None:
+                message = f"provider {where[-1]} has no {need}, which auth google needs"
+                yield self._document.at_key(where, "R042", message)
+        if provider.codec == "anthropic":
+            yield from self._carrier(where, provider)
+        yield from self._key((*where, "key"), provider.key)
+
+    def _carrier(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
+        """Who speaks Anthropic's format decides the path, which the rest of the row must fit."""
+        carrier = provider.dialect.claude_carrier
+        if (carrier == "bedrock") != (provider.transport == "bedrock_invoke"):
+            message = f"claude_carrier {carrier} cannot use transport {provider.transport}"
+            yield self._document.at_key(where, "R041", message)
+        if carrier == "vertex" and provider.auth != "google":
+            message = f"provider {where[-1]} has no auth google, which claude_carrier vertex needs"
+            yield self._document.at_key(where, "R042", message)
+
+    def _key(self, where: Where, key: KeySection | None) -> Iterator[Problem]:
+        if key is None:
+            return
+        if key.env is None and key.secret is None:
+            yield self._document.at_value(where, "R043", "key names neither env nor secret")
+        for home, name in (("env", key.env), ("secret", key.secret)):
+            if name and looks_like_secret(name):
+                message = f"{home} looks like the key itself; write where the key lives"
+                yield self._document.at_value((*where, home), "R040", message)
+
+    def _endpoints(
+        self, where: Where, model: ModelSection, today: date | None
+    ) -> Iterator[Problem]:
+        seen = set()
+        for index, endpoint in enumerate(model.endpoints):
+            inside: Where = (*where, "endpoints", index)
+            offer = (endpoint.provider, endpoint.upstream)
+            if offer in seen:
+                message = f"endpoint {'/'.join(offer)} stands twice"
+                yield self._document.at_value(inside, "R024", message)
+            seen.add(offer)
+            yield from self._provider_of(inside, endpoint.provider)
+            yield from check_prices(self._document, inside, endpoint, today)
+            if endpoint.guardrail is not None and not self._may_guard(endpoint.provider):
+                message = f"{endpoint.provider} cannot apply a guardrail"
+                yield self._document.at_value((*inside, "guardrail"), "R053", message)
+        yield from self._weights((*where, "endpoints"), model.endpoints)
+
+    def _weights(self, where: Where, endpoints: Sequence[EndpointSection]) -> Iterator[Problem]:
+        weights = [each.weight for each in endpoints if each.weight is not None]
+        if weights and len(weights) < len(endpoints):
+            message = "either all endpoints of a model have a weight, or none"
+            yield self._document.at_value(where, "R052", message)
+        elif weights and sum(weights) != _WHOLE:
+            message = f"weights sum to {sum(weights)}, not to 100"
+            yield self._document.at_value(where, "R052", message)
+
+    def _provider_of(self, where: Where, provider: str) -> Iterator[Problem]:
+        known = self._names(("providers",))
+        if provider not in known:
+            message = f'provider "{provider}" is not defined'
+            place: Where = (*where, "provider")
+            yield self._undefined(place, provider, ("providers",), code="R020", message=message)
+
+    def _reference(self, where: Where, name: str, sections: Sequence[str]) -> Iterator[Problem]:
+        if name not in self._names(sections):
+            message = f'"{name}" is not {_KINDS[tuple(sections)]}'
+            yield self._undefined(where, name, sections, code="R021", message=message)
+
+    def _undefined(
+        self, where: Where, name: str, sections: Sequence[str], *, code: str, message: str
+    ) -> Problem:
+        if name in self._known(sections, self._included):
+            hint = "it is defined for development only, and production leaves that out"
+            return self._document.at_value(where, code, message, hint=hint)
+        other = next((kind for kind in NAMED_SECTIONS if name in self._names((kind,))), None)
+        if other:
+            return self._document.at_value(where, code, f"{message}, it is one of the {other}")
+        nearest = get_close_matches(name, sorted(self._names(sections)), n=1)
+        suggestion = f': did you mean "{nearest[0]}"?' if nearest else ""
+        return self._document.at_value(where, code, message + suggestion)
+
+    def _names(self, sections: Sequence[str]) -> frozenset[str]:
+        return self._known(sections, self._visible)
+
+    @staticmethod
+    def _known(sections: Sequence[str], parts: Sequence[Part]) -> frozenset[str]:
+        return frozenset(
+            name for part in parts for section in sections for name in part.names(section)
+        )

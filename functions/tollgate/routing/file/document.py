@@ -1,0 +1,281 @@
+"""A YAML file as plain values that remember where they stand. For the command line only.
+
+Scalars follow the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), which is
+what editors speak: `yes`, `on` and `1_000` are text. Decimals are exact. PyYAML would keep the last
+of two equal keys and say nothing, so keys are compared here.
+"""
+
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import yaml
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from tollgate.routing.file.problems import Problem, Severity, hidden, masked
+from tollgate.routing.file.yaml_nodes import NotYaml, composed
+
+Plain: TypeAlias = "bool | int | Decimal | str | tuple[Plain, ...] | dict[str, Plain] | None"
+Where: TypeAlias = tuple[str | int, ...]
+
+_FILE_BYTES_MAX: Final = 4_000_000
+# Every problem repeats its line, but not that of a file on one line.
+_EXCERPT_CHARACTERS_MAX: Final = 1_000
+_DIGITS_MAX: Final = 40
+_NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
+_TRUE: Final = frozenset({"true", "True", "TRUE"})
+_FALSE: Final = frozenset({"false", "False", "FALSE"})
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
+_DECIMAL: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
+_PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
+# What holds a credential wherever it stands, even where no such key is known.
+_SECRET_KEYS: Final = frozenset(
+    {"key", "api_key", "apikey", "token", "secret", "password", "access_key", "authorization"}
+)
+# For files that are not YAML, of which only lines are known: all that follows such a key.
+_AFTER_SECRET_KEY: Final = re.compile(
+    rf"""(?i)(\b(?:{"|".join(sorted(_SECRET_KEYS))})["']?\s*[:=\[{{]\s*)(.+)"""
+)
+
+
+class Place(Struct, frozen=True):
+    """A line and a column, both from 1."""
+
+    line: int
+    column: int
+
+
+class Document(Struct):
+    """One file: its plain content, the place of every key and value, and what is wrong so far."""
+
+    file: str
+    content: Plain = None
+    problems: list[Problem] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    keys: dict[Where, Place] = field(default_factory=dict)
+    values: dict[Where, Place] = field(default_factory=dict)
+    _composed: set[int] = field(default_factory=set)
+
+    def at_key(self, where: Where, code: str, message: str, *, hint: str = "") -> Problem:
+        """A problem shown at a key, or at the item where it is one of a list."""
+        place = self.keys.get(where) or self._place(where)
+        return self._problem(place, code, message, hint=hint)
+
+    def at_value(
+        self,
+        where: Where,
+        code: str,
+        message: str,
+        *,
+        hint: str = "",
+        severity: Severity = "error",
+    ) -> Problem:
+        """A problem shown at a value, or at what should contain it."""
+        return self._problem(self._place(where), code, message, hint=hint, severity=severity)
+
+    def place_text(self, where: Where) -> str:
+        """`file:line:column` of a key."""
+        place = self.keys.get(where) or self._place(where)
+        return f"{self.file}:{place.line}:{place.column}"
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether the file could not be read as YAML, so that its content means nothing."""
+        return any(problem.code == "R001" for problem in self.problems)
+
+    def value(self, where: Where) -> Plain:
+        """What stands somewhere; None if nothing does."""
+        found = self.content
+        for step in where:
+            match found, step:
+                case dict(), str():
+                    found = found.get(step)
+                case tuple(), int() if step < len(found):
+                    found = found[step]
+                case _:
+                    return None
+        return found
+
+    def _place(self, where: Where) -> Place:
+        while where and where not in self.values:
+            where = where[:-1]
+        return self.values.get(where, Place(1, 1))
+
+    def _problem(
+        self, place: Place, code: str, message: str, *, hint: str, severity: Severity = "error"
+    ) -> Problem:
+        return Problem(
+            file=self.file,
+            line=place.line,
+            column=place.column,
+            code=code,
+            message=masked(message),
+            severity=severity,
+            hint=hint,
+            excerpt=self._excerpt(place.line),
+        )
+
+    def _excerpt(self, line: int) -> str:
+        if not 0 < line <= len(self.lines):
+            return ""
+        shown = self.lines[line - 1]
+        return masked(shown) if len(shown) <= _EXCERPT_CHARACTERS_MAX else ""
+
+    def refuse(self, mark: yaml.Mark | None, code: str, message: str, *, hint: str = "") -> None:
+        """Note a problem found while composing."""
+        place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
+        self.problems.append(self._problem(place, code, message, hint=hint))
+
+    def is_alias(self, node: yaml.Node) -> bool:
+        """Whether a node was met before, which only `*name` does."""
+        met = id(node) in self._composed
+        self._composed.add(id(node))
+        return met
+
+    def remember(self, where: Where, key: yaml.Node | None, value: yaml.Node) -> None:
+        """Note where a value first stands, and its key if it has one."""
+        self.values.setdefault(where, _place_of(value))
+        if key is not None:
+            self.keys.setdefault(where, _place_of(key))
+
+    def hide(self, node: yaml.Node) -> None:
+        """Never show this text, whatever is wrong around it."""
+        start, end = node.start_mark, node.end_mark
+        for number in range(start.line, min(end.line + 1, len(self.lines))):
+            line = self.lines[number]
+            first = start.column if number == start.line else 0
+            last = end.column if number == end.line else len(line)
+            self.lines[number] = line[:first] + hidden(line[first:last]) + line[last:]
+
+    def conceal(self) -> None:
+        """Quote again what was quoted before all secrets of the file were known."""
+        if self.unreadable:
+            self.lines = [_AFTER_SECRET_KEY.sub(_hidden_value, line) for line in self.lines]
+        self.problems = [
+            replace(problem, excerpt=self._excerpt(problem.line)) for problem in self.problems
+        ]
+
+
+def read_document(path: Path, file: str) -> Document:
+    """Read a file, shown as `file`; problems are noted in the document, none is raised."""
+    document = Document(file)
+    source = _source(document, path)
+    if source is not None:
+        document.lines = source.splitlines()
+        _compose(document, source)
+    document.conceal()
+    return document
+
+
+def _source(document: Document, path: Path) -> str | None:
+    try:
+        raw = path.read_bytes()
+        source = raw.decode("utf-8-sig")
+    except OSError as unreadable:
+        document.refuse(None, "R001", f"cannot be read: {unreadable.strerror}")
+        return None
+    except UnicodeDecodeError:
+        document.refuse(None, "R001", "is not UTF-8")
+        return None
+    if len(raw) > _FILE_BYTES_MAX:
+        document.refuse(None, "R001", f"is larger than {_FILE_BYTES_MAX} bytes")
+        return None
+    return source
+
+
+def _compose(document: Document, source: str) -> None:
+    try:
+        root = composed(source)
+        if root is not None:
+            document.content = _plain(document, root, ())
+    except NotYaml as broken:
+        document.refuse(broken.mark, "R001", broken.message, hint=broken.hint)
+    except RecursionError:
+        document.refuse(None, "R001", "is nested too deeply")
+
+
+def _plain(document: Document, node: yaml.Node, where: Where) -> Plain:
+    document.remember(where, None, node)
+    if document.is_alias(node):
+        message = "this anchor is used again by an alias (*name): write it out, a line says all"
+        document.refuse(node.start_mark, "R001", message)
+        return None
+    if node.tag not in _PLAIN_TAGS:
+        document.refuse(node.start_mark, "R001", f"the tag {node.tag} is not used here")
+        return None
+    match node:
+        case yaml.MappingNode():
+            return _mapping(document, node, where)
+        case yaml.SequenceNode():
+            return tuple(
+                _plain(document, item, (*where, index)) for index, item in enumerate(node.value)
+            )
+        case yaml.ScalarNode():
+            if _may_be_secret(where, str(node.value)):
+                document.hide(node)
+            return str(node.value) if node.style else scalar(node.value)
+        case _:
+            raise TypeError(f"unknown node {type(node).__name__}")
+
+
+def _mapping(document: Document, node: yaml.MappingNode, where: Where) -> dict[str, Plain]:
+    mapping: dict[str, Plain] = {}
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            document.refuse(key.start_mark, "R004", "a key must be text")
+            continue
+        name = str(key.value)
+        inside = (*where, name)
+        if name in mapping:
+            first = document.place_text(inside).removeprefix(f"{document.file}:")
+            _plain(document, value, inside)  # for the secrets in it
+            document.refuse(
+                key.start_mark,
+                "R002",
+                f'duplicate key "{name}", first defined at {first} '
+                "(plain YAML loaders keep the last, silently)",
+            )
+            continue
+        document.remember(inside, key, value)
+        mapping[name] = _plain(document, value, inside)
+    return mapping
+
+
+def _may_be_secret(where: Where, value: str) -> bool:
+    """Whether a value is never shown: below `key` whatever cannot be a reference."""
+    match where:
+        case (*_, "key", "env"):
+            return not _VARIABLE.fullmatch(value)
+        case (*_, "key", "secret"):
+            return False
+        case _:
+            entry = where if len(where) <= 2 else (where[0], *where[2:])  # a slug is no such key
+            return any(isinstance(step, str) and step.lower() in _SECRET_KEYS for step in entry)
+
+
+def scalar(text: str) -> Plain:
+    """An unquoted scalar by the YAML 1.2 core schema; numbers of absurd length stay text."""
+    if text in _NULL:
+        return None
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    if len(text) > _DIGITS_MAX:
+        return text
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _DECIMAL.fullmatch(text):
+        return Decimal(text)
+    return text
+
+
+def _hidden_value(match: re.Match[str]) -> str:
+    return match[1] + hidden(match[2])
+
+
+def _place_of(node: yaml.Node) -> Place:
+    return Place(node.start_mark.line + 1, node.start_mark.column + 1)

@@ -1,0 +1,124 @@
+"""Reads routing.yaml and what it includes; finds every error, not only the first.
+
+For the command line: functions read the compiled form through `catalog`.
+"""
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from msgspec import Struct
+
+from tollgate.routing.file.crosscheck import Part, crosscheck
+from tollgate.routing.file.document import Where, read_document
+from tollgate.routing.file.includes import included
+from tollgate.routing.file.problems import InvalidRouting, Problem
+from tollgate.routing.file.validate import validate
+from tollgate.routing.schema import IncludedFile, Routing, RoutingFile
+
+
+class Inspection(Struct, frozen=True, kw_only=True):
+    """What was found; `routing` is None if there are errors.
+
+    `production` is the routing without what was included for development. `files` are those that
+    were read, `globs` what the first of them includes, as far as that may be.
+    """
+
+    problems: tuple[Problem, ...]
+    routing: Routing | None
+    production: Routing | None
+    files: tuple[Path, ...]
+    globs: tuple[str, ...] = ()
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """The problems that forbid the use of the file."""
+        return tuple(problem for problem in self.problems if problem.severity == "error")
+
+
+def load(path: Path, *, dev: bool = False) -> Routing:
+    """The routing of a file; InvalidRouting with every error if there is one."""
+    inspection = inspect(path, dev=dev)
+    if inspection.routing is None:
+        raise InvalidRouting(inspection.errors)
+    return inspection.routing
+
+
+def inspect(
+    path: Path, *, dev: bool, today: date | None = None, top: Path | None = None
+) -> Inspection:
+    """Check a file and those it includes, with `dev` also those for development.
+
+    Without `today` nothing is said about prices and aliases that have grown old. Nothing outside of
+    `top` is included, or of the file's repository if that is not said.
+    """
+    document = read_document(path, path.as_posix())
+    problems = list(document.problems)
+    main, found = validate(document, RoutingFile)
+    problems += found
+    if main is None:
+        return Inspection(
+            problems=_in_order(problems), routing=None, production=None, files=(path,)
+        )
+    parts = [Part(document, main)]
+    development: list[Part] = []
+    globs: list[tuple[Where, str, list[Part]]] = [
+        (("include", index), glob, parts) for index, glob in enumerate(main.include)
+    ]
+    if dev:
+        globs += [
+            (("dev", "include", index), glob, development)
+            for index, glob in enumerate(main.dev.include)
+        ]
+    files, watched = [path], list[str]()
+    for where, glob, group in globs:
+        matching = included(path, glob, top)
+        files += matching.files
+        if matching.message:
+            problems.append(document.at_value(where, matching.code, matching.message))
+        if matching.code != "R008":
+            watched.append(glob)
+        found_parts, found = _parts(matching.files)
+        problems += found
+        group += found_parts
+    problems += crosscheck(parts, development, today)
+    clean = all(problem.severity != "error" for problem in problems)
+    return Inspection(
+        problems=_in_order(problems),
+        routing=_merged(main, [*parts, *development]) if clean else None,
+        production=_merged(main, parts) if clean else None,
+        files=tuple(files),
+        globs=tuple(watched),
+    )
+
+
+def _parts(paths: Sequence[Path]) -> tuple[list[Part], list[Problem]]:
+    parts: list[Part] = []
+    problems: list[Problem] = []
+    for path in paths:
+        document = read_document(path, path.as_posix())
+        content, found = validate(document, IncludedFile)
+        problems += [*document.problems, *found]
+        if content is not None:
+            parts.append(Part(document, content))
+    return parts, problems
+
+
+def _merged(main: RoutingFile, parts: list[Part]) -> Routing:
+    contents = [part.content for part in parts]
+    return Routing(
+        version=1,
+        defaults=main.defaults,
+        billing=main.billing,
+        plugins=main.plugins,
+        server_tools=main.server_tools,
+        providers={slug: row for each in contents for slug, row in each.providers.items()},
+        models={slug: model for each in contents for slug, model in each.models.items()},
+        aliases={name: alias for each in contents for name, alias in each.aliases.items()},
+        routes={name: route for each in contents for name, route in each.routes.items()},
+        key_tiers={name: tier for each in contents for name, tier in each.key_tiers.items()},
+    )
+
+
+def _in_order(problems: list[Problem]) -> tuple[Problem, ...]:
+    return tuple(sorted(problems, key=lambda found: (found.file, found.line, found.column)))

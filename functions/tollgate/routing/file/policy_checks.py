@@ -1,0 +1,59 @@
+"""Whether fallback could hand a prompt to a provider that treats data another way."""
+
+from collections.abc import Iterator, Mapping
+
+from tollgate.routing.chains import RouteSection
+from tollgate.routing.file.document import Document, Where
+from tollgate.routing.file.problems import Problem
+from tollgate.routing.file.promise_checks import PlacedModel, chains_of
+from tollgate.routing.schema import ModelSection
+
+# By provider; one that is missing has a problem of its own.
+Policies = Mapping[str, str | None]
+
+
+def check_model_policy(
+    document: Document, slug: str, model: ModelSection, policies: Policies
+) -> Iterator[Problem]:
+    """Endpoints of a model whose provider's policy is not that of the first."""
+    first = model.endpoints[0].provider
+    for index, endpoint in enumerate(model.endpoints):
+        if _crosses(first, endpoint.provider, policies):
+            where: Where = ("models", slug, "endpoints", index, "provider")
+            message = f"{slug} {_crossing(first, endpoint.provider, policies)}"
+            yield document.at_value(where, "R063", message)
+
+
+def check_route_policy(
+    document: Document,
+    name: str,
+    route: RouteSection,
+    *,
+    models: Mapping[str, PlacedModel],
+    policies: Policies,
+) -> Iterator[Problem]:
+    """Models of a chain whose first provider's policy is not that of the chain's first."""
+    for where, steps in chains_of(route, ("routes", name)):
+        tried = [
+            ((*where, index, slug) if len(step) > 1 else (*where, index), slug)
+            for index, step in enumerate(steps)
+            for slug in step
+            if slug in models
+        ]
+        if not tried:
+            continue
+        first = models[tried[0][1]].section.endpoints[0].provider
+        for place, slug in tried:
+            provider = models[slug].section.endpoints[0].provider
+            if _crosses(first, provider, policies):
+                message = f"route {name} {_crossing(first, provider, policies)}"
+                yield document.at_value(place, "R063", message)
+
+
+def _crosses(first: str, provider: str, policies: Policies) -> bool:
+    return {first, provider} <= policies.keys() and policies[first] != policies[provider]
+
+
+def _crossing(first: str, provider: str, policies: Policies) -> str:
+    here, there = (policies[each] or "none" for each in (first, provider))
+    return f"crosses data policies: {first} has {here}, {provider} has {there}"

@@ -1,0 +1,68 @@
+"""What is wrong with prices: orders of magnitude, cache rates, and age."""
+
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Final
+
+from tollgate.routing.file.document import Document, Where
+from tollgate.routing.file.problems import Problem
+from tollgate.routing.price_sections import PriceSection, RatesSection
+from tollgate.routing.schema import EndpointSection
+
+_CHECKED_DAYS_MAX: Final = 90
+# The cheapest tokens on sale cost about 0.01 dollars per million; per token they cost a millionth.
+_PER_TOKEN_BELOW: Final = Decimal("0.0005")
+# The dearest search on sale costs 0.035 dollars.
+_PER_THOUSAND_FROM: Final = Decimal(1)
+
+
+def check_prices(
+    document: Document, where: Where, endpoint: EndpointSection, today: date | None
+) -> Iterator[Problem]:
+    """The price of an endpoint and its overrides."""
+    price = endpoint.price
+    yield from _rates(document, (*where, "price"), price, price.input)
+    if today and not timedelta(0) <= today - price.checked <= timedelta(days=_CHECKED_DAYS_MAX):
+        message = f"price checked on {price.checked}, not within the last 90 days"
+        place: Where = (*where, "price", "checked")
+        yield document.at_value(place, "R071", message, severity="warning")
+    for index, override in enumerate(endpoint.overrides):
+        rates = override.price
+        dearest_input = price.input if rates.input is None else rates.input
+        inside: Where = (*where, "overrides", index, "price")
+        yield from _rates(document, inside, rates, dearest_input)
+
+
+def _rates(
+    document: Document, where: Where, rates: PriceSection | RatesSection, plain_input: Decimal
+) -> Iterator[Problem]:
+    for name, rate in _per_million(rates).items():
+        if rate is not None and 0 < rate < _PER_TOKEN_BELOW:
+            message = (
+                f"{name} price {rate:f} looks like dollars per token; per million tokens "
+                f"it is {(rate * 1_000_000).normalize():f}"
+            )
+            yield document.at_value((*where, name), "R031", message)
+    if rates.web_search is not None and rates.web_search >= _PER_THOUSAND_FROM:
+        message = (
+            f"web_search price {rates.web_search:f} looks like dollars per thousand; each it is "
+            f"{(rates.web_search / 1000).normalize():f}"
+        )
+        yield document.at_value((*where, "web_search"), "R031", message)
+    if rates.cache_read is not None and rates.cache_read > plain_input:
+        message = f"cache_read {rates.cache_read} is dearer than input {plain_input}"
+        yield document.at_value((*where, "cache_read"), "R032", message)
+
+
+def _per_million(rates: PriceSection | RatesSection) -> Mapping[str, Decimal | None]:
+    return {
+        "input": rates.input,
+        "output": rates.output,
+        "cache_read": rates.cache_read,
+        "cache_write": rates.cache_write,
+        "cache_write_1h": rates.cache_write_1h,
+        "audio_input": rates.audio_input,
+        "audio_output": rates.audio_output,
+        "cache_read_audio": rates.cache_read_audio,
+    }

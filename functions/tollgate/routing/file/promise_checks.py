@@ -1,0 +1,192 @@
+"""Whether every model that a route may lead to keeps what the route promises, now and later."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+
+from msgspec import Struct
+
+from tollgate.routing.chains import PromiseSection, RouteSection
+from tollgate.routing.file.document import Document, Where
+from tollgate.routing.file.problems import Problem
+from tollgate.routing.price_sections import OverrideSection
+from tollgate.routing.schema import EndpointSection, ModelSection, Routing
+
+
+class PlacedModel(Struct, frozen=True):
+    """A model, and the file it stands in."""
+
+    document: Document
+    section: ModelSection
+
+
+def chains_of(
+    route: RouteSection, where: Where
+) -> Iterator[tuple[Where, Sequence[Mapping[str, int]]]]:
+    """The chain of each rule of a route, with its place."""
+    if route.steps is not None:
+        yield (*where, "try"), route.steps
+    for number, rule in enumerate(route.rules or ()):
+        yield (*where, "rules", number, "try"), rule.steps
+
+
+class DatedBreak(Struct, frozen=True, kw_only=True):
+    """From `day` on a model costs `rate` at a provider, over the `most` that is promised."""
+
+    day: date
+    model: str
+    provider: str
+    kind: str
+    rate: Decimal
+    most: Decimal
+
+
+def steps_of(route: RouteSection, where: Where) -> Iterator[tuple[Where, Mapping[str, int]]]:
+    """The steps of all rules of a route, each with its place."""
+    for place, steps in chains_of(route, where):
+        for index, step in enumerate(steps):
+            yield (*place, index), step
+
+
+def check_promise(
+    document: Document,
+    name: str,
+    route: RouteSection,
+    *,
+    models: Mapping[str, PlacedModel],
+    today: date | None,
+) -> Iterator[Problem]:
+    """What a route promises and a model of it does not keep: errors now, warnings for later."""
+    promise = route.promise
+    if promise is None:
+        return
+    places: dict[str, list[Where]] = {}
+    for where, step in steps_of(route, ("routes", name)):
+        for slug in step:
+            place = (*where, slug) if (*where, slug) in document.values else where
+            places.setdefault(slug, []).append(place)
+    for slug, steps in places.items():
+        if slug not in models:
+            continue
+        for message in _broken_now(slug, models[slug].section, promise, today):
+            yield document.at_value(steps[0], "R060", f"route {name} promises {message}")
+        if today is not None:
+            yield from _broken_later(
+                name,
+                slug,
+                models[slug],
+                promise,
+                today=today,
+                steps=[
+                    document.place_text(step).removeprefix(f"{document.file}:") for step in steps
+                ],
+            )
+
+
+def _broken_now(
+    slug: str, model: ModelSection, promise: PromiseSection, today: date | None
+) -> Iterator[str]:
+    for capability in promise.supports:
+        if capability not in model.supports:
+            yield f"{capability}, but {slug} does not support it"
+    if promise.context_min is not None and model.context < promise.context_min:
+        yield f"a context of {promise.context_min} tokens, but {slug} takes {model.context}"
+    for endpoint in model.endpoints:
+        for kind, most in _ceilings(promise):
+            rate = _dearest(endpoint, kind, today)
+            if rate > most:
+                offer = f"{slug} costs {_dollars(rate)} at {endpoint.provider}"
+                yield f"{_dollars(most)}/M {kind} at most, but {offer}"
+
+
+def _broken_later(
+    name: str,
+    slug: str,
+    model: PlacedModel,
+    promise: PromiseSection,
+    *,
+    today: date,
+    steps: Sequence[str],
+) -> Iterator[Problem]:
+    """Prices that are within a promise until a day that is known already."""
+    for index, endpoint in enumerate(model.section.endpoints):
+        for found, where in _dated_breaks(slug, endpoint, promise, today):
+            message = (
+                f"from {found.day} {slug} costs {_dollars(found.rate)}/M {found.kind}; route "
+                f"{name} promises {_dollars(found.most)} at most (steps {', '.join(steps)})"
+            )
+            place: Where = ("models", slug, "endpoints", index, *where)
+            yield model.document.at_value(place, "R062", message, severity="warning")
+
+
+def breaks_to_come(routing: Routing, today: date) -> Iterator[tuple[str, DatedBreak]]:
+    """The promises that are kept until a day that is known already, with their routes."""
+    for name, route in routing.routes.items():
+        slugs = dict.fromkeys(
+            slug for _, step in steps_of(route, ("routes", name)) for slug in step
+        )
+        for slug in slugs if route.promise else ():
+            for endpoint in routing.models[slug].endpoints:
+                for found, _ in _dated_breaks(slug, endpoint, route.promise, today):
+                    yield name, found
+
+
+def _dated_breaks(
+    slug: str, endpoint: EndpointSection, promise: PromiseSection | None, today: date
+) -> Iterator[tuple[DatedBreak, Where]]:
+    for kind, most in _ceilings(promise) if promise else ():
+        kept = _dearest(endpoint, kind, today) <= most
+        for day, where in _turning_points(endpoint, today):
+            rate = _dearest(endpoint, kind, day)
+            if kept and rate > most:
+                found = DatedBreak(
+                    day=day,
+                    model=slug,
+                    provider=endpoint.provider,
+                    kind=kind,
+                    rate=rate,
+                    most=most,
+                )
+                yield found, where
+            kept = rate <= most
+
+
+def _ceilings(promise: PromiseSection) -> Iterator[tuple[str, Decimal]]:
+    if promise.input_price_max is not None:
+        yield "input", promise.input_price_max
+    if promise.output_price_max is not None:
+        yield "output", promise.output_price_max
+
+
+def _turning_points(endpoint: EndpointSection, today: date) -> list[tuple[date, Where]]:
+    """The days to come on which overrides begin or end."""
+    points: dict[date, Where] = {}
+    for index, override in enumerate(endpoint.overrides):
+        for name, day in (("from", override.when.since), ("until", override.when.until)):
+            if day is not None and day > today:
+                points.setdefault(day, ("overrides", index, "when", name))
+    return sorted(points.items())
+
+
+def _dearest(endpoint: EndpointSection, kind: str, day: date | None) -> Decimal:
+    """The highest rate of a day, whatever the hour and the prompt; without a day, the usual one."""
+    rates = [endpoint.price.input if kind == "input" else endpoint.price.output]
+    for override in endpoint.overrides:
+        rate = override.price.input if kind == "input" else override.price.output
+        if rate is None or not _is_on(override, day):
+            continue
+        when = override.when
+        certain = (when.prompt_tokens_over, when.utc_window, when.utc_days) == (None, None, None)
+        rates = [rate] if certain else [*rates, rate]
+    return max(rates)
+
+
+def _is_on(override: OverrideSection, day: date | None) -> bool:
+    since, until = override.when.since, override.when.until
+    if day is None:
+        return since is None and until is None
+    return (since is None or since <= day) and (until is None or day < until)
+
+
+def _dollars(rate: Decimal) -> str:
+    return f"${rate:.2f}" if rate == round(rate, 2) else f"${rate:f}"

@@ -1,0 +1,195 @@
+"""What a plan depends on, of a request and of its key: enough to plan it again from its record."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from tollgate.core.content import Audio, Document, Image, InlineMedia
+from tollgate.core.generation import RoutingTrace
+from tollgate.core.principal import Principal
+from tollgate.core.request import (
+    Capability,
+    GenerationRequest,
+    Modality,
+    RoutingPreferences,
+    Sampling,
+)
+from tollgate.routing.planning.draw import draw_key_hash
+
+# Nothing here counts tokens, so one figure for each use: the bound must hold for dense text too,
+# the estimate is for English, and the filter must not refuse what might fit.
+_BYTES_PER_TOKEN_MIN: Final = 2
+_BYTES_PER_TOKEN_TYPICAL: Final = 4
+_BYTES_PER_TOKEN_MAX: Final = 6
+# Pictures are billed by their pixels, about 1,500 tokens each whatever their bytes.
+_IMAGE_TOKENS_TYPICAL: Final = 1_500
+_IMAGE_TOKENS_MAX: Final = 8_192
+# A page of a PDF is some 60 KB, as base64 80, and 2,000 tokens.
+_FILE_CHARACTERS_PER_TOKEN_TYPICAL: Final = 40
+
+
+class Demand(Struct, frozen=True, kw_only=True):
+    """What is asked for, by whom, and for which draw.
+
+    `input_tokens_min` is certain, `input_tokens_max` a bound, `input_tokens` the estimate that
+    rules go by. `parameters` are those that a server may refuse. `key_models` are the key's globs.
+    """
+
+    model: str
+    draw_key_hash: str
+    tier: str | None = None
+    key_models: tuple[str, ...] | None = None
+    capabilities: frozenset[Capability] = frozenset()
+    modalities: frozenset[Modality] = frozenset({"text"})
+    input_tokens_min: int = 0
+    input_tokens: int = 0
+    input_tokens_max: int = 0
+    output_tokens_max: int | None = None
+    choices: int = 1
+    parameters: frozenset[str] = frozenset()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
+    fallbacks: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        request: GenerationRequest,
+        *,
+        principal: Principal,
+        request_id: str,
+        fallbacks: bool = True,
+    ) -> Self:
+        """What a request asks for; without a session it is drawn by its own id."""
+        sizes = _Sizes.of(request)
+        return cls(
+            model=request.model,
+            draw_key_hash=draw_key_hash(request.preferences.session_id or request_id),
+            tier=principal.tier,
+            key_models=principal.models,
+            capabilities=request.capabilities,
+            modalities=request.modalities,
+            input_tokens_min=sizes.text // _BYTES_PER_TOKEN_MAX,
+            input_tokens=sizes.text // _BYTES_PER_TOKEN_TYPICAL
+            + sizes.images * _IMAGE_TOKENS_TYPICAL
+            + sizes.files // _FILE_CHARACTERS_PER_TOKEN_TYPICAL,
+            input_tokens_max=-(-(sizes.text + sizes.files) // _BYTES_PER_TOKEN_MIN)
+            + sizes.images * _IMAGE_TOKENS_MAX,
+            output_tokens_max=request.output_tokens_max,
+            choices=request.choices,
+            parameters=frozenset(_parameters(request)),
+            metadata=request.metadata,
+            preferences=request.preferences,
+            fallbacks=fallbacks,
+        )
+
+    @classmethod
+    def recorded(cls, trace: RoutingTrace) -> Self:
+        """What a recorded request asked for, as far as its record says.
+
+        Metadata are only those that a rule could read at the time.
+        """
+        return cls(
+            model=trace.requested_model,
+            draw_key_hash=trace.draw_key_hash,
+            tier=trace.tier,
+            key_models=trace.key_models,
+            capabilities=frozenset(trace.capabilities),
+            modalities=frozenset(trace.modalities),
+            input_tokens_min=trace.input_tokens_min,
+            input_tokens=trace.estimated_input_tokens,
+            input_tokens_max=trace.input_tokens_max,
+            output_tokens_max=trace.output_tokens_max,
+            choices=trace.choices,
+            parameters=frozenset(trace.parameters),
+            metadata=trace.metadata,
+            preferences=trace.preferences or RoutingPreferences(),
+            fallbacks=trace.fallbacks,
+        )
+
+    def trace(self, *, route: str | None, rule: int | None, read: frozenset[str]) -> RoutingTrace:
+        """What a record keeps of it; of the metadata only what rules read."""
+        preferences = self.preferences
+        return RoutingTrace(
+            requested_model=self.model,
+            route=route,
+            rule=rule,
+            draw_key_hash=self.draw_key_hash,
+            tier=self.tier,
+            key_models=self.key_models,
+            capabilities=tuple(sorted(self.capabilities)),
+            modalities=tuple(sorted(self.modalities)),
+            input_tokens_min=self.input_tokens_min,
+            estimated_input_tokens=self.input_tokens,
+            input_tokens_max=self.input_tokens_max,
+            output_tokens_max=self.output_tokens_max,
+            choices=self.choices,
+            parameters=tuple(sorted(self.parameters)) if preferences.require_parameters else (),
+            metadata={name: self.metadata[name] for name in read & self.metadata.keys()},
+            metadata_read=tuple(sorted(read)),
+            preferences=None if preferences == _NO_PREFERENCES else _recordable(preferences),
+            fallbacks=self.fallbacks,
+        )
+
+
+_NO_PREFERENCES: Final = RoutingPreferences()
+_NO_SAMPLING: Final = Sampling()
+
+
+def _recordable(preferences: RoutingPreferences) -> RoutingPreferences:
+    """Without the session, which is the caller's own; the draw's hash stands for it."""
+    if preferences.session_id is None:
+        return preferences
+    return replace(preferences, session_id=None)
+
+
+class _Sizes(Struct, frozen=True):
+    """Characters of text and of files, and how many pictures."""
+
+    text: int
+    images: int
+    files: int
+
+    @classmethod
+    def of(cls, request: GenerationRequest) -> Self:
+        images = image_characters = file_characters = 0
+        for message in request.messages:
+            for part in message.content:
+                match part:
+                    case Image(source=source):
+                        images += 1
+                        if isinstance(source, InlineMedia):
+                            image_characters += len(source.base64)
+                    case Audio(source=source) | Document(source=source):
+                        if isinstance(source, InlineMedia):
+                            file_characters += len(source.base64)
+                    case _:
+                        pass
+        text = request.size_bytes - image_characters - file_characters
+        return cls(text=max(0, text), images=images, files=file_characters)
+
+
+def _parameters(request: GenerationRequest) -> Iterator[str]:
+    """The caller's parameters that some server refuses."""
+    sampling = request.sampling
+    if request.parallel_tool_calls is not None and request.tools:
+        yield "parallel_tool_calls"
+    if request.user is not None:
+        yield "user"
+    if sampling == _NO_SAMPLING:
+        return
+    stated: Mapping[str, object] = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": sampling.top_k,
+        "min_p": sampling.min_p,
+        "presence_penalty": sampling.presence_penalty,
+        "frequency_penalty": sampling.frequency_penalty,
+        "repetition_penalty": sampling.repetition_penalty,
+        "seed": sampling.seed,
+        "stop": sampling.stop or None,
+        "logit_bias": sampling.logit_bias or None,
+    }
+    yield from (name for name, value in stated.items() if value is not None)

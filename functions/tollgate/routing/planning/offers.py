@@ -1,0 +1,145 @@
+"""A catalog made ready for planning: chains with their attempts, each built once."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from tollgate.core.errors import ErrorCode
+from tollgate.providers.base import Guardrail, ProviderRow, Target
+from tollgate.routing.chains import (
+    NEXT_ON_DEFAULT,
+    GuardrailSection,
+    RetrySection,
+    RouteSection,
+    RuleSection,
+)
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.plan import Attempt, Retry
+from tollgate.routing.scalars import merged
+from tollgate.routing.schema import EndpointSection, ModelSection
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    """An endpoint of a model: how to ask it, and its weight in percent if it is drawn."""
+
+    attempt: Attempt
+    weight: int | None
+
+
+class Chain(Struct, frozen=True, kw_only=True):
+    """What a name leads to: rules with steps of models, and each model's offers.
+
+    `place` is where is drawn: the route, or the model where the name is one. `read` are the names
+    of metadata that rules ask for. `numbered` is False where there are no rules to tell apart.
+    """
+
+    place: str
+    route: str | None
+    rules: tuple[RuleSection, ...]
+    next_on: frozenset[ErrorCode]
+    offers: Mapping[str, tuple[Offer, ...]]
+    read: frozenset[str] = frozenset()
+    numbered: bool = False
+
+
+class Chains:
+    """The chains of a catalog by name, each built when it is first asked for."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._built: dict[str, Chain] = {}
+
+    def get(self, name: str) -> Chain | None:
+        """The chain of a model or of a route; None if the catalog has none of that name."""
+        chain = self._built.get(name) or self._build(name)
+        if chain is not None:
+            self._built[name] = chain
+        return chain
+
+    def _build(self, name: str) -> Chain | None:
+        route = self._catalog.routes.get(name)
+        if route is not None:
+            return _chain_of_route(self._catalog, name, route)
+        return _chain_of_model(self._catalog, name) if name in self._catalog.models else None
+
+
+def _chain_of_model(catalog: Catalog, slug: str) -> Chain:
+    return Chain(
+        place=slug,
+        route=None,
+        rules=(RuleSection.model_construct(condition=None, steps=({slug: 100},)),),
+        next_on=frozenset(ErrorCode(name) for name in NEXT_ON_DEFAULT),
+        offers={slug: _offers(catalog, slug, None)},
+    )
+
+
+def _chain_of_route(catalog: Catalog, name: str, route: RouteSection) -> Chain:
+    rules = route.all_rules
+    models = {model for rule in rules for step in rule.steps for model in step}
+    return Chain(
+        place=name,
+        route=name,
+        rules=rules,
+        next_on=frozenset(ErrorCode(code) for code in route.next_on),
+        numbered=route.rules is not None,
+        offers={model: _offers(catalog, model, route) for model in models},
+        read=frozenset(key for rule in rules if rule.condition for key in rule.condition.metadata),
+    )
+
+
+def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Offer, ...]:
+    model = catalog.models[slug]
+    retry = _retry(merged(catalog.defaults.retry, route.retry if route else None))
+    return tuple(
+        Offer(
+            attempt=Attempt(
+                target=_target(
+                    slug,
+                    model,
+                    endpoint,
+                    row=catalog.providers[endpoint.provider],
+                    guardrail=endpoint.guardrail or (route.guardrail if route else None),
+                ),
+                prices=endpoint.schedule,
+                timeouts=merged(catalog.defaults.timeouts, endpoint.timeouts).attempt,
+                retry=retry,
+            ),
+            weight=endpoint.weight,
+        )
+        for endpoint in model.endpoints
+    )
+
+
+def _target(
+    slug: str,
+    model: ModelSection,
+    endpoint: EndpointSection,
+    *,
+    row: ProviderRow,
+    guardrail: GuardrailSection | None,
+) -> Target:
+    return Target(
+        provider=endpoint.provider,
+        model=slug,
+        upstream_model=endpoint.upstream,
+        dialect=merged(row.dialect, endpoint.dialect),
+        output_tokens_max=model.max_output,
+        supports=frozenset(model.supports),
+        input=frozenset(model.input),
+        project=row.project,
+        location=row.location,
+        guardrail=(
+            None if guardrail is None else Guardrail(id=guardrail.id, version=guardrail.version)
+        ),
+    )
+
+
+def _retry(section: RetrySection) -> Retry:
+    return Retry(
+        retries_max=section.retries_max,
+        backoff_min_s=section.backoff_min_s,
+        backoff_max_s=section.backoff_max_s,
+        retries_max_by_error={
+            ErrorCode(code): most for code, most in section.retries_max_by_error.items()
+        },
+    )

@@ -1,0 +1,1 @@
+"""What all stores share: the signed client, tables, items and expressions."""

@@ -1,0 +1,214 @@
+"""A small signed client for AWS services that speak JSON; it knows no table and no secret.
+
+Why not botocore: a call costs 0.2 to 0.4 ms of CPU here against 1 ms, and no cold start.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, Protocol
+
+import aiohttp
+from pydantic_core import from_json, to_json
+from yarl import URL
+
+from tollgate.aws.sigv4 import Signer
+from tollgate.core.clock import Clock
+from tollgate.stores.aws.failures import (
+    CancellationReason,
+    ConditionFailed,
+    StoreError,
+    StoreRejected,
+    StoreUnavailable,
+    TransactionCancelled,
+)
+
+# A reply as it was parsed; whoever asked knows its shape from the operation.
+Reply = dict[str, Any]
+JsonService = Literal["dynamodb", "secretsmanager"]
+
+ATTEMPTS_MAX: Final = 3
+_PROTOCOLS: Final[Mapping[JsonService, tuple[str, str]]] = {
+    "dynamodb": ("application/x-amz-json-1.0", "DynamoDB_20120810"),
+    "secretsmanager": ("application/x-amz-json-1.1", "secretsmanager"),
+}
+_CONNECT_TIMEOUT_S: Final = 1.0
+TIMEOUT_S: Final = 1.0
+_KEEPALIVE_S: Final = 30.0
+_CONNECTIONS_MAX: Final = 32
+# A page of Scan or BatchGetItem is at most 16 MB; nothing asked for here comes near.
+_RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
+_BACKOFF_MIN_S: Final = 0.010
+_BACKOFF_MAX_S: Final = 0.100
+# Refused before anything was written, and worth asking again.
+_REFUSED_FOR_NOW: Final = frozenset(
+    {
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "ThrottlingException",
+        "TransactionConflictException",
+        "TransactionInProgressException",
+    }
+)
+_CANCELLED_FOR_NOW: Final = frozenset(
+    {"ProvisionedThroughputExceeded", "ThrottlingError", "TransactionConflict"}
+)
+
+
+class AwsCaller(Protocol):
+    """Whoever can carry one call to a service: the client below, or a test's faulty one."""
+
+    async def call(
+        self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
+    ) -> Reply:
+        """The reply to one operation; StoreError otherwise.
+
+        With `attempts_max=1` the request is sent at most once, whatever happens to it.
+        """
+
+
+class AwsJson:
+    """One service in one region, over a pool of kept connections.
+
+    `timeout_s` limits each attempt as a whole. The pool belongs to the event loop of the first
+    call; `close` ends it.
+    """
+
+    def __init__(
+        self,
+        service: JsonService,
+        region: str,
+        signer: Signer,
+        clock: Clock,
+        *,
+        jitter: Callable[[], float],
+        endpoint_url: str | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        self._url = (endpoint_url or f"https://{service}.{region}.amazonaws.com").rstrip("/") + "/"
+        self._content_type, self._target = _PROTOCOLS[service]
+        self._signer = signer
+        self._clock = clock
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=_CONNECT_TIMEOUT_S)
+        self._jitter = jitter
+        self._session: aiohttp.ClientSession | None = None
+
+    async def call(
+        self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
+    ) -> Reply:
+        """The reply to one operation; StoreError otherwise."""
+        body = to_json(payload)
+        maybe_applied = False
+        for attempt in range(1, attempts_max + 1):
+            try:
+                return await self._send(operation, body)
+            except StoreRejected:
+                raise
+            except StoreUnavailable as unavailable:
+                maybe_applied |= unavailable.maybe_applied
+                if attempt == attempts_max:
+                    raise StoreUnavailable(
+                        f"{operation}: {unavailable}", maybe_applied=maybe_applied
+                    ) from unavailable
+                # A pooled socket found dead says nothing about the service: ask again at once.
+                if not (attempt == 1 and isinstance(unavailable, _ConnectionLost)):
+                    await self._clock.sleep(
+                        _BACKOFF_MIN_S + (_BACKOFF_MAX_S - _BACKOFF_MIN_S) * self._jitter()
+                    )
+        raise AssertionError("attempts_max must be at least 1")
+
+    async def close(self) -> None:
+        """Close the pooled connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _send(self, operation: str, body: bytes) -> Reply:
+        status, content = await self.post(operation, body)
+        reply = _parsed(content)
+        if status == 200 and reply is not None:
+            return reply
+        raise _failure(status, reply or {})
+
+    async def post(self, operation: str, body: bytes) -> tuple[int, bytes]:
+        """Send one request, once: status and body of its reply, StoreUnavailable without one."""
+        headers = self._signer.sign(
+            "POST",
+            self._url,
+            {"content-type": self._content_type, "x-amz-target": f"{self._target}.{operation}"},
+            body,
+        )
+        try:
+            async with self._opened().post(
+                URL(self._url, encoded=True), data=body, headers=headers, allow_redirects=False
+            ) as response:
+                return response.status, await _read_limited(response)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as failed:
+            # Raised while connecting only: the request was never sent.
+            raise StoreUnavailable("cannot connect", maybe_applied=False) from failed
+        except TimeoutError as failed:
+            raise StoreUnavailable("timed out", maybe_applied=True) from failed
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as failed:
+            raise _ConnectionLost from failed
+        except aiohttp.ClientError as failed:
+            raise StoreUnavailable(type(failed).__name__, maybe_applied=True) from failed
+
+    def _opened(self) -> aiohttp.ClientSession:
+        """The session, made within a loop because it belongs to one."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=_CONNECTIONS_MAX, keepalive_timeout=_KEEPALIVE_S
+                ),
+                timeout=self._timeout,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
+                auto_decompress=False,
+            )
+        return self._session
+
+
+class _ConnectionLost(StoreUnavailable):
+    def __init__(self) -> None:
+        super().__init__("connection lost", maybe_applied=True)
+
+
+async def _read_limited(response: aiohttp.ClientResponse) -> bytes:
+    content = bytearray()
+    while chunk := await response.content.readany():
+        content += chunk
+        if len(content) > _RESPONSE_BYTES_MAX:
+            raise StoreUnavailable("the reply is too long", maybe_applied=True)
+    return bytes(content)
+
+
+def _parsed(content: bytes) -> Reply | None:
+    try:
+        reply = from_json(content)
+    except ValueError:
+        return None
+    return reply if isinstance(reply, dict) else None
+
+
+def _failure(status: int, reply: Reply) -> StoreError:
+    """What an error reply means.
+
+    Error names: "Error handling with DynamoDB" and "TransactWriteItems" in the Amazon DynamoDB
+    developer guide and API reference (seen 2026-11-21).
+    """
+    code = str(reply.get("__type", "")).rpartition("#")[2]
+    message = str(reply.get("message") or reply.get("Message") or "")
+    if code == "ConditionalCheckFailedException":
+        return ConditionFailed(reply.get("Item"))
+    if code == "TransactionCanceledException":
+        reasons = tuple(
+            CancellationReason(reason.get("Code", "None"), reason.get("Item"))
+            for reason in reply.get("CancellationReasons", ())
+        )
+        codes = {reason.code for reason in reasons}
+        if "ConditionalCheckFailed" not in codes and codes & _CANCELLED_FOR_NOW:
+            return StoreUnavailable(f"{code}: {sorted(codes)}", maybe_applied=False)
+        return TransactionCancelled(reasons)
+    if code in _REFUSED_FOR_NOW or status == 429:
+        return StoreUnavailable(code or f"HTTP {status}", maybe_applied=False)
+    if status >= 500 or status == 200:
+        return StoreUnavailable(code or f"HTTP {status}", maybe_applied=True)
+    return StoreRejected(code or f"HTTP {status}", message)

@@ -1,0 +1,209 @@
+"""Every expression that is sent to DynamoDB, in one place so that a test can parse them all.
+
+DynamoDB's grammar, not an emulator's: a SET operand pair has one operator, a condition has no
+arithmetic, reserved words are aliased ("Update expressions", "Condition and filter expressions"
+in the Amazon DynamoDB developer guide, seen 2026-11-21).
+
+Attributes of a wallet shard: `av` available, `sp` spent, `gr` granted, `lk` locked, `h` holds by
+id, `cr` crowded: somebody met too many holds or was throttled. Of a key's state: `on`, `ex` expires
+(s), `ws` workspace, `cc` concurrency, `ld lw lm lt` limits per day, week, month and total, with
+`b_<period>` what is left of them, `tl` tokens per minute, with `t_<minute>` what is left of them,
+`us` spent, `h` holds by id, `lu` last used (s), `lo` last used with the old secret; and as GCRA, in
+microseconds: `tat` when the bucket is full again, `ra` when the next request may come, `gi`
+interval of one request, `gs` how much longer than the interval a burst may borrow.
+Of an endpoint's failures: `n` how many, `w` since when, `l` when the last was, in seconds.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, assert_never
+
+from msgspec import Struct
+
+from tollgate.stores.rules.account import RateForm, TierForm
+
+
+class ConditionalUpdate(Struct, frozen=True):
+    """An update and the condition it happens under."""
+
+    update: str
+    condition: str
+
+
+IF_ABSENT: Final = "attribute_not_exists(pk)"
+IF_PRESENT: Final = "attribute_exists(pk)"
+SAME_REVISION: Final = "rev = :rev"
+
+WALLET_HOLD: Final = ConditionalUpdate(
+    "SET av = av - :a, h.#h = :a",
+    "lk = :zero AND av >= :a AND attribute_not_exists(h.#h) AND size(h) < :max",
+)
+# Operands are read before anything is set; the copy still comes first, for engines that are lax.
+WALLET_HOLD_REST: Final = ConditionalUpdate(
+    "SET h.#h = av, av = :zero",
+    "lk = :zero AND av BETWEEN :one AND :a AND attribute_not_exists(h.#h) AND size(h) < :max",
+)
+WALLET_SETTLE: Final = ConditionalUpdate(
+    "SET av = av + :d, sp = sp + :c REMOVE h.#h",
+    "h.#h = :a",
+)
+WALLET_SETTLE_CROWDED: Final = ConditionalUpdate(
+    "SET av = av + :d, sp = sp + :c, cr = :one REMOVE h.#h",
+    "h.#h = :a",
+)
+# The amount only grows, so a repeat of a top-up that has landed fails.
+WALLET_TOP_UP: Final = ConditionalUpdate(
+    "SET av = av - :x, h.#h = :b",
+    "lk = :zero AND h.#h = :a AND av >= :x",
+)
+WALLET_GRANT: Final = ConditionalUpdate("SET av = av + :x, gr = gr + :x", IF_PRESENT)
+WALLET_TAKE: Final = ConditionalUpdate("SET av = av - :x, gr = gr - :x", "av >= :x")
+WALLET_LOCK: Final = ConditionalUpdate("SET lk = :lk", IF_PRESENT)
+WALLET_UNCROWD: Final = ConditionalUpdate("REMOVE cr", IF_PRESENT)
+
+_PERIODS: Final = "dwmt"
+_KEY_TAKE: Final = ", ".join(
+    (
+        *(f"#{p} = if_not_exists(#{p}, l{p}) - :a" for p in _PERIODS),
+        "#n = if_not_exists(#n, tl) - :t",
+    )
+)
+_KEY_GIVE_BACK: Final = ", ".join(
+    (
+        *(f"#{p} = if_not_exists(#{p}, l{p}) + :d" for p in _PERIODS),
+        "#n = if_not_exists(#n, tl) + :t",
+    )
+)
+_KEY_LEFT: Final = " AND ".join(
+    (
+        *(f"(#{p} >= :a OR (attribute_not_exists(#{p}) AND l{p} >= :a))" for p in _PERIODS),
+        "(#n >= :t OR (attribute_not_exists(#n) AND tl >= :t))",
+    )
+)
+_KEY_OPEN: Final = "#on = :one AND ex > :second AND attribute_not_exists(h.#h) AND size(h) < cc"
+
+
+def key_hold(
+    form: RateForm,
+    stale_buckets: int = 0,
+    *,
+    rate: TierForm | None = None,
+    budget: tuple[int, TierForm] | None = None,
+) -> ConditionalUpdate:
+    """A key's hold, which counts the request and its tokens too; removes `#s0`, `#s1`….
+
+    Where the key's tier limits its rate or its spending in a period, the condition also says whose
+    limit is the narrower one, which the writer must guess: `:ti` and `:ts` are the tier's interval
+    and slack, `:tb` its budget, `:tl` the key's own limit and `:tn` what must be left of that.
+    GCRA sets `tat = max(tat, now) + interval`. There is no max(): the form for a bucket that is
+    full and the form for one that is filling exclude each other, and one of them applies.
+    """
+    gi, gs = (":ti", ":ts") if rate == "tier" else ("gi", "gs")
+    match form:
+        case "idle":
+            step, may = f"tat = :now + {gi}, ra = :now - {gs}", "tat <= :now"
+        case "busy":
+            step, may = f"tat = tat + {gi}, ra = ra + {gi}", "tat >= :now AND ra <= :now"
+        case _:
+            assert_never(form)
+    if rate is not None:
+        may += " AND gi < :ti" if rate == "tier" else " AND gi >= :ti"
+    if budget is not None:
+        may += _within_budget(*budget)
+    remove = ", ".join(f"#s{index}" for index in range(stale_buckets))
+    return ConditionalUpdate(
+        f"SET h.#h = :a, {_KEY_TAKE}, #used = :second, {step}"
+        + (f" REMOVE {remove}" if remove else ""),
+        f"{_KEY_OPEN} AND {may} AND {_KEY_LEFT}",
+    )
+
+
+def _within_budget(place: int, whose: TierForm) -> str:
+    p = _PERIODS[place]
+    if whose == "own":
+        return f" AND l{p} <= :tb"
+    return f" AND l{p} = :tl AND (#{p} >= :tn OR attribute_not_exists(#{p}))"
+
+
+def key_top_up(budget: tuple[int, TierForm] | None = None) -> ConditionalUpdate:
+    """More of a key for a hold that it has; `budget` as in its hold, with the same values."""
+    tier = "" if budget is None else _within_budget(*budget)
+    return ConditionalUpdate(
+        "SET h.#h = :b, " + ", ".join(f"#{p} = #{p} - :x" for p in _PERIODS),
+        "#on = :one AND ex > :second AND h.#h = :a AND "
+        + " AND ".join(f"#{p} >= :x" for p in _PERIODS)
+        + tier,
+    )
+
+
+KEY_SETTLE: Final = ConditionalUpdate(
+    f"SET {_KEY_GIVE_BACK}, us = us + :c REMOVE h.#h",
+    "h.#h = :a",
+)
+KEY_USED: Final = ConditionalUpdate("SET #used = :second", IF_PRESENT)
+KEY_DISABLE: Final = ConditionalUpdate("SET #on = :zero", IF_PRESENT)
+# What it has spent goes into the key's tombstone, so it must not have moved since it was read.
+KEY_DELETE: Final = "size(h) = :zero AND #on = :zero AND us = :us"
+
+# A write of ours whose reply was lost finds itself, and is ours all the same.
+CLAIM_FREE: Final = (
+    "attribute_not_exists(pk) OR gid = :gid OR #ttl < :now OR (#st = :running AND #at < :dead)"
+)
+CLAIM_MINE: Final = "gid = :gid"
+CLAIM_DONE: Final = ConditionalUpdate("SET #st = :done", CLAIM_MINE)
+COOLDOWN_ANOTHER: Final = ConditionalUpdate("SET n = n + :one, l = :now", "w > :since")
+COOLDOWN_FIRST: Final = ConditionalUpdate(
+    "SET n = :one, l = :now, w = :now", "attribute_not_exists(w) OR w <= :since"
+)
+
+
+def key_change(plain: Sequence[str], limits: Mapping[str, tuple[int, int]]) -> ConditionalUpdate:
+    """New values for the attributes `plain`, and new limits with their buckets moved along.
+
+    `limits` says, by the limit's attribute, how many of its buckets exist (`#ld0`, `#ld1`…) and
+    how many must not (`#nold0`…): a bucket made meanwhile would keep the old limit.
+    """
+    sets = [f"#{name} = :{name}" for name in plain]
+    conditions = [IF_PRESENT]
+    for limit, (existing, absent) in limits.items():
+        sets.append(f"{limit} = :{limit}")
+        conditions.append(f"{limit} = :old{limit}")
+        for index in range(existing):
+            sets.append(f"#{limit}{index} = #{limit}{index} + :more{limit}")
+            conditions.append(f"attribute_exists(#{limit}{index})")
+        conditions += [f"attribute_not_exists(#no{limit}{index})" for index in range(absent)]
+    return ConditionalUpdate(f"SET {', '.join(sets)}", " AND ".join(conditions))
+
+
+def described_as(
+    present: Sequence[str], absent: Sequence[str], condition: str
+) -> ConditionalUpdate:
+    """Each attribute of a row set to its value, or removed."""
+    parts = (
+        "SET " + ", ".join(f"#{name} = :{name}" for name in present) if present else "",
+        "REMOVE " + ", ".join(f"#{name}" for name in absent) if absent else "",
+    )
+    return ConditionalUpdate(" ".join(part for part in parts if part), condition)
+
+
+# A key that was rotated, or made while the workspace grew, is another one than was read.
+SAME_HASH: Final = "#hash = :samehash"
+SAME_SHARDS: Final = "n = :n"
+WORKSPACE_GROW: Final = ConditionalUpdate("SET n = :new", "n = :n AND lk = :lk")
+WORKSPACE_LOCK: Final = ConditionalUpdate("SET lk = :lk", IF_PRESENT)
+# An administrator's lock outlives a budget's.
+WORKSPACE_PAUSE: Final = ConditionalUpdate("SET lk = :lk", "lk = :was")
+WORKSPACE_TOLD: Final = ConditionalUpdate("SET told = :told", IF_PRESENT)
+SECRET_TELL_ADMISSION: Final = ConditionalUpdate("SET n = :n, adm = :adm", IF_PRESENT)
+SECRET_TELL_NO_ADMISSION: Final = ConditionalUpdate("SET n = :n REMOVE adm", IF_PRESENT)
+ALERT_LEASE: Final = ConditionalUpdate(
+    "SET #lease = :until",
+    "attribute_not_exists(#at) AND (attribute_not_exists(#lease) OR #lease < :now)",
+)
+ALERT_SENT: Final = ConditionalUpdate("SET #at = :now", IF_PRESENT)
+
+ROWS_OF_PARTITION: Final = "pk = :pk AND begins_with(sk, :prefix)"
+ROWS_BETWEEN: Final = "pk = :pk AND sk BETWEEN :low AND :high"
+IS_WORKSPACE: Final = "sk = :m"
+HAS_HOLDS: Final = "size(h) > :zero"
+HOLDS_PROJECTION: Final = "pk, sk, ws, h"
+PARTITION_PROJECTION: Final = "pk"

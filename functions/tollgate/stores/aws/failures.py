@@ -1,0 +1,85 @@
+"""How a call to an AWS store can fail, and what of it the rest of Tollgate gets to see."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.core.errors import ErrorCode, LedgerError
+from tollgate.stores.aws.attributes import Item
+
+_log = logging.getLogger(__name__)
+
+_COME_BACK_S: Final = 1.0
+
+
+class StoreError(Exception):
+    """A call to a store did not do what was asked."""
+
+
+class ConditionFailed(StoreError):
+    """A conditional write was refused; `item` is what was there instead, None if nothing."""
+
+    def __init__(self, item: Item | None) -> None:
+        super().__init__("the condition of a write failed")
+        self.item = item
+
+
+class CancellationReason(Struct, frozen=True):
+    """Why one action of a transaction was refused; `code` is "None" where it was not."""
+
+    code: str
+    item: Item | None = None
+
+
+class TransactionCancelled(StoreError):
+    """A transaction was refused as a whole; one reason for each of its actions, in order."""
+
+    def __init__(self, reasons: tuple[CancellationReason, ...]) -> None:
+        super().__init__(f"transaction cancelled: {[reason.code for reason in reasons]}")
+        self.reasons = reasons
+
+
+class StoreUnavailable(StoreError):
+    """The store gave no usable answer; unless `maybe_applied`, the call has changed nothing."""
+
+    def __init__(self, reason: str, *, maybe_applied: bool) -> None:
+        super().__init__(reason)
+        self.maybe_applied = maybe_applied
+
+
+class StoreRejected(StoreUnavailable):
+    """The store refuses this call for good: a missing table or right, or a defect of ours."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}", maybe_applied=False)
+        self.code = code
+
+
+class ItemUnreadable(StoreUnavailable):
+    """An item that nobody of us can have written so; `name` is its partition and its place."""
+
+    def __init__(self, item: Item, what: Exception) -> None:
+        self.name = " ".join(item[it].get("S", "?") for it in ("pk", "sk") if it in item)
+        super().__init__(f"item {self.name} makes no sense: {what!r}", maybe_applied=False)
+
+
+@contextmanager
+def refusing_when_unavailable() -> Iterator[None]:
+    """Turn StoreUnavailable into the public 503: a check that cannot be made refuses."""
+    try:
+        yield
+    except StoreUnavailable as unavailable:
+        # The caller is told to come back; what is wrong is for whoever runs this.
+        _log.warning("refused for want of the store: %s", unavailable)
+        message = "The gateway cannot reach its own store at the moment."
+        if isinstance(unavailable, ItemUnreadable):
+            message = (
+                f"The item {unavailable.name} of the gateway's own store cannot be read; "
+                "whoever runs this gateway has to mend it."
+            )
+        raise LedgerError(
+            ErrorCode.SERVICE_UNAVAILABLE, message, retry_after_s=_COME_BACK_S
+        ) from unavailable

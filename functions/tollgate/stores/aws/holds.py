@@ -1,0 +1,56 @@
+"""What wallets and key states share: a map of holds by id, settled under a condition."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
+from tollgate.stores.aws.reading import read_numbers_by_name, reads_an_item
+
+# A hold's amount changes at most once after it is known: by a write whose reply was lost.
+_AMOUNTS_MAX: Final = 3
+
+
+class HoldUnknown(Exception):
+    """A hold may have landed, or may land yet; `amount_nano_usd` is what was asked for last.
+
+    `shard` is the wallet shard it went to; a key's state has none.
+    """
+
+    def __init__(self, amount_nano_usd: int, unavailable: StoreUnavailable, shard: int = 0) -> None:
+        super().__init__(str(unavailable))
+        self.amount_nano_usd = amount_nano_usd
+        self.shard = shard
+
+
+async def settle_whatever_is_held(
+    settle: Callable[[int], Awaitable[None]], hold_id: str, held_nano_usd: int
+) -> None:
+    """Call `settle` with the amount that is really held, until the item has no such hold.
+
+    A failed condition means "settled already" only where the item that comes back lacks the hold;
+    where it has another amount, that one is settled.
+    """
+    amount = held_nano_usd
+    for _ in range(_AMOUNTS_MAX):
+        try:
+            await settle(amount)
+        except ConditionFailed as failed:
+            holds = {} if failed.item is None else read_numbers_by_name(failed.item, "h")
+            if hold_id not in holds:
+                return
+            amount = holds[hold_id]
+        else:
+            return
+    raise StoreUnavailable(f"the amount of hold {hold_id} keeps changing", maybe_applied=False)
+
+
+def held_by(item: Item | None, hold_id: str) -> int | None:
+    """The amount of a hold in an item, None where there is none."""
+    return None if item is None else read_numbers_by_name(item, "h").get(hold_id)
+
+
+@reads_an_item
+def hold_count(item: Item) -> int:
+    """How many holds an item has."""
+    return len(item["h"]["M"])

@@ -1,0 +1,100 @@
+"""Understanding stored items: what nobody of us can have written so is named, and stops no more
+than what needs it."""
+
+import base64
+import logging
+import zlib
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec, TypeVar
+
+from msgspec import MsgspecError
+
+from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.failures import ItemUnreadable
+
+_log = logging.getLogger(__name__)
+
+# What understanding an item fails with: a value that is missing, of another type, or out of range.
+_SENSELESS: Final = (
+    KeyError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    ArithmeticError,
+    zlib.error,
+    MsgspecError,
+)
+_Rest = ParamSpec("_Rest")
+_Value = TypeVar("_Value")
+
+
+def reads_an_item(
+    read: Callable[Concatenate[Item, _Rest], _Value],
+) -> Callable[Concatenate[Item, _Rest], _Value]:
+    """Let a function that understands an item raise ItemUnreadable where it does not."""
+
+    @wraps(read)
+    def reading(item: Item, /, *rest: _Rest.args, **named: _Rest.kwargs) -> _Value:
+        try:
+            return read(item, *rest, **named)
+        except _SENSELESS as no:
+            raise ItemUnreadable(item, no) from no
+
+    return reading
+
+
+def read_each(
+    read: Callable[[Item], _Value], items: Iterable[Item]
+) -> tuple[list[_Value], list[str]]:
+    """What a list can show of its items, and the names of those left out, which are logged."""
+    found, unreadable = [], []
+    for item in items:
+        try:
+            found.append(read(item))
+        except ItemUnreadable as no:
+            _log.error("left out of a list: %s", no)
+            unreadable.append(no.name)
+    return found, unreadable
+
+
+@reads_an_item
+def read_text(item: Item, name: str) -> str:
+    """A string that must be there."""
+    return item[name]["S"]
+
+
+@reads_an_item
+def read_optional_text(item: Item, name: str) -> str | None:
+    """A string, or None if the item has none."""
+    return item[name]["S"] if name in item else None
+
+
+@reads_an_item
+def read_number(item: Item, name: str) -> int:
+    """An integer that must be there."""
+    return int(item[name]["N"])
+
+
+@reads_an_item
+def read_optional_number(item: Item, name: str) -> int | None:
+    """An integer, or None if the item has none."""
+    return int(item[name]["N"]) if name in item else None
+
+
+@reads_an_item
+def read_binary(item: Item, name: str) -> bytes:
+    """Bytes that must be there."""
+    return base64.b64decode(item[name]["B"])
+
+
+@reads_an_item
+def read_texts(item: Item, name: str) -> tuple[str, ...] | None:
+    """A list of strings, or None if the item has none."""
+    return tuple(value["S"] for value in item[name]["L"]) if name in item else None
+
+
+@reads_an_item
+def read_numbers_by_name(item: Item, name: str) -> dict[str, int]:
+    """A map of integers that must be there."""
+    return {key: int(value["N"]) for key, value in item[name]["M"].items()}

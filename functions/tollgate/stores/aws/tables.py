@@ -1,0 +1,227 @@
+"""The three tables: their keys, how items in them are named, and how they are created."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.core.activity import ActivityRow
+from tollgate.core.ids import created_s
+from tollgate.stores.aws.attributes import Item, text
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.expressions import ROWS_OF_PARTITION
+from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
+from tollgate.stores.aws.reading import read_text
+from tollgate.stores.rules.periods import day_name
+
+WORKSPACE_NAMES: Final = "WS"
+_WORKSPACE_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
+_COOLDOWN: Final = "C#"
+_BATCH_KEYS_MAX: Final = 100
+_BATCH_ROUNDS_MAX: Final = 5
+
+
+class Tables(Struct, frozen=True, kw_only=True):
+    """The names of the tables in one deployment."""
+
+    core: str
+    ledger: str
+    generations: str
+
+
+def secret_key(secret_hash: str) -> Item:
+    """Core: who a secret belongs to."""
+    return _key(f"H#{secret_hash}", "K")
+
+
+def is_workspace_id(text_: str) -> bool:
+    """Whether this can name a workspace: a slug, which keeps the keys of items apart."""
+    return _WORKSPACE_ID.fullmatch(text_) is not None
+
+
+def workspace_key(workspace_id: str) -> Item:
+    """Core: a workspace."""
+    return _key(f"W#{workspace_id}", "M")
+
+
+def key_pointer_key(workspace_id: str, key_id: str) -> Item:
+    """Core: a key as its workspace sees it."""
+    return _key(f"W#{workspace_id}", f"K#{key_id}")
+
+
+def grant_key(workspace_id: str, entry_id: str) -> Item:
+    """Core: that an entry of the credit ledger was written, by its caller's id."""
+    return _key(f"W#{workspace_id}", f"G#{entry_id}")
+
+
+def entry_key(workspace_id: str, place: str) -> Item:
+    """Core: an entry of the credit ledger, in the order of time."""
+    return _key(f"W#{workspace_id}", f"L#{place}")
+
+
+def workspace_name_key(workspace_id: str) -> Item:
+    """Core: a workspace among all workspaces."""
+    return _key(WORKSPACE_NAMES, f"W#{workspace_id}")
+
+
+def alert_key(workspace_id: str, month: str, budget_nano_usd: int, percent: int) -> Item:
+    """Core: an alert of a workspace's budget, made once."""
+    return _key(f"W#{workspace_id}", f"E#{month}#{budget_nano_usd}#{percent:03d}")
+
+
+def activity_key(workspace_id: str, row: ActivityRow) -> Item:
+    """Core: what a key used of a model at a provider on a day that is closed."""
+    place = f"{row.model or '-'}#{row.provider or '-'}#{row.key_id or '-'}"
+    return _key(f"W#{workspace_id}", f"A#{row.day.replace('-', '')}#{place}")
+
+
+def closed_day_key(workspace_id: str, day: str) -> Item:
+    """Core: a day (`2026-11-21`) whose activity is complete and written."""
+    return _key(f"W#{workspace_id}", f"D#{day.replace('-', '')}")
+
+
+def claim_key(workspace_id: str, key_hash: str) -> Item:
+    """Core: who makes, or made, the answer to an Idempotency-Key."""
+    return _key(f"I#{workspace_id}", key_hash)
+
+
+def wallet_key(workspace_id: str, shard: int) -> Item:
+    """Ledger: one shard of a workspace's money."""
+    return _key(f"W#{workspace_id}#{shard}", "B")
+
+
+def key_state_key(key_id: str) -> Item:
+    """Ledger: what a key may still spend."""
+    return _key(f"K#{key_id}", "S")
+
+
+def generation_key(workspace_id: str, generation_id: str) -> Item:
+    """Generations: a record, in the partition of the UTC day its id was made."""
+    day = day_name(created_s(generation_id))
+    return _key(generation_day(workspace_id, day), generation_sort(generation_id))
+
+
+def generation_day(workspace_id: str, day: str) -> str:
+    """Generations: the partition of one UTC day (`2026-11-21`)."""
+    return f"W#{workspace_id}#{day.replace('-', '')}"
+
+
+def generation_sort(generation_id: str) -> str:
+    """Generations: where in its day a record lies."""
+    return f"G#{generation_id}"
+
+
+def generation_of_sort(item: Item) -> str:
+    """The generation whose record lies at the key of an item."""
+    return read_text(item, "sk").removeprefix("G#")
+
+
+# Core: which catalog is live.
+PUBLICATION_KEY: Final[Item] = {"pk": text("CATALOG"), "sk": text("P")}
+
+
+def publication_row_key(revision: int) -> Item:
+    """Core: what was published, in the order of revisions."""
+    return _key("CATALOG", f"R#{revision:09d}")
+
+
+def cooldown_key(endpoint_id: str) -> Item:
+    """Core: the failures of an endpoint."""
+    return _key(f"{_COOLDOWN}{endpoint_id}", "S")
+
+
+def endpoint_of_cooldown(item: Item) -> str:
+    """The endpoint whose failures an item counts."""
+    return read_text(item, "pk").removeprefix(_COOLDOWN)
+
+
+def _key(partition: str, sort: str) -> Item:
+    return {"pk": text(partition), "sk": text(sort)}
+
+
+async def create_tables(client: AwsCaller, tables: Tables) -> None:
+    """Create what is missing; for local stores and tests, deployments have a template."""
+    for name in (tables.core, tables.ledger, tables.generations):
+        try:
+            await client.call(
+                "CreateTable",
+                {
+                    "TableName": name,
+                    "BillingMode": "PAY_PER_REQUEST",
+                    "KeySchema": [
+                        {"AttributeName": "pk", "KeyType": "HASH"},
+                        {"AttributeName": "sk", "KeyType": "RANGE"},
+                    ],
+                    "AttributeDefinitions": [
+                        {"AttributeName": "pk", "AttributeType": "S"},
+                        {"AttributeName": "sk", "AttributeType": "S"},
+                    ],
+                },
+            )
+        except StoreRejected as rejected:
+            if rejected.code != "ResourceInUseException":
+                raise
+
+
+async def get_item(client: AwsCaller, table: str, key: Item) -> Item | None:
+    """One item, read consistently."""
+    reply = await client.call("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
+    item: Item | None = reply.get("Item")
+    return item
+
+
+async def query_rows(
+    client: AwsCaller,
+    table: str,
+    partition: str,
+    prefix: str,
+    *,
+    after: Item | None = None,
+    limit: int | None = None,
+    backwards: bool = False,
+) -> tuple[list[Item], Item | None]:
+    """One page of a partition's rows whose sort key begins with `prefix`, and where it ended.
+
+    None where there are no further rows.
+    """
+    query: dict[str, object] = {
+        "TableName": table,
+        "ConsistentRead": True,
+        "KeyConditionExpression": ROWS_OF_PARTITION,
+        "ExpressionAttributeValues": {":pk": text(partition), ":prefix": text(prefix)},
+        "ScanIndexForward": not backwards,
+    }
+    if after is not None:
+        query["ExclusiveStartKey"] = after
+    if limit is not None:
+        query["Limit"] = limit
+    reply = await client.call("Query", query)
+    return reply["Items"], reply.get("LastEvaluatedKey")
+
+
+async def all_rows(client: AwsCaller, table: str, partition: str, prefix: str) -> list[Item]:
+    """All rows of a partition whose sort key begins with `prefix`, in order."""
+    rows, after = await query_rows(client, table, partition, prefix)
+    while after is not None:
+        more, after = await query_rows(client, table, partition, prefix, after=after)
+        rows += more
+    return rows
+
+
+async def get_items(client: AwsCaller, table: str, keys: Sequence[Item]) -> list[Item]:
+    """Those of the items that exist, read consistently, in no order."""
+    found: list[Item] = []
+    for start in range(0, len(keys), _BATCH_KEYS_MAX):
+        asked: Mapping[str, object] = {
+            table: {"Keys": keys[start : start + _BATCH_KEYS_MAX], "ConsistentRead": True}
+        }
+        for _ in range(_BATCH_ROUNDS_MAX):
+            reply = await client.call("BatchGetItem", {"RequestItems": asked})
+            found += reply["Responses"].get(table, ())
+            asked = reply.get("UnprocessedKeys") or {}
+            if not asked:
+                break
+        else:
+            raise StoreUnavailable("BatchGetItem leaves keys unprocessed", maybe_applied=False)
+    return found

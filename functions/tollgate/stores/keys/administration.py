@@ -1,0 +1,262 @@
+"""Keys under administration: made, shown, changed, given a new secret, deleted.
+
+A key's state decides whether it may spend and changes first, by plain conditional updates: a
+transaction on it would make holds in flight fail. The rows in the core table follow.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.ids import IdSource, is_id
+from tollgate.core.pages import Page
+from tollgate.core.principal import Principal
+from tollgate.stores.administration import (
+    KEYS_PAGE_MAX,
+    CreatedKey,
+    KeySettings,
+    KeySummary,
+    NewKey,
+)
+from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.failures import (
+    ConditionFailed,
+    StoreUnavailable,
+    TransactionCancelled,
+    refusing_when_unavailable,
+)
+from tollgate.stores.aws.holds import hold_count
+from tollgate.stores.aws.reading import read_each, read_text
+from tollgate.stores.aws.tables import (
+    Tables,
+    get_item,
+    get_items,
+    key_pointer_key,
+    key_state_key,
+    query_rows,
+    workspace_key,
+)
+from tollgate.stores.keys.lookup import DynamoKeyDirectory
+from tollgate.stores.keys.rows import (
+    described,
+    is_gone,
+    key_of_pointer,
+    secret_row,
+    settings_of,
+    summary_of,
+)
+from tollgate.stores.keys.secret import LAST_LENGTH, new_secret, secret_hash
+from tollgate.stores.keys.writes import KeyWrites, new_key_state, put_if_absent, same_shards
+
+# Others may change a key or its workspace in between, but not for ever.
+_ROUNDS_MAX: Final = 5
+
+
+class DynamoKeyStore:
+    """Implements `stores.administration.KeyStore`; `directory` forgets what is changed here."""
+
+    def __init__(
+        self,
+        directory: DynamoKeyDirectory,
+        client: AwsCaller,
+        tables: Tables,
+        *,
+        ids: IdSource,
+        clock: Clock,
+        prefix: str,
+    ) -> None:
+        self._directory = directory
+        self._client = client
+        self._tables = tables
+        self._ids = ids
+        self._clock = clock
+        self._prefix = prefix
+        self._writes = KeyWrites(client, tables, ids=ids, clock=clock)
+
+    async def authenticate(self, secret: str) -> Principal:
+        """Who holds this secret."""
+        return await self._directory.authenticate(secret)
+
+    async def note_use(self, principal: Principal) -> None:
+        """Remember that a key was used without a hold."""
+        await self._directory.note_use(principal)
+
+    async def create(self, new: NewKey) -> CreatedKey:
+        """Make a key: its secret's row, its workspace's pointer and its state, all or nothing."""
+        key_id = self._ids.new_id()
+        secret = new_secret(self._prefix, self._ids.random_bytes)
+        pointer: Item = {
+            **key_pointer_key(new.workspace_id, key_id),
+            **described(new),
+            "kid": text(key_id),
+            "ws": text(new.workspace_id),
+            "role": text(new.role),
+            "at": number(int(self._clock.now_s())),
+            "pre": text(self._prefix),
+            "hash": text(secret_hash(secret)),
+            "last": text(secret[-LAST_LENGTH:]),
+        }
+        state = new_key_state(key_id, new.workspace_id, new)
+        with refusing_when_unavailable():
+            for _ in range(_ROUNDS_MAX):
+                workspace = await self._workspace(new.workspace_id)
+                row = secret_row(secret_hash(secret), pointer, new, workspace)
+                try:
+                    await self._writes.transact(
+                        same_shards(self._tables, new.workspace_id, workspace),
+                        put_if_absent(self._tables.core, row),
+                        put_if_absent(self._tables.core, pointer),
+                        put_if_absent(self._tables.ledger, state),
+                    )
+                except TransactionCancelled:
+                    continue
+                self._directory.forget(secret_hash(secret))
+                return CreatedKey(
+                    secret=secret, summary=summary_of(pointer, state, self._clock.now_s())
+                )
+            raise StoreUnavailable("the workspace keeps changing", maybe_applied=False)
+
+    async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
+        """One key with what it has spent and what is left."""
+        with refusing_when_unavailable():
+            found = await self._rows(workspace_id, key_id)
+            return None if found is None else summary_of(*found, self._clock.now_s())
+
+    async def list(
+        self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
+    ) -> Page[KeySummary]:
+        """Keys of a workspace, oldest first: the order of their ids."""
+        if after is not None and not is_id(after):
+            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+        with refusing_when_unavailable():
+            pointers, end = await self._pointers(workspace_id, after, limit)
+            states = await get_items(
+                self._client,
+                self._tables.ledger,
+                [key_state_key(key_of_pointer(pointer)) for pointer in pointers],
+            )
+        state_of = {read_text(state, "pk").removeprefix("K#"): state for state in states}
+        now_s = self._clock.now_s()
+        # One without a state was deleted in between.
+        found, unreadable = read_each(
+            lambda pointer: summary_of(pointer, state_of[key_of_pointer(pointer)], now_s),
+            (pointer for pointer in pointers if key_of_pointer(pointer) in state_of),
+        )
+        return Page(found=tuple(found), next=end, unreadable=tuple(unreadable))
+
+    async def change(
+        self, workspace_id: str, key_id: str, edit: Callable[[KeySettings], KeySettings]
+    ) -> KeySummary | None:
+        """Replace a key's settings by what `edit` makes of them; no hold is let in by the old."""
+        with refusing_when_unavailable():
+            for _ in range(_ROUNDS_MAX):
+                found = await self._rows(workspace_id, key_id)
+                if found is None:
+                    return None
+                pointer, state = found
+                old = settings_of(summary_of(pointer, state, self._clock.now_s()))
+                new = edit(old)
+                try:
+                    await self._writes.change_state(key_id, state, old, new)
+                    self._directory.forget(*await self._writes.change_rows(pointer, new))
+                except (ConditionFailed, TransactionCancelled):
+                    continue
+                return await self.get(workspace_id, key_id)
+            raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
+
+    async def rotate(self, workspace_id: str, key_id: str, *, grace_s: int) -> CreatedKey | None:
+        """Give a key a new secret; the old one works for `grace_s` more, one before it no more."""
+        secret = new_secret(self._prefix, self._ids.random_bytes)
+        digest = secret_hash(secret)
+        with refusing_when_unavailable():
+            for _ in range(_ROUNDS_MAX):
+                found = await self._rows(workspace_id, key_id)
+                if found is None:
+                    return None
+                pointer, state = found
+                key = summary_of(pointer, state, self._clock.now_s())
+                workspace = await self._workspace(workspace_id)
+                actions = self._writes.rotation(
+                    pointer,
+                    (digest, secret[-LAST_LENGTH:]),
+                    int(self._clock.now_s()) + grace_s,
+                )
+                row = secret_row(digest, pointer, settings_of(key), workspace)
+                try:
+                    await self._writes.transact(
+                        same_shards(self._tables, workspace_id, workspace),
+                        put_if_absent(self._tables.core, row),
+                        *actions,
+                    )
+                except TransactionCancelled:
+                    continue
+                self._directory.forget(read_text(pointer, "hash"), digest)
+                summary = await self.get(workspace_id, key_id)
+                return None if summary is None else CreatedKey(secret=secret, summary=summary)
+            raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
+
+    async def delete(self, workspace_id: str, key_id: str) -> bool | None:
+        """Refuse a key for good; its pointer stays as a tombstone with what it has spent."""
+        if not is_id(key_id):
+            return None
+        with refusing_when_unavailable():
+            for _ in range(_ROUNDS_MAX):
+                pointer = await get_item(
+                    self._client, self._tables.core, key_pointer_key(workspace_id, key_id)
+                )
+                if pointer is None:
+                    return None
+                if is_gone(pointer):
+                    return True
+                await self._writes.switch_off(key_id)
+                self._directory.forget(*await self._writes.delete_secrets(pointer))
+                state = await get_item(self._client, self._tables.ledger, key_state_key(key_id))
+                if state is None:
+                    continue
+                if hold_count(state) > 0:
+                    return False
+                try:
+                    await self._writes.bury(pointer, state)
+                except TransactionCancelled:
+                    continue
+                return True
+            raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
+
+    async def _rows(self, workspace_id: str, key_id: str) -> tuple[Item, Item] | None:
+        """A key's pointer and state; what is no id names no key."""
+        if not is_id(key_id):
+            return None
+        pointer = await get_item(
+            self._client, self._tables.core, key_pointer_key(workspace_id, key_id)
+        )
+        if pointer is None or is_gone(pointer):
+            return None
+        state = await get_item(self._client, self._tables.ledger, key_state_key(key_id))
+        return None if state is None else (pointer, state)
+
+    async def _workspace(self, workspace_id: str) -> Item | None:
+        return await get_item(self._client, self._tables.core, workspace_key(workspace_id))
+
+    async def _pointers(
+        self, workspace_id: str, after: str | None, limit: int
+    ) -> tuple[Sequence[Item], str | None]:
+        """Pointers of keys that are not deleted, and after which key there may be more."""
+        pointers: list[Item] = []
+        start = None if after is None else key_pointer_key(workspace_id, after)
+        while len(pointers) < limit:
+            page, start = await query_rows(
+                self._client,
+                self._tables.core,
+                f"W#{workspace_id}",
+                "K#",
+                after=start,
+                limit=limit,
+            )
+            pointers += [pointer for pointer in page if not is_gone(pointer)]
+            if start is None:
+                break
+        more = start is not None or len(pointers) > limit
+        pointers = pointers[:limit]
+        return pointers, key_of_pointer(pointers[-1]) if more else None

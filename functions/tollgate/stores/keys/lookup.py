@@ -1,0 +1,116 @@
+"""Whose key it is, in DynamoDB: found by the hash of its secret."""
+
+import logging
+from collections import OrderedDict
+from typing import Final, TypeVar
+
+from msgspec import Struct
+
+from tollgate.core.clock import Clock
+from tollgate.core.principal import Principal
+from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
+from tollgate.stores.aws.reading import read_number, read_text
+from tollgate.stores.aws.tables import PUBLICATION_KEY, Tables, get_items, secret_key
+from tollgate.stores.keys.principals import principal_of, refused_from_s
+from tollgate.stores.keys.secret import is_well_formed, secret_hash
+from tollgate.stores.keys.states import KeyStates
+from tollgate.stores.routing.publications import PublicationStore
+from tollgate.stores.rules.account import key_refused
+
+_log = logging.getLogger(__name__)
+
+# A disabled key is refused everywhere within this time (contract C60).
+_FOUND_FOR_S: Final = 5.0
+_ABSENT_FOR_S: Final = 1.0
+_CACHED_MAX: Final = 10_000
+_USE_NOTED_FOR_S: Final = 60.0
+
+_Name = TypeVar("_Name")
+_Value = TypeVar("_Value")
+
+
+class _Cached(Struct, frozen=True):
+    """What was read of a secret: its principal and expiry, or that nobody may use it."""
+
+    until_s: float
+    principal: Principal | None
+    expires_s: int | None = None
+
+
+class DynamoKeyDirectory:
+    """Implements `stores.base.KeyDirectory`."""
+
+    def __init__(
+        self,
+        client: AwsCaller,
+        tables: Tables,
+        states: KeyStates,
+        *,
+        clock: Clock,
+        prefix: str,
+        publications: PublicationStore,
+    ) -> None:
+        self._client = client
+        self._tables = tables
+        self._states = states
+        self._clock = clock
+        self._prefix = prefix
+        self._publications = publications
+        self._cache: OrderedDict[str, _Cached] = OrderedDict()
+        self._noted_s: OrderedDict[tuple[str, bool], float] = OrderedDict()
+
+    async def authenticate(self, secret: str) -> Principal:
+        """Who holds this secret, read at most five seconds ago."""
+        if not is_well_formed(secret, self._prefix):
+            raise key_refused()
+        digest = secret_hash(secret)
+        cached = self._cache.get(digest)
+        if cached is None or cached.until_s <= self._clock.monotonic_s():
+            # The answer is as old as the question: a slow reply must not be cached for longer.
+            asked_s = self._clock.monotonic_s()
+            with refusing_when_unavailable():
+                # What is published comes along: who is known at most five seconds ago is served
+                # by what was live at most five seconds ago, at no call more.
+                asked = [secret_key(digest), PUBLICATION_KEY]
+                rows = await get_items(self._client, self._tables.core, asked)
+                found = {read_text(row, "pk"): row for row in rows}
+                self._publications.note(found.get(read_text(PUBLICATION_KEY, "pk")))
+                cached = _cached(found.get(read_text(asked[0], "pk")), asked_s)
+            _remember(self._cache, digest, cached)
+        if cached.principal is None:
+            raise key_refused()
+        if cached.expires_s is not None and cached.expires_s <= self._clock.now_s():
+            raise key_refused()
+        return cached.principal
+
+    async def note_use(self, principal: Principal) -> None:
+        """Write down a use at most once a minute; a hold does so by itself."""
+        used = (principal.key_id, principal.old_secret)
+        now_s = self._clock.monotonic_s()
+        if now_s < self._noted_s.get(used, 0.0):
+            return
+        _remember(self._noted_s, used, now_s + _USE_NOTED_FOR_S)
+        try:
+            await self._states.note_use(principal.key_id, old_secret=principal.old_secret)
+        except StoreUnavailable as unavailable:
+            _log.warning("a use of key %s is not noted: %s", principal.key_id, unavailable)
+
+    def forget(self, *digests: str) -> None:
+        """Read the rows of these hashes of secrets anew: they have changed."""
+        for digest in digests:
+            self._cache.pop(digest, None)
+
+
+def _cached(row: Item | None, asked_s: float) -> _Cached:
+    if row is None or read_number(row, "on") != 1:
+        return _Cached(asked_s + _ABSENT_FOR_S, None)
+    return _Cached(asked_s + _FOUND_FOR_S, principal_of(row), refused_from_s(row))
+
+
+def _remember(cache: OrderedDict[_Name, _Value], name: _Name, value: _Value) -> None:
+    cache[name] = value
+    cache.move_to_end(name)
+    if len(cache) > _CACHED_MAX:
+        cache.popitem(last=False)

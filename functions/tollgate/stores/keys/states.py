@@ -1,0 +1,305 @@
+"""Keys' states in DynamoDB: limits, rate and concurrency, all in the one write of a hold."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct, field
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import GatewayError
+from tollgate.core.ids import created_s
+from tollgate.core.limits import RateLimit, TierLimits
+from tollgate.stores.aws.attributes import AttributeValue, Item, number
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller
+from tollgate.stores.aws.expressions import (
+    KEY_SETTLE,
+    KEY_USED,
+    ConditionalUpdate,
+    key_hold,
+    key_top_up,
+)
+from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
+from tollgate.stores.aws.holds import HoldUnknown, held_by, settle_whatever_is_held
+from tollgate.stores.aws.tables import key_state_key
+from tollgate.stores.keys.state_items import read_key_state
+from tollgate.stores.keys.tiers import OwnLimits, TierPart, budget_part, tier_part
+from tollgate.stores.rules.account import (
+    KeyState,
+    KeyTake,
+    key_refused,
+    key_step,
+    limit_reached,
+    microseconds,
+    rate_form,
+    top_up_refusal,
+)
+from tollgate.stores.rules.periods import bucket_names, minute_bucket, stale_buckets
+
+_WRITES_MAX: Final = 8
+_KEYS_REMEMBERED_MAX: Final = 4096
+# When the key was last used, with its secret and with the one from before it was rotated.
+_USED: Final = {False: "lu", True: "lo"}
+_MINUTE_ALIAS: Final = "#n"
+_BUCKET_ALIASES: Final = ("#d", "#w", "#m", "#t")
+
+
+class KeyAsk(Struct, frozen=True, kw_only=True):
+    """What a generation asks of its key; `covered` takes the whole amount or nothing."""
+
+    amount_nano_usd: int
+    tokens: int = 0
+    covered: bool = False
+    old_secret: bool = False
+    tier: TierLimits | None = None
+
+    def over_budget(self, hold_id: str) -> GatewayError | None:
+        """The refusal of what the tier would not let a key take that has spent nothing yet."""
+        if self.tier is None or self.tier.budget_nano_usd is None:
+            return None
+        budget = self.tier.budget_nano_usd
+        if budget >= (self.amount_nano_usd if self.covered else min(1, self.amount_nano_usd)):
+            return None
+        return limit_reached(self.tier.budget_period, budget, created_s(hold_id))
+
+    @property
+    def amount_max_nano_usd(self) -> int:
+        """The amount, or all that the tier lets anybody take."""
+        if self.tier is None or self.tier.budget_nano_usd is None:
+            return self.amount_nano_usd
+        return min(self.amount_nano_usd, self.tier.budget_nano_usd)
+
+
+class KeyHold(Struct, frozen=True, kw_only=True):
+    """Money and tokens that a key has set aside, and what is left of its rates."""
+
+    amount_nano_usd: int
+    tokens: int
+    rate_limit: RateLimit
+    token_limit: RateLimit | None
+
+
+class _LastSeen(Struct, frozen=True):
+    """What the last reply said of a key: a guess for the next write, never a decision."""
+
+    full_us: int = 0
+    stale: tuple[str, ...] = ()
+    own: OwnLimits = field(default_factory=OwnLimits)
+
+
+class KeyStates:
+    """The states of all keys."""
+
+    def __init__(self, client: AwsCaller, table: str, clock: Clock) -> None:
+        self._client = client
+        self._table = table
+        self._clock = clock
+        self._last_seen: OrderedDict[str, _LastSeen] = OrderedDict()
+
+    async def hold(self, key_id: str, hold_id: str, ask: KeyAsk) -> KeyHold | GatewayError:
+        """Set the amount aside, or what is left of it, and count the request.
+
+        Raises HoldUnknown where a write may have landed, StoreUnavailable where none has.
+        """
+        if refusal := ask.over_budget(hold_id):
+            return refusal
+        last_seen = self._last_seen.get(key_id, _LastSeen())
+        own = last_seen.own
+        now_us = microseconds(self._clock.now_s())
+        take = KeyTake(
+            amount_nano_usd=ask.amount_max_nano_usd,
+            form=rate_form(last_seen.full_us, now_us),
+            tokens=ask.tokens,
+        )
+        for _ in range(_WRITES_MAX):
+            payload = self._hold_payload(
+                key_id,
+                hold_id,
+                take,
+                now_us=now_us,
+                stale=last_seen.stale,
+                used=_USED[ask.old_secret],
+                tier=tier_part(ask.tier, own, take),
+            )
+            try:
+                reply = await self._client.call("UpdateItem", payload, attempts_max=1)
+            except ConditionFailed as failed:
+                state = None if failed.item is None else read_key_state(failed.item)
+                now_us = microseconds(self._clock.now_s())
+                step = key_step(
+                    None if state is None else state.within(ask.tier, created_s(hold_id)),
+                    hold_id,
+                    ask.amount_nano_usd,
+                    now_us,
+                    tokens=ask.tokens,
+                    covered=ask.covered,
+                )
+                if isinstance(step, GatewayError):
+                    return step
+                take = step
+                own = own if state is None else OwnLimits.of(state)
+            except StoreUnavailable as unavailable:
+                if unavailable.maybe_applied:
+                    raise HoldUnknown(take.amount_nano_usd, unavailable) from unavailable
+                raise
+            else:
+                item: Item = reply["Attributes"]
+                stored = read_key_state(item)
+                self._remember(key_id, item, stored, now_us)
+                held = stored.within(ask.tier, created_s(hold_id))
+                now_s = now_us / 1_000_000
+                return KeyHold(
+                    amount_nano_usd=take.amount_nano_usd,
+                    tokens=take.tokens,
+                    rate_limit=held.rate.shown(now_us),
+                    token_limit=held.token_limit(created_s(hold_id), now_s),
+                )
+        raise StoreUnavailable(f"the state of key {key_id} keeps changing", maybe_applied=False)
+
+    async def top_up(
+        self,
+        key_id: str,
+        hold_id: str,
+        *,
+        held_nano_usd: int,
+        more_nano_usd: int,
+        tier: TierLimits | None = None,
+    ) -> GatewayError | None:
+        """Add to a hold, unless its limits, its tier's or the key itself no longer allow it.
+
+        May be repeated: the amount only grows, so a repeat finds that it has landed.
+        Raises StoreUnavailable where the hold is not as it was.
+        """
+        names = {**_money_names(hold_id), "#on": "on"}
+        own = self._last_seen.get(key_id, _LastSeen()).own
+        for _ in range(_WRITES_MAX):
+            spending = budget_part(tier, own, more_nano_usd)
+            now_us = microseconds(self._clock.now_s())
+            values = {
+                ":a": number(held_nano_usd),
+                ":b": number(held_nano_usd + more_nano_usd),
+                ":x": number(more_nano_usd),
+                ":one": number(1),
+                ":second": number(now_us // 1_000_000),
+                **spending.values,
+            }
+            write = key_top_up(spending.budget)
+            try:
+                await self._client.call("UpdateItem", self._update(write, key_id, names, values))
+            except ConditionFailed as failed:
+                held = held_by(failed.item, hold_id)
+                if held == held_nano_usd + more_nano_usd:
+                    return None
+                if failed.item is None:
+                    return key_refused()
+                state = read_key_state(failed.item)
+                narrowed = state.within(tier, created_s(hold_id))
+                if refusal := top_up_refusal(narrowed, hold_id, more_nano_usd, now_us):
+                    return refusal
+                if held != held_nano_usd:
+                    break
+                own = OwnLimits.of(state)
+            else:
+                return None
+        raise StoreUnavailable(f"hold {hold_id} keeps changing", maybe_applied=False)
+
+    async def note_use(self, key_id: str, *, old_secret: bool) -> None:
+        """Remember that a key was used now; nothing happens where it is gone."""
+        names = {"#used": _USED[old_secret]}
+        values = {":second": number(int(self._clock.now_s()))}
+        try:
+            await self._client.call("UpdateItem", self._update(KEY_USED, key_id, names, values))
+        except ConditionFailed:
+            return
+
+    async def settle(
+        self,
+        key_id: str,
+        hold_id: str,
+        *,
+        held_nano_usd: int,
+        cost_nano_usd: int,
+        unused_tokens: int = 0,
+        attempts_max: int = ATTEMPTS_MAX,
+    ) -> None:
+        """Replace a hold by what was spent, in the periods it was taken from.
+
+        `unused_tokens` go back to the minute they were taken from, negative if more were used.
+        Nothing happens where the hold is gone already.
+        """
+
+        async def settle(held: int) -> None:
+            values = {
+                ":a": number(held),
+                ":c": number(cost_nano_usd),
+                ":d": number(held - cost_nano_usd),
+                ":t": number(unused_tokens),
+            }
+            payload = self._update(KEY_SETTLE, key_id, _names(hold_id), values)
+            await self._client.call("UpdateItem", payload, attempts_max=attempts_max)
+
+        await settle_whatever_is_held(settle, hold_id, held_nano_usd)
+
+    def _hold_payload(
+        self,
+        key_id: str,
+        hold_id: str,
+        take: KeyTake,
+        *,
+        now_us: int,
+        stale: Sequence[str],
+        used: str,
+        tier: TierPart,
+    ) -> dict[str, object]:
+        names = _names(hold_id)
+        names["#on"] = "on"
+        names["#used"] = used
+        # A request that took minutes to arrive holds in a bucket that is stale by now.
+        gone = [name for name in stale if name not in names.values()]
+        names.update({f"#s{index}": name for index, name in enumerate(gone)})
+        values = {
+            ":a": number(take.amount_nano_usd),
+            ":t": number(take.tokens),
+            ":now": number(now_us),
+            ":second": number(now_us // 1_000_000),
+            ":one": number(1),
+            **tier.values,
+        }
+        write = key_hold(take.form, len(gone), rate=tier.rate, budget=tier.budget)
+        payload = self._update(write, key_id, names, values)
+        payload["ReturnValues"] = "ALL_NEW"
+        return payload
+
+    def _update(
+        self,
+        write: ConditionalUpdate,
+        key_id: str,
+        names: Mapping[str, str],
+        values: Mapping[str, AttributeValue],
+    ) -> dict[str, object]:
+        return {
+            "TableName": self._table,
+            "Key": key_state_key(key_id),
+            "UpdateExpression": write.update,
+            "ConditionExpression": write.condition,
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": values,
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+
+    def _remember(self, key_id: str, item: Item, state: KeyState, now_us: int) -> None:
+        stale = stale_buckets(set(item), now_us // 1_000_000)
+        self._last_seen[key_id] = _LastSeen(state.rate.full_us, stale, OwnLimits.of(state))
+        self._last_seen.move_to_end(key_id)
+        if len(self._last_seen) > _KEYS_REMEMBERED_MAX:
+            self._last_seen.popitem(last=False)
+
+
+def _names(hold_id: str) -> dict[str, str]:
+    """The hold and its buckets: those of the second in its id, so that a sweeper finds them too."""
+    return {**_money_names(hold_id), _MINUTE_ALIAS: minute_bucket(created_s(hold_id))}
+
+
+def _money_names(hold_id: str) -> dict[str, str]:
+    buckets = bucket_names(created_s(hold_id))
+    return {"#h": hold_id, **dict(zip(_BUCKET_ALIASES, buckets, strict=True))}

@@ -1,0 +1,67 @@
+"""What a key's tier adds to the write of a hold, so that it needs no read before it.
+
+A condition cannot take the smaller of two limits, so the writer says whose it takes to be, by what
+it last saw of the key; a definite failure brings the item, which tells.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct, field
+
+from tollgate.core.limits import Period, TierLimits
+from tollgate.stores.aws.attributes import AttributeValue, number
+from tollgate.stores.rules.account import UNLIMITED, KeyState, KeyTake, RateState, TierForm
+from tollgate.stores.rules.periods import PERIODS
+
+_UNSEEN_RATE: Final = RateState.fresh(60_000_000, 1_000_000_000)
+_UNSEEN_LIMITS: Final[Mapping[Period, int]] = dict.fromkeys(PERIODS, UNLIMITED)
+
+
+class OwnLimits(Struct, frozen=True):
+    """The limits of a key itself; of one that was never seen, that it has none."""
+
+    rate: RateState = _UNSEEN_RATE
+    limits_nano_usd: Mapping[Period, int] = field(default_factory=lambda: _UNSEEN_LIMITS)
+
+    @classmethod
+    def of(cls, state: KeyState) -> "OwnLimits":
+        """Those of a state as it is stored."""
+        return cls(state.rate, state.limits_nano_usd)
+
+
+class TierPart(Struct, frozen=True):
+    """Whose limits a write keeps to, None where the tier has none, and its values for them."""
+
+    rate: TierForm | None = None
+    budget: tuple[int, TierForm] | None = None
+    values: Mapping[str, AttributeValue] = field(default_factory=dict)
+
+
+def tier_part(tier: TierLimits | None, own: OwnLimits, take: KeyTake) -> TierPart:
+    """What a write adds for the tier, within whose budget it takes; the values are all used."""
+    if tier is None:
+        return TierPart()
+    values: dict[str, AttributeValue] = {}
+    rate: TierForm | None = None
+    if tier.requests_per_minute is not None:
+        narrower = own.rate.within(tier.requests_per_minute)
+        rate = "own" if narrower is own.rate else "tier"
+        per_minute = tier.requests_per_minute
+        values[":ti"] = number(RateState.fresh(per_minute, 2 * per_minute).interval_us)
+        if rate == "tier" and take.form == "idle":
+            values[":ts"] = number(narrower.slack_us)
+    spending = budget_part(tier, own, take.amount_nano_usd)
+    return TierPart(rate=rate, budget=spending.budget, values={**values, **spending.values})
+
+
+def budget_part(tier: TierLimits | None, own: OwnLimits, amount_nano_usd: int) -> TierPart:
+    """What a write adds that takes an amount within the tier's budget, and counts no request."""
+    if tier is None or tier.budget_nano_usd is None:
+        return TierPart()
+    place = PERIODS.index(tier.budget_period)
+    own_limit = own.limits_nano_usd[tier.budget_period]
+    if own_limit <= tier.budget_nano_usd:
+        return TierPart(budget=(place, "own"), values={":tb": number(tier.budget_nano_usd)})
+    left = own_limit - tier.budget_nano_usd + amount_nano_usd
+    return TierPart(budget=(place, "tier"), values={":tl": number(own_limit), ":tn": number(left)})

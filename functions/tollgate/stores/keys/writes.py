@@ -1,0 +1,273 @@
+"""The writes that change a key: its state under conditions, its rows in transactions."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.stores.administration import KeySettings
+from tollgate.stores.aws.attributes import AttributeValue, Item, number, text
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.expressions import (
+    IF_ABSENT,
+    IF_PRESENT,
+    KEY_DELETE,
+    KEY_DISABLE,
+    SAME_HASH,
+    SAME_SHARDS,
+    described_as,
+    key_change,
+)
+from tollgate.stores.aws.failures import ConditionFailed
+from tollgate.stores.aws.reading import read_number, read_text
+from tollgate.stores.aws.tables import (
+    Tables,
+    key_pointer_key,
+    key_state_key,
+    secret_key,
+    workspace_key,
+)
+from tollgate.stores.keys.rows import DESCRIBED, described, month_used_nano_usd
+from tollgate.stores.keys.state_items import (
+    LIMIT_NAMES,
+    MINUTE_LIMIT_NAME,
+)
+from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, RateState
+from tollgate.stores.rules.periods import bucket_names, live_buckets, live_minutes
+
+# A rate that stays keeps its bucket as it is; one that changes starts with a full one.
+_RATE: Final = ("tat", "ra", "gi", "gs")
+
+
+class KeyWrites:
+    """Changes to keys that are there; each raises ConditionFailed or TransactionCancelled where
+    a key is no longer what was read."""
+
+    def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
+        self._client = client
+        self._tables = tables
+        self._ids = ids
+        self._clock = clock
+
+    async def change_state(
+        self, key_id: str, state: Item, old: KeySettings, new: KeySettings
+    ) -> None:
+        """Apply what differs, each limit only if it is still the one that was read."""
+        before = _plain_attributes(old)
+        plain = {
+            name: value for name, value in _plain_attributes(new).items() if value != before[name]
+        }
+        if any(name in plain for name in _RATE):
+            plain.update({name: _plain_attributes(new)[name] for name in _RATE})
+        names = {f"#{name}": name for name in plain}
+        values = {f":{name}": value for name, value in plain.items()}
+        limits: dict[str, tuple[int, int]] = {}
+        for limit, amount in _limit_attributes(new).items():
+            was = _limit_attributes(old)[limit]
+            if amount == was:
+                continue
+            existing, absent = self._buckets(state, limit)
+            limits[limit] = (len(existing), len(absent))
+            names.update({f"#{limit}{index}": name for index, name in enumerate(existing)})
+            names.update({f"#no{limit}{index}": name for index, name in enumerate(absent)})
+            values |= {f":{limit}": number(amount), f":old{limit}": number(was)}
+            if existing:
+                values[f":more{limit}"] = number(amount - was)
+        if not plain and not limits:
+            return
+        write = key_change(list(plain), limits)
+        payload: dict[str, object] = {
+            "TableName": self._tables.ledger,
+            "Key": key_state_key(key_id),
+            "UpdateExpression": write.update,
+            "ConditionExpression": write.condition,
+            "ExpressionAttributeValues": values,
+        }
+        if names:
+            payload["ExpressionAttributeNames"] = names
+        await self._client.call("UpdateItem", payload)
+
+    def _buckets(self, state: Item, limit: str) -> tuple[list[str], list[str]]:
+        """The live buckets of a limit: those that exist, and those that do not yet."""
+        second = int(self._clock.now_s())
+        if limit == MINUTE_LIMIT_NAME:
+            live = live_minutes(second)
+        else:
+            period = next(period for period, name in LIMIT_NAMES.items() if name == limit)
+            live = live_buckets(period, second)
+        return [name for name in live if name in state], [
+            name for name in live if name not in state
+        ]
+
+    async def change_rows(self, pointer: Item, new: KeySettings) -> list[str]:
+        """Let a key's rows say what its state already keeps; the hashes of its secrets."""
+        digests = [read_text(pointer, "hash")]
+        # An old secret's row is removed some time after its grace.
+        if "oldx" in pointer and read_number(pointer, "oldx") > self._clock.now_s():
+            digests.append(read_text(pointer, "oldh"))
+        content = described(new)
+        on = number(0 if new.disabled else 1)
+        await self.transact(
+            self._described(_key_of(pointer), content, {"hash": pointer["hash"]}),
+            *(self._described(secret_key(digest), {**content, "on": on}, {}) for digest in digests),
+        )
+        return digests
+
+    def rotation(self, pointer: Item, secret_end: tuple[str, str], ends_s: int) -> list[object]:
+        """The actions that make another secret a key's own; `secret_end` is its hash and end.
+
+        The row of the secret that was old before goes.
+        """
+        digest, last = secret_end
+        changed: Item = {
+            "hash": text(digest),
+            "last": text(last),
+            "oldh": pointer["hash"],
+            "oldl": pointer["last"],
+            "oldx": number(ends_s),
+        }
+        table, old_row = self._tables.core, secret_key(read_text(pointer, "hash"))
+        actions: list[object] = [
+            _update(table, _key_of(pointer), changed, same={"hash": pointer["hash"]}),
+            _update(table, old_row, {"gx": number(ends_s), "ttl": number(ends_s)}, same={}),
+        ]
+        if "oldh" in pointer:
+            older = secret_key(read_text(pointer, "oldh"))
+            actions.append({"Delete": {"TableName": table, "Key": older}})
+        return actions
+
+    async def switch_off(self, key_id: str) -> None:
+        """Let a state admit nothing more; nothing happens where it is gone."""
+        try:
+            await self._client.call(
+                "UpdateItem",
+                {
+                    "TableName": self._tables.ledger,
+                    "Key": key_state_key(key_id),
+                    "UpdateExpression": KEY_DISABLE.update,
+                    "ConditionExpression": KEY_DISABLE.condition,
+                    "ExpressionAttributeNames": {"#on": "on"},
+                    "ExpressionAttributeValues": {":zero": number(0)},
+                },
+            )
+        except ConditionFailed:
+            return
+
+    async def delete_secrets(self, pointer: Item) -> list[str]:
+        """Make a key's secrets unknown; their hashes."""
+        digests = [read_text(pointer, name) for name in ("hash", "oldh") if name in pointer]
+        for digest in digests:
+            await self._client.call(
+                "DeleteItem", {"TableName": self._tables.core, "Key": secret_key(digest)}
+            )
+        return digests
+
+    async def bury(self, pointer: Item, state: Item) -> None:
+        """Delete a state without holds; the pointer keeps what the key has spent."""
+        second = int(self._clock.now_s())
+        gone: Item = {
+            "gone": number(second),
+            "us": state["us"],
+            "um": number(month_used_nano_usd(state, second)),
+            "month": text(bucket_names(second)[2]),
+        }
+        await self.transact(
+            {
+                "Delete": {
+                    "TableName": self._tables.ledger,
+                    "Key": key_state_key(read_text(pointer, "kid")),
+                    "ConditionExpression": KEY_DELETE,
+                    "ExpressionAttributeNames": {"#on": "on"},
+                    "ExpressionAttributeValues": {":zero": number(0), ":us": state["us"]},
+                }
+            },
+            _update(self._tables.core, _key_of(pointer), gone, same={"hash": pointer["hash"]}),
+        )
+
+    async def transact(self, *actions: object) -> None:
+        """All of the actions or none."""
+        await self._client.call(
+            "TransactWriteItems",
+            # The token lets the client repeat the call after a lost reply.
+            {"ClientRequestToken": self._ids.new_id(), "TransactItems": list(actions)},
+        )
+
+    def _described(self, key: Item, content: Item, same: Item) -> object:
+        absent = [name for name in DESCRIBED if name not in content]
+        return _update(self._tables.core, key, content, same=same, absent=absent)
+
+
+def put_if_absent(table: str, item: Item) -> object:
+    """The action that makes an item which must not exist."""
+    return {"Put": {"TableName": table, "Item": item, "ConditionExpression": IF_ABSENT}}
+
+
+def same_shards(tables: Tables, workspace_id: str, workspace: Item | None) -> object:
+    """The check that a workspace has not grown, or come to be, since it was read."""
+    check: dict[str, object] = {"TableName": tables.core, "Key": workspace_key(workspace_id)}
+    if workspace is None:
+        check["ConditionExpression"] = IF_ABSENT
+    else:
+        check["ConditionExpression"] = SAME_SHARDS
+        check["ExpressionAttributeValues"] = {":n": workspace["n"]}
+    return {"ConditionCheck": check}
+
+
+def _key_of(pointer: Item) -> Item:
+    return key_pointer_key(read_text(pointer, "ws"), read_text(pointer, "kid"))
+
+
+def _update(
+    table: str, key: Item, values: Item, *, same: Item, absent: Sequence[str] = ()
+) -> object:
+    """The action that sets and removes attributes of a row which is there, and the `same`."""
+    write = described_as(list(values), absent, SAME_HASH if same else IF_PRESENT)
+    names = {f"#{name}": name for name in (*values, *absent, *same)}
+    sent: dict[str, AttributeValue] = {f":{name}": value for name, value in values.items()}
+    sent |= {f":same{name}": value for name, value in same.items()}
+    return {
+        "Update": {
+            "TableName": table,
+            "Key": key,
+            "UpdateExpression": write.update,
+            "ConditionExpression": write.condition,
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": sent,
+        }
+    }
+
+
+def new_key_state(key_id: str, workspace_id: str, settings: KeySettings) -> Item:
+    """The state a key starts with."""
+    return {
+        **key_state_key(key_id),
+        "ws": text(workspace_id),
+        **_plain_attributes(settings),
+        **{name: number(limit) for name, limit in _limit_attributes(settings).items()},
+        "us": number(0),
+        "h": {"M": {}},
+    }
+
+
+def _plain_attributes(settings: KeySettings) -> Item:
+    """What a change of settings just overwrites; a new rate starts with a full bucket."""
+    rate = RateState.fresh(settings.requests_per_minute, settings.burst)
+    return {
+        "on": number(0 if settings.disabled else 1),
+        "ex": number(NEVER_S if settings.expires_s is None else settings.expires_s),
+        "cc": number(HOLDS_MAX if settings.concurrency is None else settings.concurrency),
+        "tat": number(rate.full_us),
+        "ra": number(rate.ready_us),
+        "gi": number(rate.interval_us),
+        "gs": number(rate.slack_us),
+    }
+
+
+def _limit_attributes(settings: KeySettings) -> dict[str, int]:
+    """The limits that have buckets, by attribute."""
+    limits = {
+        name: settings.limits_nano_usd.get(period, UNLIMITED)
+        for period, name in LIMIT_NAMES.items()
+    }
+    tokens = settings.tokens_per_minute
+    return {**limits, MINUTE_LIMIT_NAME: UNLIMITED if tokens is None else tokens}

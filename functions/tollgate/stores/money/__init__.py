@@ -1,0 +1,1 @@
+"""Credit, holds, budgets and the jobs that keep the books right, in DynamoDB."""

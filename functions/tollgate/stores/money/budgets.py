@@ -1,0 +1,187 @@
+"""Budgets of workspaces: what a month has cost so far, alerts that are each made once, pauses.
+
+What is spent is what the keys' states say of their month, so nothing is reset and nothing counted
+twice. An alert is a row made once, and each channel is sent it until it has taken it, by one
+process at a time. Only after one that dies in between it is sent again, with the same id.
+
+Attributes of an alert: `event` as it is sent, and by channel `at_<name>` when it was taken and
+`until_<name>` until when somebody is sending it.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final, Protocol
+
+from pydantic_core import to_json
+
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.core.money import usd_text
+from tollgate.stores.administration import Workspace
+from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.expressions import ALERT_LEASE, ALERT_SENT, IF_ABSENT, ConditionalUpdate
+from tollgate.stores.aws.failures import ConditionFailed
+from tollgate.stores.aws.reading import read_number, read_text
+from tollgate.stores.aws.tables import Tables, alert_key, all_rows, get_items, key_state_key
+from tollgate.stores.keys.rows import is_gone, month_used_nano_usd
+from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.rules.periods import bucket_names
+
+_log = logging.getLogger(__name__)
+
+PERCENTS: Final = (50, 75, 90, 100)
+_DAY_S: Final = 86_400
+_KEPT_S: Final = 400 * _DAY_S
+# An alert that nobody took by then is no news; nor is an old one to a channel that is new.
+_SENT_WITHIN_S: Final = 3 * _DAY_S
+# Longer than a channel takes to fail, shorter than it is to the next round.
+_LEASE_S: Final = 120
+
+
+class DeliveryFailed(Exception):
+    """A channel did not take an alert; it is sent again in the next round."""
+
+
+class AlertChannel(Protocol):
+    """A way to tell somebody outside, which goes by the same name for ever."""
+
+    name: str
+
+    async def send(self, event: bytes) -> None:
+        """Hand over one event as JSON; DeliveryFailed otherwise."""
+
+
+class Budgets:
+    """Checks one workspace at a time."""
+
+    def __init__(
+        self,
+        client: AwsCaller,
+        tables: Tables,
+        workspaces: Workspaces,
+        channels: Sequence[AlertChannel],
+        *,
+        ids: IdSource,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._tables = tables
+        self._workspaces = workspaces
+        self._channels = channels
+        self._ids = ids
+        self._clock = clock
+
+    async def check(self, workspace_id: str) -> int:
+        """Make the alerts that are due, pause or resume, send what is unsent; alerts made."""
+        workspace = await self._workspaces.read(workspace_id)
+        if workspace is None:
+            return 0
+        budget = workspace.settings.budget_nano_usd
+        made = 0
+        spent = 0 if budget is None else await self.month_nano_usd(workspace_id)
+        if budget is not None:
+            for percent in PERCENTS:
+                if spent * 100 >= budget * percent:
+                    made += await self._make(workspace, spent, percent)
+        over = budget is not None and spent >= budget and workspace.settings.pause_at_budget
+        if over != workspace.paused:
+            await self._workspaces.set_paused(workspace_id, paused=over)
+        await self._deliver(workspace_id)
+        return made
+
+    async def month_nano_usd(self, workspace_id: str) -> int:
+        """What a workspace has spent in this UTC month."""
+        second = int(self._clock.now_s())
+        pointers = await self._workspaces.key_pointers(workspace_id)
+        gone = [pointer for pointer in pointers if is_gone(pointer)]
+        spent = sum(
+            read_number(pointer, "um")
+            for pointer in gone
+            if read_text(pointer, "month") == bucket_names(second)[2]
+        )
+        keys = [key_state_key(read_text(it, "kid")) for it in pointers if not is_gone(it)]
+        for state in await get_items(self._client, self._tables.ledger, keys):
+            spent += month_used_nano_usd(state, second)
+        return spent
+
+    async def _make(self, workspace: Workspace, spent_nano_usd: int, percent: int) -> bool:
+        """Write an alert down; False where it was before."""
+        budget = workspace.settings.budget_nano_usd or 0
+        now_s = int(self._clock.now_s())
+        month = bucket_names(now_s)[2].removeprefix("b_")
+        event = {
+            "id": f"evt_{self._ids.new_id()}",
+            "type": "workspace.budget_alert",
+            "workspace_id": workspace.id,
+            "created_at": datetime.fromtimestamp(now_s, UTC).isoformat(),
+            "data": {
+                "month": f"{month[:4]}-{month[4:]}",
+                "percent": percent,
+                "budget_usd": usd_text(budget),
+                "spent_usd": usd_text(spent_nano_usd),
+                "pauses": percent == PERCENTS[-1] and workspace.settings.pause_at_budget,
+            },
+        }
+        item: Item = {
+            **alert_key(workspace.id, month, budget, percent),
+            "event": text(to_json(event).decode()),
+            "ttl": number(now_s + _KEPT_S),
+        }
+        try:
+            await self._client.call(
+                "PutItem",
+                {
+                    "TableName": self._tables.core,
+                    "Item": item,
+                    "ConditionExpression": IF_ABSENT,
+                },
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    async def _deliver(self, workspace_id: str) -> None:
+        since_s = self._clock.now_s() - _SENT_WITHIN_S
+        for row in await all_rows(self._client, self._tables.core, f"W#{workspace_id}", "E#"):
+            if read_number(row, "ttl") - _KEPT_S < since_s:
+                continue
+            for channel in self._channels:
+                if f"at_{channel.name}" not in row and await self._leased(row, channel):
+                    await self._send(row, channel)
+
+    async def _leased(self, row: Item, channel: AlertChannel) -> bool:
+        """Whether it is for us to send the alert: it is not sent, nor being sent by others."""
+        now_s = int(self._clock.now_s())
+        names = {"#at": f"at_{channel.name}", "#lease": f"until_{channel.name}"}
+        values = {":now": number(now_s), ":until": number(now_s + _LEASE_S)}
+        try:
+            await self._note(row, ALERT_LEASE, names, values)
+        except ConditionFailed:
+            return False
+        return True
+
+    async def _send(self, row: Item, channel: AlertChannel) -> None:
+        try:
+            await channel.send(read_text(row, "event").encode())
+        except DeliveryFailed as failed:
+            _log.error("an alert is not delivered by %s: %s", channel.name, failed)
+            return
+        values = {":now": number(int(self._clock.now_s()))}
+        await self._note(row, ALERT_SENT, {"#at": f"at_{channel.name}"}, values)
+
+    async def _note(
+        self, row: Item, write: ConditionalUpdate, names: Mapping[str, str], values: Item
+    ) -> None:
+        await self._client.call(
+            "UpdateItem",
+            {
+                "TableName": self._tables.core,
+                "Key": {"pk": row["pk"], "sk": row["sk"]},
+                "UpdateExpression": write.update,
+                "ConditionExpression": write.condition,
+                "ExpressionAttributeNames": names,
+                "ExpressionAttributeValues": values,
+            },
+        )

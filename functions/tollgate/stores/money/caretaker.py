@@ -1,0 +1,107 @@
+"""Looks after workspaces every few minutes, off every request's path: shards, locks, budgets."""
+
+import logging
+from typing import Final
+
+from tollgate.core.ids import IdSource
+from tollgate.stores.administration import Workspace
+from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
+from tollgate.stores.aws.holds import hold_count
+from tollgate.stores.aws.reading import read_number, read_text
+from tollgate.stores.aws.tables import WORKSPACE_NAMES, Tables, all_rows
+from tollgate.stores.money.budgets import Budgets
+from tollgate.stores.money.wallets import HOLDS_CROWDED, Wallets
+from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.rules.reports import CareReport
+
+_log = logging.getLogger(__name__)
+
+# A shard below this part of the mean gets credit from the richest.
+_SHORT_PART: Final = 2
+
+
+class Caretaker:
+    """One round at a time is enough, several do no harm: every write has its condition."""
+
+    def __init__(
+        self,
+        client: AwsCaller,
+        tables: Tables,
+        *,
+        wallets: Wallets,
+        workspaces: Workspaces,
+        budgets: Budgets,
+        ids: IdSource,
+    ) -> None:
+        self._client = client
+        self._tables = tables
+        self._wallets = wallets
+        self._workspaces = workspaces
+        self._budgets = budgets
+        self._ids = ids
+
+    async def run(self) -> CareReport:
+        """Look at every workspace once."""
+        with refusing_when_unavailable():
+            names = await all_rows(self._client, self._tables.core, WORKSPACE_NAMES, "W#")
+        grown = moves = alerts = failed = 0
+        for name in names:
+            workspace_id = read_text(name, "sk").removeprefix("W#")
+            try:
+                workspace = await self._workspaces.read(workspace_id)
+                if workspace is None:
+                    continue
+                grown += await self._settle_shards(workspace)
+                moves += await self._balance(workspace_id)
+                alerts += await self._budgets.check(workspace_id)
+            except StoreUnavailable as unavailable:
+                failed += 1
+                _log.warning("workspace %s has to wait: %s", workspace_id, unavailable)
+        return CareReport(
+            workspaces=len(names), grown=grown, moves=moves, alerts=alerts, failed=failed
+        )
+
+    async def _settle_shards(self, workspace: Workspace) -> bool:
+        """Grow where it is crowded, and finish what an earlier change left half done."""
+        shards = await self._wallets.items(workspace.id, workspace.shards)
+        locked = workspace.locked or workspace.paused
+        if any((read_number(shard, "lk") != 0) != locked for shard in shards):
+            await self._workspaces.apply_lock(workspace.id)
+        await self._workspaces.tell_keys(workspace.id)
+        if not any("cr" in shard or hold_count(shard) > HOLDS_CROWDED for shard in shards):
+            return False
+        grown = await self._workspaces.grow(workspace.id)
+        for shard in range(workspace.shards):
+            await self._wallets.uncrowd(workspace.id, shard)
+        return grown
+
+    async def _balance(self, workspace_id: str) -> int:
+        """Let short shards have credit of the richest; how many moves."""
+        workspace = await self._workspaces.read(workspace_id)
+        if workspace is None or workspace.shards == 1:
+            return 0
+        available = {
+            _shard(item): read_number(item, "av")
+            for item in await self._wallets.items(workspace_id, workspace.shards)
+        }
+        mean = sum(available.values()) // workspace.shards
+        moves = 0
+        for target, left in sorted(available.items()):
+            source = max(available, key=lambda shard: available[shard])
+            amount = min(mean - left, available[source] - mean)
+            if left * _SHORT_PART >= mean or amount <= 0:
+                continue
+            moved = await self._wallets.move(
+                workspace_id, amount, source=source, target=target, token=self._ids.new_id()
+            )
+            if moved:
+                moves += 1
+                available[source] -= amount
+                available[target] += amount
+        return moves
+
+
+def _shard(item: Item) -> int:
+    return int(read_text(item, "pk").rpartition("#")[2])

@@ -1,0 +1,208 @@
+"""Workspaces' credit in DynamoDB: entries that are written once, balances read consistently."""
+
+import zlib
+from collections.abc import Sequence
+from typing import Final, cast
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, GatewayError, RequestError
+from tollgate.core.ids import IdSource, is_id
+from tollgate.core.pages import Page
+from tollgate.stores.administration import ENTRIES_PAGE_MAX, Balance, CreditEntry, EntryKind
+from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.expressions import IF_ABSENT, WALLET_GRANT, WALLET_TAKE
+from tollgate.stores.aws.failures import (
+    StoreUnavailable,
+    TransactionCancelled,
+    refusing_when_unavailable,
+)
+from tollgate.stores.aws.reading import (
+    read_each,
+    read_number,
+    read_numbers_by_name,
+    read_optional_text,
+    read_text,
+    reads_an_item,
+)
+from tollgate.stores.aws.tables import (
+    Tables,
+    entry_key,
+    get_item,
+    grant_key,
+    query_rows,
+    wallet_key,
+    workspace_key,
+)
+from tollgate.stores.money.wallets import Wallets
+from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.rules.account import too_little_to_take
+
+_CONDITION_FAILED: Final = "ConditionalCheckFailed"
+
+
+class DynamoCreditStore:
+    """Implements `stores.administration.CreditStore`."""
+
+    def __init__(
+        self,
+        client: AwsCaller,
+        tables: Tables,
+        wallets: Wallets,
+        workspaces: Workspaces,
+        *,
+        ids: IdSource,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._tables = tables
+        self._wallets = wallets
+        self._workspaces = workspaces
+        self._ids = ids
+        self._clock = clock
+
+    async def grant(
+        self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str
+    ) -> bool:
+        """Add credit once for a grant id; False if that id was granted before."""
+        return await self.enter(
+            CreditEntry(
+                id=grant_id,
+                workspace_id=workspace_id,
+                kind="grant",
+                amount_nano_usd=amount_nano_usd,
+                note=source,
+                created_s=int(self._clock.now_s()),
+            )
+        )
+
+    async def enter(self, entry: CreditEntry) -> bool:
+        """Write an entry once for its id, together with what it does to the balance."""
+        with refusing_when_unavailable():
+            shards = (await self._workspaces.ensure(entry.workspace_id)).shards
+            first = zlib.crc32(entry.id.encode()) % shards
+            refusal: GatewayError | None = None
+            for step in range(shards):
+                shard = (first + step) % shards
+                try:
+                    await self._write(entry, shard)
+                except TransactionCancelled as cancelled:
+                    codes = [reason.code for reason in cancelled.reasons]
+                    if codes[:1] == [_CONDITION_FAILED]:
+                        return False
+                    if entry.amount_nano_usd > 0 or codes[-1:] != [_CONDITION_FAILED]:
+                        raise StoreUnavailable(str(cancelled), maybe_applied=False) from cancelled
+                else:
+                    return True
+            balance = _balance(await self._wallets.items(entry.workspace_id, shards))
+            refusal = too_little_to_take(-entry.amount_nano_usd, balance.available_nano_usd)
+        raise refusal
+
+    async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
+        """What was written under an id, which says where it lies."""
+        with refusing_when_unavailable():
+            once = await get_item(
+                self._client, self._tables.core, grant_key(workspace_id, entry_id)
+            )
+            if once is None:
+                return None
+            key = entry_key(workspace_id, read_text(once, "place"))
+            item = await get_item(self._client, self._tables.core, key)
+            return None if item is None else read_entry(item)
+
+    async def entries(
+        self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
+    ) -> Page[CreditEntry]:
+        """Entries of a workspace, latest first."""
+        if after is not None and not is_id(after):
+            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+        with refusing_when_unavailable():
+            rows, end = await query_rows(
+                self._client,
+                self._tables.core,
+                f"W#{workspace_id}",
+                "L#",
+                after=None if after is None else entry_key(workspace_id, after),
+                limit=limit,
+                backwards=True,
+            )
+        place = None if end is None else read_text(end, "sk").removeprefix("L#")
+        entries, unreadable = read_each(read_entry, rows)
+        return Page(found=tuple(entries), next=place, unreadable=tuple(unreadable))
+
+    async def balance(self, workspace_id: str) -> Balance:
+        """The workspace's money, read consistently; all zero for one that does not exist."""
+        with refusing_when_unavailable():
+            workspace = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
+            shards = 0 if workspace is None else read_number(workspace, "n")
+            return _balance(await self._wallets.items(workspace_id, shards))
+
+    async def _write(self, entry: CreditEntry, shard: int) -> None:
+        place = self._ids.new_id()
+        once: Item = {**grant_key(entry.workspace_id, entry.id), "place": text(place)}
+        write = WALLET_GRANT if entry.amount_nano_usd > 0 else WALLET_TAKE
+        await self._client.call(
+            "TransactWriteItems",
+            {
+                # Lets the client repeat this very call; the first put makes the entry single.
+                "ClientRequestToken": self._ids.new_id(),
+                "TransactItems": [
+                    _put_if_absent(self._tables.core, once),
+                    _put_if_absent(self._tables.core, entry_item(entry, place)),
+                    {
+                        "Update": {
+                            "TableName": self._tables.ledger,
+                            "Key": wallet_key(entry.workspace_id, shard),
+                            "UpdateExpression": write.update,
+                            "ConditionExpression": write.condition,
+                            "ExpressionAttributeValues": {":x": number(abs(entry.amount_nano_usd))},
+                        }
+                    },
+                ],
+            },
+        )
+
+
+def entry_item(entry: CreditEntry, place: str) -> Item:
+    """An entry at its place in time."""
+    item: Item = {
+        **entry_key(entry.workspace_id, place),
+        "id": text(entry.id),
+        "ws": text(entry.workspace_id),
+        "kind": text(entry.kind),
+        "amt": number(entry.amount_nano_usd),
+        "note": text(entry.note),
+        "at": number(entry.created_s),
+    }
+    if entry.generation_id is not None:
+        item["gen"] = text(entry.generation_id)
+    return item
+
+
+@reads_an_item
+def read_entry(item: Item) -> CreditEntry:
+    """An entry as its item says."""
+    return CreditEntry(
+        id=read_text(item, "id"),
+        workspace_id=read_text(item, "ws"),
+        # Only `entry_item` writes it.
+        kind=cast(EntryKind, read_text(item, "kind")),
+        amount_nano_usd=read_number(item, "amt"),
+        note=read_text(item, "note"),
+        created_s=read_number(item, "at"),
+        generation_id=read_optional_text(item, "gen"),
+    )
+
+
+def _balance(shards: Sequence[Item]) -> Balance:
+    """All shards together; the books of each are exact at the instant it is read."""
+    return Balance(
+        granted_nano_usd=sum(read_number(shard, "gr") for shard in shards),
+        available_nano_usd=sum(read_number(shard, "av") for shard in shards),
+        held_nano_usd=sum(sum(read_numbers_by_name(shard, "h").values()) for shard in shards),
+        spent_nano_usd=sum(read_number(shard, "sp") for shard in shards),
+    )
+
+
+def _put_if_absent(table: str, item: Item) -> dict[str, object]:
+    return {"Put": {"TableName": table, "Item": item, "ConditionExpression": IF_ABSENT}}

@@ -1,0 +1,124 @@
+"""Expires the holds of processes that were killed: decide by the record, then settle by it.
+
+Safe beside everything else that runs: a record that is there wins, and every settlement applies
+once. The deadline only says how long credit stays locked.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Final
+
+from tollgate.core.clock import Clock
+from tollgate.core.ids import created_s
+from tollgate.stores.aws.attributes import Item, number
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.expressions import HAS_HOLDS, HOLDS_PROJECTION
+from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
+from tollgate.stores.aws.reading import read_each, read_numbers_by_name, read_text, reads_an_item
+from tollgate.stores.keys.states import KeyStates
+from tollgate.stores.money.wallets import Wallets
+from tollgate.stores.records.generations import DynamoGenerationStore
+from tollgate.stores.rules.sweep import (
+    ExpiredHold,
+    KeyHolds,
+    SweepReport,
+    WalletHolds,
+    expired_holds,
+    lost_record,
+)
+
+_log = logging.getLogger(__name__)
+
+_AT_ONCE_MAX: Final = 16
+
+
+class Sweeper:
+    """Walks the whole ledger table; one run at a time is enough, several do no harm."""
+
+    def __init__(
+        self,
+        client: AwsCaller,
+        table: str,
+        *,
+        wallets: Wallets,
+        keys: KeyStates,
+        generations: DynamoGenerationStore,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._wallets = wallets
+        self._keys = keys
+        self._generations = generations
+        self._clock = clock
+
+    async def run(self) -> SweepReport:
+        """Expire what is due; LedgerError(service_unavailable) if the table cannot be read."""
+        with refusing_when_unavailable():
+            items = [item async for item in self._items_with_holds()]
+        now_s = self._clock.now_s()
+        expired = expired_holds(items, now_s)
+        slots = asyncio.Semaphore(_AT_ONCE_MAX)
+        settled = await asyncio.gather(*(self._expire(hold, slots) for hold in expired))
+        oldest_s = min((created_s(id_) for item in items for id_ in item.holds), default=now_s)
+        return SweepReport(
+            found=len(expired), settled=sum(settled), oldest_age_s=max(0.0, now_s - oldest_s)
+        )
+
+    async def _expire(self, expired: ExpiredHold, slots: asyncio.Semaphore) -> bool:
+        """Decide and settle one hold; False, and logged, if that has to wait for the next run."""
+        async with slots:
+            try:
+                standing = await self._generations.put_if_absent(lost_record(expired))
+                for wallet in expired.wallets:
+                    pays = wallet.shard == standing.shard
+                    await self._wallets.settle(
+                        expired.workspace_id,
+                        wallet.shard,
+                        expired.id,
+                        held_nano_usd=wallet.holds[expired.id],
+                        cost_nano_usd=standing.cost_nano_usd if pays else 0,
+                    )
+                if expired.key is not None:
+                    await self._keys.settle(
+                        expired.key.key_id,
+                        expired.id,
+                        held_nano_usd=expired.key.holds[expired.id],
+                        cost_nano_usd=standing.cost_nano_usd,
+                    )
+            except StoreUnavailable as unavailable:
+                _log.warning("hold %s could not be expired: %s", expired.id, unavailable)
+                return False
+        return True
+
+    async def _items_with_holds(self) -> AsyncIterator[WalletHolds | KeyHolds]:
+        scan: dict[str, object] = {
+            "TableName": self._table,
+            "ConsistentRead": True,
+            "FilterExpression": HAS_HOLDS,
+            "ProjectionExpression": HOLDS_PROJECTION,
+            "ExpressionAttributeValues": {":zero": number(0)},
+        }
+        while True:
+            reply = await self._client.call("Scan", scan)
+            # What stays behind is in the log, and in the audit of its workspace.
+            readable, _ = read_each(_holds, reply["Items"])
+            for item in readable:
+                yield item
+            if "LastEvaluatedKey" not in reply:
+                return
+            scan["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
+
+
+@reads_an_item
+def _holds(item: Item) -> WalletHolds | KeyHolds:
+    """The ledger has nothing but wallets (`W#<workspace>#<shard>`) and key states (`K#<key>`)."""
+    kind, _, name = read_text(item, "pk").partition("#")
+    holds = read_numbers_by_name(item, "h")
+    for hold_id in holds:
+        created_s(hold_id)
+    if kind == "K":
+        return KeyHolds(workspace_id=read_text(item, "ws"), key_id=name, holds=holds)
+    workspace_id, _, shard = name.rpartition("#")
+    return WalletHolds(workspace_id=workspace_id, shard=int(shard), holds=holds)

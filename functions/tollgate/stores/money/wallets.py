@@ -1,0 +1,302 @@
+"""Wallet shards in DynamoDB: setting money aside in one of them, and giving it back."""
+
+from collections.abc import Mapping
+from typing import Final, assert_never
+
+from msgspec import Struct
+
+from tollgate.core.errors import GatewayError
+from tollgate.stores.aws.attributes import AttributeValue, Item, number
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, Reply
+from tollgate.stores.aws.expressions import (
+    IF_ABSENT,
+    WALLET_GRANT,
+    WALLET_HOLD,
+    WALLET_HOLD_REST,
+    WALLET_LOCK,
+    WALLET_SETTLE,
+    WALLET_SETTLE_CROWDED,
+    WALLET_TAKE,
+    WALLET_TOP_UP,
+    WALLET_UNCROWD,
+    ConditionalUpdate,
+)
+from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable, TransactionCancelled
+from tollgate.stores.aws.holds import HoldUnknown, held_by, hold_count, settle_whatever_is_held
+from tollgate.stores.aws.reading import read_number, reads_an_item
+from tollgate.stores.aws.tables import get_items, wallet_key
+from tollgate.stores.rules.account import (
+    HOLDS_MAX,
+    WalletState,
+    insufficient_credits,
+    shard_order,
+    too_many_holds,
+    wallet_step,
+    workspace_locked,
+)
+
+# Others may change a shard between a refused write and the next one, but not for ever.
+_WRITES_MAX: Final = 6
+# A shard with more holds than this wants to be several.
+HOLDS_CROWDED: Final = 64
+
+
+class WalletHold(Struct, frozen=True, kw_only=True):
+    """Money that one shard has set aside; `crowded` if it has many holds by now."""
+
+    shard: int
+    amount_nano_usd: int
+    crowded: bool = False
+
+
+class Wallets:
+    """The wallet shards of all workspaces."""
+
+    def __init__(self, client: AwsCaller, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    async def create(self, workspace_id: str, shard: int, *, locked: bool = False) -> None:
+        """An empty shard, unless it exists."""
+        item: Item = {
+            **wallet_key(workspace_id, shard),
+            **{name: number(0) for name in ("av", "sp", "gr")},
+            "lk": number(int(locked)),
+            "h": {"M": {}},
+        }
+        try:
+            await self._client.call(
+                "PutItem",
+                {"TableName": self._table, "Item": item, "ConditionExpression": IF_ABSENT},
+            )
+        except ConditionFailed:
+            return
+
+    async def items(self, workspace_id: str, shards: int) -> list[Item]:
+        """The shards as they are, read consistently, in no order."""
+        keys = [wallet_key(workspace_id, shard) for shard in range(shards)]
+        return await get_items(self._client, self._table, keys)
+
+    async def uncrowd(self, workspace_id: str, shard: int) -> None:
+        """Take away the mark that a shard is crowded."""
+        await self._client.call(
+            "UpdateItem",
+            {
+                "TableName": self._table,
+                "Key": wallet_key(workspace_id, shard),
+                "UpdateExpression": WALLET_UNCROWD.update,
+                "ConditionExpression": WALLET_UNCROWD.condition,
+            },
+        )
+
+    async def set_locked(self, workspace_id: str, shard: int, *, locked: bool) -> None:
+        """Let a shard hold nothing more, or let it again; what is held is settled either way."""
+        await self._client.call(
+            "UpdateItem",
+            {
+                "TableName": self._table,
+                "Key": wallet_key(workspace_id, shard),
+                "UpdateExpression": WALLET_LOCK.update,
+                "ConditionExpression": WALLET_LOCK.condition,
+                "ExpressionAttributeValues": {":lk": number(int(locked))},
+            },
+        )
+
+    async def move(
+        self, workspace_id: str, amount_nano_usd: int, *, source: int, target: int, token: str
+    ) -> bool:
+        """Let one shard have credit of another; False where the other has too little."""
+        moves = ((source, WALLET_TAKE), (target, WALLET_GRANT))
+        actions = [
+            {
+                "Update": {
+                    "TableName": self._table,
+                    "Key": wallet_key(workspace_id, shard),
+                    "UpdateExpression": write.update,
+                    "ConditionExpression": write.condition,
+                    "ExpressionAttributeValues": {":x": number(amount_nano_usd)},
+                }
+            }
+            for shard, write in moves
+        ]
+        try:
+            await self._client.call(
+                "TransactWriteItems", {"ClientRequestToken": token, "TransactItems": actions}
+            )
+        except TransactionCancelled:
+            return False
+        return True
+
+    async def hold(
+        self,
+        workspace_id: str,
+        shards: int,
+        hold_id: str,
+        amount_nano_usd: int,
+        *,
+        covered: bool = False,
+    ) -> WalletHold | GatewayError:
+        """Set the amount aside, or what is left of it, on the first shard that has any.
+
+        A `covered` hold takes a shard that has the whole amount.
+
+        Raises HoldUnknown where a write may have landed, StoreUnavailable where none has.
+        """
+        available_nano_usd = 0
+        any_full = False
+        for shard in shard_order(hold_id, shards):
+            outcome = await self._hold_on(
+                workspace_id, shard, hold_id, amount_nano_usd, covered=covered
+            )
+            match outcome:
+                case WalletHold():
+                    return outcome
+                case WalletState(locked=True):
+                    return workspace_locked()
+                case WalletState():
+                    available_nano_usd += outcome.available_nano_usd
+                    any_full = any_full or outcome.holds >= HOLDS_MAX
+                case None:
+                    continue
+                case _:
+                    assert_never(outcome)
+        if any_full:
+            return too_many_holds()
+        return insufficient_credits(available_nano_usd, amount_nano_usd)
+
+    async def settle(
+        self,
+        workspace_id: str,
+        shard: int,
+        hold_id: str,
+        *,
+        held_nano_usd: int,
+        cost_nano_usd: int,
+        crowded: bool = False,
+        attempts_max: int = ATTEMPTS_MAX,
+    ) -> None:
+        """Replace a hold by what was spent; nothing happens where the hold is gone already.
+
+        `crowded` leaves a mark by which the workspace gets more shards.
+        """
+        write = WALLET_SETTLE_CROWDED if crowded else WALLET_SETTLE
+
+        async def settle(held: int) -> None:
+            values = {
+                ":a": number(held),
+                ":c": number(cost_nano_usd),
+                ":d": number(held - cost_nano_usd),
+                **({":one": number(1)} if crowded else {}),
+            }
+            await self._client.call(
+                "UpdateItem",
+                self._update(write, wallet_key(workspace_id, shard), hold_id, values),
+                attempts_max=attempts_max,
+            )
+
+        await settle_whatever_is_held(settle, hold_id, held_nano_usd)
+
+    async def top_up(
+        self,
+        workspace_id: str,
+        shard: int,
+        hold_id: str,
+        *,
+        held_nano_usd: int,
+        more_nano_usd: int,
+    ) -> GatewayError | None:
+        """Add to a hold, unless its shard has too little or is locked.
+
+        May be repeated: the amount only grows, so a repeat finds that it has landed.
+        """
+        values = {
+            ":a": number(held_nano_usd),
+            ":b": number(held_nano_usd + more_nano_usd),
+            ":x": number(more_nano_usd),
+            ":zero": number(0),
+        }
+        key = wallet_key(workspace_id, shard)
+        try:
+            await self._client.call("UpdateItem", self._update(WALLET_TOP_UP, key, hold_id, values))
+        except ConditionFailed as failed:
+            if held_by(failed.item, hold_id) == held_nano_usd + more_nano_usd:
+                return None
+            state = None if failed.item is None else _state(failed.item)
+            if state is not None and state.locked:
+                return workspace_locked()
+            available = 0 if state is None else state.available_nano_usd
+            return insufficient_credits(available, more_nano_usd)
+        return None
+
+    async def _hold_on(
+        self,
+        workspace_id: str,
+        shard: int,
+        hold_id: str,
+        amount_nano_usd: int,
+        *,
+        covered: bool,
+    ) -> WalletHold | WalletState | None:
+        """The hold, or the state that allows none; each form is sent once and never repeated."""
+        step = "hold"
+        for _ in range(_WRITES_MAX):
+            rest = step == "hold_rest"
+            values = {":a": number(amount_nano_usd), ":zero": number(0), ":max": number(HOLDS_MAX)}
+            if rest:
+                values[":one"] = number(1)
+            payload = self._update(
+                WALLET_HOLD_REST if rest else WALLET_HOLD,
+                wallet_key(workspace_id, shard),
+                hold_id,
+                values,
+            )
+            payload["ReturnValues"] = "ALL_NEW"
+            try:
+                reply = await self._client.call("UpdateItem", payload, attempts_max=1)
+            except ConditionFailed as failed:
+                state = None if failed.item is None else _state(failed.item)
+                step = wallet_step(state, amount_nano_usd, covered=covered)
+                if step not in ("hold", "hold_rest"):
+                    return state
+            except StoreUnavailable as unavailable:
+                if unavailable.maybe_applied:
+                    raise HoldUnknown(amount_nano_usd, unavailable, shard) from unavailable
+                raise
+            else:
+                return _wallet_hold(reply, shard, hold_id)
+        raise StoreUnavailable(f"shard {shard} keeps changing", maybe_applied=False)
+
+    def _update(
+        self,
+        write: ConditionalUpdate,
+        key: Item,
+        hold_id: str,
+        values: Mapping[str, AttributeValue],
+    ) -> dict[str, object]:
+        return {
+            "TableName": self._table,
+            "Key": key,
+            "UpdateExpression": write.update,
+            "ConditionExpression": write.condition,
+            "ExpressionAttributeNames": {"#h": hold_id},
+            "ExpressionAttributeValues": values,
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+
+
+def _wallet_hold(reply: Reply, shard: int, hold_id: str) -> WalletHold:
+    holds = reply["Attributes"]["h"]["M"]
+    return WalletHold(
+        shard=shard,
+        amount_nano_usd=int(holds[hold_id]["N"]),
+        crowded=len(holds) > HOLDS_CROWDED,
+    )
+
+
+@reads_an_item
+def _state(item: Item) -> WalletState:
+    return WalletState(
+        available_nano_usd=read_number(item, "av"),
+        locked=read_number(item, "lk") != 0,
+        holds=hold_count(item),
+    )

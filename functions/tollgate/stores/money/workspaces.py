@@ -1,0 +1,315 @@
+"""Workspaces in DynamoDB: how many shards their money has, who may spend it, and how.
+
+What holds need of a workspace is repeated where they find it without a read: the lock on each
+shard, the number of shards and the admission in each secret's row.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, cast
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.ids import IdSource
+from tollgate.core.pages import Page
+from tollgate.core.principal import Admission
+from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
+from tollgate.stores.aws.attributes import AttributeValue, Item, number, text
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.expressions import (
+    IF_ABSENT,
+    IF_PRESENT,
+    SECRET_TELL_ADMISSION,
+    SECRET_TELL_NO_ADMISSION,
+    WORKSPACE_GROW,
+    WORKSPACE_LOCK,
+    WORKSPACE_PAUSE,
+    WORKSPACE_TOLD,
+    ConditionalUpdate,
+    described_as,
+)
+from tollgate.stores.aws.failures import (
+    ConditionFailed,
+    StoreUnavailable,
+    TransactionCancelled,
+    refusing_when_unavailable,
+)
+from tollgate.stores.aws.reading import (
+    read_each,
+    read_number,
+    read_optional_number,
+    read_optional_text,
+    read_text,
+    reads_an_item,
+)
+from tollgate.stores.aws.tables import (
+    WORKSPACE_NAMES,
+    Tables,
+    all_rows,
+    get_item,
+    get_items,
+    is_workspace_id,
+    query_rows,
+    secret_key,
+    workspace_key,
+    workspace_name_key,
+)
+from tollgate.stores.keys.rows import is_gone
+from tollgate.stores.money.wallets import Wallets
+
+SHARDS_MAX: Final = 16
+_GROWS_BY: Final = 4
+_ROUNDS_MAX: Final = 5
+# `lk` of a workspace: open, locked by an administrator, paused by its budget.
+_OPEN: Final = 0
+_LOCKED: Final = 1
+_PAUSED: Final = 2
+_SETTINGS: Final = ("adm", "bud", "bp")
+
+
+class Workspaces:
+    """Implements `stores.administration.WorkspaceStore`, and what the caretaker needs."""
+
+    def __init__(
+        self, client: AwsCaller, tables: Tables, wallets: Wallets, *, ids: IdSource, clock: Clock
+    ) -> None:
+        self._client = client
+        self._tables = tables
+        self._wallets = wallets
+        self._ids = ids
+        self._clock = clock
+
+    async def create(self, workspace_id: str, settings: WorkspaceSettings) -> Workspace | None:
+        """Make a workspace; None if there is one of that name."""
+        with refusing_when_unavailable():
+            made = await self._create(workspace_id, settings, shards=1)
+            return await self.read(workspace_id) if made else None
+
+    async def ensure(self, workspace_id: str, *, shards: int = 1) -> Workspace:
+        """A workspace, made with so many shards if it is not there yet."""
+        with refusing_when_unavailable():
+            for _ in range(_ROUNDS_MAX):
+                workspace = await self.read(workspace_id)
+                if workspace is not None:
+                    return workspace
+                await self._create(workspace_id, WorkspaceSettings(), shards=shards)
+            raise StoreUnavailable("the workspace does not appear", maybe_applied=True)
+
+    async def get(self, workspace_id: str) -> Workspace | None:
+        """One workspace."""
+        with refusing_when_unavailable():
+            return await self.read(workspace_id)
+
+    async def list(
+        self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
+    ) -> Page[Workspace]:
+        """Workspaces in the order of their names."""
+        with refusing_when_unavailable():
+            names, end = await query_rows(
+                self._client,
+                self._tables.core,
+                WORKSPACE_NAMES,
+                "W#",
+                after=None if after is None else workspace_name_key(after),
+                limit=limit,
+            )
+            keys = [workspace_key(read_text(name, "sk").removeprefix("W#")) for name in names]
+            items = await get_items(self._client, self._tables.core, keys)
+        found, unreadable = read_each(_workspace, items)
+        return Page(
+            found=tuple(sorted(found, key=lambda workspace: workspace.id)),
+            next=None if end is None else read_text(end, "sk").removeprefix("W#"),
+            unreadable=tuple(unreadable),
+        )
+
+    async def change(
+        self, workspace_id: str, edit: Callable[[WorkspaceSettings], WorkspaceSettings]
+    ) -> Workspace | None:
+        """Replace the settings by what `edit` makes of them, and tell the workspace's keys."""
+        with refusing_when_unavailable():
+            workspace = await self.read(workspace_id)
+            if workspace is None:
+                return None
+            content = _settings_attributes(edit(workspace.settings))
+            absent = [name for name in _SETTINGS if name not in content]
+            await self._update(
+                workspace_id,
+                described_as(list(content), absent, IF_PRESENT),
+                {f":{name}": value for name, value in content.items()},
+                names={f"#{name}": name for name in (*content, *absent)},
+            )
+            await self.tell_keys(workspace_id)
+            return await self.read(workspace_id)
+
+    async def set_locked(self, workspace_id: str, *, locked: bool) -> Workspace | None:
+        """Let nothing more be spent from the next hold on, or let it again."""
+        with refusing_when_unavailable():
+            try:
+                lock = number(_LOCKED if locked else _OPEN)
+                await self._update(workspace_id, WORKSPACE_LOCK, {":lk": lock})
+            except ConditionFailed:
+                return None
+            return await self.apply_lock(workspace_id)
+
+    async def set_paused(self, workspace_id: str, *, paused: bool) -> None:
+        """The same for a budget: an administrator's lock stays what it is."""
+        was, now = (_OPEN, _PAUSED) if paused else (_PAUSED, _OPEN)
+        try:
+            values = {":was": number(was), ":lk": number(now)}
+            await self._update(workspace_id, WORKSPACE_PAUSE, values)
+        except ConditionFailed:
+            return
+        await self.apply_lock(workspace_id)
+
+    async def apply_lock(self, workspace_id: str) -> Workspace | None:
+        """Make the shards agree with their workspace, however often it changes meanwhile."""
+        for _ in range(_ROUNDS_MAX):
+            before = await self.read(workspace_id)
+            if before is None:
+                return None
+            locked = before.locked or before.paused
+            for shard in range(before.shards):
+                await self._wallets.set_locked(workspace_id, shard, locked=locked)
+            if await self.read(workspace_id) == before:
+                return before
+        raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=True)
+
+    async def grow(self, workspace_id: str) -> bool:
+        """Four times the shards, up to sixteen; False where it cannot grow, or just did."""
+        workspace = await self.read(workspace_id)
+        if workspace is None or workspace.shards >= SHARDS_MAX:
+            return False
+        old, new = workspace.shards, min(workspace.shards * _GROWS_BY, SHARDS_MAX)
+        lock = _LOCKED if workspace.locked else _PAUSED if workspace.paused else _OPEN
+        # The shards first: once the workspace counts them, all of them are there.
+        for shard in range(old, new):
+            await self._wallets.create(workspace_id, shard, locked=lock != _OPEN)
+        try:
+            values = {":new": number(new), ":n": number(old), ":lk": number(lock)}
+            await self._update(workspace_id, WORKSPACE_GROW, values)
+        except ConditionFailed:
+            return False
+        await self.tell_keys(workspace_id)
+        return True
+
+    async def tell_keys(self, workspace_id: str) -> None:
+        """Write a workspace's shards and admission into its secrets' rows, unless they say so."""
+        item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
+        if item is None:
+            return
+        admission = read_optional_text(item, "adm")
+        told = f"{read_number(item, 'n')} {admission}"
+        if read_optional_text(item, "told") == told:
+            return
+        values: Item = {":n": item["n"]}
+        write = SECRET_TELL_NO_ADMISSION
+        if admission is not None:
+            values[":adm"] = text(admission)
+            write = SECRET_TELL_ADMISSION
+        for pointer in await self.key_pointers(workspace_id):
+            digests = [read_text(pointer, name) for name in ("hash", "oldh") if name in pointer]
+            for digest in () if is_gone(pointer) else digests:
+                try:
+                    await self._send(secret_key(digest), write, values)
+                except ConditionFailed:
+                    continue
+        await self._update(workspace_id, WORKSPACE_TOLD, {":told": text(told)})
+
+    async def key_pointers(self, workspace_id: str) -> Sequence[Item]:
+        """The pointers of all keys, deleted ones included."""
+        return await all_rows(self._client, self._tables.core, f"W#{workspace_id}", "K#")
+
+    async def read(self, workspace_id: str) -> Workspace | None:
+        """One workspace; StoreUnavailable where it cannot be read."""
+        item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
+        return None if item is None else _workspace(item)
+
+    async def _create(self, workspace_id: str, settings: WorkspaceSettings, *, shards: int) -> bool:
+        if not is_workspace_id(workspace_id):
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                "A workspace is named by lower-case letters, digits, and . _ - inside.",
+                param="id",
+            )
+        # The shards first, as when it grows.
+        for shard in range(shards):
+            await self._wallets.create(workspace_id, shard)
+        item: Item = {
+            **workspace_key(workspace_id),
+            **_settings_attributes(settings),
+            "n": number(shards),
+            "lk": number(_OPEN),
+            "at": number(int(self._clock.now_s())),
+        }
+        rows = (item, workspace_name_key(workspace_id))
+        puts = [
+            {"TableName": self._tables.core, "Item": row, "ConditionExpression": IF_ABSENT}
+            for row in rows
+        ]
+        try:
+            await self._client.call(
+                "TransactWriteItems",
+                {
+                    "ClientRequestToken": self._ids.new_id(),
+                    "TransactItems": [{"Put": put} for put in puts],
+                },
+            )
+        except TransactionCancelled:
+            return False
+        return True
+
+    async def _update(
+        self,
+        workspace_id: str,
+        write: ConditionalUpdate,
+        values: Item,
+        *,
+        names: dict[str, str] | None = None,
+    ) -> None:
+        await self._send(workspace_key(workspace_id), write, values, names=names)
+
+    async def _send(
+        self,
+        key: Item,
+        write: ConditionalUpdate,
+        values: Item,
+        *,
+        names: dict[str, str] | None = None,
+    ) -> None:
+        payload: dict[str, object] = {
+            "TableName": self._tables.core,
+            "Key": key,
+            "UpdateExpression": write.update,
+            "ConditionExpression": write.condition,
+        }
+        if values:
+            payload["ExpressionAttributeValues"] = values
+        if names:
+            payload["ExpressionAttributeNames"] = names
+        await self._client.call("UpdateItem", payload)
+
+
+def _settings_attributes(settings: WorkspaceSettings) -> Item:
+    values: dict[str, AttributeValue | None] = {
+        "adm": None if settings.admission is None else text(settings.admission),
+        "bud": None if settings.budget_nano_usd is None else number(settings.budget_nano_usd),
+        "bp": number(1) if settings.pause_at_budget else None,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+@reads_an_item
+def _workspace(item: Item) -> Workspace:
+    lock = read_number(item, "lk")
+    return Workspace(
+        id=read_text(item, "pk").removeprefix("W#"),
+        shards=read_number(item, "n"),
+        created_s=read_number(item, "at"),
+        locked=lock == _LOCKED,
+        paused=lock == _PAUSED,
+        settings=WorkspaceSettings(
+            # Only `_settings_attributes` writes it.
+            admission=cast(Admission | None, read_optional_text(item, "adm")),
+            budget_nano_usd=read_optional_number(item, "bud"),
+            pause_at_budget="bp" in item,
+        ),
+    )

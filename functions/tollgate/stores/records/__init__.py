@@ -1,0 +1,1 @@
+"""Generation records, daily activity, logged content and kept answers."""

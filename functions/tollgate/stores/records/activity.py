@@ -1,0 +1,271 @@
+"""Activity by day: rolled up once a day is over and nothing of it can change, live until then.
+
+Rolling a day up writes what all its records add up to over whatever was written before, so it may
+be repeated and interrupted; the day counts as closed only once a last item says so. Rows never
+expire, and are written long before the records do.
+
+Attributes of a row: `c` cost in nano-dollars, `n` generations, `x` those that failed, `kl` the
+key's label, `lb` its labels, and what it used by class as `_USAGE` names it.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Final
+
+from tollgate.core.activity import (
+    DAY_S,
+    Activity,
+    ActivityRow,
+    GenerationFilter,
+    activity,
+    day_of,
+    days_within,
+)
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, LedgerError
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.usage import Usage
+from tollgate.stores.administration import GenerationStore
+from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.expressions import IS_WORKSPACE, PARTITION_PROJECTION, ROWS_BETWEEN
+from tollgate.stores.aws.failures import refusing_when_unavailable
+from tollgate.stores.aws.reading import (
+    read_number,
+    read_optional_number,
+    read_optional_text,
+    read_text,
+    reads_an_item,
+)
+from tollgate.stores.aws.tables import Tables, activity_key, closed_day_key, workspace_key
+
+_log = logging.getLogger(__name__)
+
+# A generation ends 15 minutes after midnight at the latest, and is swept within 10 more.
+CLOSES_AFTER_S: Final = 3600
+# So many days back are looked at, in case nothing ran for a while.
+_DAYS_BACK: Final = 21
+_PAGE: Final = 1000
+_LIVE_RECORDS_MAX: Final = 20_000
+_LIVE_FOR_S: Final = 60.0
+_LIVE_DAYS_MAX: Final = 500
+_WRITES_AT_ONCE: Final = 16
+_USAGE: Final = {
+    "ti": "uncached_input_tokens",
+    "tr": "cache_read_input_tokens",
+    "t5": "cache_write_5m_input_tokens",
+    "t1": "cache_write_1h_input_tokens",
+    "to": "output_tokens",
+    "tz": "reasoning_tokens",
+    "ai": "audio_input_tokens",
+    "ao": "audio_output_tokens",
+    "ar": "cache_read_audio_input_tokens",
+    "im": "images",
+    "ws": "web_searches",
+}
+
+
+class DynamoActivityStore:
+    """Implements `stores.administration.ActivityStore`, and closes days."""
+
+    def __init__(
+        self, client: AwsCaller, tables: Tables, generations: GenerationStore, *, clock: Clock
+    ) -> None:
+        self._client = client
+        self._tables = tables
+        self._generations = generations
+        self._clock = clock
+        self._live: dict[tuple[str, str], tuple[float, Activity]] = {}
+
+    async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
+        """All of every UTC day that lies at least partly in [since_s, until_s)."""
+        days = days_within(since_s, min(until_s, int(self._clock.now_s()) + 1))
+        if not days:
+            return Activity(rows=())
+        with refusing_when_unavailable():
+            closed, rows = await asyncio.gather(
+                self._closed(workspace_id, days), self._rows(workspace_id, days)
+            )
+        found = [row for row in rows if row.day in closed]
+        partial: list[str] = []
+        for day_s in days:
+            if day_of(day_s) not in closed and self._has_records(day_s):
+                live = await self._counted(workspace_id, day_s)
+                found += live.rows
+                partial += live.partial_days
+        return Activity(
+            rows=tuple(sorted(found, key=lambda row: row.day)), partial_days=tuple(partial)
+        )
+
+    async def close_due(self) -> int:
+        """Roll up every day of every workspace that is due; how many days that were.
+
+        A day with a record that makes no sense stays open, the others are closed before
+        LedgerError says so.
+        """
+        now_s = int(self._clock.now_s())
+        days = days_within(now_s - _DAYS_BACK * DAY_S, now_s - CLOSES_AFTER_S - DAY_S + 1)
+        count = 0
+        left: list[str] = []
+        with refusing_when_unavailable():
+            async for workspace_id in self._workspaces():
+                closed = await self._closed(workspace_id, days)
+                for day_s in days:
+                    if day_of(day_s) in closed:
+                        continue
+                    if await self._close(workspace_id, day_s):
+                        count += 1
+                    else:
+                        left.append(f"{workspace_id} {day_of(day_s)}")
+        _log.info("closed %d days", count)
+        if left:
+            raise LedgerError(
+                ErrorCode.SERVICE_UNAVAILABLE,
+                f"Days with records that make no sense stay open: {', '.join(left)}.",
+            )
+        return count
+
+    async def _close(self, workspace_id: str, day_s: int) -> bool:
+        records, whole = await self._records(workspace_id, day_s, records_max=None)
+        if not whole:
+            return False
+        rows = activity(day_of(day_s), records)
+        slots = asyncio.Semaphore(_WRITES_AT_ONCE)
+        await asyncio.gather(*(self._put(_row_item(workspace_id, row), slots) for row in rows))
+        total = sum(row.cost_nano_usd for row in rows)
+        await self._put(
+            {
+                **closed_day_key(workspace_id, day_of(day_s)),
+                "c": number(total),
+                "n": number(len(records)),
+            },
+            slots,
+        )
+        return True
+
+    async def _put(self, item: Item, slots: asyncio.Semaphore) -> None:
+        async with slots:
+            await self._client.call("PutItem", {"TableName": self._tables.core, "Item": item})
+
+    def _has_records(self, day_s: int) -> bool:
+        """Whether a day that nobody closed is young enough to have any records left."""
+        return day_s > self._clock.now_s() - (_DAYS_BACK + 7) * DAY_S
+
+    async def _counted(self, workspace_id: str, day_s: int) -> Activity:
+        """A day that is open, counted at most once a minute."""
+        day = day_of(day_s)
+        now_s = self._clock.monotonic_s()
+        until_s, known = self._live.get((workspace_id, day), (0.0, None))
+        if known is not None and now_s < until_s:
+            return known
+        records, whole = await self._records(workspace_id, day_s, records_max=_LIVE_RECORDS_MAX)
+        counted = Activity(rows=activity(day, records), partial_days=() if whole else (day,))
+        if len(self._live) >= _LIVE_DAYS_MAX:
+            self._live.clear()
+        self._live[workspace_id, day] = (now_s + _LIVE_FOR_S, counted)
+        return counted
+
+    async def _records(
+        self, workspace_id: str, day_s: int, *, records_max: int | None
+    ) -> tuple[list[GenerationRecord], bool]:
+        """A day's records, and whether these are all."""
+        wanted = GenerationFilter(since_s=day_s, until_s=day_s + DAY_S)
+        records: list[GenerationRecord] = []
+        before: str | None = None
+        whole = True
+        while records_max is None or len(records) < records_max:
+            page = await self._generations.page(workspace_id, wanted, limit=_PAGE, before=before)
+            records += page.found
+            whole = whole and not page.unreadable
+            before = page.next
+            if before is None:
+                return records, whole
+        return records, False
+
+    async def _closed(self, workspace_id: str, days: tuple[int, ...]) -> set[str]:
+        """Which of these days are closed."""
+        marks = await self._between(
+            workspace_id, f"D#{_compact(days[0])}", f"D#{_compact(days[-1])}"
+        )
+        return {_day(read_text(item, "sk").removeprefix("D#")) for item in marks}
+
+    async def _rows(self, workspace_id: str, days: tuple[int, ...]) -> list[ActivityRow]:
+        """The rows that are written of these days."""
+        # `$` follows `#`: everything that begins with the last day's name.
+        low, high = f"A#{_compact(days[0])}", f"A#{_compact(days[-1])}$"
+        return [_read_row(item) for item in await self._between(workspace_id, low, high)]
+
+    async def _between(self, workspace_id: str, low: str, high: str) -> list[Item]:
+        query: dict[str, object] = {
+            "TableName": self._tables.core,
+            "KeyConditionExpression": ROWS_BETWEEN,
+            "ExpressionAttributeValues": {
+                ":pk": workspace_key(workspace_id)["pk"],
+                ":low": text(low),
+                ":high": text(high),
+            },
+        }
+        items: list[Item] = []
+        while True:
+            reply = await self._client.call("Query", query)
+            items += reply["Items"]
+            if "LastEvaluatedKey" not in reply:
+                return items
+            query["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
+
+    async def _workspaces(self) -> AsyncIterator[str]:
+        scan: dict[str, object] = {
+            "TableName": self._tables.core,
+            "FilterExpression": IS_WORKSPACE,
+            "ProjectionExpression": PARTITION_PROJECTION,
+            "ExpressionAttributeValues": {":m": text("M")},
+        }
+        while True:
+            reply = await self._client.call("Scan", scan)
+            for item in reply["Items"]:
+                yield read_text(item, "pk").removeprefix("W#")
+            if "LastEvaluatedKey" not in reply:
+                return
+            scan["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
+
+
+def _row_item(workspace_id: str, row: ActivityRow) -> Item:
+    item: Item = {
+        **activity_key(workspace_id, row),
+        "c": number(row.cost_nano_usd),
+        "n": number(row.requests),
+        "x": number(row.failed),
+        "kl": text(row.key_label),
+        "lb": {"M": {name: text(value) for name, value in row.labels.items()}},
+    }
+    for name, used in _USAGE.items():
+        count: int | None = getattr(row.usage, used)
+        if count is not None:
+            item[name] = number(count)
+    return item
+
+
+@reads_an_item
+def _read_row(item: Item) -> ActivityRow:
+    _, day, model, provider, key_id = read_text(item, "sk").split("#")
+    return ActivityRow(
+        day=_day(day),
+        model=None if model == "-" else model,
+        provider=None if provider == "-" else provider,
+        key_id="" if key_id == "-" else key_id,
+        key_label=read_optional_text(item, "kl") or "",
+        labels={name: value["S"] for name, value in item["lb"]["M"].items()},
+        requests=read_number(item, "n"),
+        failed=read_number(item, "x"),
+        cost_nano_usd=read_number(item, "c"),
+        usage=Usage(**{used: read_optional_number(item, name) for name, used in _USAGE.items()}),
+    )
+
+
+def _compact(day_s: int) -> str:
+    return day_of(day_s).replace("-", "")
+
+
+def _day(compact: str) -> str:
+    return f"{compact[:4]}-{compact[4:6]}-{compact[6:]}"

@@ -1,0 +1,155 @@
+"""Generation records in DynamoDB: attributes to query by, and one compressed blob with it all."""
+
+import zlib
+from typing import Final
+
+import msgspec
+
+from tollgate.core.activity import DAY_S, GenerationFilter, day_of
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.ids import created_s, first_id_of, is_id
+from tollgate.core.pages import Page
+from tollgate.stores.aws.attributes import Item, binary, number, text
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.expressions import IF_ABSENT, ROWS_BETWEEN
+from tollgate.stores.aws.failures import ConditionFailed, refusing_when_unavailable
+from tollgate.stores.aws.reading import read_binary, read_each, reads_an_item
+from tollgate.stores.aws.tables import (
+    generation_day,
+    generation_key,
+    generation_of_sort,
+    generation_sort,
+    get_item,
+)
+
+RETENTION_S: Final = 30 * 86_400
+_COMPRESSION_LEVEL: Final = 6
+# One call of `page` reads a month of days, or some ten thousand records, and no more.
+_QUERIES_MAX: Final = 40
+_READ_AT_ONCE: Final = 250
+_LAST_SECOND: Final = 2**32 - 1
+_RECORDS: Final = msgspec.json.Decoder(GenerationRecord)
+
+
+class DynamoGenerationStore:
+    """Records of generations, kept for thirty days."""
+
+    def __init__(self, client: AwsCaller, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
+        """A record of this workspace, read consistently."""
+        if not is_id(generation_id):
+            return None
+        with refusing_when_unavailable():
+            item = await get_item(
+                self._client, self._table, generation_key(workspace_id, generation_id)
+            )
+            return None if item is None else read_record(item)
+
+    async def page(
+        self,
+        workspace_id: str,
+        wanted: GenerationFilter,
+        *,
+        limit: int,
+        before: str | None = None,
+    ) -> Page[GenerationRecord]:
+        """Records of this workspace, newest first, made before the id `before`."""
+        found: list[GenerationRecord] = []
+        unreadable: list[str] = []
+        end_of_time = first_id_of(min(wanted.until_s, _LAST_SECOND))
+        high = end_of_time if before is None else min(before, end_of_time)
+        low = first_id_of(max(wanted.since_s, 0))
+        for _ in range(_QUERIES_MAX):
+            if high <= low:
+                return Page(found=tuple(found), next=None, unreadable=tuple(unreadable))
+            floor = max(low, _day_start(high))
+            room = limit - len(found)
+            items, end = await self._query(
+                workspace_id, floor, high, limit=_READ_AT_ONCE if wanted.narrows else room + 2
+            )
+            records, senseless = read_each(read_record, items)
+            unreadable += senseless
+            passing = [record for record in records if record.id < high and wanted.accepts(record)]
+            found += passing[:room]
+            if len(passing) > room or (len(found) == limit and end is not None):
+                return Page(found=tuple(found), next=found[-1].id, unreadable=tuple(unreadable))
+            high = floor if end is None else end
+        return Page(found=tuple(found), next=high, unreadable=tuple(unreadable))
+
+    async def _query(
+        self, workspace_id: str, low: str, high: str, *, limit: int
+    ) -> tuple[list[Item], str | None]:
+        """Records of the day of `low` up to `high`, latest first, and where reading stopped."""
+        with refusing_when_unavailable():
+            reply = await self._client.call(
+                "Query",
+                {
+                    "TableName": self._table,
+                    "KeyConditionExpression": ROWS_BETWEEN,
+                    "ExpressionAttributeValues": {
+                        ":pk": text(generation_day(workspace_id, day_of(created_s(low)))),
+                        ":low": text(generation_sort(low)),
+                        ":high": text(generation_sort(high)),
+                    },
+                    "ScanIndexForward": False,
+                    "ConsistentRead": True,
+                    "Limit": limit,
+                },
+            )
+        end: Item | None = reply.get("LastEvaluatedKey")
+        return reply["Items"], None if end is None else generation_of_sort(end)
+
+    async def put_if_absent(self, record: GenerationRecord) -> GenerationRecord:
+        """The commit decision of a generation: the record that stands, this one or an earlier.
+
+        May be repeated any number of times; raises StoreUnavailable.
+        """
+        try:
+            await self._client.call(
+                "PutItem",
+                {
+                    "TableName": self._table,
+                    "Item": record_item(record),
+                    "ConditionExpression": IF_ABSENT,
+                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                },
+            )
+        except ConditionFailed as failed:
+            if failed.item is None:
+                raise
+            return read_record(failed.item)
+        return record
+
+
+def _day_start(high: str) -> str:
+    """The lowest id of the UTC day in which the ids just below `high` lie."""
+    second = created_s(high)
+    if high == first_id_of(second):
+        second -= 1
+    return first_id_of(max(second // DAY_S * DAY_S, 0))
+
+
+def record_item(record: GenerationRecord) -> Item:
+    """A record as an item: at most 1 KB, one write unit, for a generation with one attempt."""
+    item: Item = {
+        **generation_key(record.workspace_id, record.id),
+        "st": text(record.outcome),
+        "c": number(record.cost_nano_usd),
+        "k": text(record.key_id),
+        "ttl": number(created_s(record.id) + RETENTION_S),
+        "z": binary(zlib.compress(msgspec.json.encode(record), _COMPRESSION_LEVEL)),
+    }
+    if record.model is not None:
+        item["m"] = text(record.model)
+    if record.provider is not None:
+        item["p"] = text(record.provider)
+    return item
+
+
+@reads_an_item
+def read_record(item: Item) -> GenerationRecord:
+    """The record that an item keeps; the blob says everything, the attributes only repeat it."""
+    return _RECORDS.decode(zlib.decompress(read_binary(item, "z")))

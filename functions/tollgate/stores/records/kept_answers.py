@@ -1,0 +1,138 @@
+"""Kept answers: a claim in DynamoDB says whose it is, the answer itself is an object.
+
+Attributes of a claim: `gid` the request that makes or made the answer, `bh` the hash of its body,
+`st` whether it is `running` or `done`, `at` when it was claimed, `ttl` when it may go.
+"""
+
+from hashlib import sha256
+from typing import Final
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.idempotency import Claim
+from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.expressions import CLAIM_DONE, CLAIM_FREE, CLAIM_MINE
+from tollgate.stores.aws.failures import ConditionFailed, refusing_when_unavailable
+from tollgate.stores.aws.objects import ObjectStore
+from tollgate.stores.aws.reading import read_number, read_text
+from tollgate.stores.aws.tables import claim_key
+
+KEPT_FOR_S: Final = 86_400
+# No function runs longer: whoever claimed before that is dead.
+ABANDONED_AFTER_S: Final = 900
+
+
+class DynamoAnswerStore:
+    """Implements `engine.kept_answers.AnswerStore`."""
+
+    def __init__(
+        self, client: AwsCaller, table: str, objects: ObjectStore, *, clock: Clock
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._objects = objects
+        self._clock = clock
+
+    async def claim(self, claim: Claim) -> bytes | None:
+        """The answer kept for this claim, or None: it is ours to make."""
+        with refusing_when_unavailable():
+            known = await self._put(claim)
+            if known is None:
+                return None
+            if read_text(known, "bh") != claim.body_hash:
+                raise RequestError(
+                    ErrorCode.IDEMPOTENCY_MISMATCH,
+                    "This Idempotency-Key was used with another request; use a new one.",
+                )
+            if read_text(known, "st") == "done":
+                answer = await self._objects.get(_object(claim, read_text(known, "gid")))
+                if answer is not None:
+                    return answer
+            age_s = self._clock.now_s() - read_number(known, "at")
+        raise RequestError(
+            ErrorCode.IDEMPOTENCY_CONFLICT,
+            f"A request with this Idempotency-Key began {age_s:.0f} s ago and has no answer yet.",
+            retry_after_s=1,
+        )
+
+    async def keep(self, claim: Claim, answer: bytes) -> None:
+        """Keep the answer to a claim that is ours; one that was taken over keeps the other's."""
+        with refusing_when_unavailable():
+            await self._objects.put(_object(claim, claim.request_id), answer)
+            try:
+                await self._client.call(
+                    "UpdateItem",
+                    {
+                        "TableName": self._table,
+                        "Key": _key(claim),
+                        "UpdateExpression": CLAIM_DONE.update,
+                        "ConditionExpression": CLAIM_DONE.condition,
+                        "ExpressionAttributeNames": {"#st": "st"},
+                        "ExpressionAttributeValues": {
+                            ":done": text("done"),
+                            ":gid": text(claim.request_id),
+                        },
+                    },
+                )
+            except ConditionFailed:
+                return
+
+    async def release(self, claim: Claim) -> None:
+        """Give a claim up; one that was taken over stays the other's."""
+        with refusing_when_unavailable():
+            try:
+                await self._client.call(
+                    "DeleteItem",
+                    {
+                        "TableName": self._table,
+                        "Key": _key(claim),
+                        "ConditionExpression": CLAIM_MINE,
+                        "ExpressionAttributeValues": {":gid": text(claim.request_id)},
+                    },
+                )
+            except ConditionFailed:
+                return
+
+    async def _put(self, claim: Claim) -> Item | None:
+        """Claim if nobody has, or whoever had is dead or done for a day; else what is there."""
+        now_s = int(self._clock.now_s())
+        try:
+            await self._client.call(
+                "PutItem",
+                {
+                    "TableName": self._table,
+                    "Item": {
+                        **_key(claim),
+                        "gid": text(claim.request_id),
+                        "bh": text(claim.body_hash),
+                        "st": text("running"),
+                        "at": number(now_s),
+                        "ttl": number(now_s + KEPT_FOR_S),
+                    },
+                    "ConditionExpression": CLAIM_FREE,
+                    "ExpressionAttributeNames": {"#st": "st", "#at": "at", "#ttl": "ttl"},
+                    "ExpressionAttributeValues": {
+                        ":running": text("running"),
+                        ":dead": number(now_s - ABANDONED_AFTER_S),
+                        ":now": number(now_s),
+                        ":gid": text(claim.request_id),
+                    },
+                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                },
+            )
+        except ConditionFailed as failed:
+            if failed.item is None:
+                raise
+            return failed.item
+        return None
+
+
+def _key(claim: Claim) -> Item:
+    return claim_key(claim.workspace_id, claim.key_hash)
+
+
+def _object(claim: Claim, request_id: str) -> str:
+    # The workspace's name is anybody's; its hash is a name for an object.
+    workspace = sha256(claim.workspace_id.encode()).hexdigest()[:32]
+    return f"answers/{workspace}/{claim.key_hash}/{request_id}"

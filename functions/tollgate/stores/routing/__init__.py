@@ -1,0 +1,1 @@
+"""Published catalogs and the cooldown of endpoints."""

@@ -1,0 +1,145 @@
+"""Which endpoints rest, in DynamoDB: shared by all instances, best effort, failing open.
+
+An endpoint's item counts failures since the first of a window: `w` when that was, `n` how many,
+`l` when the last was, in Unix seconds. Who reads it works out whether the endpoint rests.
+"""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.core.clock import Clock
+from tollgate.core.cooldown import CooldownPolicy
+from tollgate.stores.aws.attributes import Item, number
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.expressions import COOLDOWN_ANOTHER, COOLDOWN_FIRST, ConditionalUpdate
+from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
+from tollgate.stores.aws.reading import read_each, read_number
+from tollgate.stores.aws.tables import cooldown_key, endpoint_of_cooldown, get_items
+
+_READ_FOR_S: Final = 5.0
+# Nobody waits longer than this to hear that an endpoint rests.
+_READ_LIMIT_S: Final = 0.5
+
+
+class Failures(Struct, frozen=True):
+    """The failures of an endpoint: since when, how many, and when the last was (Unix seconds)."""
+
+    since_s: int
+    count: int
+    last_s: int
+
+    def counted(self, now_s: float, policy: CooldownPolicy) -> "Failures":
+        """With one more of now, which begins a new count where the window is over."""
+        if self.since_s <= now_s - policy.within_s:
+            return Failures(int(now_s), 1, int(now_s))
+        return Failures(self.since_s, self.count + 1, int(now_s))
+
+    def rests_until_s(self, policy: CooldownPolicy) -> float | None:
+        """When the endpoint has rested; None if it need not."""
+        if self.count < policy.after_failures:
+            return None
+        return self.last_s + policy.rest_s
+
+
+class _Read(Struct, frozen=True):
+    at_s: float
+    failures: Failures | None
+
+
+class DynamoCooldownStore:
+    """Implements `stores.base.CooldownStore`."""
+
+    def __init__(self, client: AwsCaller, table: str, clock: Clock) -> None:
+        self._client = client
+        self._table = table
+        self._clock = clock
+        self._cache: dict[str, _Read] = {}
+
+    async def resting(
+        self, endpoint_ids: Collection[str], policy: CooldownPolicy
+    ) -> Mapping[str, float]:
+        """Those that rest, read at most five seconds ago."""
+        unread = [each for each in endpoint_ids if not self._is_fresh(each)]
+        if unread:
+            await self._read(unread)
+        return resting_of(
+            {each: self._cache[each].failures for each in endpoint_ids},
+            policy,
+            now_s=self._clock.now_s(),
+        )
+
+    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Count a failure; where that is not possible, it is not counted.
+
+        Whether it is the one that makes the endpoint rest: exactly one instance is told so.
+        """
+        now_s = int(self._clock.now_s())
+        values = {
+            ":now": number(now_s),
+            ":one": number(1),
+            ":since": number(int(now_s - policy.within_s)),
+        }
+        # The last is for a window that another instance began in between.
+        for write in (COOLDOWN_ANOTHER, COOLDOWN_FIRST, COOLDOWN_ANOTHER):
+            try:
+                item = await self._update(endpoint_id, write, values)
+                failures = _failures(item)
+            except ConditionFailed:
+                continue
+            except StoreUnavailable:
+                return False
+            self._cache[endpoint_id] = _Read(self._clock.monotonic_s(), failures)
+            return failures.count == policy.after_failures
+        return False
+
+    def _is_fresh(self, endpoint_id: str) -> bool:
+        read = self._cache.get(endpoint_id)
+        return read is not None and self._clock.monotonic_s() < read.at_s + _READ_FOR_S
+
+    async def _read(self, endpoint_ids: Collection[str]) -> None:
+        asked_s = self._clock.monotonic_s()
+        items: list[Item] = []
+        try:
+            async with asyncio.timeout(_READ_LIMIT_S):
+                keys = [cooldown_key(each) for each in endpoint_ids]
+                items = await get_items(self._client, self._table, keys)
+        except (StoreUnavailable, TimeoutError):
+            # Nothing rests as far as we know: a store that is away must not stop what may work.
+            items = []
+        # What makes no sense does not rest either.
+        found, _ = read_each(lambda item: (endpoint_of_cooldown(item), _failures(item)), items)
+        failures = dict(found)
+        for each in endpoint_ids:
+            self._cache[each] = _Read(asked_s, failures.get(each))
+
+    async def _update(
+        self, endpoint_id: str, write: ConditionalUpdate, values: Mapping[str, object]
+    ) -> Item:
+        payload = {
+            "TableName": self._table,
+            "Key": cooldown_key(endpoint_id),
+            "UpdateExpression": write.update,
+            "ConditionExpression": write.condition,
+            "ExpressionAttributeValues": values,
+            "ReturnValues": "ALL_NEW",
+        }
+        reply = await self._client.call("UpdateItem", payload, attempts_max=1)
+        item: Item = reply["Attributes"]
+        return item
+
+
+def resting_of(
+    failures: Mapping[str, Failures | None], policy: CooldownPolicy, *, now_s: float
+) -> dict[str, float]:
+    """The endpoints that rest now, with the Unix second in which they have rested."""
+    untils = {name: each.rests_until_s(policy) for name, each in failures.items() if each}
+    return {name: until_s for name, until_s in untils.items() if until_s and until_s > now_s}
+
+
+def _failures(item: Item) -> Failures:
+    return Failures(
+        since_s=read_number(item, "w"), count=read_number(item, "n"), last_s=read_number(item, "l")
+    )

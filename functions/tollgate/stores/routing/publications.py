@@ -1,0 +1,157 @@
+"""Published catalogs: immutable objects by their sha, and one item that says which is live.
+
+Attributes of that item: `live`, `prev`, `cand` shas, `pct` percent of keys on the candidate, `rev`
+how often it was written, `at` when, `by` whom, `git` the commit. A row beside it keeps each
+revision for good.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Final
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, LedgerError, RequestError
+from tollgate.core.publication import Publication
+from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.expressions import IF_ABSENT, SAME_REVISION
+from tollgate.stores.aws.failures import TransactionCancelled, refusing_when_unavailable
+from tollgate.stores.aws.objects import ObjectStore
+from tollgate.stores.aws.reading import (
+    read_each,
+    read_number,
+    read_optional_text,
+    read_text,
+    reads_an_item,
+)
+from tollgate.stores.aws.tables import PUBLICATION_KEY, get_item, publication_row_key, query_rows
+
+_HISTORY_PAGE_MAX: Final = 100
+_READ_FOR_S: Final = 5.0
+
+
+class PublicationStore:
+    """Implements `routing.publication.Publications`; keys are read along with its pointer."""
+
+    def __init__(
+        self, client: AwsCaller, table: str, objects: ObjectStore | None, *, clock: Clock
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._objects = objects
+        self._clock = clock
+        self._pointer: Item | None = None
+        self._read_s = float("-inf")
+
+    def note(self, item: Item | None) -> None:
+        """Remember the pointer, which somebody read along with what they were looking for.
+
+        It is not understood here: who may call does not depend on what is published.
+        """
+        self._pointer = item
+        self._read_s = self._clock.monotonic_s()
+
+    async def publication(self) -> Publication | None:
+        """What is published, read at most five seconds ago; None if nothing ever was."""
+        if self._clock.monotonic_s() - self._read_s >= _READ_FOR_S:
+            with refusing_when_unavailable():
+                self.note(await get_item(self._client, self._table, PUBLICATION_KEY))
+        if self._pointer is None:
+            return None
+        with refusing_when_unavailable():
+            return _publication(self._pointer)
+
+    async def catalog(self, sha: str) -> bytes:
+        """The compiled catalog of a sha."""
+        content = None
+        if self._objects is not None:
+            with refusing_when_unavailable():
+                content = await self._objects.get(_object(sha))
+        if content is None or sha256(content).hexdigest() != sha:
+            problem = "missing" if content is None else "damaged"
+            raise LedgerError(ErrorCode.SERVICE_UNAVAILABLE, f"Catalog {sha} is {problem}.")
+        return content
+
+    async def keep(self, content: bytes) -> str:
+        """Keep a compiled catalog under its sha, which is returned."""
+        if self._objects is None:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "There is no bucket to publish to.")
+        sha = sha256(content).hexdigest()
+        with refusing_when_unavailable():
+            await self._objects.put(_object(sha), content)
+        return sha
+
+    async def move(self, publication: Publication) -> None:
+        """Make a publication the one that holds."""
+        item = _item(publication)
+        pointer: dict[str, object] = {
+            "TableName": self._table,
+            "Item": {**PUBLICATION_KEY, **item},
+            "ConditionExpression": IF_ABSENT,
+        }
+        if publication.revision > 1:
+            pointer["ConditionExpression"] = SAME_REVISION
+            pointer["ExpressionAttributeValues"] = {":rev": number(publication.revision - 1)}
+        row = {
+            "TableName": self._table,
+            "Item": {**publication_row_key(publication.revision), **item},
+            "ConditionExpression": IF_ABSENT,
+        }
+        try:
+            with refusing_when_unavailable():
+                await self._client.call(
+                    "TransactWriteItems", {"TransactItems": [{"Put": pointer}, {"Put": row}]}
+                )
+        except TransactionCancelled as cancelled:
+            raise RequestError(
+                ErrorCode.IDEMPOTENCY_CONFLICT,
+                "Somebody else published at this moment; look what is live now, then repeat.",
+            ) from cancelled
+
+    async def history(self) -> Sequence[Publication]:
+        """The latest publications, the last one first."""
+        with refusing_when_unavailable():
+            rows, _ = await query_rows(
+                self._client,
+                self._table,
+                read_text(PUBLICATION_KEY, "pk"),
+                "R#",
+                limit=_HISTORY_PAGE_MAX,
+                backwards=True,
+            )
+        found, _ = read_each(_publication, rows)
+        return found
+
+
+def _object(sha: str) -> str:
+    return f"catalogs/{sha}.json"
+
+
+def _item(publication: Publication) -> Item:
+    item: Item = {
+        "live": text(publication.live),
+        "rev": number(publication.revision),
+        "at": number(publication.moved_s),
+        "by": text(publication.by),
+        "pct": number(publication.percent),
+    }
+    optional = {
+        "git": publication.commit,
+        "prev": publication.previous,
+        "cand": publication.candidate,
+    }
+    return item | {name: text(value) for name, value in optional.items() if value is not None}
+
+
+@reads_an_item
+def _publication(item: Item) -> Publication:
+    return Publication(
+        live=read_text(item, "live"),
+        revision=read_number(item, "rev"),
+        moved_s=read_number(item, "at"),
+        by=read_text(item, "by"),
+        commit=read_optional_text(item, "git"),
+        previous=read_optional_text(item, "prev"),
+        candidate=read_optional_text(item, "cand"),
+        percent=read_number(item, "pct"),
+    )

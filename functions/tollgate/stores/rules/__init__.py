@@ -1,0 +1,1 @@
+"""Pure decisions of the ledger: no I/O and no DynamoDB."""

@@ -1,0 +1,333 @@
+"""What to do about money: pure decisions over what a wallet or a key's state says.
+
+A write is tried before anything is read; when its condition fails, the item that comes back is
+judged here: try another form, look elsewhere, or refuse and say why.
+"""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
+from tollgate.core.ids import created_s
+from tollgate.core.limits import Period, RateLimit, TierLimits
+from tollgate.core.money import usd_text
+from tollgate.stores.rules.periods import (
+    PERIODS,
+    bucket_names,
+    minute_bucket,
+    minute_ends_s,
+    period_ends_s,
+)
+
+# An item grows by some 22 bytes a hold, and every further KB costs one more write unit.
+HOLDS_MAX: Final = 1000
+# Stands for "no limit": more than anybody spends, less than DynamoDB's 38 digits.
+UNLIMITED: Final = 10**18
+# Expiry of a key that has none: the year 9999.
+NEVER_S: Final = 253_402_300_799
+_US_PER_S: Final = 1_000_000
+_US_PER_MINUTE: Final = 60 * _US_PER_S
+_SLOT_FREE_S: Final = 1.0
+
+RateForm = Literal["idle", "busy"]
+# Whose limit a key's write keeps to: its own where that is as narrow, else its tier's.
+TierForm = Literal["own", "tier"]
+WalletStep = Literal["hold", "hold_rest", "empty", "full", "locked"]
+
+
+class WalletState(Struct, frozen=True, kw_only=True):
+    """One shard, as far as admission asks; `holds` is how many there are."""
+
+    available_nano_usd: int
+    locked: bool
+    holds: int
+
+
+class RateState(Struct, frozen=True, kw_only=True):
+    """A key's requests per minute as GCRA, in microseconds.
+
+    `full_us` is when the bucket is full again, `ready_us` when the next request may come,
+    `interval_us` what one request takes, `slack_us` what a burst may borrow beyond one interval.
+    """
+
+    full_us: int
+    ready_us: int
+    interval_us: int
+    slack_us: int
+
+    @classmethod
+    def fresh(cls, requests_per_minute: int, burst: int) -> "RateState":
+        """A full bucket that refills so fast and holds so many."""
+        interval_us = -(-_US_PER_MINUTE // requests_per_minute)
+        return cls(
+            full_us=0, ready_us=0, interval_us=interval_us, slack_us=interval_us * (burst - 2)
+        )
+
+    @property
+    def requests_per_minute(self) -> int:
+        """What the bucket was made with."""
+        return _US_PER_MINUTE // self.interval_us
+
+    @property
+    def burst(self) -> int:
+        """How many requests a full bucket lets through at once."""
+        return self.slack_us // self.interval_us + 2
+
+    def within(self, requests_per_minute: int) -> "RateState":
+        """The same bucket, refilled no faster than that and with room for twice as many."""
+        tier = RateState.fresh(requests_per_minute, 2 * requests_per_minute)
+        if tier.interval_us <= self.interval_us:
+            return self
+        slack_us = tier.interval_us * (min(self.burst, tier.burst) - 2)
+        return replace(self, interval_us=tier.interval_us, slack_us=slack_us)
+
+    def taken(self, form: RateForm, now_us: int) -> "RateState":
+        """After one more request; what the two forms of the key's write do."""
+        full_us, ready_us = (
+            (now_us + self.interval_us, now_us - self.slack_us)
+            if form == "idle"
+            else (self.full_us + self.interval_us, self.ready_us + self.interval_us)
+        )
+        return RateState(
+            full_us=full_us,
+            ready_us=ready_us,
+            interval_us=self.interval_us,
+            slack_us=self.slack_us,
+        )
+
+    def shown(self, now_us: int) -> RateLimit:
+        """What the caller may know of it."""
+        return RateLimit(
+            limit=self.burst,
+            remaining=min(self.burst, max(0, (now_us - self.ready_us) // self.interval_us + 1)),
+            reset_s=max(0, self.full_us - now_us) / _US_PER_S,
+        )
+
+
+class KeyState(Struct, frozen=True, kw_only=True):
+    """A key's state; `buckets` holds what is left by bucket name, absent where untouched."""
+
+    enabled: bool
+    expires_s: int
+    concurrency: int
+    holds: int
+    limits_nano_usd: Mapping[Period, int]
+    buckets: Mapping[str, int]
+    rate: RateState
+    tokens_per_minute: int = UNLIMITED
+
+    def within(self, tier: TierLimits | None, second: int) -> "KeyState":
+        """The state as narrow as the key's tier has it at that second."""
+        if tier is None:
+            return self
+        state = self
+        if tier.requests_per_minute is not None:
+            state = replace(state, rate=self.rate.within(tier.requests_per_minute))
+        period, budget = tier.budget_period, tier.budget_nano_usd
+        if budget is None or budget >= self.limits_nano_usd[period]:
+            return state
+        bucket = bucket_names(second)[PERIODS.index(period)]
+        used = self.limits_nano_usd[period] - self.remaining_nano_usd(second)[period]
+        return replace(
+            state,
+            limits_nano_usd={**self.limits_nano_usd, period: budget},
+            buckets={**self.buckets, bucket: budget - used},
+        )
+
+    def remaining_tokens(self, second: int) -> int:
+        """What is left of the tokens of that second's minute."""
+        return self.buckets.get(minute_bucket(second), self.tokens_per_minute)
+
+    def token_limit(self, second: int, now_s: float) -> RateLimit | None:
+        """What the caller may know of it; None where tokens are not limited."""
+        if self.tokens_per_minute == UNLIMITED:
+            return None
+        return RateLimit(
+            limit=self.tokens_per_minute,
+            remaining=max(0, self.remaining_tokens(second)),
+            reset_s=max(0.0, minute_ends_s(second) - now_s),
+        )
+
+    def remaining_nano_usd(self, second: int) -> dict[Period, int]:
+        """What is left in each period of that second."""
+        return {
+            period: self.buckets.get(name, self.limits_nano_usd[period])
+            for period, name in zip(PERIODS, bucket_names(second), strict=True)
+        }
+
+
+class KeyTake(Struct, frozen=True, kw_only=True):
+    """Take that much, with the write for an idle or a busy rate bucket."""
+
+    amount_nano_usd: int
+    form: RateForm
+    tokens: int = 0
+
+
+def shard_order(hold_id: str, shards: int) -> Sequence[int]:
+    """Every shard once, starting at one drawn from the id so that load spreads."""
+    first = zlib.crc32(hold_id.encode("ascii")) % shards
+    return [(first + step) % shards for step in range(shards)]
+
+
+def microseconds(now_s: float) -> int:
+    """A time of the clock in the unit that rates are kept in."""
+    return int(now_s * _US_PER_S)
+
+
+def rate_form(full_us: int, now_us: int) -> RateForm:
+    """Which write fits a rate bucket that is full at `full_us`."""
+    return "idle" if full_us <= now_us else "busy"
+
+
+def wallet_step(
+    state: WalletState | None, amount_nano_usd: int, *, covered: bool = False
+) -> WalletStep:
+    """What to try on a shard, by what it says; a shard that does not exist is empty.
+
+    A `covered` hold takes the whole amount or nothing.
+    """
+    if state is None:
+        return "empty"
+    if state.locked:
+        return "locked"
+    if state.holds >= HOLDS_MAX:
+        return "full"
+    if state.available_nano_usd >= amount_nano_usd:
+        return "hold"
+    return "hold_rest" if state.available_nano_usd >= 1 and not covered else "empty"
+
+
+def key_step(
+    state: KeyState | None,
+    hold_id: str,
+    amount_nano_usd: int,
+    now_us: int,
+    *,
+    tokens: int = 0,
+    covered: bool = False,
+) -> KeyTake | GatewayError:
+    """What to try on a key's state, or why not; a key that has none does not exist.
+
+    Of tokens, too, a short key takes what is left: nobody knows yet how many there will be.
+    """
+    if state is None or not state.enabled or state.expires_s <= now_us // _US_PER_S:
+        return key_refused()
+    step = _usable_key_step(
+        state, hold_id, amount_nano_usd, now_us=now_us, tokens=tokens, covered=covered
+    )
+    if isinstance(step, GatewayError):
+        step.rate_limit = state.rate.shown(now_us)
+        step.token_limit = state.token_limit(created_s(hold_id), now_us / _US_PER_S)
+    return step
+
+
+def _usable_key_step(
+    state: KeyState,
+    hold_id: str,
+    amount_nano_usd: int,
+    *,
+    now_us: int,
+    tokens: int,
+    covered: bool,
+) -> KeyTake | GatewayError:
+    if state.rate.full_us > now_us and state.rate.ready_us > now_us:
+        return AccessError(
+            ErrorCode.RATE_LIMIT_EXCEEDED,
+            f"This key allows {state.rate.requests_per_minute} requests per minute.",
+            retry_after_s=(state.rate.ready_us - now_us) / _US_PER_S,
+        )
+    if state.holds >= state.concurrency:
+        return AccessError(
+            ErrorCode.RATE_LIMIT_EXCEEDED,
+            f"This key allows {state.concurrency} requests at a time.",
+            retry_after_s=_SLOT_FREE_S,
+        )
+    second = created_s(hold_id)
+    remaining_tokens = state.remaining_tokens(second)
+    if remaining_tokens < min(1, tokens):
+        return AccessError(
+            ErrorCode.RATE_LIMIT_EXCEEDED,
+            f"This key allows {state.tokens_per_minute} tokens per minute.",
+            retry_after_s=max(_SLOT_FREE_S, minute_ends_s(second) - now_us / _US_PER_S),
+        )
+    remaining = state.remaining_nano_usd(second)
+    tightest = min(PERIODS, key=lambda period: remaining[period])
+    if remaining[tightest] < (amount_nano_usd if covered else min(1, amount_nano_usd)):
+        return limit_reached(tightest, state.limits_nano_usd[tightest], second)
+    return KeyTake(
+        amount_nano_usd=min(amount_nano_usd, remaining[tightest]),
+        form=rate_form(state.rate.full_us, now_us),
+        tokens=min(tokens, remaining_tokens),
+    )
+
+
+def top_up_refusal(
+    state: KeyState | None, hold_id: str, more_nano_usd: int, now_us: int
+) -> GatewayError | None:
+    """Why a key may not have so much more for a hold of its own, None if it may."""
+    if state is None or not state.enabled or state.expires_s <= now_us // _US_PER_S:
+        return key_refused()
+    second = created_s(hold_id)
+    remaining = state.remaining_nano_usd(second)
+    tightest = min(PERIODS, key=lambda period: remaining[period])
+    if remaining[tightest] < more_nano_usd:
+        return limit_reached(tightest, state.limits_nano_usd[tightest], second)
+    return None
+
+
+def key_refused() -> AccessError:
+    """The one answer to every key that may not be used: it tells a stranger nothing."""
+    return AccessError(
+        ErrorCode.INVALID_API_KEY,
+        "The API key is missing, unknown, disabled or expired.",
+    )
+
+
+def workspace_locked() -> AccessError:
+    """The workspace's money may not be spent."""
+    return AccessError(ErrorCode.WORKSPACE_LOCKED, "This workspace is locked.")
+
+
+def too_many_holds() -> AccessError:
+    """Every shard holds as much as one item may."""
+    return AccessError(
+        ErrorCode.RATE_LIMIT_EXCEEDED,
+        "This workspace has too many requests in flight.",
+        retry_after_s=_SLOT_FREE_S,
+    )
+
+
+def insufficient_credits(available_nano_usd: int, amount_nano_usd: int) -> LedgerError:
+    """No shard has anything left to hold."""
+    return LedgerError(
+        ErrorCode.INSUFFICIENT_CREDITS,
+        f"This request may cost up to ${usd_text(amount_nano_usd)} and the workspace has "
+        f"${usd_text(available_nano_usd)} available. Add credit with `tollgate credits grant`, "
+        "or ask whoever runs this gateway.",
+    )
+
+
+def too_little_to_take(amount_nano_usd: int, available_nano_usd: int) -> RequestError:
+    """An adjustment would take what is spent or held already."""
+    return RequestError(
+        ErrorCode.INVALID_REQUEST,
+        f"Only ${usd_text(max(0, available_nano_usd))} of this workspace can be taken back, not "
+        f"${usd_text(amount_nano_usd)}.",
+        param="amount",
+    )
+
+
+def limit_reached(period: Period, limit_nano_usd: int, second: int) -> LedgerError:
+    """What a key may spend in a period is spent or held."""
+    ends_s = period_ends_s(period, second)
+    window = "in total" if period == "total" else f"per {period}"
+    again = "" if ends_s is None else f" It starts anew in {ends_s - second} s."
+    return LedgerError(
+        ErrorCode.KEY_LIMIT_EXCEEDED,
+        f"This key's limit of ${usd_text(limit_nano_usd)} {window} is used up.{again}",
+    )

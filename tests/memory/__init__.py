@@ -1,0 +1,1 @@
+"""The stores in memory: the reference that DynamoDB stores are compared with."""

@@ -1,0 +1,24 @@
+"""Activity over the books in memory: the twin of `stores.activity`, all of it live."""
+
+from tests.memory.books import MemoryBooks
+from tollgate.core.activity import DAY_S, Activity, ActivityRow, activity, day_of, days_within
+from tollgate.core.ids import created_s
+
+
+class MemoryActivityStore:
+    """Implements `stores.administration.ActivityStore`, all of it live."""
+
+    def __init__(self, books: MemoryBooks) -> None:
+        self._books = books
+
+    async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
+        """All of every UTC day that lies at least partly in [since_s, until_s)."""
+        rows: list[ActivityRow] = []
+        for day_s in days_within(since_s, until_s):
+            records = [
+                record
+                for (owner, id_), record in self._books.records.items()
+                if owner == workspace_id and day_s <= created_s(id_) < day_s + DAY_S
+            ]
+            rows += activity(day_of(day_s), records)
+        return Activity(rows=tuple(rows))

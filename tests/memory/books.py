@@ -1,0 +1,110 @@
+"""What the stores in memory share: the same books are handed to all of them."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.limits import Period
+from tollgate.core.principal import KeyRole
+from tollgate.stores.administration import CreditEntry, KeySettings
+from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
+from tollgate.stores.rules.periods import PERIODS
+
+
+class MemoryWallet(Struct):
+    """The money of a workspace."""
+
+    granted: int = 0
+    available: int = 0
+    spent: int = 0
+    locked: bool = False
+    holds: dict[str, int] = field(default_factory=dict)
+
+
+class MemoryKey(Struct):
+    """A key with its secrets; `secrets` are the hashes, the one from before a rotation first."""
+
+    id: str
+    workspace_id: str
+    role: KeyRole
+    settings: KeySettings
+    last_four: str
+    created_s: int
+    rate: RateState
+    spent: int = 0
+    holds: dict[str, int] = field(default_factory=dict)
+    buckets: dict[str, int] = field(default_factory=dict)
+    digest: str = ""
+    old: tuple[str, str, int] | None = None
+    used_s: dict[bool, int] = field(default_factory=dict)
+
+    def state(self) -> KeyState:
+        """What admission asks of it."""
+        settings = self.settings
+        tokens = settings.tokens_per_minute
+        return KeyState(
+            enabled=not settings.disabled,
+            expires_s=NEVER_S if settings.expires_s is None else settings.expires_s,
+            concurrency=HOLDS_MAX if settings.concurrency is None else settings.concurrency,
+            holds=len(self.holds),
+            limits_nano_usd={
+                period: settings.limits_nano_usd.get(period, UNLIMITED) for period in PERIODS
+            },
+            buckets=self.buckets,
+            rate=self.rate,
+            tokens_per_minute=UNLIMITED if tokens is None else tokens,
+        )
+
+    def add(self, amount: int, buckets: Sequence[str]) -> None:
+        """Give an amount back to period buckets, or take it where it is negative."""
+        limits = self.state().limits_nano_usd
+        for period, name in zip(PERIODS, buckets, strict=True):
+            self.buckets[name] = self.buckets.get(name, limits[period]) + amount
+
+    def add_tokens(self, tokens: int, bucket: str) -> None:
+        """Give tokens back to their minute, or take them where they are negative."""
+        limit = self.state().tokens_per_minute
+        self.buckets[bucket] = self.buckets.get(bucket, limit) + tokens
+
+    def change(self, settings: KeySettings) -> None:
+        """Take over new settings; what was used of a limit stays used."""
+        old, self.settings = self.settings, settings
+        before, after = replace(self, settings=old).state(), self.state()
+        shift = {
+            period: after.limits_nano_usd[period] - before.limits_nano_usd[period]
+            for period in PERIODS
+        }
+        for name in self.buckets:
+            self.buckets[name] += (
+                after.tokens_per_minute - before.tokens_per_minute
+                if name.startswith("t_")
+                else shift[_period_of(name)]
+            )
+        rates = {(it.requests_per_minute, it.burst) for it in (old, settings)}
+        if len(rates) > 1:
+            self.rate = RateState.fresh(settings.requests_per_minute, settings.burst)
+
+
+class MemoryBooks(Struct):
+    """Everything that is kept."""
+
+    wallets: dict[str, MemoryWallet] = field(default_factory=dict)
+    entries: dict[str, dict[str, CreditEntry]] = field(default_factory=dict)
+    keys: dict[str, MemoryKey] = field(default_factory=dict)
+    records: dict[tuple[str, str], GenerationRecord] = field(default_factory=dict)
+
+    def lock(self, workspace_id: str) -> None:
+        """Let a workspace spend nothing any more."""
+        self.wallets.setdefault(workspace_id, MemoryWallet()).locked = True
+
+
+def _period_of(bucket: str) -> Period:
+    """The period of a bucket, by the form of its name."""
+    name = bucket.removeprefix("b_")
+    if name == "total":
+        return "total"
+    if "W" in name:
+        return "week"
+    return "day" if len(name) == len("20261121") else "month"

@@ -1,0 +1,167 @@
+"""Keys in this process's memory."""
+
+from collections.abc import Callable
+
+from msgspec.structs import asdict, replace
+
+from tests.memory.books import MemoryBooks, MemoryKey
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.ids import IdSource, is_id
+from tollgate.core.pages import Page
+from tollgate.core.principal import Principal
+from tollgate.stores.administration import (
+    KEYS_PAGE_MAX,
+    CreatedKey,
+    KeySettings,
+    KeySummary,
+    NewKey,
+    OldSecret,
+)
+from tollgate.stores.keys.rows import settings_of, used_nano_usd
+from tollgate.stores.keys.secret import LAST_LENGTH, is_well_formed, new_secret, secret_hash
+from tollgate.stores.rules.account import RateState, key_refused
+
+
+class MemoryKeyStore:
+    """Implements `stores.administration.KeyStore`."""
+
+    def __init__(self, books: MemoryBooks, ids: IdSource, clock: Clock, prefix: str) -> None:
+        self._books = books
+        self._ids = ids
+        self._clock = clock
+        self._prefix = prefix
+
+    async def authenticate(self, secret: str) -> Principal:
+        """Who holds this secret."""
+        if not is_well_formed(secret, self._prefix):
+            raise key_refused()
+        digest, now_s = secret_hash(secret), self._clock.now_s()
+        for key in self._books.keys.values():
+            old = key.old is not None and key.old[0] == digest and now_s < key.old[2]
+            if digest == key.digest or old:
+                break
+        else:
+            raise key_refused()
+        expires_s = key.settings.expires_s
+        if key.settings.disabled or (expires_s is not None and expires_s <= now_s):
+            raise key_refused()
+        return Principal(
+            key_id=key.id,
+            workspace_id=key.workspace_id,
+            role=key.role,
+            label=key.settings.label,
+            tier=key.settings.tier,
+            models=key.settings.models,
+            labels=key.settings.labels,
+            old_secret=old,
+            content_days=key.settings.content_days,
+        )
+
+    async def note_use(self, principal: Principal) -> None:
+        """Remember that a key was used."""
+        key = self._books.keys[principal.key_id]
+        key.used_s[principal.old_secret] = int(self._clock.now_s())
+
+    async def create(self, new: NewKey) -> CreatedKey:
+        """Make a key."""
+        secret = new_secret(self._prefix, self._ids.random_bytes)
+        key = MemoryKey(
+            id=self._ids.new_id(),
+            workspace_id=new.workspace_id,
+            role=new.role,
+            settings=settings_of(new),
+            last_four=secret[-LAST_LENGTH:],
+            created_s=int(self._clock.now_s()),
+            rate=RateState.fresh(new.requests_per_minute, new.burst),
+            digest=secret_hash(secret),
+        )
+        self._books.keys[key.id] = key
+        return CreatedKey(secret=secret, summary=self._summary(key))
+
+    async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
+        """One key with what it has spent and what is left."""
+        key = self._key(workspace_id, key_id)
+        return None if key is None else self._summary(key)
+
+    async def list(
+        self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
+    ) -> Page[KeySummary]:
+        """Keys of a workspace, oldest first."""
+        if after is not None and not is_id(after):
+            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+        keys = [
+            key
+            for _, key in sorted(self._books.keys.items())
+            if key.workspace_id == workspace_id and (after is None or key.id > after)
+        ]
+        page = keys[:limit]
+        return Page(
+            found=tuple(map(self._summary, page)), next=page[-1].id if len(keys) > limit else None
+        )
+
+    async def change(
+        self, workspace_id: str, key_id: str, edit: Callable[[KeySettings], KeySettings]
+    ) -> KeySummary | None:
+        """Replace a key's settings by what `edit` makes of them."""
+        key = self._key(workspace_id, key_id)
+        if key is None:
+            return None
+        key.change(edit(key.settings))
+        return self._summary(key)
+
+    async def rotate(self, workspace_id: str, key_id: str, *, grace_s: int) -> CreatedKey | None:
+        """Give a key a new secret; the old one works for `grace_s` more."""
+        key = self._key(workspace_id, key_id)
+        if key is None:
+            return None
+        secret = new_secret(self._prefix, self._ids.random_bytes)
+        key.old = (key.digest, key.last_four, int(self._clock.now_s()) + grace_s)
+        key.digest, key.last_four = secret_hash(secret), secret[-LAST_LENGTH:]
+        return CreatedKey(secret=secret, summary=self._summary(key))
+
+    async def delete(self, workspace_id: str, key_id: str) -> bool | None:
+        """Refuse a key for good; True once it is gone."""
+        key = self._key(workspace_id, key_id)
+        if key is None:
+            return None
+        key.digest, key.old = "", None
+        key.settings = replace(key.settings, disabled=True)
+        if key.holds:
+            return False
+        del self._books.keys[key_id]
+        return True
+
+    def _key(self, workspace_id: str, key_id: str) -> MemoryKey | None:
+        key = self._books.keys.get(key_id)
+        return key if key is not None and key.workspace_id == workspace_id else None
+
+    def _summary(self, key: MemoryKey) -> KeySummary:
+        state, now_s = key.state(), self._clock.now_s()
+        remaining = state.remaining_nano_usd(int(now_s))
+        old = None
+        if key.old is not None and now_s < key.old[2]:
+            old = OldSecret(
+                last_four=key.old[1], expires_s=key.old[2], last_used_s=key.used_s.get(True)
+            )
+        settings = key.settings
+        return KeySummary(
+            **asdict(settings),
+            id=key.id,
+            workspace_id=key.workspace_id,
+            role=key.role,
+            prefix=self._prefix,
+            last_four=key.last_four,
+            created_s=key.created_s,
+            remaining_nano_usd={period: remaining[period] for period in settings.limits_nano_usd},
+            used_nano_usd=used_nano_usd(
+                state.limits_nano_usd,
+                remaining,
+                key.holds,
+                int(now_s),
+            ),
+            spent_nano_usd=key.spent,
+            held_nano_usd=sum(key.holds.values()),
+            last_used_s=key.used_s.get(False),
+            old_secret=old,
+        )

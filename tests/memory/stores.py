@@ -1,0 +1,292 @@
+"""The stores in this process's memory, for unit tests and for trying things out.
+
+Same decisions and same contract tests as the stores on DynamoDB; no I/O, so nothing is ever
+unavailable and no write can be lost. One wallet shard a workspace.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Final, assert_never
+
+from msgspec.structs import replace
+
+from tests.memory.books import MemoryBooks, MemoryKey, MemoryWallet
+from tollgate.core.activity import GenerationFilter
+from tollgate.core.clock import Clock
+from tollgate.core.cooldown import CooldownPolicy
+from tollgate.core.errors import ErrorCode, GatewayError, RequestError
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.ids import IdSource, created_s
+from tollgate.core.limits import TierLimits
+from tollgate.core.pages import Page
+from tollgate.core.principal import Principal
+from tollgate.stores.administration import ENTRIES_PAGE_MAX, Balance, CreditEntry
+from tollgate.stores.base import Hold
+from tollgate.stores.routing.cooldowns import Failures, resting_of
+from tollgate.stores.rules.account import (
+    WalletState,
+    insufficient_credits,
+    key_refused,
+    key_step,
+    microseconds,
+    too_little_to_take,
+    too_many_holds,
+    top_up_refusal,
+    wallet_step,
+    workspace_locked,
+)
+from tollgate.stores.rules.periods import bucket_names, minute_bucket
+
+_PLACE: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
+class MemoryLedger:
+    """Implements `stores.base.Ledger`."""
+
+    def __init__(self, books: MemoryBooks, ids: IdSource, clock: Clock) -> None:
+        self._books = books
+        self._ids = ids
+        self._clock = clock
+
+    async def hold(
+        self,
+        principal: Principal,
+        amount_nano_usd: int,
+        first_id: str | None = None,
+        *,
+        tokens: int = 0,
+        covered: bool = False,
+        tier: TierLimits | None = None,
+    ) -> Hold:
+        """Set money aside on wallet and key."""
+        hold_id = first_id or self._ids.new_id()
+        buckets = bucket_names(created_s(hold_id))
+        now_us = microseconds(self._clock.now_s())
+        key = self._books.keys.get(principal.key_id)
+        state = None if key is None else key.state().within(tier, created_s(hold_id))
+        step = key_step(
+            state,
+            hold_id,
+            amount_nano_usd,
+            now_us,
+            tokens=tokens,
+            covered=covered,
+        )
+        if isinstance(step, GatewayError):
+            raise step
+        if key is None or state is None:
+            raise key_refused()
+        turn = state.rate.taken(step.form, now_us)
+        key.rate = replace(key.rate, full_us=turn.full_us, ready_us=turn.ready_us)
+        key.used_s[principal.old_secret] = now_us // 1_000_000
+        key.holds[hold_id] = step.amount_nano_usd
+        key.add(-step.amount_nano_usd, buckets)
+        key.add_tokens(-step.tokens, minute_bucket(created_s(hold_id)))
+        rate_limit = turn.shown(now_us)
+        token_limit = key.state().token_limit(created_s(hold_id), now_us / 1_000_000)
+        try:
+            wallet_amount = self._hold_wallet(principal, hold_id, amount_nano_usd, covered=covered)
+        except GatewayError as refusal:
+            refusal.rate_limit, refusal.token_limit = rate_limit, token_limit
+            self._settle_key(key, hold_id, cost=0, unused_tokens=step.tokens)
+            raise
+        return Hold(
+            id=hold_id,
+            workspace_id=principal.workspace_id,
+            key_id=principal.key_id,
+            shard=0,
+            wallet_nano_usd=wallet_amount,
+            key_nano_usd=step.amount_nano_usd,
+            key_buckets=buckets,
+            key_tokens=step.tokens,
+            rate_limit=rate_limit,
+            token_limit=token_limit,
+            covered=covered,
+            tier=tier,
+        )
+
+    async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
+        """Set more aside on both sides of a hold, all of it or nothing."""
+        wallet, key = self._books.wallets[hold.workspace_id], self._books.keys[hold.key_id]
+        if wallet.locked:
+            raise workspace_locked()
+        state = key.state().within(hold.tier, created_s(hold.id))
+        now_us = microseconds(self._clock.now_s())
+        if refusal := top_up_refusal(state, hold.id, more_nano_usd, now_us):
+            raise refusal
+        if wallet.available < more_nano_usd:
+            raise insufficient_credits(wallet.available, more_nano_usd)
+        wallet.available -= more_nano_usd
+        wallet.holds[hold.id] += more_nano_usd
+        key.holds[hold.id] += more_nano_usd
+        key.add(-more_nano_usd, hold.key_buckets)
+        return replace(
+            hold,
+            wallet_nano_usd=wallet.holds[hold.id],
+            key_nano_usd=key.holds[hold.id],
+        )
+
+    async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
+        """Decide by putting the record if there is none, then give back what was not spent."""
+        if (record.id, record.workspace_id) != (hold.id, hold.workspace_id):
+            raise ValueError(f"record {record.id} does not belong to hold {hold.id}")
+        standing = self._books.records.setdefault((record.workspace_id, record.id), record)
+        cost = standing.cost_nano_usd
+        wallet = self._books.wallets[hold.workspace_id]
+        if hold.id in wallet.holds:
+            wallet.available += wallet.holds.pop(hold.id) - cost
+            wallet.spent += cost
+        unused_tokens = hold.key_tokens - standing.usage.total_tokens
+        key = self._books.keys.get(hold.key_id)
+        if key is not None:
+            self._settle_key(key, hold.id, cost=cost, unused_tokens=unused_tokens)
+        return standing
+
+    def _hold_wallet(
+        self, principal: Principal, hold_id: str, amount: int, *, covered: bool
+    ) -> int:
+        wallet = self._books.wallets.get(principal.workspace_id, MemoryWallet())
+        step = wallet_step(
+            WalletState(
+                available_nano_usd=wallet.available,
+                locked=wallet.locked,
+                holds=len(wallet.holds),
+            ),
+            amount,
+            covered=covered,
+        )
+        match step:
+            case "hold" | "hold_rest":
+                taken = min(amount, wallet.available)
+                wallet.available -= taken
+                wallet.holds[hold_id] = taken
+                return taken
+            case "locked":
+                raise workspace_locked()
+            case "full":
+                raise too_many_holds()
+            case "empty":
+                raise insufficient_credits(wallet.available, amount)
+            case _:
+                assert_never(step)
+
+    def _settle_key(self, key: MemoryKey, hold_id: str, *, cost: int, unused_tokens: int) -> None:
+        if hold_id in key.holds:
+            key.add(key.holds.pop(hold_id) - cost, bucket_names(created_s(hold_id)))
+            key.add_tokens(unused_tokens, minute_bucket(created_s(hold_id)))
+            key.spent += cost
+
+
+class MemoryCreditStore:
+    """Implements `stores.administration.CreditStore`."""
+
+    def __init__(self, books: MemoryBooks, clock: Clock) -> None:
+        self._books = books
+        self._clock = clock
+
+    async def grant(
+        self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str
+    ) -> bool:
+        """Add credit once for a grant id; False if that id was granted before."""
+        return await self.enter(
+            CreditEntry(
+                id=grant_id,
+                workspace_id=workspace_id,
+                kind="grant",
+                amount_nano_usd=amount_nano_usd,
+                note=source,
+                created_s=int(self._clock.now_s()),
+            )
+        )
+
+    async def enter(self, entry: CreditEntry) -> bool:
+        """Write an entry once for its id; False if that id was written before."""
+        entries = self._books.entries.setdefault(entry.workspace_id, {})
+        if entry.id in entries:
+            return False
+        wallet = self._books.wallets.setdefault(entry.workspace_id, MemoryWallet())
+        if entry.amount_nano_usd < 0 and wallet.available < -entry.amount_nano_usd:
+            raise too_little_to_take(-entry.amount_nano_usd, wallet.available)
+        entries[entry.id] = entry
+        wallet.granted += entry.amount_nano_usd
+        wallet.available += entry.amount_nano_usd
+        return True
+
+    async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
+        """What was written under an id."""
+        entries = self._books.entries.get(workspace_id, {})
+        return entries.get(entry_id)
+
+    async def entries(
+        self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
+    ) -> Page[CreditEntry]:
+        """Entries of a workspace, latest first."""
+        if after is not None and not _PLACE.fullmatch(after):
+            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+        entries = list(self._books.entries.get(workspace_id, {}).values())[::-1]
+        start = int(after or 0)
+        end = start + limit
+        return Page(found=tuple(entries[start:end]), next=str(end) if end < len(entries) else None)
+
+    async def balance(self, workspace_id: str) -> Balance:
+        """The workspace's money."""
+        wallet = self._books.wallets.get(workspace_id, MemoryWallet())
+        return Balance(
+            granted_nano_usd=wallet.granted,
+            available_nano_usd=wallet.available,
+            held_nano_usd=sum(wallet.holds.values()),
+            spent_nano_usd=wallet.spent,
+        )
+
+
+class MemoryGenerationStore:
+    """Implements `stores.administration.GenerationStore`."""
+
+    def __init__(self, books: MemoryBooks) -> None:
+        self._books = books
+
+    async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
+        """A record of this workspace."""
+        return self._books.records.get((workspace_id, generation_id))
+
+    async def page(
+        self,
+        workspace_id: str,
+        wanted: GenerationFilter,
+        *,
+        limit: int,
+        before: str | None = None,
+    ) -> Page[GenerationRecord]:
+        """Records of this workspace, newest first, made before the id `before`."""
+        records = [
+            record
+            for (owner, id_), record in sorted(self._books.records.items(), reverse=True)
+            if owner == workspace_id
+            and wanted.since_s <= created_s(id_) < wanted.until_s
+            and (before is None or id_ < before)
+            and wanted.accepts(record)
+        ]
+        page = tuple(records[:limit])
+        return Page(found=page, next=page[-1].id if len(records) > limit else None)
+
+
+class MemoryCooldownStore:
+    """Implements `stores.base.CooldownStore`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failures: dict[str, Failures] = {}
+
+    async def resting(
+        self, endpoint_ids: Collection[str], policy: CooldownPolicy
+    ) -> Mapping[str, float]:
+        """Those that rest now."""
+        failures = {each: self._failures.get(each) for each in endpoint_ids}
+        return resting_of(failures, policy, now_s=self._clock.now_s())
+
+    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Count a failure; whether it is the one that makes the endpoint rest."""
+        now_s = self._clock.now_s()
+        before = self._failures.get(endpoint_id, Failures(0, 0, 0))
+        after = self._failures[endpoint_id] = before.counted(now_s, policy)
+        return after.count == policy.after_failures

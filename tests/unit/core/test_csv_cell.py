@@ -1,0 +1,15 @@
+"""Cells of tables: text is no formula, numbers are numbers."""
+
+import pytest
+
+from tollgate.core.csv_cell import csv_cell
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-x", "@SUM(A1)", "\t=1", "-2+3", "-1e9"])
+def test_what_a_spreadsheet_would_run_is_text_to_it(text: str) -> None:
+    assert csv_cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["-0.000042", "-12", "0.5", "plain", "", "a=b"])
+def test_numbers_and_other_text_are_left_as_they_are(text: str) -> None:
+    assert csv_cell(text) == text

@@ -1,0 +1,142 @@
+"""The catalog's permissions: exact ids and secrets, and nothing that would widen a policy.
+
+Keeps C55.
+"""
+
+import pytest
+
+from tests.unit.routing.catalogs import endpoint, model, provider, routing
+from tollgate.routing.file.permissions import NotPermissible, Permissions, permissions
+
+BEDROCK = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "eu-west-1"}
+PROFILES = "arn:${AWS::Partition}:bedrock:eu-west-1:${AWS::AccountId}:inference-profile/"
+SECRETS = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
+
+
+def needed_for(upstream: str) -> Permissions:
+    return permissions(
+        routing(
+            providers={"aws": BEDROCK},
+            models={"a/b": model(endpoint("aws", upstream))},
+            aliases={},
+            routes={},
+        )
+    )
+
+
+def test_a_model_is_allowed_where_its_provider_is() -> None:
+    assert needed_for("deepseek.v3.2").models == (
+        "arn:${AWS::Partition}:bedrock:eu-west-1::foundation-model/deepseek.v3.2",
+    )
+
+
+@pytest.mark.parametrize("geography", ["eu", "global", "us-gov"])
+def test_a_profile_is_allowed_with_its_model_in_every_region(geography: str) -> None:
+    assert needed_for(f"{geography}.amazon.nova-2-lite-v1:0").models == (
+        "arn:${AWS::Partition}:bedrock:*::foundation-model/amazon.nova-2-lite-v1:0",
+        f"{PROFILES}{geography}.amazon.nova-2-lite-v1:0",
+    )
+
+
+def test_an_arn_is_allowed_as_it_stands() -> None:
+    arn = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/abc"
+    assert needed_for(arn).models == (arn,)
+
+
+@pytest.mark.parametrize(
+    "upstream", ["*", "amazon.*", "a\n- Effect: Allow", "${AWS::Region}", "a b"]
+)
+def test_an_id_that_would_widen_the_policy_is_refused(upstream: str) -> None:
+    with pytest.raises(NotPermissible):
+        needed_for(upstream)
+
+
+def test_each_secret_is_allowed_once_by_its_whole_name() -> None:
+    key = {"secret": "team/openai", "env": "OPENAI_API_KEY"}
+    found = permissions(
+        routing(
+            providers={
+                "one": provider(key=key),
+                "two": provider(key=key),
+                "three": provider(key={"env": "ONLY"}),
+            },
+            models={"a/b": model(endpoint("one", "m"))},
+            aliases={},
+            routes={},
+        )
+    )
+    assert found == Permissions(
+        models=(),
+        secrets=(f"{SECRETS}team/openai-??????",),
+    )
+
+
+def test_c55_a_guardrail_is_allowed_where_its_endpoints_are() -> None:
+    arn = "arn:aws:bedrock:eu-west-1:123456789012:guardrail/other"
+    needed = permissions(
+        routing(
+            providers={"aws": BEDROCK},
+            models={
+                "a/b": model(endpoint("aws", "b") | {"guardrail": {"id": arn, "version": "1"}}),
+                "a/c": model(endpoint("aws", "c")),
+            },
+            aliases={},
+            routes={
+                "safe": {
+                    "description": "Guarded",
+                    "try": ("a/b", "a/c"),
+                    "guardrail": {"id": "gr1", "version": "DRAFT"},
+                }
+            },
+        )
+    )
+    ours = "arn:${AWS::Partition}:bedrock:eu-west-1:${AWS::AccountId}:guardrail/gr1"
+    assert needed.guardrails == (ours, arn)
+
+
+SAGEMAKER = {"codec": "openai_chat", "transport": "sagemaker_runtime", "region": "eu-west-1"}
+
+
+def on_sagemaker(name: str) -> Permissions:
+    return permissions(
+        routing(
+            providers={"aws": SAGEMAKER},
+            models={"a/b": model(endpoint("aws", name))},
+            aliases={},
+            routes={},
+        )
+    )
+
+
+def test_a_model_that_is_invoked_in_its_own_format_is_allowed_too() -> None:
+    invoke = {"codec": "anthropic", "transport": "bedrock_invoke", "region": "eu-west-1"}
+    found = permissions(
+        routing(
+            providers={"aws": invoke},
+            models={"a/b": model(endpoint("aws", "anthropic.claude"))},
+            aliases={},
+            routes={},
+        )
+    )
+    assert found.models == (
+        "arn:${AWS::Partition}:bedrock:eu-west-1::foundation-model/anthropic.claude",
+    )
+
+
+def test_a_sagemaker_endpoint_is_allowed_by_its_name() -> None:
+    found = on_sagemaker("Llama-3")
+    assert found.models == ()
+    ours = "arn:${AWS::Partition}:sagemaker:eu-west-1:${AWS::AccountId}:endpoint/"
+    assert found.sagemaker_endpoints == (f"{ours}Llama-3", f"{ours}llama-3")
+
+
+@pytest.mark.parametrize("name", ["*", "a*", "a/b", "${AWS::Region}", "a\n- x"])
+def test_a_name_that_would_widen_the_policy_is_refused(name: str) -> None:
+    with pytest.raises(NotPermissible):
+        on_sagemaker(name)
+
+
+def test_the_keys_of_tools_may_be_read_too() -> None:
+    tool = {"key": {"secret": "tollgate/exa"}, "price_usd_per_thousand_calls": "1"}
+    needed = permissions(routing(server_tools={"web_search": tool}))
+    assert f"{SECRETS}tollgate/exa-??????" in needed.secrets

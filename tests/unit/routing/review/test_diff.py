@@ -1,0 +1,136 @@
+"""What two revisions differ in, in the words of the file.
+
+Keeps C50, C53.
+"""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.routing.catalogs import endpoint, model, provider, routing
+from tollgate.routing.file.compile import canonical
+from tollgate.routing.review.diff import Change, Fact, changes
+from tollgate.routing.schema import Routing
+
+
+def large(*endpoints: dict[str, object], **facts: object) -> Routing:
+    return routing(
+        models={"acme/large": model(*endpoints, **facts)}, aliases={}, routes={}, key_tiers={}
+    )
+
+
+NEAR = endpoint("near", "large-1", dollars_in="2.2", dollars_out="11")
+FAR = endpoint("far", "L")
+
+# Each is a small file, apart from the others in one thing or another.
+VARIANTS = (
+    routing(),
+    routing(aliases={"gpt-4o": {"to": "acme/large"}}),
+    routing(key_tiers={"free": {"rpm": 3}}),
+    routing(providers={"near": provider(), "far": provider()}),
+    routing(defaults={"hold_output_tokens": 7}),
+    routing(billing={"admission": "covered"}),
+    routing(plugins={"pdf": {"enabled": False}}),
+    routing(server_tools={"datetime": {"price_usd_per_thousand_calls": Decimal(1)}}),
+    routing(routes={}, aliases={}),
+    large(NEAR),
+    large(NEAR, FAR),
+    large(FAR, NEAR),
+    large({**NEAR, "weight": 40}, {**FAR, "weight": 60}),
+    large(NEAR, supports=("tools",)),
+    large({**NEAR, "overrides": ({"when": {"from": "2026-12-01"}, "price": {"input": 9}},)}),
+)
+
+
+@given(st.sampled_from(VARIANTS), st.sampled_from(VARIANTS))
+def test_nothing_differs_from_itself_and_whatever_else_does_is_told(
+    one: Routing, other: Routing
+) -> None:
+    assert bool(changes(one, other)) == (canonical(one) != canonical(other))
+
+
+@given(st.sampled_from(VARIANTS), st.sampled_from(VARIANTS))
+def test_the_way_back_takes_away_what_the_way_there_adds(one: Routing, other: Routing) -> None:
+    def named(kind: str, found: tuple[Change, ...]) -> set[tuple[str, str]]:
+        return {(change.what, change.subject) for change in found if change.kind == kind}
+
+    there, back = changes(one, other), changes(other, one)
+    assert named("added", there) == named("removed", back)
+    assert named("changed", there) == named("changed", back)
+
+
+def test_c65_prices_are_told_by_class_and_day_with_their_rise() -> None:
+    dated = {"when": {"from": "2026-12-01"}, "price": {"output": Decimal(22)}}
+    dearer = endpoint("near", "large-1", dollars_in="2.42", dollars_out="11")
+    [change] = changes(large(NEAR), large({**dearer, "overrides": (dated,)}))
+    assert (change.kind, change.what, change.subject) == (
+        "changed",
+        "price",
+        "acme/large @ near/large-1",
+    )
+    assert change.facts == (
+        Fact(name="input", before="2.20", after="2.42", percent=Decimal("10.0")),
+        Fact(name="from 2026-12-01 output", before=None, after="22.00"),
+    )
+
+
+def test_a_first_price_has_no_rise() -> None:
+    free = endpoint("near", "large-1", dollars_in="0", dollars_out="11")
+    [change] = changes(large(free), large(NEAR))
+    assert change.facts == (Fact(name="input", before="0.00", after="2.20"),)
+
+
+def test_c53_weights_rules_and_promises_of_a_route_are_told_by_their_place() -> None:
+    def route(**changed: object) -> Routing:
+        weights = {"acme/large": 90, "acme/small": 10}
+        rules = ({"if": {"key_tier": "free"}, "try": ("acme/small",)}, {"try": (weights,)})
+        return routing(
+            key_tiers={"free": {}},
+            routes={"smart": {"description": "d", "rules": rules, **changed}},
+        )
+
+    rules = ({"try": ({"acme/large": 70, "acme/small": 30}, "other/tools")},)
+    [change] = changes(route(), route(rules=rules, promise={"context_min": 9}))
+    assert {fact.name: (fact.before, fact.after) for fact in change.facts} == {
+        "promise.supports": (None, "none"),
+        "promise.context_min": (None, "9"),
+        "rule 1 if": ("key_tier free", None),
+        "rule 1 step 1": ("acme/small", "acme/large 70, acme/small 30, then other/tools"),
+        "rule 2 step 1": ("acme/large 90, acme/small 10", None),
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("a b c d", "a c d", ("step 2", "x/b", None)),
+        ("a c d", "a b c d", ("step 2", None, "x/b")),
+        ("a b c d", "a e c d", ("step 2", "x/b", "x/e")),
+        ("a b c d", "a d", ("step 2", "x/b, then x/c", None)),
+        ("a b c", "c b a", ("step 1", "x/a, then x/b, then x/c", "x/c, then x/b, then x/a")),
+        ("a b", "a b c", ("step 3", None, "x/c")),
+    ],
+)
+def test_c50_of_a_chain_only_what_changes_is_told_and_not_what_moves_up(
+    before: str, after: str, told: tuple[str, str | None, str | None]
+) -> None:
+    def route(chain: str) -> Routing:
+        steps = tuple(f"x/{letter}" for letter in chain.split())
+        models = {slug: model(NEAR) for slug in {*steps, "x/a", "x/b", "x/c", "x/d", "x/e"}}
+        return routing(models=models, routes={"smart": {"description": "d", "try": steps}})
+
+    [change] = changes(route(before), route(after))
+    assert [(fact.name, fact.before, fact.after) for fact in change.facts] == [told]
+
+
+def test_what_only_people_read_is_a_note() -> None:
+    renamed = large({**NEAR, "price": {**dict(NEAR["price"]), "checked": "2026-11-20"}}, name="B")  # type: ignore[call-overload]  # a dict
+    assert {change.what for change in changes(large(NEAR), renamed)} == {"note"}
+
+
+def test_removals_come_first() -> None:
+    kinds = [change.kind for change in changes(VARIANTS[0], VARIANTS[10])]
+    assert kinds == sorted(kinds, key=("removed", "changed", "added").index)
+    assert len(set(kinds)) > 1

@@ -1,0 +1,205 @@
+"""Recorded traffic through two revisions.
+
+Keeps C53, C65.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.traffic import demand, line, record
+from tests.unit.routing.catalogs import catalog, endpoint, model, routing
+from tollgate.core.generation import GenerationRecord
+from tollgate.routing.file.compile import canonical
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.review.diff import days_to_come
+from tollgate.routing.review.replay import Flow, Replay, replay
+from tollgate.routing.review.traffic import BadTraffic, read_traffic
+from tollgate.routing.review.verdicts import Judge, Served, Undecided
+from tollgate.routing.schema import Routing
+
+BASE = catalog()
+LARGE = "acme/large @ near/large-1"
+SMALL = "acme/small @ near/small-1"
+
+
+def replayed(records: Iterable[GenerationRecord], head: Catalog, base: Catalog = BASE) -> Replay:
+    return replay(read_traffic(map(line, records)), base, head)
+
+
+def served(*names: str, base: Catalog = BASE, **wanted: Any) -> list[GenerationRecord]:
+    return [record(base, demand(name, at, **wanted), at) for at, name in enumerate(names)]
+
+
+def models(**changed: object) -> dict[str, object]:
+    """The models of the small catalog, some of them others."""
+    kept = {slug: section.model_dump(exclude_none=True) for slug, section in BASE.models.items()}
+    return kept | {name.replace("_", "/"): section for name, section in changed.items()}
+
+
+def test_c65_a_replay_through_the_same_file_costs_what_was_paid_and_moves_nothing() -> None:
+    records = served("acme/large", "smart", "gpt-4o")
+    found = replayed(records, BASE)
+    assert (found.requests, found.as_recorded) == (3, 3)
+    paid = sum(record.cost_nano_usd for record in records)
+    assert found.recorded_nano_usd == found.served.before_nano_usd == paid
+    assert found.served.after_nano_usd == paid
+    assert not found.changes_anything
+    assert found.worst is None
+
+
+def test_c65_another_price_costs_otherwise_where_it_is_asked_first() -> None:
+    dearer = model(endpoint("near", "large-1", dollars_in="6", dollars_out="30"))
+    head = catalog(models=models(acme_large=dearer))
+    found = replayed(served("acme/large", "acme/small", "acme/large"), head)
+    # 1,000 tokens at $3 and 500 at $15 per million, doubled.
+    assert (found.repriced[LARGE].before_nano_usd, found.repriced[LARGE].after_nano_usd) == (
+        21_000_000,
+        42_000_000,
+    )
+    assert found.moves == {}
+    assert found.worst is not None
+    assert (found.worst.before_nano_usd, found.worst.after_nano_usd) == (10_500_000, 21_000_000)
+    assert {id_: key.affected for id_, key in found.keys.items()} == {
+        "key-0": 1,
+        "key-1": 0,
+        "key-2": 1,
+    }
+
+
+def test_c53_a_request_that_goes_elsewhere_moves_and_is_billed_there() -> None:
+    head = catalog(routes={"smart": {"description": "d", "try": ("acme/large",)}})
+    found = replayed(served("smart", "smart"), head)
+    assert found.moved == 2
+    assert found.moves[("smart", SMALL, LARGE)].requests == 2
+    assert found.asked_first == {SMALL: 2}
+    assert found.repriced == {}
+
+
+def test_c53_what_the_head_does_not_know_is_refused_and_what_the_base_did_not_is_admitted() -> None:
+    records = served("gpt-4o", "acme/large")
+    without = catalog(aliases={})
+    lost = replayed(records, without)
+    assert lost.refused[("gpt-4o", "model_not_found")].requests == 1
+    assert lost.served.requests == 1
+    assert lost.keys["key-0"].affected == 1
+    gained = replayed(records, BASE, without)
+    assert gained.admitted["gpt-4o"].requests == 1
+    assert replayed(records[:1], without, without).refused_by_both == 1
+
+
+def by_metadata(*conditions: dict[str, object]) -> Catalog:
+    rules = (
+        *({"if": each, "try": ("acme/large",)} for each in conditions),
+        {"try": ("acme/small",)},
+    )
+    return catalog(
+        routes={"smart": {"description": "d", "rules": rules}}, key_tiers={"free": {}, "team": {}}
+    )
+
+
+def test_c53_a_rule_on_metadata_that_were_not_recorded_leaves_a_request_undecided() -> None:
+    records = served("smart", metadata={"team": "search"})
+    found = replayed(records, by_metadata({"metadata": {"team": "search"}}))
+    assert found.undecided[("team",)].requests == 1
+    assert found.undecided[("team",)].before_nano_usd == records[0].cost_nano_usd
+    assert found.served.requests == 0
+    assert not found.changes_anything
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        pytest.param(
+            [{"key_tier": "team"}, {"metadata": {"a": "b"}}], id="an earlier rule applies"
+        ),
+        pytest.param([{"key_tier": "free", "metadata": {"a": "b"}}], id="something else fails"),
+    ],
+)
+def test_c53_a_rule_on_metadata_that_decides_nothing_hides_nothing(
+    conditions: list[dict[str, object]],
+) -> None:
+    [request] = read_traffic(map(line, served("smart")))
+    assert isinstance(Judge(by_metadata(*conditions)).verdict(request), Served)
+
+
+def test_c53_metadata_that_a_rule_read_then_are_known_even_where_a_request_had_none() -> None:
+    base = by_metadata({"metadata": {"team": "search"}})
+    head = by_metadata({"metadata": {"team": "web"}})
+    for metadata, model_after in (({"team": "web"}, "acme/large"), ({}, "acme/small")):
+        [request] = read_traffic(map(line, served("smart", base=base, metadata=metadata)))
+        verdict = Judge(head).verdict(request)
+        assert isinstance(verdict, Served)
+        assert verdict.model == model_after
+    other = by_metadata({"metadata": {"member": "ana"}})
+    assert Judge(other).verdict(request) == Undecided(("member",))
+
+
+def test_c65_traffic_is_made_again_on_days_to_come_at_its_own_hour() -> None:
+    def dearer(since: str, **when: str) -> Routing:
+        override = {"when": {"from": since, **when}, "price": {"input": Decimal(6)}}
+        offer = {**endpoint("near", "large-1", dollars_in="3", dollars_out="15")}
+        return routing(models=models(acme_large=model({**offer, "overrides": (override,)})))
+
+    base, head = routing(), dearer("2026-12-01", utc_window="13:00-14:00")
+    days = days_to_come(base, head, date(2026, 11, 21))
+    assert days == (date(2026, 12, 1),)
+    assert days_to_come(head, head, date(2026, 11, 21)) == ()
+    # The first is of 12:30, the second of 13:30.
+    requests = read_traffic(map(line, served("acme/large", "acme/large")))
+    found = replay(requests, BASE, Catalog.from_json(canonical(head)), days)
+    assert not found.changes_anything
+    assert found.later[days[0]] == Flow(2, 21_000_000, 24_000_000)
+
+
+def test_only_the_next_days_are_planned_for() -> None:
+    offers = [
+        {"when": {"from": f"2027-0{month}-01"}, "price": {"input": Decimal(6)}}
+        for month in (5, 2, 4, 6, 3)
+    ]
+    large = {**endpoint("near", "large-1"), "overrides": tuple(offers)}
+    head = routing(models=models(acme_large=model(large)))
+    days = days_to_come(routing(), head, date(2027, 2, 1))
+    assert [day.month for day in days] == [3, 4, 5]
+
+
+def test_what_broke_is_asked_again_and_costs_nothing() -> None:
+    [good] = served("acme/large")
+    broken = replace(good, outcome="error", cost_nano_usd=0, lines=())
+    dearer = catalog(models=models(acme_large=model(endpoint("near", "large-1", dollars_in="9"))))
+    found = replayed([broken], dearer)
+    assert (found.requests, found.served.after_nano_usd) == (1, 0)
+
+
+def test_a_record_of_the_sweeper_is_counted_and_left_out() -> None:
+    [good] = served("acme/large")
+    lost = replace(good, outcome="lost", trace=replace(good.trace, requested_model=""))
+    found = replayed([lost], BASE)
+    assert (found.unplanned, found.requests) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"{", "line 2: Input data was truncated"),
+        (b"[]", "line 2: Expected `object`"),
+        (b'{"id": "gen-1"}', "line 2: Object missing required field `created_at`"),
+        (b" " * 1_000_001 + b"{}", "line 2 is longer than 1000000 bytes"),
+    ],
+)
+def test_a_line_that_is_no_generation_is_named(text: bytes, said: str) -> None:
+    [good] = map(line, served("acme/large"))
+    with pytest.raises(BadTraffic, match=said):
+        list(read_traffic([good, text]))
+
+
+def test_lines_are_read_one_by_one() -> None:
+    def endless() -> Iterator[bytes]:
+        yield line(served("acme/large")[0])
+        raise AssertionError("nobody asked for a second line")
+
+    assert next(read_traffic(endless())).key_name == "k0"

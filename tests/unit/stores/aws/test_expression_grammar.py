@@ -1,0 +1,160 @@
+"""Design 7.2: DynamoDB's grammar, not the emulator's."""
+
+import pytest
+
+from tests.dynamodb_grammar import Expression, NotInTheGrammar, check_request
+from tollgate.stores.aws import expressions
+from tollgate.stores.aws.expressions import ConditionalUpdate, described_as, key_change, key_hold
+
+UPDATES = {
+    "wallet hold": expressions.WALLET_HOLD,
+    "wallet hold of the rest": expressions.WALLET_HOLD_REST,
+    "wallet settle": expressions.WALLET_SETTLE,
+    "wallet grant": expressions.WALLET_GRANT,
+    "key hold, idle": key_hold("idle"),
+    "key hold, busy": key_hold("busy"),
+    "key hold, idle, three stale buckets": key_hold("idle", 3),
+    "key hold, busy, three stale buckets": key_hold("busy", 3),
+    "key hold, its own limits": key_hold("idle", rate="own", budget=(2, "own")),
+    "key hold, its tier's limits": key_hold("idle", 1, rate="tier", budget=(0, "tier")),
+    "key hold, its tier's limits, busy": key_hold("busy", rate="tier", budget=(3, "tier")),
+    "key settle": expressions.KEY_SETTLE,
+    "a failure": expressions.COOLDOWN_ANOTHER,
+    "the first failure": expressions.COOLDOWN_FIRST,
+    "key disable": expressions.KEY_DISABLE,
+    "key used": expressions.KEY_USED,
+    "key top-up": expressions.key_top_up(),
+    "key top-up within its own limit": expressions.key_top_up((0, "own")),
+    "key top-up within its tier": expressions.key_top_up((3, "tier")),
+    "key change": key_change(("on", "ex", "tat"), {"ld": (2, 1), "tl": (0, 3)}),
+    "rows described": described_as(("label", "ex"), ("tier",), expressions.SAME_HASH),
+    "wallet settle, crowded": expressions.WALLET_SETTLE_CROWDED,
+    "wallet top-up": expressions.WALLET_TOP_UP,
+    "wallet take": expressions.WALLET_TAKE,
+    "wallet lock": expressions.WALLET_LOCK,
+    "workspace grow": expressions.WORKSPACE_GROW,
+    "workspace lock": expressions.WORKSPACE_LOCK,
+    "workspace pause": expressions.WORKSPACE_PAUSE,
+    "workspace told": expressions.WORKSPACE_TOLD,
+    "secret tell": expressions.SECRET_TELL_ADMISSION,
+    "secret tell, no admission": expressions.SECRET_TELL_NO_ADMISSION,
+    "alert lease": expressions.ALERT_LEASE,
+    "alert sent": expressions.ALERT_SENT,
+    "wallet uncrowd": expressions.WALLET_UNCROWD,
+    "claim done": expressions.CLAIM_DONE,
+}
+CONDITIONS = (
+    expressions.IF_ABSENT,
+    expressions.IF_PRESENT,
+    expressions.ROWS_OF_PARTITION,
+    expressions.CLAIM_FREE,
+    expressions.CLAIM_MINE,
+    expressions.ROWS_BETWEEN,
+    expressions.IS_WORKSPACE,
+    expressions.HAS_HOLDS,
+    expressions.KEY_DELETE,
+    expressions.SAME_HASH,
+    expressions.SAME_REVISION,
+    expressions.SAME_SHARDS,
+)
+PROJECTIONS = (expressions.HOLDS_PROJECTION, expressions.PARTITION_PROJECTION)
+
+
+@pytest.mark.parametrize("write", UPDATES.values(), ids=UPDATES.keys())
+def test_every_update_obeys_the_documented_grammar(write: ConditionalUpdate) -> None:
+    Expression(write.update).update()
+    Expression(write.condition).condition()
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_every_condition_and_filter_obeys_the_documented_grammar(condition: str) -> None:
+    Expression(condition).condition()
+
+
+@pytest.mark.parametrize("projection", PROJECTIONS)
+def test_every_projection_obeys_the_documented_grammar(projection: str) -> None:
+    Expression(projection).projection()
+
+
+def test_no_expression_lies_anywhere_else() -> None:
+    """The tests above see all of them: what is a text or an update in the module is listed."""
+    found = {
+        value
+        for name, value in vars(expressions).items()
+        if name.isupper() and not name.startswith("_") and isinstance(value, str)
+    }
+    assert found == {*CONDITIONS, *PROJECTIONS}
+    writes = [value for value in vars(expressions).values() if isinstance(value, ConditionalUpdate)]
+    assert all(write in UPDATES.values() for write in writes)
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "SET av = av - :a + :b",
+        "SET tat = tat + gi - :b",
+        "SET h.#h = :a + :b - :c",
+        "SET on = :one",
+        "SET ttl = :ttl",
+        "SET av = :a SET sp = :b",
+        "SET av = :a, av = :b",
+        "SET h = :m, h.#h = :a",
+        "SET av = (av - :a)",
+        "SET av = size(h)",
+        "SET b_total = :a",
+        "SET 2026 = :a",
+        "SET av = av * :a",
+        "SET av",
+        "ADD av = :a",
+        "INSERT av = :a",
+    ],
+)
+def test_an_update_that_dynamodb_refuses_is_refused(update: str) -> None:
+    with pytest.raises(NotInTheGrammar):
+        Expression(update).update()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "tat + gi <= :now",
+        "tat <= :now + :tau",
+        "av - :a >= :zero",
+        "av BETWEEN :one AND :a + :b",
+        "#b - :a > :zero OR on = :one",
+        "size(h) + :one < cc",
+        "if_not_exists(av, :zero) > :a",
+        "on = :one",
+        "av >= ",
+        "av => :a",
+        "av",
+        "(av >= :a",
+        "attribute_exists(:pk)",
+        "av BETWEEN :one, :a",
+    ],
+)
+def test_a_condition_that_dynamodb_refuses_is_refused(condition: str) -> None:
+    with pytest.raises(NotInTheGrammar):
+        Expression(condition).condition()
+
+
+@pytest.mark.parametrize(
+    ("names", "values"),
+    [
+        ({}, {":a": {"N": "1"}}),
+        ({"#h": "x"}, {}),
+        ({"#h": "x", "#unused": "y"}, {":a": {"N": "1"}}),
+        ({"#h": "x"}, {":a": {"N": "1"}, ":unused": {"N": "1"}}),
+    ],
+)
+def test_undefined_and_unused_placeholders_are_refused(
+    names: dict[str, str], values: dict[str, object]
+) -> None:
+    with pytest.raises(NotInTheGrammar):
+        check_request(
+            {
+                "UpdateExpression": "SET h.#h = :a",
+                "ExpressionAttributeNames": names,
+                "ExpressionAttributeValues": values,
+            }
+        )

@@ -1,0 +1,126 @@
+"""What to do about money, as tables: each state an item can be in, and what follows."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tollgate.core.errors import ErrorCode, GatewayError
+from tollgate.core.ids import encode
+from tollgate.stores.rules.account import (
+    HOLDS_MAX,
+    NEVER_S,
+    UNLIMITED,
+    KeyState,
+    KeyTake,
+    RateState,
+    WalletState,
+    WalletStep,
+    key_step,
+    rate_form,
+    shard_order,
+    wallet_step,
+)
+from tollgate.stores.rules.periods import PERIODS
+
+NOW_S = 1795264201
+NOW_US = NOW_S * 1_000_000
+HOLD_ID = encode(NOW_S.to_bytes(4, "big") + bytes(7))
+
+KEY = KeyState(
+    enabled=True,
+    expires_s=NEVER_S,
+    concurrency=10,
+    holds=0,
+    limits_nano_usd=dict.fromkeys(PERIODS, UNLIMITED),
+    buckets={},
+    rate=RateState.fresh(60, 2),
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "amount", "step"),
+    [
+        (None, 0, "empty"),
+        (WalletState(available_nano_usd=10, locked=False, holds=0), 10, "hold"),
+        (WalletState(available_nano_usd=9, locked=False, holds=0), 10, "hold_rest"),
+        (WalletState(available_nano_usd=1, locked=False, holds=0), 10, "hold_rest"),
+        (WalletState(available_nano_usd=0, locked=False, holds=0), 10, "empty"),
+        (WalletState(available_nano_usd=0, locked=False, holds=0), 0, "hold"),
+        (WalletState(available_nano_usd=-1, locked=False, holds=0), 0, "empty"),
+        (WalletState(available_nano_usd=10, locked=True, holds=0), 1, "locked"),
+        (WalletState(available_nano_usd=10, locked=False, holds=HOLDS_MAX), 1, "full"),
+        (WalletState(available_nano_usd=10, locked=False, holds=HOLDS_MAX - 1), 1, "hold"),
+    ],
+)
+def test_a_shard_says_what_to_try(state: WalletState | None, amount: int, step: WalletStep) -> None:
+    assert wallet_step(state, amount) == step
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        (None, ErrorCode.INVALID_API_KEY),
+        (replace(KEY, enabled=False), ErrorCode.INVALID_API_KEY),
+        (replace(KEY, expires_s=NOW_S), ErrorCode.INVALID_API_KEY),
+        (replace(KEY, holds=10), ErrorCode.RATE_LIMIT_EXCEEDED),
+        (replace(KEY, buckets={"b_total": 0}), ErrorCode.KEY_LIMIT_EXCEEDED),
+        (replace(KEY, buckets={"b_202611": -5}), ErrorCode.KEY_LIMIT_EXCEEDED),
+        (
+            replace(KEY, rate=replace(KEY.rate, full_us=NOW_US + 1, ready_us=NOW_US + 1)),
+            ErrorCode.RATE_LIMIT_EXCEEDED,
+        ),
+    ],
+)
+def test_a_key_that_may_not_is_told_why(state: KeyState | None, code: ErrorCode) -> None:
+    step = key_step(state, HOLD_ID, 5, NOW_US)
+
+    assert isinstance(step, GatewayError)
+    assert step.code is code
+
+
+@pytest.mark.parametrize(
+    ("state", "take"),
+    [
+        (KEY, KeyTake(amount_nano_usd=5, form="idle")),
+        (replace(KEY, expires_s=NOW_S + 1), KeyTake(amount_nano_usd=5, form="idle")),
+        (replace(KEY, holds=9), KeyTake(amount_nano_usd=5, form="idle")),
+        (replace(KEY, buckets={"b_20261121": 3}), KeyTake(amount_nano_usd=3, form="idle")),
+        (replace(KEY, buckets={"b_20261120": 0}), KeyTake(amount_nano_usd=5, form="idle")),
+        (
+            replace(KEY, rate=replace(KEY.rate, full_us=NOW_US + 1, ready_us=NOW_US)),
+            KeyTake(amount_nano_usd=5, form="busy"),
+        ),
+    ],
+)
+def test_a_key_that_may_takes_what_is_left_of_its_limits(state: KeyState, take: KeyTake) -> None:
+    assert key_step(state, HOLD_ID, 5, NOW_US) == take
+
+
+@given(st.text(alphabet="abc-_09", min_size=15, max_size=15), st.integers(1, 64))
+def test_every_shard_is_tried_once(hold_id: str, shards: int) -> None:
+    assert sorted(shard_order(hold_id, shards)) == list(range(shards))
+
+
+@given(
+    rpm=st.integers(1, 100_000),
+    burst=st.integers(1, 500),
+    gaps_us=st.lists(st.integers(0, 5_000_000), min_size=1, max_size=60),
+)
+def test_the_two_forms_together_are_gcra(rpm: int, burst: int, gaps_us: list[int]) -> None:
+    """Against the definition: tat = max(tat, now) + T, allowed while tat - now <= T (burst - 1)."""
+    state = RateState.fresh(rpm, burst)
+    interval = state.interval_us
+    now, tat = NOW_US, 0
+    for gap in gaps_us:
+        now += gap
+        allowed = max(tat, now) - now <= interval * (burst - 1)
+        may = state.full_us <= now or state.ready_us <= now
+        assert may is allowed
+        if allowed:
+            tat = max(tat, now) + interval
+            state = state.taken(rate_form(state.full_us, now), now)
+            assert state.full_us == tat
+            left = (now + interval * (burst - 1) - tat) // interval + 1
+            assert state.shown(now).remaining == max(0, left)
+            assert state.shown(now).limit == burst
