@@ -1,4 +1,4 @@
-"""The mock upstream: OpenAI-like SSE and Bedrock event streams, rendered once, sent at a pace.
+"""The mock upstream: OpenAI-like SSE and Bedrock event streams, rendered once, sent at a timing.
 
 The model that is asked for says what comes back, so that a gateway in between needs no side
 channel. Every piece of content carries MARK once, however it is rendered on the way.

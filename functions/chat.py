@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 
 from tollgate.core.clock import SystemClock
 from tollgate.engine.gateway import Gateway
-from tollgate.lambda_runtime.loop import Snapshot, report_init_error, serve
+from tollgate.lambda_runtime.loop import Snapshot, report_init_error, run_loop
 from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings, lambda_runtime_api
@@ -71,7 +71,7 @@ def main() -> None:
     # What is there now stays: a collection need not walk it again and again.
     gc.freeze()
     gc.enable()
-    asyncio.run(serve(function.app, runtime_api, snapshot=function.snapshot))
+    asyncio.run(run_loop(function.app, runtime_api, snapshot=function.snapshot))
 
 
 if __name__ == "__main__":

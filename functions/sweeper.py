@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 from tollgate.core.clock import SystemClock
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
-from tollgate.stores.rules.reports import CareReport, Difference
+from tollgate.stores.rules.reports import BrokenInvariant, CareReport
 from tollgate.stores.rules.sweep import SweepReport
 from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.upkeep import Upkeep, wire_upkeep
@@ -57,7 +57,7 @@ async def _sweep() -> tuple[SweepReport, CareReport]:
         return await upkeep.sweeper.run(), await upkeep.caretaker.run()
 
 
-async def _audit() -> Sequence[Difference]:
+async def _audit() -> Sequence[BrokenInvariant]:
     async with _upkeep() as upkeep:
         return await upkeep.audit.run()
 

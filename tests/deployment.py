@@ -29,7 +29,7 @@ from tollgate.core.principal import KeyRole
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.settings import Settings
 from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.reading import read_numbers_by_name
+from tollgate.stores.aws.decoding import read_numbers_by_name
 from tollgate.stores.aws.tables import get_item, key_state_key, wallet_key
 from tollgate.wiring.administration import Administration, wire_administration
 from tollgate.wiring.stores import Stores, wire_stores

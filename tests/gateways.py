@@ -21,7 +21,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
-from tollgate.engine.gateway import Call, Gateway, Pace
+from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import generate
 from tollgate.engine.kept_answers import AnswerStore
 from tollgate.engine.sink import ClientGone, CollectSink, EventSink, SseSink
@@ -34,7 +34,7 @@ from tollgate.stores.administration import NewKey
 from tollgate.stores.base import Hold, Ledger
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
-from tollgate.web.front import Front
+from tollgate.web.request_services import RequestServices
 
 _Made = TypeVar("_Made")
 
@@ -61,13 +61,13 @@ class RecordedJournal:
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
         self.lost.append((record, failure))
 
-    def rested(self, endpoint_id: str) -> None:
+    def endpoint_cooled_down(self, endpoint_id: str) -> None:
         self.rests.append(endpoint_id)
 
-    def kept_back(self, what: str, failure: Exception, *, serving: str) -> None:
+    def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
         self.kept.append((what, failure, serving))
 
-    def defect(self, error: Exception, request_id: str) -> None:
+    def unexpected_error(self, error: Exception, request_id: str) -> None:
         self.defects.append((error, request_id))
 
 
@@ -221,7 +221,7 @@ class Always(Generic[_Made]):
 
     made: _Made
 
-    async def of(self, key_id: str | None) -> _Made:
+    async def for_key(self, key_id: str | None) -> _Made:
         return self.made
 
     async def settled(self) -> None:
@@ -245,9 +245,9 @@ class House:
     principal: Principal
 
     @property
-    def front(self) -> Front:
+    def front(self) -> RequestServices:
         gateway = self.gateway
-        return Front(
+        return RequestServices(
             keys=self.stores.keys,
             chat_completions=self.ingress,
             clock=gateway.clock,
@@ -277,7 +277,7 @@ class House:
             self.ingress,
             call.parsed,
             clock=self.gateway.clock,
-            pace=self.gateway.pace,
+            timing=self.gateway.timing,
             credits_per_usd=self.gateway.credits_per_usd,
         )
 
@@ -322,7 +322,7 @@ async def house(
     near: Scripted | None = None,
     far: Scripted | None = None,
     codec: Codec | None = None,
-    pace: Pace | None = None,
+    timing: StreamTiming | None = None,
     media: MediaFetcher | None = None,
     funds_nano_usd: int = FUNDS_NANO_USD,
     key: NewKey | None = None,
@@ -347,7 +347,7 @@ async def house(
         clock=clock,
         ids=ids,
         journal=journal,
-        pace=pace or Pace(),
+        timing=timing or StreamTiming(),
         credits_per_usd=Decimal(1),
     )
     return House(

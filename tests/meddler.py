@@ -8,9 +8,9 @@ from tests.stores import (
     dynamo_stores,
 )
 from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, Reply
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.stores.aws.decoding import read_numbers_by_name
 from tollgate.stores.aws.failures import StoreUnavailable
-from tollgate.stores.aws.reading import read_numbers_by_name
 
 Meddle = Callable[[Mapping[str, object]], str]
 
@@ -25,7 +25,7 @@ class Meddler:
 
     async def call(
         self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
-    ) -> Reply:
+    ) -> AwsReply:
         self.sent.append((operation, payload))
         what = self.meddle(payload)
         if what == "lose":

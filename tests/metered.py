@@ -7,7 +7,7 @@ round items up to whole KB, and count transactions twice, as DynamoDB does.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, Reply
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.stores.aws.failures import ConditionFailed
 
 _READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan"})
@@ -33,7 +33,7 @@ class Metered:
 
     async def call(
         self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
-    ) -> Reply:
+    ) -> AwsReply:
         place = self._answered
         if place == len(self.rounds):
             self.rounds.append([])

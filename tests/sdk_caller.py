@@ -15,7 +15,7 @@ from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, Reply
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsReply
 from tollgate.stores.aws.failures import (
     CancellationReason,
     ConditionFailed,
@@ -33,12 +33,12 @@ class SdkCaller:
 
     async def call(
         self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
-    ) -> Reply:
+    ) -> AwsReply:
         try:
             reply = await getattr(self._client, xform_name(operation))(**_with_bytes(payload))
         except ClientError as refused:
             raise _failure(refused.response) from refused
-        read: Reply = _with_base64(reply)
+        read: AwsReply = _with_base64(reply)
         return read
 
 

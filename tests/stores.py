@@ -30,8 +30,8 @@ from tollgate.stores.administration import (
     KeySummary,
     NewKey,
 )
-from tollgate.stores.aws.attributes import number, text
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, JsonService, Reply
+from tollgate.stores.aws.attributes import number, string
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, AwsReply, JsonService
 from tollgate.stores.aws.tables import Tables, create_tables, wallet_key
 from tollgate.stores.base import CooldownStore, Hold, Ledger
 from tollgate.stores.keys.administration import DynamoKeyStore
@@ -78,7 +78,7 @@ class GrammarChecked:
 
     async def call(
         self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
-    ) -> Reply:
+    ) -> AwsReply:
         check_request(payload)
         return await self._client.call(operation, payload, attempts_max=attempts_max)
 
@@ -121,7 +121,7 @@ class DynamoStores(Stores):
             "DeleteItem",
             {
                 "TableName": getattr(self.tables, table),
-                "Key": {"pk": text(partition), "sk": text(sort)},
+                "Key": {"pk": string(partition), "sk": string(sort)},
             },
         )
 

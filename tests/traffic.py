@@ -3,9 +3,9 @@
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.demand import Demand
 from tollgate.routing.planning.draw import draw_key_hash
 from tollgate.routing.planning.planner import Planner
+from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.price import bill, total_nano_usd
 from tollgate.web.generation_shapes import GenerationObject
 
@@ -13,10 +13,10 @@ from tollgate.web.generation_shapes import GenerationObject
 RECORDED_S = 1795264201
 
 
-def demand(asked: str, number: int, **wanted: object) -> Demand:
+def demand(asked: str, number: int, **wanted: object) -> PlanningRequest:
     """What the request of a number asks for; without a session its id decides its draw."""
     sizes = {"input_tokens_min": 100, "input_tokens": 150, "input_tokens_max": 300}
-    return Demand(
+    return PlanningRequest(
         model=asked,
         draw_key_hash=draw_key_hash(f"r-{number}"),
         **{"tier": "team", **sizes, **wanted},  # type: ignore[arg-type]  # by the names of Demand
@@ -24,7 +24,7 @@ def demand(asked: str, number: int, **wanted: object) -> Demand:
 
 
 def record(
-    catalog: Catalog, asked: Demand, number: int, *, tokens: tuple[int, int] = (1_000, 500)
+    catalog: Catalog, asked: PlanningRequest, number: int, *, tokens: tuple[int, int] = (1_000, 500)
 ) -> GenerationRecord:
     """The record of a request that the first endpoint of its plan answered, an hour apart."""
     created_s = RECORDED_S + 3_600 * number

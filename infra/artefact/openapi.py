@@ -20,7 +20,7 @@ class _Compiled:
 
     catalog: Catalog
 
-    async def of(self, key_id: str | None) -> Catalog:
+    async def for_key(self, key_id: str | None) -> Catalog:
         return self.catalog
 
 

@@ -28,7 +28,7 @@ from tests.stores import (
 )
 from tollgate.providers.base import Frame, Timeouts, WireRequest
 from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.attributes import text
+from tollgate.stores.aws.attributes import string
 from tollgate.stores.aws.objects import FolderObjects
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
 
@@ -96,7 +96,7 @@ async def test_the_meter_counts_an_item_by_its_kilobytes_and_a_transaction_twice
     meter, stores = metered
     put = {
         "TableName": stores.tables.core,
-        "Item": {"pk": text("a"), "sk": text("b"), "x": text("x" * 1_100)},
+        "Item": {"pk": string("a"), "sk": string("b"), "x": string("x" * 1_100)},
     }
     await meter.call("PutItem", put)
     assert meter.write_units == 2
@@ -104,7 +104,7 @@ async def test_the_meter_counts_an_item_by_its_kilobytes_and_a_transaction_twice
         "UpdateItem",
         {
             "TableName": stores.tables.core,
-            "Key": {"pk": text("a"), "sk": text("b")},
+            "Key": {"pk": string("a"), "sk": string("b")},
             "UpdateExpression": "REMOVE x",
         },
     )

@@ -26,7 +26,7 @@ from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.principal import Principal
 from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.aws_json import Reply
+from tollgate.stores.aws.aws_json import AwsReply
 from tollgate.stores.aws.failures import StoreUnavailable
 from tollgate.stores.aws.tables import Tables, create_tables
 from tollgate.stores.keys.secret import new_secret
@@ -79,7 +79,7 @@ async def test_c51_a_slow_store_does_not_keep_a_request_waiting() -> None:
     class Slow:
         async def call(
             self, operation: str, payload: Mapping[str, object], *, attempts_max: int = 3
-        ) -> Reply:
+        ) -> AwsReply:
             await asyncio.Event().wait()
             raise AssertionError("unreachable")
 
@@ -96,7 +96,7 @@ class CountingDead:
 
     async def call(
         self, operation: str, payload: Mapping[str, object], *, attempts_max: int = 3
-    ) -> Reply:
+    ) -> AwsReply:
         self.calls[operation] += 1
         raise StoreUnavailable("away", maybe_applied=False)
 
@@ -109,7 +109,7 @@ async def test_c62_a_store_that_hangs_is_given_up_after_a_bounded_number_of_call
 
         async def call(
             self, operation: str, payload: Mapping[str, object], *, attempts_max: int = 3
-        ) -> Reply:
+        ) -> AwsReply:
             self.calls += 1
             clock.now += 0.5
             raise StoreUnavailable("timed out", maybe_applied=True)

@@ -18,9 +18,9 @@ from tests.stores import (
 from tollgate.core.errors import AccessError, ErrorCode, LedgerError
 from tollgate.core.ids import IdSource, created_s
 from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, Reply
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsReply
+from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.failures import ConditionFailed
-from tollgate.stores.aws.reading import read_number
 from tollgate.stores.aws.tables import get_item, key_state_key, wallet_key
 from tollgate.stores.rules.account import UNLIMITED, shard_order
 from tollgate.stores.rules.periods import minute_bucket
@@ -37,7 +37,7 @@ class Twice:
 
     async def call(
         self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
-    ) -> Reply:
+    ) -> AwsReply:
         client = self.stores.client
         if self.done or not is_hold(wallet_key("acme", self.shard))(payload):
             return await client.call(operation, payload, attempts_max=attempts_max)

@@ -15,8 +15,8 @@ from tests.scripted import Scripted, answers, refuses
 from tests.stores import DynamoStores, funded_key
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.idempotency import Claim
+from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.objects import ObjectStore
-from tollgate.stores.aws.reading import read_number
 from tollgate.stores.records.kept_answers import ABANDONED_AFTER_S, KEPT_FOR_S, DynamoAnswerStore
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits

@@ -26,7 +26,7 @@ from tests.stores import (
 )
 from tollgate.core.errors import GatewayError
 from tollgate.stores.administration import CreditEntry, KeySettings, NewKey
-from tollgate.stores.aws.reading import read_number, read_numbers_by_name
+from tollgate.stores.aws.decoding import read_number, read_numbers_by_name
 from tollgate.stores.base import Hold
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 

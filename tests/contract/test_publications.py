@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from tests.stores import DynamoStores, HandClock, funded_key
 from tests.unit.routing.catalogs import endpoint, model, routing
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
-from tollgate.core.publication import Signature, canaried, published
-from tollgate.routing.file.compile import canonical
+from tollgate.core.publication import Signature, canaried, publish_to_all
+from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.objects import FolderObjects, ObjectStore
 from tollgate.stores.aws.tables import PUBLICATION_KEY, get_item
 from tollgate.stores.routing.publications import PublicationStore
@@ -30,7 +30,7 @@ def publications(dynamo: DynamoStores, objects: ObjectStore) -> PublicationStore
 
 async def test_c54_what_is_published_is_read_back_whole(publications: PublicationStore) -> None:
     assert await publications.publication() is None
-    live = published(None, await publications.keep(FIRST), SIGNED)
+    live = publish_to_all(None, await publications.keep(FIRST), SIGNED)
     await publications.move(live)
     tried = canaried(live, await publications.keep(SECOND), 5, SIGNED)
     await publications.move(tried)
@@ -47,7 +47,7 @@ async def test_c54_of_two_who_publish_at_once_one_is_told(
     publications = PublicationStore(honest.client, honest.tables.core, objects, clock=honest.clock)
     sha = await publications.keep(FIRST)
     moves = [
-        publications.move(published(None, sha, replace(SIGNED, by=f"user {number}")))
+        publications.move(publish_to_all(None, sha, replace(SIGNED, by=f"user {number}")))
         for number in range(8)
     ]
     results = await asyncio.gather(*moves, return_exceptions=True)
@@ -60,12 +60,12 @@ async def test_c54_of_two_who_publish_at_once_one_is_told(
 async def test_c54_a_later_publication_needs_the_one_before(
     publications: PublicationStore,
 ) -> None:
-    first = published(None, await publications.keep(FIRST), SIGNED)
+    first = publish_to_all(None, await publications.keep(FIRST), SIGNED)
     await publications.move(first)
-    second = published(first, await publications.keep(SECOND), SIGNED)
+    second = publish_to_all(first, await publications.keep(SECOND), SIGNED)
     await publications.move(second)
     with pytest.raises(RequestError):
-        await publications.move(published(first, first.live, SIGNED))
+        await publications.move(publish_to_all(first, first.live, SIGNED))
     assert [each.revision for each in await publications.history()] == [2, 1]
 
 
@@ -73,7 +73,7 @@ async def test_c54_the_pointer_comes_along_with_a_key_at_no_call_more(
     dynamo: DynamoStores, publications: PublicationStore
 ) -> None:
     secret, _ = await funded_key(dynamo, 1)
-    live = published(None, await publications.keep(FIRST), SIGNED)
+    live = publish_to_all(None, await publications.keep(FIRST), SIGNED)
     await publications.move(live)
     await dynamo.clock.sleep(5)  # until the key is read again
     await dynamo.keys.authenticate(secret)
@@ -87,7 +87,7 @@ async def test_c54_a_pointer_is_five_seconds_old_at_most(
 ) -> None:
     assert await publications.publication() is None
     other = PublicationStore(dynamo.client, dynamo.tables.core, None, clock=dynamo.clock)
-    await other.move(published(None, "f" * 64, SIGNED))
+    await other.move(publish_to_all(None, "f" * 64, SIGNED))
     await dynamo.clock.sleep(4.9)
     assert await publications.publication() is None
     await dynamo.clock.sleep(0.1)
@@ -109,14 +109,14 @@ async def test_c54_a_damaged_or_missing_catalog_is_never_handed_out(
 
 @pytest.mark.parametrize(
     "damage",
-    [{"rev": text("one")}, {"live": number(1)}, {"pct": {"M": {}}}],
+    [{"rev": string("one")}, {"live": number(1)}, {"pct": {"M": {}}}],
     ids=["no number", "no text", "another shape"],
 )
 async def test_c54_a_pointer_that_makes_no_sense_keeps_nobody_out(
     dynamo: DynamoStores, publications: PublicationStore, damage: Item
 ) -> None:
     secret, principal = await funded_key(dynamo, 1)
-    await publications.move(published(None, await publications.keep(FIRST), SIGNED))
+    await publications.move(publish_to_all(None, await publications.keep(FIRST), SIGNED))
     item = await get_item(dynamo.client, dynamo.tables.core, PUBLICATION_KEY)
     assert item is not None
     put = {"TableName": dynamo.tables.core, "Item": {**item, **damage}}
@@ -132,6 +132,6 @@ async def test_c54_a_catalog_of_300_models_is_published_and_served(
     publications: PublicationStore,
 ) -> None:
     models = {f"acme/model-{number}": model(endpoint("near", "x")) for number in range(300)}
-    content = canonical(routing(models=models, aliases={}, routes={}))
+    content = canonical_json(routing(models=models, aliases={}, routes={}))
     kept = await publications.catalog(await publications.keep(content))
     assert len(Catalog.from_json(kept).models) == 300

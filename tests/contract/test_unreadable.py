@@ -16,7 +16,7 @@ from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.principal import Principal
 from tollgate.stores.administration import NewKey, WorkspaceSettings
-from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.tables import (
     cooldown_key,
     generation_key,
@@ -64,7 +64,9 @@ async def test_c62_a_key_whose_secrets_row_makes_no_sense_is_refused_by_name(
     secret, _ = await funded_key(dynamo, 100)
     other, principal = await funded_key(dynamo, 100, OTHER)
     await dynamo.clock.sleep(5)
-    name = await damage(dynamo, dynamo.tables.core, secret_key(secret_hash(secret)), n=text("many"))
+    name = await damage(
+        dynamo, dynamo.tables.core, secret_key(secret_hash(secret)), n=string("many")
+    )
     assert name in await refusal_of(dynamo.keys.authenticate(secret))
     assert await dynamo.keys.authenticate(other) == principal
 
@@ -111,7 +113,7 @@ async def test_c60_a_list_of_keys_leaves_one_out_and_says_so(
 async def test_a_list_of_workspaces_leaves_one_out_and_says_so(dynamo: DynamoStores) -> None:
     for id_ in ("acme", "other"):
         await dynamo.workspaces.create(id_, WorkspaceSettings())
-    name = await damage(dynamo, dynamo.tables.core, workspace_key("acme"), n=text("x"))
+    name = await damage(dynamo, dynamo.tables.core, workspace_key("acme"), n=string("x"))
     page = await dynamo.workspaces.list()
     assert ([it.id for it in page.found], page.unreadable) == (["other"], (name,))
     assert name in await refusal_of(dynamo.workspaces.get("acme"))
@@ -173,7 +175,7 @@ async def test_the_sweeper_expires_what_it_can(
             )
         case "wallet":
             key = wallet_key("acme", 0)
-            name = await damage(dynamo, dynamo.tables.ledger, key, h={"M": {bad.id: text("ten")}})
+            name = await damage(dynamo, dynamo.tables.ledger, key, h={"M": {bad.id: string("ten")}})
         case "key":
             key = key_state_key(principal.key_id)
             name = await damage(dynamo, dynamo.tables.ledger, key, ws=None)
@@ -213,6 +215,6 @@ async def test_c51_an_endpoint_whose_failures_make_no_sense_does_not_rest(
     policy = CooldownPolicy(after_failures=1)
     for endpoint in ("near", "far"):
         await dynamo.cooldowns.failed(endpoint, policy)
-    await damage(dynamo, dynamo.tables.core, cooldown_key("near"), l=text("x"))
+    await damage(dynamo, dynamo.tables.core, cooldown_key("near"), l=string("x"))
     another = DynamoCooldownStore(dynamo.client, dynamo.tables.core, dynamo.clock)
     assert set(await another.resting(["near", "far"], policy)) == {"far"}

@@ -16,11 +16,11 @@ from tollgate.core.errors import AccessError, ErrorCode, LedgerError, RequestErr
 from tollgate.core.ids import IdSource
 from tollgate.stores.administration import NewKey, WorkspaceSettings
 from tollgate.stores.aws.attributes import number
-from tollgate.stores.aws.reading import read_number
+from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.tables import wallet_key
 from tollgate.stores.money.budgets import Budgets, DeliveryFailed
-from tollgate.stores.money.caretaker import Caretaker
 from tollgate.stores.money.wallets import HOLDS_CROWDED
+from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
 
 # From one round of the sweeper's function to the next.
 ROUND_S = 300
@@ -42,9 +42,9 @@ class Inbox:
         self.events.append(json.loads(event))
 
 
-def caretaker(stores: DynamoStores, *inboxes: Inbox) -> Caretaker:
+def caretaker(stores: DynamoStores, *inboxes: Inbox) -> WorkspaceMaintenance:
     ids = IdSource(stores.clock)
-    return Caretaker(
+    return WorkspaceMaintenance(
         stores.client,
         stores.tables,
         wallets=stores.wallets,

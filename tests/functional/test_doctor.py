@@ -16,7 +16,7 @@ from tests.clocks import STARTED_S, FixedClock
 from tests.scripted_gateway import EVENTS, KEY, SHA, ScriptedGateway, scripted_gateway
 from tollgate.cli.main import main
 from tollgate.cli.stack.aws_account import AccountError
-from tollgate.cli.stack.checks import CHECKS, Finding, Patient, examine
+from tollgate.cli.stack.checks import CHECKS, CheckResult, Patient, examine
 from tollgate.cli.stack.probe import Probe
 from tollgate.routing.file.compile import compile_catalog
 
@@ -74,7 +74,7 @@ def findings(
     account: Account | NoAccount | None = None,
     key: str | None = KEY,
     clock: FixedClock | None = None,
-) -> list[Finding]:
+) -> list[CheckResult]:
     ticking = clock or TickingClock()
     patient = Patient(
         probe=Probe(gateway.base_url, key, ticking),
@@ -88,7 +88,7 @@ def findings(
     return list(examine(patient))
 
 
-def failures(found: list[Finding]) -> list[str]:
+def failures(found: list[CheckResult]) -> list[str]:
     return [it.what for it in found if it.severity == "FAIL"]
 
 

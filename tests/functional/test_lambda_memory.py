@@ -10,7 +10,7 @@ from tests.gateways import Always, House, house, request_body
 from tests.unit.lambda_runtime.peer import ACCEPTED, next_reply
 from tests.unit.lambda_runtime.serving import EVENT
 from tollgate.core.clock import SystemClock
-from tollgate.lambda_runtime.loop import serve
+from tollgate.lambda_runtime.loop import run_loop
 from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
@@ -33,7 +33,7 @@ class Lambda:
         self._goes_on = asyncio.Event()
         self._stops_at = 0
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def run_loop(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 if head.startswith(b"GET "):
@@ -95,7 +95,7 @@ async def test_memory_is_flat_over_10_000_streamed_generations() -> None:
     lambda_ = Lambda(event)
     server = await asyncio.start_server(lambda_.serve, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
-    serving = asyncio.create_task(serve(app, f"{host}:{port}"))
+    serving = asyncio.create_task(run_loop(app, f"{host}:{port}"))
     try:
         await lambda_.until(WARM_UP)
         before = blocks(home)

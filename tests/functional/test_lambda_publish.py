@@ -14,8 +14,8 @@ import pytest_asyncio
 
 from tests.deployment import CHAT_ROUTES, PATIENCE_S, Deployment, Workspace, deployed
 from tollgate.core.clock import SystemClock
-from tollgate.core.publication import Publications, Signature, published
-from tollgate.routing.file.compile import canonical
+from tollgate.core.publication import Publications, Signature, publish_to_all
+from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.price import bill, total_nano_usd
 from tollgate.routing.schema import Routing
@@ -92,7 +92,7 @@ def priced(content: bytes, output_usd: int) -> bytes:
     price = offer.price.model_copy(update={"output": Decimal(output_usd)})
     offers = (offer.model_copy(update={"price": price}),)
     models = routing.models | {MODEL: model.model_copy(update={"endpoints": offers})}
-    return canonical(routing.model_copy(update={"models": models}))
+    return canonical_json(routing.model_copy(update={"models": models}))
 
 
 async def test_c54_c66_every_environment_follows_and_every_record_is_priced_by_its_catalog(
@@ -110,7 +110,7 @@ async def test_c54_c66_every_environment_follows_and_every_record_is_priced_by_i
         for content in (*contents[1:], contents[1]):
             sha = await publications.keep(content)
             signature = Signature(by="test", at_s=int(SystemClock().now_s()))
-            last = published(last, sha, signature)
+            last = publish_to_all(last, sha, signature)
             await publications.move(last)
             await load.served_everywhere(sha)
         load.end()

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from tests.unit.cli.planned import BEFORE, after, routing, traffic
 from tollgate.cli.main import main
-from tollgate.routing.file.compile import canonical
+from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
 
 SAME, ERROR, CHANGES = 0, 1, 2
@@ -56,7 +56,7 @@ def plan(*arguments: str, **variables: str) -> Result:
 
 def test_c53_two_revisions_of_git_and_traffic_of_a_file(commit: Commit, tmp_path: Path) -> None:
     base, head = commit(routing_yaml=BEFORE), commit(routing_yaml=after())
-    served = Catalog.from_json(canonical(routing(tmp_path, BEFORE)))
+    served = Catalog.from_json(canonical_json(routing(tmp_path, BEFORE)))
     recorded = tmp_path / "traffic.jsonl"
     recorded.write_bytes(b"".join(traffic(served)))
     golden = (Path(__file__).parents[1] / "unit" / "cli" / "planned.txt").read_text()

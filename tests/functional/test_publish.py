@@ -20,7 +20,7 @@ from tollgate.cli.main import main
 from tollgate.core.clock import SystemClock
 from tollgate.core.publication import Publication
 from tollgate.routing.file.compile import compile_catalog
-from tollgate.routing.file.permissions import permissions
+from tollgate.routing.file.permissions import compile_permissions
 from tollgate.settings import Settings
 from tollgate.wiring.stores import wire_stores
 
@@ -66,7 +66,7 @@ def stack(
         "GenerationsTableName": tables.generations_table,
         "ObjectsBucketName": "unused",
     }
-    [secret] = permissions(compile_catalog(file).routing).secrets
+    [secret] = compile_permissions(compile_catalog(file).routing).secrets
     template = {
         "Resources": {
             "T": {"Type": "AWS::SNS::Topic", "Metadata": {"Resource": {"Fn::Sub": secret}}}

@@ -4,13 +4,13 @@ from typing import Final
 
 from tests.infra.translation import ROOT, JsonObject, Stack
 from tollgate.routing.file.compile import compile_catalog
-from tollgate.routing.file.permissions import permissions as permissions_of
-from tollgate.stores.aws.reading import read_text
+from tollgate.routing.file.permissions import compile_permissions
+from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.tables import PUBLICATION_KEY
 
 LOGS: Final = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
-NEEDED: Final = permissions_of(compile_catalog(ROOT / "routing.yaml").routing)
+NEEDED: Final = compile_permissions(compile_catalog(ROOT / "routing.yaml").routing)
 
 PERMISSIONS: Final = {
     "ChatRole": {
@@ -108,7 +108,7 @@ def partitions(condition: JsonObject | None) -> str:
             raise AssertionError(f"the table of permissions cannot name {condition}")
 
 
-def permissions(role: JsonObject) -> dict[str, set[str]]:
+def compile_permissions(role: JsonObject) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for statement in statements(role):
         if statement["Effect"] == "Deny":
@@ -137,7 +137,7 @@ def test_every_function_has_a_role_of_its_own(stack: Stack) -> None:
 
 def test_roles_allow_exactly_what_their_functions_do(stack: Stack) -> None:
     roles = stack.properties("AWS::IAM::Role")
-    assert {name: permissions(role) for name, role in roles.items()} == PERMISSIONS
+    assert {name: compile_permissions(role) for name, role in roles.items()} == PERMISSIONS
 
 
 def test_c54_no_function_moves_what_is_published(stack: Stack) -> None:
@@ -153,13 +153,13 @@ def test_c54_no_function_moves_what_is_published(stack: Stack) -> None:
             == {"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": [partition]}}
             for action in statement["Action"]
         }
-        for resource, actions in permissions(role).items():
+        for resource, actions in compile_permissions(role).items():
             if not resource.startswith("CoreTable"):
                 continue
             _, _, prefix = resource.partition(" where pk begins with ")
             if partition.startswith(prefix):
                 assert not (actions & writes) - denied, name
-        catalogs = permissions(role).get("${ObjectsBucket.Arn}/catalogs/*", set())
+        catalogs = compile_permissions(role).get("${ObjectsBucket.Arn}/catalogs/*", set())
         assert catalogs <= {"s3:GetObject"}, name
 
 
@@ -178,7 +178,7 @@ def test_only_lambda_assumes_the_roles(stack: Stack) -> None:
 
 def test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile(stack: Stack) -> None:
     for name, role in stack.properties("AWS::IAM::Role").items():
-        for resource in permissions(role):
+        for resource in compile_permissions(role):
             exact = resource.replace(":bedrock:*::foundation-model/", "")
             for prefix in ("answers", "catalogs", "content"):
                 exact = exact.removesuffix(f"${{ObjectsBucket.Arn}}/{prefix}/*")

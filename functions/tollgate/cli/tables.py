@@ -13,13 +13,15 @@ import click
 
 from tollgate.core.csv_cell import csv_cell
 
-Style = Literal["auto", "json", "csv"]
-Row = Mapping[str, str]
+OutputStyle = Literal["auto", "json", "csv"]
+TableRow = Mapping[str, str]
 _GAP: Final = 2
 _MOMENT: Final = re.compile(r"\d{4}-(\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z", re.ASCII)
 
 
-def show(rows: Iterable[Row], columns: Sequence[str], style: Style, *, data: object = None) -> None:
+def show(
+    rows: Iterable[TableRow], columns: Sequence[str], style: OutputStyle, *, data: object = None
+) -> None:
     """Print rows under these columns, the weightiest first: a narrow terminal drops the last.
 
     `data` is what JSON has instead, where it has more.
@@ -64,7 +66,7 @@ def exact(amount: Any) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _delimited(rows: Iterable[Row], columns: Sequence[str], dialect: str) -> str:
+def _delimited(rows: Iterable[TableRow], columns: Sequence[str], dialect: str) -> str:
     written = io.StringIO()
     writer = csv.DictWriter(
         written, columns, dialect=dialect, lineterminator="\n", extrasaction="ignore"
@@ -74,7 +76,7 @@ def _delimited(rows: Iterable[Row], columns: Sequence[str], dialect: str) -> str
     return written.getvalue()
 
 
-def _table(rows: Sequence[Row], columns: Sequence[str]) -> None:
+def _table(rows: Sequence[TableRow], columns: Sequence[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -28,7 +28,7 @@ class IdSource:
     def new_id(self) -> str:
         """An id that sorts after those of earlier seconds."""
         second = int(self._clock.now_s()) & 0xFFFFFFFF
-        return encode(second.to_bytes(4, "big") + self._entropy(_RANDOM_BYTES))
+        return encode_id(second.to_bytes(4, "big") + self._entropy(_RANDOM_BYTES))
 
     def random_bytes(self, count: int) -> bytes:
         """Bytes that nobody can guess, for secrets."""
@@ -47,7 +47,7 @@ class IdSource:
         return str(uuid.UUID(int=value))
 
 
-def encode(raw: bytes) -> str:
+def encode_id(raw: bytes) -> str:
     """Eleven bytes as fifteen characters that keep their order."""
     # A zero byte in front makes sixteen characters of base64, whose first is always the same.
     return base64.b64encode(b"\0" + raw)[1:].translate(_TO_OURS).decode()
@@ -68,7 +68,7 @@ def created_s(id_: str) -> int:
 
 def first_id_of(second: int) -> str:
     """The lowest id that can be made in a Unix second."""
-    return encode(second.to_bytes(4, "big") + bytes(_RANDOM_BYTES))
+    return encode_id(second.to_bytes(4, "big") + bytes(_RANDOM_BYTES))
 
 
 def without_prefix(text: str) -> str:

@@ -6,7 +6,7 @@ Signatures: https://mimesniff.spec.whatwg.org/ (2026-06) and RFC 9639, RFC 8794 
 import binascii
 from typing import Final, Literal
 
-Kind = Literal["image", "audio", "document"]
+MediaKind = Literal["image", "audio", "document"]
 
 PDF: Final = "application/pdf"
 _DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -55,7 +55,7 @@ def media_type(content: bytes, claimed: str | None = None) -> str | None:
     return None
 
 
-def kind_of(type_: str) -> Kind:
+def kind_of(type_: str) -> MediaKind:
     """Which kind of part takes bytes of this type."""
     match type_.partition("/")[0]:
         case "image":

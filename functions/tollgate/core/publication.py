@@ -45,7 +45,7 @@ class Signature(Struct, frozen=True, kw_only=True):
     commit: str | None = None
 
 
-def published(before: Publication | None, sha: str, signature: Signature) -> Publication:
+def publish_to_all(before: Publication | None, sha: str, signature: Signature) -> Publication:
     """Every key on one catalog; a canary that runs ends."""
     previous = None
     if before is not None:

@@ -27,12 +27,12 @@ from tollgate.core.events import (
 )
 from tollgate.core.usage import Usage
 from tollgate.engine import retry
-from tollgate.engine.choices import Asking, Chosen, answering, asking
+from tollgate.engine.attempt_cursor import AttemptCursor
+from tollgate.engine.choices import Chosen, EncodedAttempt, answering, asking
 from tollgate.engine.cooldown import FailureReports
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
-from tollgate.engine.walk import Walk
 from tollgate.providers.base import Target
 from tollgate.routing.planning.plan import Attempt, Plan
 
@@ -50,7 +50,7 @@ class Committed(Struct, frozen=True, kw_only=True):
     rest: AsyncGenerator[Chosen, None]
 
 
-class Chain(Struct, frozen=True, kw_only=True):
+class AttemptContext(Struct, frozen=True, kw_only=True):
     """What the attempts of one generation share."""
 
     gateway: Gateway
@@ -62,7 +62,7 @@ class Chain(Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def committed(chain: Chain) -> AsyncIterator[Committed]:
+async def committed(chain: AttemptContext) -> AsyncIterator[Committed]:
     """The first attempt that commits; leaving the context closes its connection.
 
     Raises the last failure if none does.
@@ -71,8 +71,8 @@ async def committed(chain: Chain) -> AsyncIterator[Committed]:
         yield await _first_to_commit(chain, connections)
 
 
-async def _first_to_commit(chain: Chain, connections: AsyncExitStack) -> Committed:
-    walk = Walk(await _fitting(chain))
+async def _first_to_commit(chain: AttemptContext, connections: AsyncExitStack) -> Committed:
+    walk = AttemptCursor(await _fitting(chain))
     while True:
         try:
             return await _commit(chain, walk, connections)
@@ -94,7 +94,7 @@ async def _first_to_commit(chain: Chain, connections: AsyncExitStack) -> Committ
                     assert_never(verdict)
 
 
-async def _fitting(chain: Chain) -> Plan:
+async def _fitting(chain: AttemptContext) -> Plan:
     """The plan without the endpoints that cannot take every parameter, where that is required.
 
     Only encoding tells what a codec leaves out or refuses. RequestError if no endpoint is left.
@@ -130,12 +130,14 @@ def _not_taken(attempt: Attempt, left_out: tuple[str, ...]) -> RequestError:
     )
 
 
-async def _asking(chain: Chain, attempt: Attempt) -> Asking:
+async def _asking(chain: AttemptContext, attempt: Attempt) -> EncodedAttempt:
     provider = chain.gateway.providers.provider(attempt.target.provider)
     return asking(provider, attempt, await chain.media.inlined(attempt.target))
 
 
-async def _commit(chain: Chain, walk: Walk, connections: AsyncExitStack) -> Committed:
+async def _commit(
+    chain: AttemptContext, walk: AttemptCursor, connections: AsyncExitStack
+) -> Committed:
     """Ask one endpoint and read up to its first content event."""
     attempt = walk.attempt
     asked = await _asking(chain, attempt)

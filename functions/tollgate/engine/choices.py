@@ -36,7 +36,7 @@ Chosen = tuple[int, StreamEvent]
 _WAITING_MAX: Final = 64
 
 
-class Asking(Struct, frozen=True, kw_only=True):
+class EncodedAttempt(Struct, frozen=True, kw_only=True):
     """What one attempt asks its provider: every choice in one request, or a request for each."""
 
     provider: Provider
@@ -50,14 +50,14 @@ class Asking(Struct, frozen=True, kw_only=True):
         return self.wires[0].adapted
 
 
-def asking(provider: Provider, attempt: Attempt, request: GenerationRequest) -> Asking:
+def asking(provider: Provider, attempt: Attempt, request: GenerationRequest) -> EncodedAttempt:
     """Encode a request; RequestError for what the provider can never take."""
     together = request.choices == 1 or (
         attempt.target.dialect.native_choices and isinstance(provider.codec, NativeChoices)
     )
     asked = (request,) if together else tuple(_each_choice(request))
     wires = tuple(provider.codec.encode(one, attempt.target) for one in asked)
-    return Asking(provider=provider, attempt=attempt, wires=wires, choices=request.choices)
+    return EncodedAttempt(provider=provider, attempt=attempt, wires=wires, choices=request.choices)
 
 
 def _each_choice(request: GenerationRequest) -> Iterable[GenerationRequest]:
@@ -70,7 +70,7 @@ def _each_choice(request: GenerationRequest) -> Iterable[GenerationRequest]:
 
 
 @asynccontextmanager
-async def answering(asking: Asking) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
+async def answering(asking: EncodedAttempt) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
     """Send, and yield the events of all choices as they come.
 
     Raises UpstreamError, and so does reading. Leaving the context closes every connection.
@@ -83,7 +83,7 @@ async def answering(asking: Asking) -> AsyncIterator[AsyncGenerator[Chosen, None
 
 @asynccontextmanager
 async def _stream(
-    asking: Asking, wire: WireRequest, choices: int
+    asking: EncodedAttempt, wire: WireRequest, choices: int
 ) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
     codec, target = asking.provider.codec, asking.attempt.target
     async with AsyncExitStack() as connection:
@@ -138,7 +138,7 @@ async def _decoded(
 
 
 @asynccontextmanager
-async def _fanned_out(asking: Asking) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
+async def _fanned_out(asking: EncodedAttempt) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
     """One stream for each choice, read side by side."""
     waiting: asyncio.Queue[Chosen | Exception | None] = asyncio.Queue(_WAITING_MAX)
     tasks = [
@@ -153,7 +153,7 @@ async def _fanned_out(asking: Asking) -> AsyncIterator[AsyncGenerator[Chosen, No
 
 
 async def _pump(
-    asking: Asking, choice: int, waiting: asyncio.Queue[Chosen | Exception | None]
+    asking: EncodedAttempt, choice: int, waiting: asyncio.Queue[Chosen | Exception | None]
 ) -> None:
     """Read one choice; what breaks goes the way of its events, and None is the end."""
     try:

@@ -15,7 +15,7 @@ from tollgate.core.events import StreamEvent
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.response import Fold
 from tollgate.engine.sink import EventSink
-from tollgate.ingress.base import Served
+from tollgate.ingress.base import ServedBy
 from tollgate.stores.base import Hold
 
 _log: Final = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class ContentSink:
                 # Before the last byte: the platform may freeze the process as soon as it has left.
                 await self._keep(hold)
 
-    async def begin(self, served: Served) -> None:
+    async def begin(self, served: ServedBy) -> None:
         await self._sink.begin(served)
 
     async def send(self, event: StreamEvent, choice: int = 0) -> None:

@@ -46,8 +46,8 @@ class FailureReports:
         for task in done:
             if task.cancelled():
                 continue
-            defect = task.exception()
-            if isinstance(defect, Exception):
-                journal.defect(defect, request_id)
+            unexpected_error = task.exception()
+            if isinstance(unexpected_error, Exception):
+                journal.unexpected_error(unexpected_error, request_id)
             elif task.result():
-                journal.rested(self._reports[task])
+                journal.endpoint_cooled_down(self._reports[task])

@@ -23,7 +23,7 @@ class ProviderDirectory(Protocol):
         """The provider; KeyError if the catalog has none of that name."""
 
 
-class Pace(Struct, frozen=True, kw_only=True):
+class StreamTiming(Struct, frozen=True, kw_only=True):
     """How long a caller waits for what, in seconds.
 
     After `early_commit_after_s` of silence a stream answers 200 and a keep-alive (0: never), then
@@ -45,13 +45,13 @@ class Journal(Protocol):
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
         """A generation ended but its record could not be kept: this line is all there is of it."""
 
-    def rested(self, endpoint_id: str) -> None:
+    def endpoint_cooled_down(self, endpoint_id: str) -> None:
         """An endpoint begins to rest."""
 
-    def kept_back(self, what: str, failure: Exception, *, serving: str) -> None:
+    def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
         """What is published cannot be served; the catalog `serving` stays."""
 
-    def defect(self, error: Exception, request_id: str) -> None:
+    def unexpected_error(self, error: Exception, request_id: str) -> None:
         """Something of ours broke."""
 
 
@@ -67,7 +67,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     clock: Clock
     ids: IdSource
     journal: Journal
-    pace: Pace
+    timing: StreamTiming
     credits_per_usd: Decimal
     admission: Admission = "positive"
 

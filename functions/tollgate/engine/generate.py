@@ -7,16 +7,16 @@ from typing import Any, Final, TypeVar
 
 from tollgate.core.errors import ErrorCode, GatewayError, InternalError, LedgerError, UpstreamError
 from tollgate.core.generation import GenerationRecord
-from tollgate.engine.attempts import Chain, Committed, committed
+from tollgate.engine.attempts import AttemptContext, Committed, committed
 from tollgate.engine.cooldown import FailureReports
 from tollgate.engine.coverage import Coverage
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import ClientGone, EventSink
-from tollgate.ingress.base import Served
-from tollgate.routing.planning.demand import Demand
+from tollgate.ingress.base import ServedBy
 from tollgate.routing.planning.plan import Plan
+from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.base import Hold
 
 # Deciding and settling are a few DynamoDB calls that time out at 1 s each.
@@ -35,7 +35,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     (hold, resting), cancelled = await _uncancelled(_hold(gateway, call, plan))
     plan = plan.resting_last(resting)
     meter = Meter(gateway.clock, call, plan, hold)
-    chain = Chain(
+    chain = AttemptContext(
         gateway=gateway,
         plan=plan,
         media=RequestMedia(gateway.media, call.parsed.request),
@@ -53,8 +53,8 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             failure = error
         except ClientGone:
             raise
-        except Exception as defect:
-            gateway.journal.defect(defect, hold.id)
+        except Exception as unexpected_error:
+            gateway.journal.unexpected_error(unexpected_error, hold.id)
             failure = InternalError()
             meter.fail(failure)
         finally:
@@ -68,9 +68,9 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         await sink.fail(failure, record)
 
 
-def demand_of(call: Call) -> Demand:
+def demand_of(call: Call) -> PlanningRequest:
     """What a call asks of the planner."""
-    return Demand.of(
+    return PlanningRequest.of(
         call.parsed.request,
         principal=call.principal,
         request_id=call.request_id,
@@ -78,7 +78,7 @@ def demand_of(call: Call) -> Demand:
     )
 
 
-async def _stream(chain: Chain, sink: EventSink) -> None:
+async def _stream(chain: AttemptContext, sink: EventSink) -> None:
     meter = chain.meter
     coverage = Coverage(
         chain.gateway.ledger,
@@ -105,7 +105,7 @@ async def _stream(chain: Chain, sink: EventSink) -> None:
             raise
 
 
-async def _within_deadline(chain: Chain, sink: EventSink, call: Call) -> None:
+async def _within_deadline(chain: AttemptContext, sink: EventSink, call: Call) -> None:
     """Run the stream to its end, its failure, or the deadline, and tell the meter which it was."""
     meter = chain.meter
     limit = asyncio.timeout(call.deadline.remaining_s())
@@ -145,7 +145,7 @@ async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Collect
     )
 
 
-async def _settle(chain: Chain) -> tuple[GenerationRecord, LedgerError | None]:
+async def _settle(chain: AttemptContext) -> tuple[GenerationRecord, LedgerError | None]:
     """Decide and settle; returns the record that stands.
 
     What cannot be settled now, for whatever reason, is logged whole and left to the sweeper.
@@ -158,7 +158,7 @@ async def _settle(chain: Chain) -> tuple[GenerationRecord, LedgerError | None]:
     except Exception as failure:
         gateway.journal.unsettled(record, failure)
         if not isinstance(failure, LedgerError | TimeoutError):
-            gateway.journal.defect(failure, hold.id)
+            gateway.journal.unexpected_error(failure, hold.id)
         message = "The answer could not be recorded; try again."
         return record, LedgerError(ErrorCode.SERVICE_UNAVAILABLE, message)
     gateway.journal.settled(record)
@@ -186,9 +186,9 @@ async def _uncancelled(
     return task.result(), cancelled
 
 
-def _served(attempt: Committed, chain: Chain) -> Served:
+def _served(attempt: Committed, chain: AttemptContext) -> ServedBy:
     asked = chain.plan.attempts[0].target.model
-    return Served(
+    return ServedBy(
         generation_id=chain.meter.generation_id,
         created_s=chain.meter.created_s,
         model=attempt.target.model,

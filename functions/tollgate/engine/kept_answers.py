@@ -16,8 +16,14 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.idempotency import Claim
 from tollgate.core.packing import packed, unpacked
 from tollgate.core.response import Fold
-from tollgate.engine.sink import STREAM_HEADERS, EventSink, Reply, request_headers, served_headers
-from tollgate.ingress.base import Ingress, ParsedCall, Served
+from tollgate.engine.sink import (
+    STREAM_HEADERS,
+    EventSink,
+    ReplyWriter,
+    request_headers,
+    served_headers,
+)
+from tollgate.ingress.base import Ingress, ParsedCall, ServedBy
 from tollgate.stores.base import Hold
 
 _log = logging.getLogger(__name__)
@@ -45,7 +51,7 @@ class AnswerStore(Protocol):
 class KeptAnswer(Struct, frozen=True, kw_only=True):
     """A whole answer: who served it, its events, each with its choice, and its record."""
 
-    served: Served
+    served: ServedBy
     events: tuple[tuple[int, StreamEvent], ...]
     record: GenerationRecord
     episode_id: str | None
@@ -64,7 +70,7 @@ class KeptAnswer(Struct, frozen=True, kw_only=True):
             match unpacked(body):
                 case (tuple(events), GenerationRecord() as record, str() | None as episode_id):
                     return cls(
-                        served=Served(**served | {"adapted": tuple(served["adapted"])}),
+                        served=ServedBy(**served | {"adapted": tuple(served["adapted"])}),
                         events=events,
                         record=record,
                         episode_id=episode_id,
@@ -85,7 +91,7 @@ class KeepingSink:
         self._answers = answers
         self._claim = claim
         self._episode_id = episode_id
-        self._served: Served | None = None
+        self._served: ServedBy | None = None
         self._events: list[tuple[int, StreamEvent]] = []
         self._decided = False
 
@@ -94,7 +100,7 @@ class KeepingSink:
         async with self._sink.opened(hold):
             yield
 
-    async def begin(self, served: Served) -> None:
+    async def begin(self, served: ServedBy) -> None:
         self._served = served
         await self._sink.begin(served)
 
@@ -147,7 +153,7 @@ class KeepingSink:
 
 async def replay(
     kept: KeptAnswer,
-    reply: Reply,
+    reply: ReplyWriter,
     ingress: Ingress,
     parsed: ParsedCall,
     *,

@@ -26,7 +26,7 @@ class Stop(Struct, frozen=True):
     """The error is the answer."""
 
 
-Verdict = Again | Next | Stop
+RetryDecision = Again | Next | Stop
 
 
 class Situation(Struct, frozen=True, kw_only=True):
@@ -38,7 +38,9 @@ class Situation(Struct, frozen=True, kw_only=True):
     next_on: frozenset[str]
 
 
-def decide(error: UpstreamError, situation: Situation, retry: Retry, jitter: float) -> Verdict:
+def decide(
+    error: UpstreamError, situation: Situation, retry: Retry, jitter: float
+) -> RetryDecision:
     """What follows a failure; `jitter` is uniform in [0, 1).
 
     The only retry loop there is: underneath, a request is repeated only if its kept connection

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.engine import retry
-from tollgate.engine.walk import Walk
-from tollgate.providers.shared.refusals import Refusal, refused
+from tollgate.engine.attempt_cursor import AttemptCursor
+from tollgate.providers.shared.refusals import ProviderRefusal, refused
 from tollgate.routing.planning.plan import Attempt, Plan
 
 _KINDS: Final = {
@@ -61,7 +61,7 @@ class Fault(Struct, frozen=True):
         provider = attempt.target.provider
         if self.kind in _KINDS:
             return UpstreamError(_KINDS[self.kind], f"The provider {provider} fails.")
-        return refused(Refusal(provider=provider, status=int(self.kind)))
+        return refused(ProviderRefusal(provider=provider, status=int(self.kind)))
 
 
 class SimulatedAttempt(Struct, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ def simulated(plan: Plan, faults: Sequence[Fault], *, time_s: float) -> Simulati
         if not any(fault.strikes(attempt) for attempt in plan.attempts):
             endpoints = ", ".join(attempt.target.endpoint_id for attempt in plan.attempts)
             raise _refused(f"{fault.kind}@{fault.where} meets nothing of the plan: {endpoints}")
-    walk = Walk(plan)
+    walk = AttemptCursor(plan)
     made: list[SimulatedAttempt] = []
     while True:
         attempt = walk.attempt

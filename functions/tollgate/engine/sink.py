@@ -13,8 +13,8 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import RateLimit
 from tollgate.core.money import credits_text
 from tollgate.core.response import Fold
-from tollgate.engine.gateway import Pace
-from tollgate.ingress.base import Ingress, ParsedCall, Renderer, Routed, Served
+from tollgate.engine.gateway import StreamTiming
+from tollgate.ingress.base import Ingress, ParsedCall, Renderer, Routed, ServedBy
 from tollgate.stores.base import Hold
 
 # One newline, between events: a blank line after a comment ends an event for some clients.
@@ -27,7 +27,7 @@ class ClientGone(Exception):
     """Nobody is there to read the reply."""
 
 
-class Reply(Protocol):
+class ReplyWriter(Protocol):
     """An HTTP response that has not been sent yet; each method raises ClientGone if that is so."""
 
     async def start(self, status: int, headers: Headers) -> None:
@@ -46,7 +46,7 @@ class EventSink(Protocol):
     def opened(self, hold: Hold) -> AbstractAsyncContextManager[None]:
         """The time between admission and the last byte."""
 
-    async def begin(self, served: Served) -> None:
+    async def begin(self, served: ServedBy) -> None:
         """An attempt has committed."""
 
     async def send(self, event: StreamEvent, choice: int = 0) -> None:
@@ -64,19 +64,19 @@ class SseSink:
 
     def __init__(
         self,
-        reply: Reply,
+        reply: ReplyWriter,
         ingress: Ingress,
         parsed: ParsedCall,
         *,
         clock: Clock,
-        pace: Pace,
+        timing: StreamTiming,
         credits_per_usd: Decimal,
     ) -> None:
         self._reply = reply
         self._ingress = ingress
         self._parsed = parsed
         self._clock = clock
-        self._pace = pace
+        self._pace = timing
         self._credits_per_usd = credits_per_usd
         self._renderer: Renderer | None = None
         self._headers: dict[str, str] = {}
@@ -95,7 +95,7 @@ class SseSink:
         if not guard.cancelled():
             guard.result()
 
-    async def begin(self, served: Served) -> None:
+    async def begin(self, served: ServedBy) -> None:
         self._renderer = self._rendering_of(served)
         self._headers |= served_headers(served, self._parsed)
 
@@ -112,7 +112,7 @@ class SseSink:
             await send_error(self._reply, self._ingress, error, self._headers, routed=routed)
             return
         if self._renderer is None:
-            nobody = Served(
+            nobody = ServedBy(
                 generation_id=record.id,
                 created_s=record.created_s,
                 model=self._parsed.request.model,
@@ -121,7 +121,7 @@ class SseSink:
             self._renderer = self._rendering_of(nobody)
         await self._reply.end(self._renderer.fail(error, record))
 
-    def _rendering_of(self, served: Served) -> Renderer:
+    def _rendering_of(self, served: ServedBy) -> Renderer:
         return self._ingress.renderer(self._parsed, served, credits_per_usd=self._credits_per_usd)
 
     def _rendering(self) -> Renderer:
@@ -173,14 +173,14 @@ class CollectSink:
     """Folds the events and replies once, when everything is settled."""
 
     def __init__(
-        self, reply: Reply, ingress: Ingress, parsed: ParsedCall, *, credits_per_usd: Decimal
+        self, reply: ReplyWriter, ingress: Ingress, parsed: ParsedCall, *, credits_per_usd: Decimal
     ) -> None:
         self._reply = reply
         self._ingress = ingress
         self._parsed = parsed
         self._credits_per_usd = credits_per_usd
         self._folds = [Fold() for _ in range(parsed.request.choices)]
-        self._served: Served | None = None
+        self._served: ServedBy | None = None
         self._headers: dict[str, str] = {}
 
     @asynccontextmanager
@@ -188,7 +188,7 @@ class CollectSink:
         self._headers = admitted_headers(hold)
         yield
 
-    async def begin(self, served: Served) -> None:
+    async def begin(self, served: ServedBy) -> None:
         self._served = served
         self._headers |= served_headers(served, self._parsed)
 
@@ -234,7 +234,7 @@ STREAM_HEADERS: Final = {
 
 
 async def send_error(
-    reply: Reply,
+    reply: ReplyWriter,
     ingress: Ingress,
     error: GatewayError,
     headers: Headers,
@@ -288,7 +288,7 @@ def _limit_headers(of: str, limit: RateLimit | None) -> dict[str, str]:
     }
 
 
-def served_headers(served: Served, parsed: ParsedCall) -> dict[str, str]:
+def served_headers(served: ServedBy, parsed: ParsedCall) -> dict[str, str]:
     """What is known of a reply once an attempt has committed."""
     headers = {"x-model-used": served.model}
     if served.provider is not None:

@@ -27,7 +27,7 @@ class ParsedCall(Struct, frozen=True, kw_only=True):
     tells_routing: bool = False
 
 
-class Served(Struct, frozen=True, kw_only=True):
+class ServedBy(Struct, frozen=True, kw_only=True):
     """Who serves a reply, known from the commit point on.
 
     `fallback_from` is the model asked first when another one serves, `fallback_depth` how many
@@ -94,7 +94,7 @@ class Ingress(Protocol):
     def parse(self, body: bytes) -> ParsedCall:
         """Understand a request; RequestError with the field at fault."""
 
-    def renderer(self, call: ParsedCall, served: Served, *, credits_per_usd: Decimal) -> Renderer:
+    def renderer(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
         """A fresh renderer for one reply."""
 
     def error(

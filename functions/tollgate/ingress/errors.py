@@ -65,7 +65,7 @@ def openai_type(status: int) -> str:
     return _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
 
 
-def retry_after_s(error: GatewayError) -> int | None:
+def retry_after_seconds(error: GatewayError) -> int | None:
     """The whole seconds, at least one, that `Retry-After` says; None where it is not sent."""
     if STATUS[error.code] not in _RETRY_STATUSES:
         return None
@@ -92,7 +92,7 @@ def openai_reply(error: GatewayError, request_id: str, routed: Routed | None = N
     """An error as HTTP, in the OpenAI envelope."""
     status = STATUS[error.code]
     headers = {"content-type": "application/json"}
-    retry = retry_after_s(error)
+    retry = retry_after_seconds(error)
     if retry is not None:
         headers["retry-after"] = str(retry)
     if status == 401:

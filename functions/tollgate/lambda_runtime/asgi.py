@@ -16,9 +16,9 @@ from tollgate.core.clock import DEADLINE_EXTENSION
 from tollgate.lambda_runtime.runtime_api import FunctionError, Invocation, ResponseStream
 
 Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+AsgiMessage = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[AsgiMessage]]
+Send = Callable[[AsgiMessage], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PRELUDE_BYTES_MAX: Final = 16 * 1024
@@ -116,7 +116,7 @@ class Exchange:
         self._bodyless = bodyless
         self._delivered = asyncio.Event()
 
-    async def receive(self) -> Message:
+    async def receive(self) -> AsgiMessage:
         """The request in one message; then, once it is answered, the disconnect.
 
         An earlier one cannot be known: Lambda does not tell that a client left (C36).
@@ -127,7 +127,7 @@ class Exchange:
         await self._delivered.wait()
         return {"type": "http.disconnect"}
 
-    async def send(self, message: Message) -> None:
+    async def send(self, message: AsgiMessage) -> None:
         """Pass a message of the response on; RuntimeError if it comes out of order."""
         match message["type"]:
             case "http.response.start" if not self.started:

@@ -14,7 +14,7 @@ class MalformedReply(Exception):
     """The peer sent what is not HTTP/1.1, broke off inside a reply, or sent more than allowed."""
 
 
-class Reply(Struct, frozen=True, kw_only=True):
+class HttpResponse(Struct, frozen=True, kw_only=True):
     """A whole reply; header names are in lower case."""
 
     status: int
@@ -59,7 +59,7 @@ class Connection:
         self._writer.write(octets)
         await self._writer.drain()
 
-    async def reply(self, *, body_bytes_max: int) -> Reply:
+    async def reply(self, *, body_bytes_max: int) -> HttpResponse:
         """The next reply on this connection; see `read_reply`."""
         return await read_reply(self._reader, body_bytes_max=body_bytes_max)
 
@@ -85,7 +85,7 @@ def last_chunk(trailers: Mapping[str, str] | None = None) -> bytes:
     return b"0\r\n%b\r\n" % fields.encode("latin-1", errors="replace")
 
 
-async def read_reply(reader: asyncio.StreamReader, *, body_bytes_max: int) -> Reply:
+async def read_reply(reader: asyncio.StreamReader, *, body_bytes_max: int) -> HttpResponse:
     """Read one reply to its end.
 
     Raises ConnectionError if the peer closed before it answered, MalformedReply for everything
@@ -104,7 +104,7 @@ async def read_reply(reader: asyncio.StreamReader, *, body_bytes_max: int) -> Re
         body = await _read_body(reader, headers, body_bytes_max)
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError) as error:
         raise MalformedReply("broke off in the body of a reply") from error
-    return Reply(status=status, headers=headers, body=body)
+    return HttpResponse(status=status, headers=headers, body=body)
 
 
 def _parse_head(head: bytes) -> tuple[int, dict[str, str]]:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tollgate.lambda_runtime.asgi import ASGIApp, Message, run
+from tollgate.lambda_runtime.asgi import ASGIApp, AsgiMessage, run
 
 
 class LifespanFailed(Exception):
@@ -19,8 +19,8 @@ async def lifespan(app: ASGIApp) -> AsyncIterator[dict[str, Any]]:
     Yields the state that each request's scope gets a copy of. LifespanFailed if the application
     refuses, fails, or does not take part.
     """
-    to_app: asyncio.Queue[Message] = asyncio.Queue()
-    from_app: asyncio.Queue[Message] = asyncio.Queue()
+    to_app: asyncio.Queue[AsgiMessage] = asyncio.Queue()
+    from_app: asyncio.Queue[AsgiMessage] = asyncio.Queue()
     state: dict[str, Any] = {}
     scope = {
         "type": "lifespan",
@@ -41,7 +41,7 @@ async def lifespan(app: ASGIApp) -> AsyncIterator[dict[str, Any]]:
 
 
 async def _completed(
-    phase: str, running: asyncio.Task[None], from_app: asyncio.Queue[Message]
+    phase: str, running: asyncio.Task[None], from_app: asyncio.Queue[AsgiMessage]
 ) -> None:
     answer = asyncio.create_task(from_app.get())
     either: set[asyncio.Task[Any]] = {running, answer}

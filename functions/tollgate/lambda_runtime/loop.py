@@ -45,7 +45,7 @@ class Snapshot(Protocol):
         """Get what each copy must have of its own; Lambda gives it 10 s."""
 
 
-async def serve(
+async def run_loop(
     app: ASGIApp,
     runtime_api: str,
     *,

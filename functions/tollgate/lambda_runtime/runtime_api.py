@@ -16,8 +16,8 @@ from pydantic_core import to_json
 from tollgate.lambda_runtime.http1 import (
     Address,
     Connection,
+    HttpResponse,
     MalformedReply,
-    Reply,
     chunk,
     last_chunk,
     request_head,
@@ -25,7 +25,7 @@ from tollgate.lambda_runtime.http1 import (
 
 _ROOT: Final = "/2018-06-01/runtime"
 # Well above the 6 MB that Lambda itself takes for an event (quotas page, seen 2026-11-21).
-EVENT_BYTES_MAX: Final = 16 * 1024 * 1024
+INVOCATION_BYTES_MAX: Final = 16 * 1024 * 1024
 _ACKNOWLEDGEMENT_BYTES_MAX: Final = 64 * 1024
 _ERROR_TYPE: Final = "Lambda-Runtime-Function-Error-Type"
 _ERROR_BODY: Final = "Lambda-Runtime-Function-Error-Body"
@@ -134,7 +134,7 @@ class RuntimeApi:
             self._polling.close()
             self._polling = None
 
-    async def _poll(self) -> Reply:
+    async def _poll(self) -> HttpResponse:
         if self._polling is not None:
             # It may have died while the process was frozen: then the event was not handed out.
             try:
@@ -144,10 +144,10 @@ class RuntimeApi:
         self._polling = await Connection.open(self._address)
         return await self._get_next(self._polling)
 
-    async def _get_next(self, connection: Connection) -> Reply:
+    async def _get_next(self, connection: Connection) -> HttpResponse:
         path = f"{_ROOT}/invocation/next"
         await connection.send(request_head("GET", path, {"Host": self._host}))
-        reply = await connection.reply(body_bytes_max=EVENT_BYTES_MAX)
+        reply = await connection.reply(body_bytes_max=INVOCATION_BYTES_MAX)
         if not reply.keeps_alive:
             self.close()
         return reply
@@ -167,7 +167,7 @@ class RuntimeApi:
         if reply.status != 202:
             raise RuntimeApiError(f"error not reported: HTTP {reply.status}")
 
-    async def _call_once(self, request: bytes) -> Reply:
+    async def _call_once(self, request: bytes) -> HttpResponse:
         """The reply to a request that has a connection to itself."""
         connection = await Connection.open(self._address)
         try:

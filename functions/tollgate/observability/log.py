@@ -54,7 +54,7 @@ class LogJournal:
 
     def settled(self, record: GenerationRecord) -> None:
         """One line a generation, and one for each attempt of it that failed."""
-        fields = {**canonical(record), **self._metrics.of_generation(record)}
+        fields = {**canonical_line(record), **self._metrics.of_generation(record)}
         _LOGGER.info("generation", extra={"fields": fields})
         for attempt in record.attempts:
             if attempt.error is not None:
@@ -72,12 +72,12 @@ class LogJournal:
         }
         _LOGGER.error("generation not settled", extra={"fields": fields})
 
-    def rested(self, endpoint_id: str) -> None:
+    def endpoint_cooled_down(self, endpoint_id: str) -> None:
         """An endpoint has failed so often that it is left alone for a while."""
         fields = {"endpoint": endpoint_id, **self._metrics.one(ENDPOINTS_RESTED)}
         _LOGGER.warning("endpoint rests", extra={"fields": fields})
 
-    def kept_back(self, what: str, failure: Exception, *, serving: str) -> None:
+    def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
         """A publication that does not take effect, and what serves in its place."""
         fields = {
             "what": what,
@@ -87,7 +87,7 @@ class LogJournal:
         }
         _LOGGER.error("catalog kept back", extra={"fields": fields})
 
-    def defect(self, error: Exception, request_id: str) -> None:
+    def unexpected_error(self, error: Exception, request_id: str) -> None:
         """The traceback of something of ours that broke."""
         _LOGGER.error("defect", exc_info=error, extra={"fields": {"request_id": request_id}})
 
@@ -115,7 +115,7 @@ class LogJournal:
         _LOGGER.info("attempt failed", extra={"fields": fields})
 
 
-def canonical(record: GenerationRecord) -> Mapping[str, JsonValue]:
+def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
     """The fields of a generation's line: who asked for what, who served it, what came of it.
 
     Keys are told by their id; what was said is nowhere in a record.

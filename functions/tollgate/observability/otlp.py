@@ -63,17 +63,17 @@ class SpanJournal:
         """It is not known what came of it, so there is no span."""
         self._inner.unsettled(record, failure)
 
-    def rested(self, endpoint_id: str) -> None:
+    def endpoint_cooled_down(self, endpoint_id: str) -> None:
         """Passed on."""
-        self._inner.rested(endpoint_id)
+        self._inner.endpoint_cooled_down(endpoint_id)
 
-    def kept_back(self, what: str, failure: Exception, *, serving: str) -> None:
+    def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
         """Passed on."""
-        self._inner.kept_back(what, failure, serving=serving)
+        self._inner.catalog_rejected(what, failure, serving=serving)
 
-    def defect(self, error: Exception, request_id: str) -> None:
+    def unexpected_error(self, error: Exception, request_id: str) -> None:
         """Passed on."""
-        self._inner.defect(error, request_id)
+        self._inner.unexpected_error(error, request_id)
 
     async def flush(self) -> None:
         """Send what waits, in one request; whoever comes meanwhile is sent by the next."""

@@ -11,7 +11,7 @@ from tollgate.providers.shared.cache_marks import marks
 from tollgate.providers.shared.emulation import OUTPUT_TOOL
 
 
-def unmet(request: GenerationRequest, met: Collection[str]) -> tuple[str, ...]:
+def unsupported(request: GenerationRequest, met: Collection[str]) -> tuple[str, ...]:
     """The names of what is asked for and not in `met`."""
     return tuple(name for name in _asked(request) if name not in met)
 

@@ -12,7 +12,7 @@ from starlette.routing import Match
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, RequestError
 from tollgate.ingress.validation import field_error
 from tollgate.web.cors import WebLimits, cors
-from tollgate.web.envelope import Envelope
+from tollgate.web.error_boundary import ErrorBoundary
 from tollgate.web.paths import (
     METERED_METHODS,
     METERED_PATHS,
@@ -52,7 +52,7 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
             cors(limits),
             Middleware(HeadAsGet),
             Middleware(
-                Envelope,
+                ErrorBoundary,
                 body_bytes_max=limits.body_bytes_max,
                 errors=services.chat,
                 journal=services.journal,

@@ -23,7 +23,7 @@ from tollgate.core.errors import (
 )
 from tollgate.core.idempotency import Claim
 from tollgate.engine.content_log import ContentLog, ContentSink
-from tollgate.engine.gateway import Call, Gateway, Pace
+from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import SETTLE_BUDGET_S, demand_of, generate
 from tollgate.engine.kept_answers import AnswerStore
 from tollgate.engine.sink import (
@@ -38,15 +38,15 @@ from tollgate.engine.sink import (
 from tollgate.ingress.base import Ingress, Routed
 from tollgate.web.auth import authenticated
 from tollgate.web.cors import WebLimits, cors
-from tollgate.web.front import Front, Gateways
 from tollgate.web.idempotency import claim_of, generate_once
 from tollgate.web.paths import CHAT_COMPLETIONS, METERED_METHODS, CanonicalPath, no_route
 from tollgate.web.reply import AsgiReply, disconnected, read_body
 from tollgate.web.request_id import RequestIds, client_request_id, request_id_of
+from tollgate.web.request_services import Gateways, RequestServices
 
 
 def chat_app(
-    front: Front,
+    front: RequestServices,
     gateways: Gateways,
     limits: WebLimits,
     *,
@@ -93,7 +93,7 @@ class MeteredEndpoint:
 
     def __init__(
         self,
-        front: Front,
+        front: RequestServices,
         gateways: Gateways,
         limits: WebLimits,
         *,
@@ -127,8 +127,8 @@ class MeteredEndpoint:
             named = refused_headers(refusal, request_id)
             routed = _routed(admitted) if admitted else None
             await send_error(reply, self._front.chat_completions, refusal, named, routed=routed)
-        except Exception as defect:
-            self._front.journal.defect(defect, request_id)
+        except Exception as unexpected_error:
+            self._front.journal.unexpected_error(unexpected_error, request_id)
             if reply.started:
                 raise
             named = request_headers(request_id)
@@ -142,7 +142,7 @@ class MeteredEndpoint:
                 f"{scope['method']} is not served here; use POST.", METERED_METHODS
             )
         principal = await authenticated(self._front.keys, headers, role="inference")
-        gateway = await self._gateways.of(principal.key_id)
+        gateway = await self._gateways.for_key(principal.key_id)
         body = await read_body(receive, self._limits.body_bytes_max)
         parsed = replace(
             self._front.chat_completions.parse(body),
@@ -152,7 +152,7 @@ class MeteredEndpoint:
             principal=principal,
             parsed=parsed,
             request_id=request_id,
-            deadline=self._deadline(scope, gateway.pace, streamed=parsed.stream),
+            deadline=self._deadline(scope, gateway.timing, streamed=parsed.stream),
             client_request_id=client_request_id(headers),
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
         )
@@ -193,7 +193,7 @@ class MeteredEndpoint:
                 ingress,
                 call.parsed,
                 clock=gateway.clock,
-                pace=gateway.pace,
+                timing=gateway.timing,
                 credits_per_usd=gateway.credits_per_usd,
             )
         else:
@@ -204,14 +204,14 @@ class MeteredEndpoint:
         choices = call.parsed.request.choices
         return ContentSink(sink, self._contents, body=admitted.body, choices=choices, days=days)
 
-    def _deadline(self, scope: Scope, pace: Pace, *, streamed: bool) -> Deadline:
+    def _deadline(self, scope: Scope, timing: StreamTiming, *, streamed: bool) -> Deadline:
         clock = self._front.clock
         extensions = scope.get("extensions") or {}
         total_s = self._limits.stream_total_s
         if DEADLINE_EXTENSION in extensions:
             total_s = extensions[DEADLINE_EXTENSION]["epoch_ms"] / 1000 - clock.now_s()
         deadline = Deadline.within(clock, total_s - SETTLE_BUDGET_S)
-        return deadline if streamed else deadline.sooner(pace.non_streamed_total_s)
+        return deadline if streamed else deadline.sooner(timing.non_streamed_total_s)
 
 
 def _routed(admitted: _Admitted) -> Routed | None:

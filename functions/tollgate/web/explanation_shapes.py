@@ -11,9 +11,9 @@ from tollgate.core.money import usd
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.simulation import Fault, SimulatedAttempt, simulated
 from tollgate.ingress.base import ParsedCall
-from tollgate.routing.planning.demand import Demand
 from tollgate.routing.planning.plan import Attempt, Candidate, Plan
 from tollgate.routing.planning.planner import Survey
+from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.rules import SkippedRule
 from tollgate.routing.schema import TimeoutsSection
 from tollgate.web.cors import WebLimits
@@ -48,7 +48,7 @@ class CandidateObject(BaseModel):
     resting_until: datetime | None = Field(description="it failed of late, and is tried last")
 
 
-class ErrorObject(BaseModel):
+class ExplainedError(BaseModel):
     """What the caller would be told."""
 
     code: str
@@ -117,7 +117,9 @@ class ExplanationObject(BaseModel):
     candidates: list[CandidateObject]
     hold: Usd | None = Field(description="what would be set aside; null if it is refused")
     next_on: list[str] = Field(description="the errors on which the next attempt is made")
-    error: ErrorObject | None = Field(description="what refuses the request, null if nothing does")
+    error: ExplainedError | None = Field(
+        description="what refuses the request, null if nothing does"
+    )
     simulation: SimulationObject | None
 
     @property
@@ -126,9 +128,9 @@ class ExplanationObject(BaseModel):
         return self.error is None and not (self.simulation and self.simulation.error)
 
 
-def explained(
+def explain_plan(
     survey: Survey,
-    demand: Demand,
+    demand: PlanningRequest,
     catalog_sha: str,
     *,
     faults: Sequence[Fault] = (),
@@ -157,7 +159,7 @@ def explained(
         candidates=[_candidate(each, places, resting) for each in survey.candidates],
         hold=usd(plan.cost_max_nano_usd) if plan else None,
         next_on=sorted(plan.next_on) if plan else [],
-        error=ErrorObject.of(survey.refusal) if survey.refusal else None,
+        error=ExplainedError.of(survey.refusal) if survey.refusal else None,
         simulation=SimulationObject.of(plan, faults, time_s) if plan and faults else None,
     )
 

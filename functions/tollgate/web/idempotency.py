@@ -10,7 +10,7 @@ from tollgate.core.idempotency import Claim
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import generate
 from tollgate.engine.kept_answers import AnswerStore, KeepingSink, KeptAnswer, replay
-from tollgate.engine.sink import EventSink, Reply
+from tollgate.engine.sink import EventSink, ReplyWriter
 from tollgate.ingress.base import Ingress
 
 _log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ async def generate_once(
     *,
     call: Call,
     sink: EventSink,
-    reply: Reply,
+    reply: ReplyWriter,
     ingress: Ingress,
 ) -> None:
     """Give the answer that is kept, or make it and keep it."""

@@ -16,7 +16,7 @@ from tollgate.stores.rules.account import HOLDS_MAX
 from tollgate.stores.rules.periods import PERIODS
 from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment
 
-Label = Annotated[str, Field(min_length=1, max_length=64)]
+KeyLabel = Annotated[str, Field(min_length=1, max_length=64)]
 ContentDays = Annotated[
     Literal[1, 7, 30, 90],
     Field(description="for how long prompts and answers are kept; null: not at all"),
@@ -58,9 +58,9 @@ class Limits(Body):
 class Labels(Body):
     """What spending is grouped by."""
 
-    team: Label | None = None
-    member: Label | None = None
-    environment: Label | None = None
+    team: KeyLabel | None = None
+    member: KeyLabel | None = None
+    environment: KeyLabel | None = None
 
     def by_name(self) -> dict[str, str]:
         """The labels that are set."""

@@ -68,7 +68,7 @@ class Architecture(BaseModel):
     output_modalities: list[str]
 
 
-class Rates(BaseModel):
+class RatesObject(BaseModel):
     """USD per token, request, picture made and search, as decimal strings, of what is priced."""
 
     prompt: str | None = None
@@ -84,7 +84,7 @@ class Rates(BaseModel):
     web_search: str | None = None
 
 
-class Pricing(Rates):
+class Pricing(RatesObject):
     """The rates of a small prompt at this second."""
 
     prompt: str
@@ -99,7 +99,7 @@ class PricingOverride(BaseModel):
     prompt_tokens_over: int | None = None
     utc_window: str | None = None
     utc_days: tuple[Weekday, ...] | None = None
-    pricing: Rates
+    pricing: RatesObject
 
 
 class TopProvider(BaseModel):
@@ -244,7 +244,7 @@ def _override(section: OverrideSection) -> PricingOverride:
         prompt_tokens_over=section.when.prompt_tokens_over,
         utc_window=section.when.utc_window,
         utc_days=section.when.utc_days,
-        pricing=Rates.model_validate(_rates(section.price)),
+        pricing=RatesObject.model_validate(_rates(section.price)),
     )
 
 

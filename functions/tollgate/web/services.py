@@ -29,7 +29,7 @@ from tollgate.web.auth import authenticated
 class Catalogs(Protocol):
     """The catalogs that are served."""
 
-    async def of(self, key_id: str | None) -> Catalog:
+    async def for_key(self, key_id: str | None) -> Catalog:
         """What serves a key; whoever has none sees what is live."""
 
 
@@ -55,13 +55,13 @@ class Services(Struct, frozen=True, kw_only=True):
 
     async def key_tiers(self) -> Mapping[str, KeyTierSection]:
         """The tiers that keys may be of."""
-        return (await self.catalogs.of(None)).key_tiers
+        return (await self.catalogs.for_key(None)).key_tiers
 
     def now_s(self) -> int:
         """The Unix second."""
         return int(self.clock.now_s())
 
-    async def reader(self, request: Request) -> Principal:
+    async def authenticated_untracked(self, request: Request) -> Principal:
         """Whoever holds a key, of which nothing is written down."""
         return await authenticated(self.keys, request.headers)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tollgate.core.clock import Clock
-from tollgate.engine.following import Following
+from tollgate.engine.catalog_follower import CatalogFollower
 from tollgate.engine.gateway import Journal
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
@@ -20,7 +20,7 @@ def wire_following(
     *,
     clock: Clock,
     journal: Journal,
-) -> Following[_Made]:
+) -> CatalogFollower[_Made]:
     """What is made of the catalog that is published, at first of the one beside the code."""
     bundled = Catalog.from_json(settings.catalog_file.read_bytes())
-    return Following(publications, bundled, make, clock=clock, journal=journal)
+    return CatalogFollower(publications, bundled, make, clock=clock, journal=journal)

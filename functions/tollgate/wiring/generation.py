@@ -5,7 +5,7 @@ from starlette.types import ASGIApp
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
-from tollgate.engine.gateway import Gateway, Journal, Pace
+from tollgate.engine.gateway import Gateway, Journal, StreamTiming
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.providers.base import Provider
 from tollgate.providers.registry import ProviderServices, Registry
@@ -18,7 +18,7 @@ from tollgate.stores.aws.aws_json import AwsJson
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
-from tollgate.web.front import Front, Gateways
+from tollgate.web.request_services import Gateways, RequestServices
 from tollgate.wiring.aws import aws_json, credentials, rotating_credentials
 from tollgate.wiring.stores import Stores
 
@@ -79,7 +79,7 @@ def wire_gateway(
         clock=clock,
         ids=IdSource(clock),
         journal=journal,
-        pace=Pace(
+        timing=StreamTiming(
             early_commit_after_s=defaults.early_commit_after_s,
             keep_alive_s=defaults.keep_alive_s,
             non_streamed_total_s=defaults.timeouts.non_streamed_total_s,
@@ -94,7 +94,7 @@ def wire_chat_app(
 ) -> ASGIApp:
     """The app of the metered routes."""
     ids = IdSource(clock)
-    front = Front(
+    front = RequestServices(
         keys=stores.keys,
         chat_completions=ChatCompletions(ids),
         clock=clock,

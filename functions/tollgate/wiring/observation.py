@@ -12,15 +12,15 @@ from tollgate.observability.log import LogJournal
 from tollgate.settings import Settings
 from tollgate.wiring.aws import rotating_credentials
 
-Chore = Callable[[], Awaitable[None]]
+Hook = Callable[[], Awaitable[None]]
 
 
 class Observation(Struct, frozen=True, kw_only=True):
     """A journal, what is to be done after each answer, and once more at the end."""
 
     journal: Journal
-    after: tuple[Chore, ...] = ()
-    closing: tuple[Chore, ...] = field(default=())
+    after: tuple[Hook, ...] = ()
+    closing: tuple[Hook, ...] = field(default=())
 
     async def aclose(self) -> None:
         """Tell what is still to be told, and close the connections."""
@@ -48,6 +48,6 @@ def with_request_chores(app: ASGIApp, settings: Settings, observation: Observati
     before = (credentials.renew,) if credentials else ()
     if not before and not observation.after:
         return app
-    from tollgate.web.request_chores import RequestChores
+    from tollgate.web.request_hooks import RequestHooks
 
-    return RequestChores(app, before=before, after=observation.after)
+    return RequestHooks(app, before=before, after=observation.after)

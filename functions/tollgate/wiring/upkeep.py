@@ -13,8 +13,8 @@ from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.stores.money.alert_channels import SnsTopic, Webhook
 from tollgate.stores.money.audit import Audit
 from tollgate.stores.money.budgets import AlertChannel, Budgets
-from tollgate.stores.money.caretaker import Caretaker
 from tollgate.stores.money.sweeper import Sweeper
+from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.wiring.aws import aws_json, signer
 from tollgate.wiring.stores import Stores
@@ -24,7 +24,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     """What keeps the books in order."""
 
     sweeper: Sweeper
-    caretaker: Caretaker
+    caretaker: WorkspaceMaintenance
     audit: Audit
     secrets: AwsJson
 
@@ -50,7 +50,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             generations=stores.generations,
             clock=clock,
         ),
-        caretaker=Caretaker(
+        caretaker=WorkspaceMaintenance(
             client, tables, wallets=wallets, workspaces=workspaces, budgets=budgets, ids=ids
         ),
         audit=Audit(client, tables, wallets=wallets, workspaces=workspaces, clock=clock),

@@ -6,8 +6,8 @@ from tollgate.core.clock import Clock
 from tollgate.engine.gateway import Journal
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
-from tollgate.web.front import Gateways
 from tollgate.web.local_app import LocalApp
+from tollgate.web.request_services import Gateways
 from tollgate.web.services import Catalogs
 from tollgate.wiring.administration import wire_administration, wire_services
 from tollgate.wiring.generation import wire_chat_app

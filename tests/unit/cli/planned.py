@@ -5,11 +5,11 @@ from datetime import date
 from pathlib import Path
 
 from tests.traffic import demand, line, record
-from tollgate.routing.file.compile import canonical, compile_catalog
+from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.review.diff import days_to_come
-from tollgate.routing.review.replay import replay
-from tollgate.routing.review.review import Review, differences
+from tollgate.routing.review.replay import replay_traffic
+from tollgate.routing.review.review import Review, find_differences
 from tollgate.routing.review.traffic import read_traffic
 from tollgate.routing.schema import Routing
 
@@ -66,15 +66,15 @@ def traffic(catalog: Catalog) -> Iterator[bytes]:
 def review(folder: Path, *, replayed: bool = True) -> Review:
     """What the pull request comes to."""
     old, new = routing(folder, BEFORE), routing(folder, after())
-    base, head = (Catalog.from_json(canonical(each)) for each in (old, new))
-    changes, promises = differences(old, new, TODAY)
+    base, head = (Catalog.from_json(canonical_json(each)) for each in (old, new))
+    changes, promises = find_differences(old, new, TODAY)
     return Review(
         base="8f2c1d0",
         head="41be77a",
         changes=changes,
         promises=promises,
         replay=(
-            replay(read_traffic(traffic(base)), base, head, days_to_come(old, new, TODAY))
+            replay_traffic(read_traffic(traffic(base)), base, head, days_to_come(old, new, TODAY))
             if replayed
             else None
         ),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tollgate.cli.gateway.bill import explained
+from tollgate.cli.gateway.bill import explain_bill
 
 
 def line(item: str, quantity: int, rate: str, cost: str) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def earlier(output_tokens: int, count: int = 10) -> list[dict[str, Any]]:
 
 
 def test_a_bill_says_what_each_line_cost_and_why_it_is_so_much() -> None:
-    assert "\n".join(explained(record(), earlier(3_887))) == (
+    assert "\n".join(explain_bill(record(), earlier(3_887))) == (
         "$0.31002  anthropic/claude-sonnet-5.5 via anthropic  key team-search  "
         "2026-11-21T14:02:11Z  TTFT 1.9 s, 41.3 s  catalog 41be77a\n"
         "  fresh input      13,400 × $2.00/M   0.026800000        asked for smart, rule 2\n"
@@ -76,34 +76,34 @@ def test_a_bill_says_what_each_line_cost_and_why_it_is_so_much() -> None:
     "others", [[], earlier(100, count=9), earlier(15_000), earlier(0)], ids=str
 )
 def test_a_bill_like_the_others_of_its_key_surprises_nobody(others: list[Any]) -> None:
-    assert "why so much" not in "\n".join(explained(record(), others))
+    assert "why so much" not in "\n".join(explain_bill(record(), others))
 
 
 def test_a_bill_of_nothing_says_what_went_wrong() -> None:
     broken = record(
         total_cost="0", model=None, status="error", error_code="provider_timeout", cost_lines=[]
     )
-    head, *notes = explained(broken, [])
+    head, *notes = explain_bill(broken, [])
     assert head.startswith("$0  nobody  key team-search")
     assert notes[-2].strip() == "error: provider_timeout"
 
 
 def test_a_search_of_the_provider_that_has_no_price_is_said_to_have_none() -> None:
     lines = [line("output", 1, "10", "0.00001"), line("unpriced_web_search", 3, "0", "0")]
-    said = explained(record(cost_lines=lines), [])
+    said = explain_bill(record(cost_lines=lines), [])
     assert said[2].split()[:4] == ["provider", "search", "3", "×"]
     assert "the catalog has no price for that" in "\n".join(said)
-    assert "no price" not in "\n".join(explained(record(), []))
+    assert "no price" not in "\n".join(explain_bill(record(), []))
 
 
 def test_an_estimate_says_that_it_is_one() -> None:
-    assert "estimate" in explained(record(usage_source="estimated"), [])[-1]
+    assert "estimate" in explain_bill(record(usage_source="estimated"), [])[-1]
 
 
 def test_a_bill_rounds_neither_its_total_nor_its_rates() -> None:
     lines = [line("cache_read", 13_400, "0.075", "0.001005"), line("request", 1, "3", "0.000003")]
-    head, *rows = explained(record(total_cost="0.001008", cost_lines=lines), [])
+    head, *rows = explain_bill(record(total_cost="0.001008", cost_lines=lines), [])
     assert head.startswith("$0.001008  ")
     assert rows[0].startswith("  cache read      13,400 × $0.075/M   0.001005000")
     assert "1 × $0.003/1k   0.000003000" in rows[1]
-    assert explained(record(total_cost="1234.5"), [])[0].startswith("$1,234.50000  ")
+    assert explain_bill(record(total_cost="1234.5"), [])[0].startswith("$1,234.50000  ")

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tollgate.cli.main import main
-from tollgate.cli.routing.price_differences import differences
+from tollgate.cli.routing.price_differences import compare_prices
 from tollgate.cli.routing.price_report import findings, report
 from tollgate.routing.file.load import load
 from tollgate.routing.price import Price, PriceOverride, PriceSchedule
@@ -47,7 +47,7 @@ def test_prices_of_weekdays_differ_on_those_days_only() -> None:
     peak = PriceOverride(
         rates={"input": Decimal(3)}, utc_minutes=(1_380, 60), utc_weekdays=frozenset({4})
     )
-    found = differences(
+    found = compare_prices(
         PriceSchedule(base=flat, overrides=(peak,)), PriceSchedule(base=flat), TODAY
     )
     assert [(it.rate, it.ours, it.theirs, it.when) for it in found] == [

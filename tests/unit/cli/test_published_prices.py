@@ -22,7 +22,7 @@ from genai_prices.types import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollgate.cli.routing.published_prices import Unpublished, in_our_words, published
+from tollgate.cli.routing.published_prices import Unpublished, in_our_words, published_price
 from tollgate.routing.price import PriceSchedule
 from tollgate.routing.schema import ProviderSection
 
@@ -178,4 +178,4 @@ def test_what_is_not_published_is_said_and_not_guessed(
     row: dict[str, str], upstream: str, words: str
 ) -> None:
     with pytest.raises(Unpublished, match=words):
-        published(ProviderSection.model_validate(row), upstream, TODAY)
+        published_price(ProviderSection.model_validate(row), upstream, TODAY)

@@ -106,9 +106,9 @@ async def test_an_included_file_that_was_not_there_is_seen_when_it_is(folder: Pa
 async def test_a_request_that_runs_keeps_what_it_was_given(folder: Path) -> None:
     source = RoutingSource(folder / "routing.yaml")
     gateways = Reloaded(source.read(), lambda catalog: catalog.sha)
-    before = await gateways.of("key")
+    before = await gateways.for_key("key")
     gateways.replace(_repriced(folder))
-    assert before != await gateways.of("key")
+    assert before != await gateways.for_key("key")
 
 
 def _repriced(folder: Path) -> Catalog:

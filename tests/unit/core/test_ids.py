@@ -15,7 +15,7 @@ from tollgate.core.ids import (
     ID_LENGTH,
     IdSource,
     created_s,
-    encode,
+    encode_id,
     is_id,
     without_prefix,
 )
@@ -26,13 +26,13 @@ raw_ids = st.binary(min_size=11, max_size=11)
 @settings(deadline=None)
 @given(one=raw_ids, other=raw_ids)
 def test_ids_sort_as_their_bytes_do(one: bytes, other: bytes) -> None:
-    assert (encode(one) < encode(other)) == (one < other)
+    assert (encode_id(one) < encode_id(other)) == (one < other)
 
 
 @settings(deadline=None)
 @given(raw=raw_ids)
 def test_an_id_has_fifteen_characters_and_knows_its_second(raw: bytes) -> None:
-    id_ = encode(raw)
+    id_ = encode_id(raw)
     assert len(id_) == ID_LENGTH
     assert is_id(id_)
     assert created_s(id_) == int.from_bytes(raw[:4], "big")

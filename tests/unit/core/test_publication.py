@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tollgate.core.publication import Publication, Signature, canaried, published
+from tollgate.core.publication import Publication, Signature, canaried, publish_to_all
 
 LIVE, CANDIDATE = "a" * 64, "c" * 64
 KEYS = [f"key-{number}" for number in range(2_000)]
@@ -15,7 +15,7 @@ SIGNED = Signature(by="somebody", at_s=1_000)
 
 
 def canary(percent: int, candidate: str = CANDIDATE) -> Publication:
-    return canaried(published(None, LIVE, SIGNED), candidate, percent, SIGNED)
+    return canaried(publish_to_all(None, LIVE, SIGNED), candidate, percent, SIGNED)
 
 
 @given(percent=st.integers(1, 99))
@@ -42,7 +42,7 @@ def test_c54_whoever_has_no_key_sees_what_is_live() -> None:
 
 
 def test_c54_publishing_ends_a_canary_and_remembers_what_was_live() -> None:
-    after = published(canary(5), CANDIDATE, SIGNED)
+    after = publish_to_all(canary(5), CANDIDATE, SIGNED)
     assert (after.live, after.previous, after.candidate, after.percent) == (
         CANDIDATE,
         LIVE,
@@ -50,7 +50,7 @@ def test_c54_publishing_ends_a_canary_and_remembers_what_was_live() -> None:
         0,
     )
     assert after.revision == 3
-    again = published(after, CANDIDATE, replace(SIGNED, at_s=2_000))
+    again = publish_to_all(after, CANDIDATE, replace(SIGNED, at_s=2_000))
     assert (again.previous, again.moved_s) == (LIVE, 2_000)
 
 

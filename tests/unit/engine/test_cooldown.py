@@ -101,4 +101,4 @@ async def test_a_report_that_breaks_is_a_defect_and_the_answer_stands() -> None:
     home = dataclasses.replace(home, gateway=replace(home.gateway, cooldowns=Defective()))
     assert await served_by(home) == "far"
     assert home.record.outcome == "ok"
-    assert [type(defect) for defect, _ in home.journal.defects] == [KeyError]
+    assert [type(unexpected_error) for unexpected_error, _ in home.journal.defects] == [KeyError]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.gateways import House, RecordedReply, house
 from tests.scripted import FOREVER, Scripted, Silence, answers, ends, refuses, says
-from tollgate.engine.gateway import Pace
+from tollgate.engine.gateway import StreamTiming
 from tollgate.engine.sink import KEEP_ALIVE, ClientGone
 
 
@@ -70,7 +70,7 @@ async def test_d6_a_total_failure_after_an_early_commit_goes_in_band() -> None:
 
 async def test_d6_zero_never_commits_early_but_keeps_alive_after_the_commit() -> None:
     speech = [Silence(100), *says("Hel"), Silence(31), *ends()]
-    home = await house(near=Scripted(speech), pace=Pace(early_commit_after_s=0))
+    home = await house(near=Scripted(speech), timing=StreamTiming(early_commit_after_s=0))
     reply = await served(home)
     assert reply.pieces[0][0] == 100
     assert reply.times_of(KEEP_ALIVE) == [115, 130]
@@ -79,13 +79,15 @@ async def test_d6_zero_never_commits_early_but_keeps_alive_after_the_commit() ->
 
 async def test_d6_with_zero_a_late_failure_keeps_its_status() -> None:
     home = await house(
-        near=refused_after(100, 401), far=refused_after(100, 401), pace=Pace(early_commit_after_s=0)
+        near=refused_after(100, 401),
+        far=refused_after(100, 401),
+        timing=StreamTiming(early_commit_after_s=0),
     )
     assert (await served(home)).status == 502
 
 
 async def test_c32_settling_slowly_does_not_starve_the_connection() -> None:
-    home = await house(pace=Pace(keep_alive_s=2))
+    home = await house(timing=StreamTiming(keep_alive_s=2))
     home.ledger.settle_takes_s = 5
     assert (await served(home)).times_of(KEEP_ALIVE) == [2, 4]
 

@@ -21,9 +21,9 @@ from tollgate.core.errors import RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.generate import generate
 from tollgate.providers.base import Frame
-from tollgate.routing.review.replay import replay
+from tollgate.routing.review.replay import replay_traffic
 from tollgate.routing.review.traffic import read_traffic
-from tollgate.routing.review.verdicts import Judge, Served
+from tollgate.routing.review.verdicts import ReplayPlanner, WouldServe
 from tollgate.web.generation_shapes import GenerationObject
 
 REQUESTS = 10_000
@@ -128,19 +128,19 @@ async def test_c53_c65_ten_thousand_records_replay_to_the_endpoint_and_the_nano_
     records = await served(Random(5))
     assert len(records) == REQUESTS
     base = catalog(**SECTIONS)
-    judge = Judge(base)
+    judge = ReplayPlanner(base)
     exact = 0
     requests = list(read_traffic(lines(records)))
     for record, request in zip(records, requests, strict=True):
         verdict = judge.verdict(request)
-        assert isinstance(verdict, Served)
+        assert isinstance(verdict, WouldServe)
         first = record.attempts[0]
         assert (verdict.model, verdict.provider) == (first.model, first.provider)
         if (record.model, record.provider) == (first.model, first.provider):
             assert verdict.upstream == record.upstream_model
             assert verdict.cost_nano_usd == record.cost_nano_usd
             exact += 1
-    whole = replay(requests, base, base)
+    whole = replay_traffic(requests, base, base)
     assert whole.as_recorded == exact > REQUESTS * 0.9
     assert whole.recorded_nano_usd == sum(record.cost_nano_usd for record in records)
     assert not whole.changes_anything

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.engine.retry import Again, Next, Situation, Stop, Verdict, decide
+from tollgate.engine.retry import Again, Next, RetryDecision, Situation, Stop, decide
 from tollgate.routing.chains import NEXT_ON_DEFAULT
 from tollgate.routing.planning.plan import Retry
 
@@ -34,7 +34,7 @@ def verdict(
     *,
     retry_after_s: float | None = None,
     jitter: float = 0.0,
-) -> Verdict:
+) -> RetryDecision:
     return decide(
         UpstreamError(code, "It failed.", retry_after_s=retry_after_s), situation, RETRY, jitter
     )
@@ -48,7 +48,7 @@ def test_c50_at_the_end_of_a_chain_only_what_passes_is_tried_again(code: ErrorCo
 @pytest.mark.parametrize("code", ErrorCode)
 def test_c50_within_a_chain_a_failure_moves_on_except_the_callers_own(code: ErrorCode) -> None:
     if code is ErrorCode.PROVIDER_UNAVAILABLE:
-        expected: Verdict = Again(0.125)
+        expected: RetryDecision = Again(0.125)
     else:
         expected = Next() if code in MOVING else Stop()
     assert verdict(code, CHAIN) == expected
@@ -80,7 +80,9 @@ def test_c50_pauses_double_and_are_jittered(tries: int, jitter: float, delay_s: 
     ("retry_after_s", "expected"),
     [(0.0, Again(0.125)), (3.0, Again(3.0)), (4.0, Again(4.0)), (4.1, Stop())],
 )
-def test_c50_retry_after_is_honoured_up_to_a_cap(retry_after_s: float, expected: Verdict) -> None:
+def test_c50_retry_after_is_honoured_up_to_a_cap(
+    retry_after_s: float, expected: RetryDecision
+) -> None:
     assert verdict(ErrorCode.PROVIDER_RATE_LIMIT, LAST, retry_after_s=retry_after_s) == expected
 
 
@@ -90,6 +92,6 @@ def test_c50_an_endpoint_that_asks_for_too_long_a_pause_is_left() -> None:
 
 
 @pytest.mark.parametrize(("another_left", "expected"), [(True, Next()), (False, Stop())])
-def test_c34_no_pause_outlasts_the_deadline(another_left: bool, expected: Verdict) -> None:
+def test_c34_no_pause_outlasts_the_deadline(another_left: bool, expected: RetryDecision) -> None:
     situation = replace(LAST, another_left=another_left, remaining_s=0.1)
     assert verdict(ErrorCode.PROVIDER_UNAVAILABLE, situation) == expected

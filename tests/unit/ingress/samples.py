@@ -9,13 +9,13 @@ from tollgate.core.generation import GenerationRecord, RoutingTrace
 from tollgate.core.ids import IdSource
 from tollgate.core.request import GenerationRequest
 from tollgate.core.usage import Usage
-from tollgate.ingress.base import ParsedCall, Served
+from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.ingress.chat_completions.render import ChatRenderer
 
 EPISODE_ID = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
 
-SERVED = Served(
+SERVED = ServedBy(
     generation_id="Na1b2c3d4e5f6g7",
     created_s=1_790_000_000,
     model="test/echo",
@@ -54,7 +54,7 @@ def chat_completions() -> ChatCompletions:
 
 
 def renderer(
-    *, usage_on_finish: bool = False, served: Served = SERVED, credits_per_usd: str = "1"
+    *, usage_on_finish: bool = False, served: ServedBy = SERVED, credits_per_usd: str = "1"
 ) -> ChatRenderer:
     """A renderer of a call that says nothing special."""
     call = ParsedCall(

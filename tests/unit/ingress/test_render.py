@@ -25,7 +25,7 @@ from tollgate.core.events import (
 from tollgate.core.request import GenerationRequest
 from tollgate.core.response import Fold
 from tollgate.core.usage import Usage
-from tollgate.ingress.base import ParsedCall, Served
+from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.chat_completions.render import ChatRenderer
 
 STOP = Ended(finish="stop", raw_finish="end_turn")
@@ -317,7 +317,7 @@ def test_c26_total_is_prompt_and_completion_and_null_classes_are_told_as_zero() 
 
 
 def test_c27_the_usage_frame_says_what_headers_say_of_a_whole_reply() -> None:
-    served = Served(
+    served = ServedBy(
         generation_id="i",
         created_s=1,
         model="b/b",

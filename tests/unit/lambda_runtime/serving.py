@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.unit.lambda_runtime.peer import PATIENCE_S, Peer, Post, chunks, next_reply
-from tollgate.lambda_runtime.asgi import ASGIApp, Message, Receive, Scope, Send
-from tollgate.lambda_runtime.loop import serve
+from tollgate.lambda_runtime.asgi import ASGIApp, AsgiMessage, Receive, Scope, Send
+from tollgate.lambda_runtime.loop import run_loop
 
 # Synthetic, after the example in the API Gateway guide, "Input format of a Lambda function for
 # proxy integration" (seen 2026-11-21).
@@ -37,7 +37,7 @@ EVENT: dict[str, Any] = {
     "isBase64Encoded": False,
 }
 POST = next_reply(json.dumps(EVENT).encode())
-START: Message = {"type": "http.response.start", "status": 200, "headers": [(b"x", b"y")]}
+START: AsgiMessage = {"type": "http.response.start", "status": 200, "headers": [(b"x", b"y")]}
 
 
 class HandClock:
@@ -65,7 +65,7 @@ class HandClock:
                 wake.set()
 
 
-def body(octets: bytes, *, more: bool = False) -> Message:
+def body(octets: bytes, *, more: bool = False) -> AsgiMessage:
     return {"type": "http.response.body", "body": octets, "more_body": more}
 
 
@@ -85,7 +85,7 @@ def with_lifespan(handle: ASGIApp) -> ASGIApp:
 
 @asynccontextmanager
 async def serving(app: ASGIApp, peer: Peer, clock: HandClock | None = None) -> AsyncIterator[None]:
-    task = asyncio.create_task(serve(app, peer.address, clock=clock or HandClock()))
+    task = asyncio.create_task(run_loop(app, peer.address, clock=clock or HandClock()))
     try:
         yield
     finally:

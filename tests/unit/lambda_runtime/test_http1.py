@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tollgate.lambda_runtime.http1 import (
     Address,
+    HttpResponse,
     MalformedReply,
-    Reply,
     chunk,
     last_chunk,
     read_reply,
@@ -25,7 +25,7 @@ CHUNKED = (
 )
 
 
-async def read(*pieces: bytes, body_bytes_max: int = 1000) -> Reply:
+async def read(*pieces: bytes, body_bytes_max: int = 1000) -> HttpResponse:
     """Read a reply that arrives piece by piece, then the end of the connection."""
     reader = asyncio.StreamReader(limit=4096)
     reading = asyncio.create_task(read_reply(reader, body_bytes_max=body_bytes_max))

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.lambda_runtime.peer import Peer
 from tests.unit.lambda_runtime.serving import POST, hello, serving, with_lifespan
 from tollgate.lambda_runtime.asgi import ASGIApp, Receive, Scope, Send
-from tollgate.lambda_runtime.loop import report_init_error, serve
+from tollgate.lambda_runtime.loop import report_init_error, run_loop
 
 
 async def test_the_application_starts_once_before_the_first_event_and_stops_at_the_end() -> None:
@@ -69,7 +69,7 @@ async def test_an_application_that_does_not_start_is_reported_and_no_event_is_ta
 ) -> None:
     async with Peer(POST) as peer:
         with pytest.raises(Exception, match="startup of the application failed"):
-            await serve(app, peer.address)
+            await run_loop(app, peer.address)
         post = await peer.ended()
     assert peer.requests == ["POST /2018-06-01/runtime/init/error"]
     assert post.headers["Lambda-Runtime-Function-Error-Type"] == "Function.LifespanFailed"

@@ -24,8 +24,8 @@ from tests.unit.lambda_runtime.serving import (
     until,
     with_lifespan,
 )
-from tollgate.lambda_runtime.asgi import ASGIApp, Message, Receive, Scope, Send
-from tollgate.lambda_runtime.loop import serve
+from tollgate.lambda_runtime.asgi import ASGIApp, AsgiMessage, Receive, Scope, Send
+from tollgate.lambda_runtime.loop import run_loop
 from tollgate.lambda_runtime.runtime_api import RuntimeApiError
 
 
@@ -171,7 +171,7 @@ async def test_headers_that_do_not_fit_the_prelude_give_500() -> None:
     ],
 )
 async def test_messages_out_of_order_are_an_error_of_the_application(
-    messages: list[Message],
+    messages: list[AsgiMessage],
 ) -> None:
     raised = asyncio.Event()
 
@@ -293,4 +293,4 @@ async def test_c36_an_application_goes_on_to_its_end_when_the_response_is_lost(
 async def test_the_loop_ends_when_the_runtime_api_is_gone() -> None:
     async with Peer(None) as peer:
         with pytest.raises(RuntimeApiError):
-            await serve(with_lifespan(hello), peer.address)
+            await run_loop(with_lifespan(hello), peer.address)

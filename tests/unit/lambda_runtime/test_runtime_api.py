@@ -11,7 +11,7 @@ import pytest
 from tests.unit.lambda_runtime.peer import ACCEPTED, Peer, chunks, next_reply
 from tollgate.lambda_runtime.http1 import Address, Connection
 from tollgate.lambda_runtime.runtime_api import (
-    EVENT_BYTES_MAX,
+    INVOCATION_BYTES_MAX,
     FunctionError,
     Invocation,
     ResponseStream,
@@ -103,7 +103,7 @@ async def test_a_first_connection_that_dies_is_an_error() -> None:
         b"HTTP/1.1 200 OK\r\nLambda-Runtime-Deadline-Ms: 1\r\nContent-Length: 0\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nLambda-Runtime-Aws-Request-Id: r\r\nContent-Length: 0\r\n\r\n",
         next_reply(b"{}").replace(b"1000000", b"soon"),
-        next_reply(b"{}").replace(b": 2\r\n", b": %d\r\n" % (EVENT_BYTES_MAX + 1)),
+        next_reply(b"{}").replace(b": 2\r\n", b": %d\r\n" % (INVOCATION_BYTES_MAX + 1)),
         b"garbage\r\n\r\n",
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.lambda_runtime.peer import PATIENCE_S, Peer, next_reply
 from tests.unit.lambda_runtime.serving import POST, hello, with_lifespan
-from tollgate.lambda_runtime.loop import serve
+from tollgate.lambda_runtime.loop import run_loop
 from tollgate.lambda_runtime.runtime_api import RuntimeApiError
 
 RESTORED = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -34,7 +34,7 @@ class Noted:
 async def test_it_lets_go_then_is_copied_then_gets_its_own_then_serves() -> None:
     async with Peer(RESTORED, POST) as peer:
         serving = asyncio.create_task(
-            serve(with_lifespan(hello), peer.address, snapshot=Noted(peer))
+            run_loop(with_lifespan(hello), peer.address, snapshot=Noted(peer))
         )
         await peer.ended()
         serving.cancel()
@@ -55,7 +55,7 @@ async def test_it_lets_go_then_is_copied_then_gets_its_own_then_serves() -> None
 async def test_what_fails_is_reported_and_ends_the_process(fails: str, told: str) -> None:
     async with Peer(RESTORED, POST) as peer:
         with pytest.raises(OSError, match="no credentials"):
-            await serve(with_lifespan(hello), peer.address, snapshot=Noted(peer, fails=fails))
+            await run_loop(with_lifespan(hello), peer.address, snapshot=Noted(peer, fails=fails))
         report = await peer.ended()
     assert report.path == told
     assert report.headers["Lambda-Runtime-Function-Error-Type"] == "Function.OSError"
@@ -65,4 +65,4 @@ async def test_what_fails_is_reported_and_ends_the_process(fails: str, told: str
 async def test_a_restore_that_lambda_refuses_ends_the_process() -> None:
     async with Peer(next_reply(b"").replace(b"200 OK", b"403 Forbidden")) as peer:
         with pytest.raises(RuntimeApiError, match="HTTP 403"):
-            await serve(with_lifespan(hello), peer.address, snapshot=Noted(peer))
+            await run_loop(with_lifespan(hello), peer.address, snapshot=Noted(peer))

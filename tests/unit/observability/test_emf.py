@@ -105,8 +105,8 @@ def test_a_failed_attempt_counts_by_provider_and_code(lines: list[dict[str, Any]
 
 def test_what_is_not_settled_and_what_rests_are_counted(lines: list[dict[str, Any]]) -> None:
     JOURNAL.unsettled(record(), TimeoutError())
-    JOURNAL.rested("near/large-1")
-    JOURNAL.kept_back("catalog f00 cannot be served", TimeoutError(), serving="ba5e")
+    JOURNAL.endpoint_cooled_down("near/large-1")
+    JOURNAL.catalog_rejected("catalog f00 cannot be served", TimeoutError(), serving="ba5e")
     assert [published(line) for line in lines] == [
         {("chat",): {"Unsettled": 1}},
         {("chat",): {"EndpointsRested": 1}},

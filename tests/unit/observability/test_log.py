@@ -78,8 +78,8 @@ def test_what_could_not_be_settled_is_there_whole(lines: list[str]) -> None:
 def test_a_defect_has_its_traceback_in_one_line(lines: list[str]) -> None:
     try:
         raise KeyError("missing")
-    except KeyError as defect:
-        JOURNAL.defect(defect, "Na1b2c3d4e5f6g7")
+    except KeyError as unexpected_error:
+        JOURNAL.unexpected_error(unexpected_error, "Na1b2c3d4e5f6g7")
     [line] = lines
     assert "\n" not in line
     told = json.loads(line)

@@ -6,11 +6,11 @@ from typing import Any
 
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest, RoutingPreferences, Tool
-from tollgate.routing.file.compile import canonical
+from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.demand import Demand
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planner import Planner
+from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.schema import Routing
 
 # Saturday 2026-11-21, 12:30:01 UTC.
@@ -86,7 +86,7 @@ def routing(**sections: object) -> Routing:
 
 def catalog(**sections: object) -> Catalog:
     """The same as functions see it."""
-    return Catalog.from_json(canonical(routing(**sections)))
+    return Catalog.from_json(canonical_json(routing(**sections)))
 
 
 def principal(*, models: tuple[str, ...] | None = None, tier: str | None = None) -> Principal:
@@ -127,5 +127,7 @@ def plan_of(
     now_s: float = NOW_S,
 ) -> Plan:
     """The plan of a request against a catalog."""
-    demand = Demand.of(request, principal=principal, request_id=request_id, fallbacks=fallbacks)
+    demand = PlanningRequest.of(
+        request, principal=principal, request_id=request_id, fallbacks=fallbacks
+    )
     return Planner(catalog).plan(demand, now_s=now_s)

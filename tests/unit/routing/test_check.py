@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tollgate.routing.file.load import inspect, load
-from tollgate.routing.file.problems import InvalidRouting, masked, text
+from tollgate.routing.file.problems import InvalidRouting, masked, render_text
 
 TODAY = date(2026, 11, 21)
 BAD = Path(__file__).parent / "bad"
@@ -19,7 +19,7 @@ SECRETS = ("hunter2", "0123456789", "correct horse", "horse battery", "AKIAABC",
 
 def printed(file: Path, today: date = TODAY) -> str:
     return "".join(
-        f"{text(problem)}\n" for problem in inspect(file, dev=True, today=today).problems
+        f"{render_text(problem)}\n" for problem in inspect(file, dev=True, today=today).problems
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.routing.catalogs import endpoint, model, provider, routing
-from tollgate.routing.file.compile import canonical, compile_catalog
+from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import Routing
@@ -31,13 +31,13 @@ def test_the_sha_is_that_of_the_content() -> None:
 
 def test_compiling_what_was_compiled_changes_nothing() -> None:
     content = compile_catalog(FILE, dev=True).content
-    assert canonical(Routing.model_validate_json(content, strict=True)) == content
+    assert canonical_json(Routing.model_validate_json(content, strict=True)) == content
 
 
 def test_every_section_survives_compiling_and_single_keys_stay_single() -> None:
     content = compile_catalog(WHOLE).content
     routing = Routing.model_validate_json(content, strict=True)
-    assert canonical(routing) == content
+    assert canonical_json(routing) == content
     offer = json.loads(content)["models"]["acme/large"]["endpoints"][0]
     assert offer["timeouts"] == {"idle_s": 300.0}
     assert offer["dialect"] == {"reasoning_field": None, "stream_usage": False}
@@ -63,16 +63,16 @@ def test_the_content_is_sorted_json_without_blanks() -> None:
 
 
 def test_defaults_are_written_out_so_that_a_new_default_changes_no_published_catalog() -> None:
-    defaults = json.loads(canonical(routing()))["defaults"]
+    defaults = json.loads(canonical_json(routing()))["defaults"]
     assert defaults["hold_output_tokens"] == 4096
     assert defaults["timeouts"]["non_streamed_total_s"] == 285.0
-    assert json.loads(canonical(routing()))["routes"]["smart"]["next_on"]
+    assert json.loads(canonical_json(routing()))["routes"]["smart"]["next_on"]
 
 
 @given(rates, rates)
 def test_prices_survive_compiling_to_the_last_digit(rate_in: Decimal, rate_out: Decimal) -> None:
     offer = endpoint("near", "m", dollars_in=str(rate_in), dollars_out=str(rate_out))
-    written = canonical(
+    written = canonical_json(
         routing(providers={"near": provider()}, models={"a/b": model(offer)}, aliases={}, routes={})
     )
     price = Catalog.from_json(written).models["a/b"].endpoints[0].price.price
@@ -99,7 +99,7 @@ def test_order_and_spelling_in_the_file_do_not_change_the_sha(tmp_path: Path) ->
 def test_the_order_of_what_a_dialect_refuses_does_not_change_the_sha() -> None:
     def written(*names: str) -> bytes:
         row = provider(dialect={"refuses": names})
-        return canonical(routing(providers={"near": row, "far": provider()}))
+        return canonical_json(routing(providers={"near": row, "far": provider()}))
 
     assert written("user", "seed", "user") == written("seed", "user")
     assert b'"refuses":["seed","user"]' in written("user", "seed")
@@ -124,11 +124,11 @@ def test_a_bad_file_is_not_compiled(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cut", [0, 1, 100, -1])
 def test_a_cut_or_foreign_catalog_is_refused(cut: int) -> None:
     with pytest.raises(ValueError, match="Routing"):
-        Catalog.from_json(canonical(routing())[:cut])
+        Catalog.from_json(canonical_json(routing())[:cut])
 
 
 def test_a_catalog_of_another_version_or_with_unknown_parts_is_refused() -> None:
-    content = json.loads(canonical(routing()))
+    content = json.loads(canonical_json(routing()))
     changes: tuple[dict[str, object], ...] = ({"version": 2}, {"plugin": {}})
     for change in changes:
         with pytest.raises(ValueError, match="Routing"):

@@ -11,7 +11,7 @@ from tollgate.cli.routing.price_report import findings
 from tollgate.routing.file.document import read_document
 from tollgate.routing.file.json_schema import json_schema_text
 from tollgate.routing.file.load import inspect
-from tollgate.routing.file.permissions import permissions
+from tollgate.routing.file.permissions import compile_permissions
 from tollgate.routing.schema import Routing
 
 ROOT = Path(__file__).parents[3]
@@ -51,7 +51,7 @@ def test_an_example_is_right_priced_as_published_and_permissible(
         assert not [it for it in found if it.kind == "differs"]
         is_ours = endpoint.price.input == endpoint.price.output == 0
         assert is_ours == any(it.kind == "unknown" for it in found)
-    assert permissions(routing).secrets
+    assert compile_permissions(routing).secrets
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda it: it.stem)

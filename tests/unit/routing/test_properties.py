@@ -27,8 +27,8 @@ from tests.unit.routing.catalogs import (
 )
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.demand import Demand
 from tollgate.routing.planning.planner import Planner
+from tollgate.routing.planning.planning_request import PlanningRequest
 
 ROOT = Path(__file__).parents[3]
 REQUESTS = 1_000
@@ -65,7 +65,7 @@ def plans(of: Catalog) -> list[tuple[str, ...]]:
     """Where each of many requests would be tried, best first."""
     planner, asked = Planner(of), request("acme/large")
     demands = (
-        Demand.of(asked, principal=principal(), request_id=f"r-{number}")
+        PlanningRequest.of(asked, principal=principal(), request_id=f"r-{number}")
         for number in range(REQUESTS)
     )
     return [

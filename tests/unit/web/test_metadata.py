@@ -12,7 +12,7 @@ import pytest
 from tests.asgi import Exchange, request
 from tests.gateways import Always, house, request_body
 from tests.scripted import Scripted, Silence, answers, refuses, says
-from tollgate.engine.gateway import Pace
+from tollgate.engine.gateway import StreamTiming
 from tollgate.ingress.chat_completions.wire.response import (
     ChatCompletion,
     ChatCompletionChunk,
@@ -71,10 +71,10 @@ async def ask(
     stream: bool = False,
     header: str | None = "enabled",
     key: NewKey | None = None,
-    pace: Pace | None = None,
+    timing: StreamTiming | None = None,
     **fields: Any,
 ) -> Asked:
-    home = await house(near=near, far=far, routes=ROUTES, key=key, pace=pace)
+    home = await house(near=near, far=far, routes=ROUTES, key=key, timing=timing)
     headers = {"authorization": f"Bearer {home.secret}"}
     if header is not None:
         headers["x-tollgate-metadata"] = header
@@ -116,11 +116,11 @@ async def test_c28_an_error_with_a_status_has_it_beside_the_error(stream: bool) 
     assert asked.reply.json["tollgate_metadata"] == asked.expected(FAILED, refused)
 
 
-@pytest.mark.parametrize("pace", [Pace(), Pace(early_commit_after_s=1)])
-async def test_c28_an_error_in_a_stream_has_it_in_the_error_chunk(pace: Pace) -> None:
-    committed_early = pace.early_commit_after_s == 1
+@pytest.mark.parametrize("timing", [StreamTiming(), StreamTiming(early_commit_after_s=1)])
+async def test_c28_an_error_in_a_stream_has_it_in_the_error_chunk(timing: StreamTiming) -> None:
+    committed_early = timing.early_commit_after_s == 1
     far = Scripted(refuses(403) if committed_early else BROKEN)
-    asked = await ask(near=late_refusal(), far=far, stream=True, pace=pace)
+    asked = await ask(near=late_refusal(), far=far, stream=True, timing=timing)
     assert asked.reply.status == 200
     last = asked.chunks[-1]
     assert "error" in last

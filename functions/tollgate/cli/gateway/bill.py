@@ -28,7 +28,7 @@ _OTHERS_MIN: Final = 10
 _SURPRISING_TIMES: Final = 2
 
 
-def explained(record: Any, others: Sequence[Any]) -> list[str]:
+def explain_bill(record: Any, others: Sequence[Any]) -> list[str]:
     """The bill as a person reads it: what it came to, each line, and beside them what is unusual.
 
     `others` are earlier generations of the same key.

@@ -6,7 +6,7 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
-from tollgate.cli.tables import Style, exact, show
+from tollgate.cli.tables import OutputStyle, exact, show
 
 _BALANCE: Final = ("available", "held", "total_usage", "total_credits")
 _ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "note")
@@ -19,7 +19,7 @@ def credit() -> None:
 
 @credit.command("show")
 @calls_gateway
-def show_credits(api: Api, style: Style) -> None:
+def show_credits(api: Api, style: OutputStyle) -> None:
     """Show what was granted, and what of it is spent, held and available."""
     balance = api.get("/credits")["data"]
     show([{name: exact(balance[name]) for name in _BALANCE}], _BALANCE, style, data=balance)
@@ -35,7 +35,7 @@ def show_credits(api: Api, style: Style) -> None:
 )
 @click.option("--note", default="", help="Why.")
 @calls_gateway
-def add_credits(api: Api, style: Style, *, amount: str, grant_id: str, note: str) -> None:
+def add_credits(api: Api, style: OutputStyle, *, amount: str, grant_id: str, note: str) -> None:
     """Add credit, once for each --id."""
     reply = api.post("/credits/grants", {"id": grant_id, "amount": amount, "note": note})
     if not reply["granted"]:
@@ -46,7 +46,7 @@ def add_credits(api: Api, style: Style, *, amount: str, grant_id: str, note: str
 
 @credit.command("ledger")
 @calls_gateway
-def show_ledger(api: Api, style: Style) -> None:
+def show_ledger(api: Api, style: OutputStyle) -> None:
     """List every grant, refund and adjustment, latest first."""
     found = list(api.pages("/credits/ledger", {}, "cursor"))
     rows = [

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import click
 
-from tollgate.cli.gateway.bill import explained
+from tollgate.cli.gateway.bill import explain_bill
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api, Query, Refused
 from tollgate.cli.options import since_moment
-from tollgate.cli.tables import Style, as_json, exact, show
+from tollgate.cli.tables import OutputStyle, as_json, exact, show
 from tollgate.core.clock import SystemClock
 
 _COLUMNS: Final = ("id", "created_at", "status", "usd", "model", "key", "tokens", "ms", "provider")
@@ -41,7 +41,7 @@ def generations() -> None:
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True)
 @calls_gateway
 def list_generations(
-    api: Api, style: Style, *, limit: int, key_id: str | None, **query: Any
+    api: Api, style: OutputStyle, *, limit: int, key_id: str | None, **query: Any
 ) -> None:
     """List generations, newest first."""
     now_s = SystemClock().now_s()
@@ -59,7 +59,7 @@ def list_generations(
 @generations.command("export")
 @click.option("--since", default="7d", show_default=True, metavar="AGO", help="7d, 12h, a moment.")
 @calls_gateway
-def export_generations(api: Api, style: Style, since: str) -> None:
+def export_generations(api: Api, style: OutputStyle, since: str) -> None:
     """Write generations as JSON lines, newest first, for `tollgate plan --traffic`."""
     if style == "csv":
         raise click.UsageError("--csv: an export is JSON lines.")
@@ -71,11 +71,11 @@ def export_generations(api: Api, style: Style, since: str) -> None:
 @generations.command("show")
 @click.argument("generation_id")
 @calls_gateway
-def show_generation(api: Api, style: Style, generation_id: str) -> None:
+def show_generation(api: Api, style: OutputStyle, generation_id: str) -> None:
     """Explain the bill of one generation, line by line."""
     record = api.get("/generation", {"id": generation_id})["data"]
     if style == "auto":
-        click.echo("\n".join(explained(record, _others_of_its_key(api, record))))
+        click.echo("\n".join(explain_bill(record, _others_of_its_key(api, record))))
     elif style == "json":
         click.echo(as_json(record))
     else:
@@ -84,7 +84,7 @@ def show_generation(api: Api, style: Style, generation_id: str) -> None:
 
 @generations.command("tail")
 @calls_gateway
-def tail_generations(api: Api, style: Style) -> None:
+def tail_generations(api: Api, style: OutputStyle) -> None:
     """Print generations as they end, until Ctrl-C."""
     seen: set[str] = set()
     first, clock = True, SystemClock()
@@ -103,7 +103,7 @@ def tail_generations(api: Api, style: Style) -> None:
 @generations.command("content")
 @click.argument("generation_id")
 @calls_gateway
-def show_content(api: Api, style: Style, generation_id: str) -> None:
+def show_content(api: Api, style: OutputStyle, generation_id: str) -> None:
     """Print what was asked and answered, as JSON, if the key has it kept."""
     if style == "csv":
         raise click.UsageError("--csv: content is JSON.")

@@ -9,7 +9,7 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
-from tollgate.cli.tables import Style, as_json, exact, show
+from tollgate.cli.tables import OutputStyle, as_json, exact, show
 from tollgate.core.clock import SystemClock
 from tollgate.stores.rules.periods import PERIODS
 
@@ -44,7 +44,7 @@ def keys() -> None:
 
 @keys.command("ls")
 @calls_gateway
-def list_keys(api: Api, style: Style) -> None:
+def list_keys(api: Api, style: OutputStyle) -> None:
     """List the keys, oldest first."""
     found = list(api.pages("/keys", {}, "cursor"))
     show([_row(key) for key in found], _COLUMNS, style, data=found)
@@ -53,7 +53,7 @@ def list_keys(api: Api, style: Style) -> None:
 @keys.command("show")
 @click.argument("name")
 @calls_gateway
-def show_key(api: Api, style: Style, name: str) -> None:
+def show_key(api: Api, style: OutputStyle, name: str) -> None:
     """Show the key with this NAME or id."""
     key = _named(api, name)
     show([_row(key)], _COLUMNS, style, data=key)
@@ -114,7 +114,9 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--role", type=click.Choice(["inference", "management"]), default="inference")
 @_settings
 @calls_gateway
-def create_key(api: Api, style: Style, *, name: str, role: str, settings: dict[str, Any]) -> None:
+def create_key(
+    api: Api, style: OutputStyle, *, name: str, role: str, settings: dict[str, Any]
+) -> None:
     """Create a key; its secret is shown this once."""
     _tell_secret(api.post("/keys", {"name": name, "role": role, **settings}), style)
 
@@ -127,7 +129,7 @@ def create_key(api: Api, style: Style, *, name: str, role: str, settings: dict[s
 @calls_gateway
 def update_key(
     api: Api,
-    style: Style,
+    style: OutputStyle,
     *,
     name: str,
     rename: str | None,
@@ -155,7 +157,7 @@ def update_key(
     help="How long the old secret still works: 30m, 24h, 7d, 0h.",
 )
 @calls_gateway
-def rotate_key(api: Api, style: Style, *, name: str, grace: str) -> None:
+def rotate_key(api: Api, style: OutputStyle, *, name: str, grace: str) -> None:
     """Give a key a new secret; id, limits and spending stay."""
     key = _named(api, name)
     reply = api.post(f"/keys/{key['id']}/rotate", {"grace_s": _seconds(grace)})
@@ -167,7 +169,7 @@ def rotate_key(api: Api, style: Style, *, name: str, grace: str) -> None:
 @keys.command("disable")
 @click.argument("name")
 @calls_gateway
-def disable_key(api: Api, style: Style, name: str) -> None:
+def disable_key(api: Api, style: OutputStyle, name: str) -> None:
     """Stop a key: it is refused everywhere within five seconds."""
     _switch(api, style, name, disabled=True)
 
@@ -175,7 +177,7 @@ def disable_key(api: Api, style: Style, name: str) -> None:
 @keys.command("enable")
 @click.argument("name")
 @calls_gateway
-def enable_key(api: Api, style: Style, name: str) -> None:
+def enable_key(api: Api, style: OutputStyle, name: str) -> None:
     """Let a key work again."""
     _switch(api, style, name, disabled=False)
 
@@ -183,7 +185,7 @@ def enable_key(api: Api, style: Style, name: str) -> None:
 @keys.command("delete")
 @click.argument("name")
 @calls_gateway
-def delete_key(api: Api, style: Style, name: str) -> None:
+def delete_key(api: Api, style: OutputStyle, name: str) -> None:
     """Refuse a key for good; what it has spent stays on record."""
     key = _named(api, name)
     reply = api.delete(f"/keys/{key['id']}")
@@ -198,7 +200,7 @@ def delete_key(api: Api, style: Style, name: str) -> None:
         )
 
 
-def _switch(api: Api, style: Style, name: str, *, disabled: bool) -> None:
+def _switch(api: Api, style: OutputStyle, name: str, *, disabled: bool) -> None:
     key = _named(api, name)
     reply = api.patch(f"/keys/{key['id']}", {"disabled": disabled})
     show([_row(reply["data"])], _COLUMNS, style, data=reply["data"])
@@ -256,7 +258,7 @@ def _state(key: Any) -> str:
     return "expired" if is_over else "on"
 
 
-def _tell_secret(reply: Any, style: Style) -> None:
+def _tell_secret(reply: Any, style: OutputStyle) -> None:
     if style == "json":
         click.echo(as_json(reply))
         return

@@ -10,7 +10,7 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
-from tollgate.cli.tables import Style, exact, show
+from tollgate.cli.tables import OutputStyle, exact, show
 from tollgate.core.clock import SystemClock
 
 _FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_name", "day": "date"}
@@ -30,7 +30,7 @@ _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
 )
 @click.option("--month", metavar="YYYY-MM", help="The UTC month; this one if none is said.")
 @calls_gateway
-def spend(api: Api, style: Style, *, by: str, month: str | None) -> None:
+def spend(api: Api, style: OutputStyle, *, by: str, month: str | None) -> None:
     """Show what was spent, dearest first."""
     names = [name for part in by.split(",") if (name := part.strip())]
     if not names:

@@ -13,7 +13,7 @@ from tollgate.cli.options import routing_file
 from tollgate.core.clock import SystemClock
 from tollgate.routing.file.compile import compiled
 from tollgate.routing.file.load import Inspection, inspect
-from tollgate.routing.file.problems import Problem, text
+from tollgate.routing.file.problems import Problem, render_text
 from tollgate.routing.schema import Routing
 
 
@@ -39,7 +39,7 @@ def check(file: Path, style: str) -> None:
 def _as_text(file: Path, inspection: Inspection) -> str:
     errors = len(inspection.errors)
     warnings = len(inspection.problems) - errors
-    found = [text(problem) for problem in inspection.problems]
+    found = [render_text(problem) for problem in inspection.problems]
     if inspection.production is None:
         return "\n".join([*found, f"{_count(errors, 'error')}, {_count(warnings, 'warning')}"])
     return "\n".join([*found, _summary(file, inspection.production, warnings)])

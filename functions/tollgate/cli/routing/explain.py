@@ -23,9 +23,9 @@ from tollgate.ingress.chat_completions.parse import parse
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.demand import Demand
 from tollgate.routing.planning.planner import Planner
-from tollgate.web.explanation_shapes import answer_time_s, explained
+from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.web.explanation_shapes import answer_time_s, explain_plan
 
 _KEEP_DEV: Final = "\nWhat the file includes for development is left out; --dev keeps it."
 
@@ -159,9 +159,11 @@ def _by_file(catalog: Catalog, body: bytes, faults: tuple[str, ...], key: _Local
     )
     try:
         parsed = parse(body)
-        demand = Demand.of(parsed.request, principal=principal, request_id=IdSource(clock).new_id())
+        demand = PlanningRequest.of(
+            parsed.request, principal=principal, request_id=IdSource(clock).new_id()
+        )
         now_s = clock.now_s() if key.at is None else key.at.replace(tzinfo=UTC).timestamp()
-        told = explained(
+        told = explain_plan(
             Planner(catalog).survey(demand, now_s=now_s),
             demand,
             catalog.sha,

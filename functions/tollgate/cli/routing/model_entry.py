@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from tollgate.cli.routing.published_prices import Published
 from tollgate.core.request import Capability, Modality
-from tollgate.routing.file.document import Document, read_document, scalar
+from tollgate.routing.file.document import YamlDocument, read_document, scalar
 
 _CENTS_EXPONENT: Final = -2
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/@()+-]*")
@@ -59,7 +59,7 @@ def with_model(path: Path, entry: ModelEntry) -> str:
     return "".join([*lines[:after], *(line + newline for line in block), *lines[after:]])
 
 
-def _position(document: Document, slug: str) -> tuple[int, str]:
+def _position(document: YamlDocument, slug: str) -> tuple[int, str]:
     """Behind how many lines a model belongs, and how far models are indented."""
     models = [where for where in document.keys if where[:1] == ("models",) and len(where) == 2]
     if not models or document.keys[models[0]].line == document.keys["models",].line:

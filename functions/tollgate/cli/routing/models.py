@@ -17,12 +17,12 @@ from tollgate.cli.routing.published_prices import (
     Published,
     Unpublished,
     is_covered,
-    published,
+    published_price,
 )
 from tollgate.core.clock import SystemClock
 from tollgate.core.request import Capability, Modality
 from tollgate.routing.file.load import inspect, load
-from tollgate.routing.file.problems import InvalidRouting, text
+from tollgate.routing.file.problems import InvalidRouting, render_text
 from tollgate.routing.scalars import MODEL_SLUG
 from tollgate.routing.schema import Routing
 
@@ -151,7 +151,7 @@ def _published_as(
 ) -> Iterator[tuple[str, Published]]:
     for name in names:
         try:
-            yield name, published(routing.providers[provider], name, today)
+            yield name, published_price(routing.providers[provider], name, today)
         except Unpublished:
             continue
 
@@ -173,7 +173,7 @@ def _write(file: Path, content: str, today: date) -> None:
     finally:
         written.unlink(missing_ok=True)
     for problem in problems:
-        click.echo(text(problem))
+        click.echo(render_text(problem))
     change = unified_diff(
         before.splitlines(), content.splitlines(), file.as_posix(), file.as_posix(), lineterm=""
     )

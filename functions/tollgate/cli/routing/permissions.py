@@ -13,8 +13,7 @@ import click
 
 from tollgate.cli.options import routing_file
 from tollgate.routing.file.compile import compile_catalog
-from tollgate.routing.file.permissions import NotPermissible, Permissions
-from tollgate.routing.file.permissions import permissions as permissions_of
+from tollgate.routing.file.permissions import NotPermissible, Permissions, compile_permissions
 from tollgate.routing.file.problems import InvalidRouting
 
 BEGIN: Final = "# routing.yaml begins; `tollgate permissions` writes what follows"
@@ -38,7 +37,7 @@ _MARKED: Final = re.compile(
 def permissions(file: Path, template: Path, check: bool) -> None:
     """Write into the template which models FILE may invoke and which secrets it may read."""
     try:
-        needed = permissions_of(compile_catalog(file).routing)
+        needed = compile_permissions(compile_catalog(file).routing)
     except (InvalidRouting, NotPermissible) as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
     before = template.read_text()

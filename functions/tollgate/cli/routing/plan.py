@@ -19,12 +19,12 @@ from tollgate.cli.routing.plan_text import as_text
 from tollgate.cli.routing.revisions import Revision, merge_base, of_commit, of_file
 from tollgate.core.clock import SystemClock
 from tollgate.routing.review.diff import days_to_come
-from tollgate.routing.review.replay import replay
-from tollgate.routing.review.review import Review, differences
+from tollgate.routing.review.replay import replay_traffic
+from tollgate.routing.review.review import Review, find_differences
 from tollgate.routing.review.traffic import BadTraffic, RecordedRequest, read_traffic
 from tollgate.routing.schema import Routing
 
-Style = Literal["text", "markdown", "json"]
+PlanStyle = Literal["text", "markdown", "json"]
 EXIT_SAME: Final = 0
 EXIT_ERROR: Final = 1
 EXIT_CHANGES: Final = 2
@@ -87,7 +87,7 @@ def plan(
     revisions: tuple[str, ...],
     file: Path,
     traffic: BinaryIO | None,
-    style: Style,
+    style: PlanStyle,
     **source: str | None,
 ) -> None:
     """Say what a change of the routing file does, and replay recorded traffic through it.
@@ -129,7 +129,7 @@ def _reviewed(
     elif base.routing is None:
         empty = "does not pass the check"
     before = base.routing or Routing(version=1)
-    changes, promises = differences(before, head.routing, today)
+    changes, promises = find_differences(before, head.routing, today)
     days = days_to_come(before, head.routing, today)
     return Review(
         base=base.name,
@@ -137,7 +137,9 @@ def _reviewed(
         base_is_empty=empty,
         changes=changes,
         promises=promises,
-        replay=None if requests is None else replay(requests, base.catalog, head.catalog, days),
+        replay=None
+        if requests is None
+        else replay_traffic(requests, base.catalog, head.catalog, days),
     )
 
 

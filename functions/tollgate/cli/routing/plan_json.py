@@ -7,7 +7,7 @@ from msgspec import to_builtins
 from pydantic_core import to_json
 
 from tollgate.core.money import usd_text
-from tollgate.routing.review.replay import Flow, Replay, Single
+from tollgate.routing.review.replay import Flow, Single, TrafficReplay
 from tollgate.routing.review.review import Review
 
 _Json: TypeAlias = Mapping[str, object] | None
@@ -33,7 +33,7 @@ def as_data(review: Review) -> str:
     ).decode()
 
 
-def _replay(replay: Replay | None) -> _Json:
+def _replay(replay: TrafficReplay | None) -> _Json:
     if replay is None:
         return None
     return {

@@ -19,8 +19,8 @@ from tollgate.cli.routing.plan_rows import (
     rise,
 )
 from tollgate.cli.routing.plan_text import exactness, span
-from tollgate.routing.file.problems import text
-from tollgate.routing.review.replay import Replay
+from tollgate.routing.file.problems import render_text
+from tollgate.routing.review.replay import TrafficReplay
 from tollgate.routing.review.review import Review
 
 # The workflow finds its comment by the first line, and the label in it.
@@ -42,7 +42,7 @@ def _lines(review: Review) -> Iterator[str]:
     if review.errors:
         yield f"### Routing plan {names}: the file must not be used"
         yield ""
-        problems = [line for problem in review.errors for line in text(problem).splitlines()]
+        problems = [line for problem in review.errors for line in render_text(problem).splitlines()]
         yield from _fenced([printable(line) for line in problems], "text", _BREAKING_BYTES_MAX)
         return
     yield f"### Routing plan {names}: {_headline(review)}"
@@ -76,7 +76,7 @@ def _headline(review: Review) -> str:
     return f"{said}, {refused:,} requests refused" if refused else said
 
 
-def _figures(review: Review, replay: Replay) -> Iterator[str]:
+def _figures(review: Review, replay: TrafficReplay) -> Iterator[str]:
     yield f"Replay of {span(replay)}."
     yield ""
     yield "| | before | after |"

@@ -9,7 +9,7 @@ from msgspec import Struct
 from tollgate.core.money import usd
 from tollgate.routing.review.diff import Change, Fact
 from tollgate.routing.review.facts import rate_text
-from tollgate.routing.review.replay import Flow, Replay
+from tollgate.routing.review.replay import Flow, TrafficReplay
 from tollgate.routing.review.review import BrokenPromise, Review
 
 Sign = Literal["-", "~", "+", "!"]
@@ -21,7 +21,7 @@ _TENTH: Final = Decimal("0.1")
 _Place = TypeVar("_Place", str, tuple[str, ...], tuple[str, str], tuple[str, str, str])
 
 
-class Row(Struct, frozen=True):
+class ReviewRow(Struct, frozen=True):
     """One line: a sign as a diff has it, what kind of thing, which one, and what is said of it."""
 
     sign: Sign
@@ -30,19 +30,19 @@ class Row(Struct, frozen=True):
     said: str = ""
 
 
-def breaking_rows(review: Review) -> list[Row]:
+def breaking_rows(review: Review) -> list[ReviewRow]:
     """What is removed, refused, or promised and not kept."""
     rows = [_changed(change, review) for change in review.removals]
-    rows += [Row("!", "promise", found.route, _promise(found)) for found in review.promises]
+    rows += [ReviewRow("!", "promise", found.route, _promise(found)) for found in review.promises]
     if review.replay is not None:
         rows += [
-            Row("-", "refused", asked, f"{_requests(flow.requests)}, {code}, {_spend(flow)}")
+            ReviewRow("-", "refused", asked, f"{_requests(flow.requests)}, {code}, {_spend(flow)}")
             for (asked, code), flow in _most_first(review.replay.refused.items())
         ]
     return rows
 
 
-def other_rows(review: Review) -> list[Row]:
+def other_rows(review: Review) -> list[ReviewRow]:
     """What else is different, and what it does to traffic."""
     rows = [
         _changed(change, review)
@@ -52,12 +52,12 @@ def other_rows(review: Review) -> list[Row]:
     return rows if review.replay is None else [*rows, *_traffic(review.replay)]
 
 
-def note_rows(review: Review) -> list[Row]:
+def note_rows(review: Review) -> list[ReviewRow]:
     """What only people read."""
     return [_changed(change, review) for change in review.changes if change.what == "note"]
 
 
-def aligned(rows: Sequence[Row]) -> list[str]:
+def aligned(rows: Sequence[ReviewRow]) -> list[str]:
     """The rows under each other, none longer than a line may be."""
     what = max((len(row.what) for row in rows), default=0)
     subject = min(max((len(row.subject) for row in rows), default=0), _SUBJECT_WIDTH_MAX)
@@ -96,10 +96,10 @@ def percent_of(part: int, whole: int) -> str:
     return f"{share.quantize(_TENTH)} %"
 
 
-def _changed(change: Change, review: Review) -> Row:
+def _changed(change: Change, review: Review) -> ReviewRow:
     said = "  ".join(map(_fact, change.facts))
     share = _share(change, review.replay)
-    return Row(
+    return ReviewRow(
         _SIGNS[change.kind],
         change.what,
         change.subject,
@@ -115,7 +115,7 @@ def _fact(fact: Fact) -> str:
     return f"{fact.name} {fact.before} → {after}{percent}"
 
 
-def _share(change: Change, replay: Replay | None) -> str:
+def _share(change: Change, replay: TrafficReplay | None) -> str:
     """How much of the traffic is asked of what changes, before it does."""
     if (
         replay is None
@@ -139,17 +139,17 @@ def _promise(found: BrokenPromise) -> str:
     )
 
 
-def _traffic(replay: Replay) -> Iterator[Row]:
+def _traffic(replay: TrafficReplay) -> Iterator[ReviewRow]:
     for (asked, before, after), flow in _most_first(replay.moves.items()):
         said = f"{_requests(flow.requests)}: {before} → {after}, {_spend(flow)}"
-        yield Row("~", "moves", asked, said)
+        yield ReviewRow("~", "moves", asked, said)
     for endpoint, flow in _most_first(replay.repriced.items()):
-        yield Row("~", "costs", endpoint, f"{_requests(flow.requests)}, {_spend(flow)}")
+        yield ReviewRow("~", "costs", endpoint, f"{_requests(flow.requests)}, {_spend(flow)}")
     for asked, flow in _most_first(replay.admitted.items()):
-        yield Row("+", "admitted", asked, f"{_requests(flow.requests)}, {_spend(flow)}")
+        yield ReviewRow("+", "admitted", asked, f"{_requests(flow.requests)}, {_spend(flow)}")
     for metadata, flow in _most_first(replay.undecided.items()):
         said = f"{_requests(flow.requests)} ({money(flow.before_nano_usd)}) do not record it"
-        yield Row("!", "unknown", f"metadata {', '.join(metadata)}", said)
+        yield ReviewRow("!", "unknown", f"metadata {', '.join(metadata)}", said)
 
 
 def _most_first(flows: Iterable[tuple[_Place, Flow]]) -> list[tuple[_Place, Flow]]:

@@ -14,8 +14,8 @@ from tollgate.cli.routing.plan_rows import (
     printable,
     rise,
 )
-from tollgate.routing.file.problems import text
-from tollgate.routing.review.replay import Replay
+from tollgate.routing.file.problems import render_text
+from tollgate.routing.review.replay import TrafficReplay
 from tollgate.routing.review.review import Review
 
 _NO_TRAFFIC: Final = (
@@ -28,7 +28,7 @@ def as_text(review: Review) -> str:
     return "\n".join(_lines(review))
 
 
-def span(replay: Replay) -> str:
+def span(replay: TrafficReplay) -> str:
     """`412,306 requests, 2026-11-14 to 2026-11-21`"""
     if not replay.requests:
         return "no requests"
@@ -39,7 +39,7 @@ def span(replay: Replay) -> str:
     return f"{replay.requests:,} request{'' if replay.requests == 1 else 's'}, {days}"
 
 
-def exactness(replay: Replay) -> str:
+def exactness(replay: TrafficReplay) -> str:
     """What a replay can and cannot tell."""
     recorded = percent_of(replay.as_recorded, replay.requests)
     said = (
@@ -57,7 +57,7 @@ def _lines(review: Review) -> Iterator[str]:
     names = f"Routing plan  {printable(review.base)} → {printable(review.head)}"
     if review.errors:
         yield f"{names}  must not be used"
-        yield from (text(problem) for problem in review.errors)
+        yield from (render_text(problem) for problem in review.errors)
         yield f"Label: {review.label}"
         return
     replay = review.replay
@@ -78,7 +78,7 @@ def _lines(review: Review) -> Iterator[str]:
     yield _verdict(review)
 
 
-def _figures(replay: Replay) -> Iterator[str]:
+def _figures(replay: TrafficReplay) -> Iterator[str]:
     flow = replay.served
     spend = _from_to(flow.before_nano_usd, flow.after_nano_usd)
     dearest = ""

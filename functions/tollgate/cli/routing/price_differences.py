@@ -24,7 +24,7 @@ class _Situation(Struct, frozen=True):
     words: str
 
 
-class Difference(Struct, frozen=True, kw_only=True):
+class PriceDifference(Struct, frozen=True, kw_only=True):
     """One class that costs differently, and when it does: `always`, or where exactly."""
 
     rate: str
@@ -33,7 +33,9 @@ class Difference(Struct, frozen=True, kw_only=True):
     when: str
 
 
-def differences(ours: PriceSchedule, theirs: PriceSchedule, today: date) -> tuple[Difference, ...]:
+def compare_prices(
+    ours: PriceSchedule, theirs: PriceSchedule, today: date
+) -> tuple[PriceDifference, ...]:
     """What differs from a UTC day on."""
     situations = tuple(_situations((*ours.overrides, *theirs.overrides), today))
     found: dict[tuple[str, Decimal, Decimal], list[str]] = {}
@@ -45,7 +47,7 @@ def differences(ours: PriceSchedule, theirs: PriceSchedule, today: date) -> tupl
             if billed[0] != billed[1]:
                 found.setdefault((rate, *billed), []).append(situation.words)
     return tuple(
-        Difference(
+        PriceDifference(
             rate=rate,
             ours=our_rate,
             theirs=their_rate,

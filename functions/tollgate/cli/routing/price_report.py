@@ -7,16 +7,16 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tollgate.cli.routing.price_differences import differences
-from tollgate.cli.routing.published_prices import SOURCE, Unpublished, published
+from tollgate.cli.routing.price_differences import compare_prices
+from tollgate.cli.routing.published_prices import SOURCE, Unpublished, published_price
 from tollgate.cli.tables import exact
 from tollgate.routing.price import PriceSchedule
 from tollgate.routing.schema import EndpointSection, Routing
 
-Offer: TypeAlias = tuple[str, EndpointSection]
+PricedEndpoint: TypeAlias = tuple[str, EndpointSection]
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class PriceFinding(Struct, frozen=True, kw_only=True):
     """One line about one endpoint.
 
     It `differs` in a class, nothing is known of it (`unknown`), or units of the published price are
@@ -34,14 +34,16 @@ class Finding(Struct, frozen=True, kw_only=True):
     published: str
 
 
-def findings(routing: Routing, offers: Iterable[Offer], today: date) -> Iterator[Finding]:
+def findings(
+    routing: Routing, offers: Iterable[PricedEndpoint], today: date
+) -> Iterator[PriceFinding]:
     """What differs from a day on, and what cannot be compared."""
     for slug, endpoint in offers:
         stated = f"{endpoint.price.source}, {endpoint.price.checked}"
         try:
-            theirs = published(routing.providers[endpoint.provider], endpoint.upstream, today)
+            theirs = published_price(routing.providers[endpoint.provider], endpoint.upstream, today)
         except Unpublished as unpublished:
-            yield Finding(
+            yield PriceFinding(
                 model=slug,
                 provider=endpoint.provider,
                 kind="unknown",
@@ -54,8 +56,8 @@ def findings(routing: Routing, offers: Iterable[Offer], today: date) -> Iterator
             base=theirs.price.price,
             overrides=tuple(section.override for section in theirs.overrides),
         )
-        for found in differences(endpoint.schedule, schedule, today):
-            yield Finding(
+        for found in compare_prices(endpoint.schedule, schedule, today):
+            yield PriceFinding(
                 model=slug,
                 provider=endpoint.provider,
                 kind="differs",
@@ -67,7 +69,7 @@ def findings(routing: Routing, offers: Iterable[Offer], today: date) -> Iterator
                 published=source,
             )
         for unit in theirs.unstatable:
-            yield Finding(
+            yield PriceFinding(
                 model=slug,
                 provider=endpoint.provider,
                 kind="unstatable",
@@ -77,7 +79,7 @@ def findings(routing: Routing, offers: Iterable[Offer], today: date) -> Iterator
             )
 
 
-def report(found: Sequence[Finding], compared: int) -> Iterator[str]:
+def report(found: Sequence[PriceFinding], compared: int) -> Iterator[str]:
     """The findings for people, each endpoint once, and how many there are of so many."""
     place = ""
     for it in found:
@@ -98,6 +100,6 @@ def report(found: Sequence[Finding], compared: int) -> Iterator[str]:
     yield f"{compared} prices compared with {SOURCE}: {differing(found)} differ, {unknown} unknown"
 
 
-def differing(found: Iterable[Finding]) -> int:
+def differing(found: Iterable[PriceFinding]) -> int:
     """How many endpoints differ."""
     return len({(it.model, it.provider) for it in found if it.kind == "differs"})

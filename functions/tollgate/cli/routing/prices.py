@@ -8,7 +8,7 @@ import click
 from msgspec.structs import asdict
 
 from tollgate.cli.options import routing_file
-from tollgate.cli.routing.price_report import Offer, differing, findings, report
+from tollgate.cli.routing.price_report import PricedEndpoint, differing, findings, report
 from tollgate.cli.tables import as_json
 from tollgate.core.clock import SystemClock
 from tollgate.routing.file.load import load
@@ -49,7 +49,7 @@ def diff(file: Path, provider: str | None, slug: str | None, is_json: bool) -> N
         raise SystemExit(1)
 
 
-def _offers(routing: Routing, provider: str | None, slug: str | None) -> Iterator[Offer]:
+def _offers(routing: Routing, provider: str | None, slug: str | None) -> Iterator[PricedEndpoint]:
     for name, model in routing.models.items():
         for endpoint in model.endpoints:
             if slug in (None, name) and provider in (None, endpoint.provider):

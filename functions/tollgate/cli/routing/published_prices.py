@@ -53,7 +53,7 @@ _BILLED_AS: Final = {
 _ANY_DAY: Final = date(2000, 1, 1)
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 
-Rates: TypeAlias = dict[str, Decimal]
+PublishedRates: TypeAlias = dict[str, Decimal]
 
 
 class Unpublished(LookupError):
@@ -82,7 +82,7 @@ def is_covered(row: ProviderSection) -> bool:
     return True
 
 
-def published(row: ProviderSection, upstream: str, day: date) -> Published:
+def published_price(row: ProviderSection, upstream: str, day: date) -> Published:
     """What a provider's model costs from a day on; Unpublished if that is not known."""
     return in_our_words(_model(_publisher(row), upstream), day)
 
@@ -151,7 +151,7 @@ def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[
         yield from _tiers(conditional.prices, when, unstated)
 
 
-def _billed_as(rates: Rates, unstated: Set[str]) -> Rates:
+def _billed_as(rates: PublishedRates, unstated: Set[str]) -> PublishedRates:
     """What classes without a rate cost; a request without one is free."""
     return {
         name: rates[_billed_like(name, rates)] if name in _BILLED_AS else Decimal(0)
@@ -159,7 +159,7 @@ def _billed_as(rates: Rates, unstated: Set[str]) -> Rates:
     }
 
 
-def _billed_like(name: str, stated: Rates) -> str:
+def _billed_like(name: str, stated: PublishedRates) -> str:
     """The class with a rate as which one without is billed."""
     like = _BILLED_AS[name]
     return like if like in stated else _billed_like(like, stated)
@@ -170,7 +170,7 @@ def _tiers(
 ) -> Iterator[OverrideSection]:
     """The rates of larger prompts; `unstated` classes go with the one that they are billed as."""
     stated = _plain(price)
-    by_size: dict[int, Rates] = {}
+    by_size: dict[int, PublishedRates] = {}
     for unit, amount in _units(price).items():
         if unit in _RATES and isinstance(amount, TieredPrices):
             for tier in amount.tiers:
@@ -199,12 +199,12 @@ def _minute(clock: time) -> str:
     return clock.isoformat("minutes")
 
 
-def _override(when: Mapping[str, object], rates: Rates) -> OverrideSection:
+def _override(when: Mapping[str, object], rates: PublishedRates) -> OverrideSection:
     ordered = {name: rates[name] for name in _RATES.values() if name in rates}
     return OverrideSection.model_validate({"when": when, "price": ordered})
 
 
-def _plain(price: ModelPrice) -> Rates:
+def _plain(price: ModelPrice) -> PublishedRates:
     """The rates of a small prompt."""
     return {
         _RATES[unit]: (amount.base if isinstance(amount, TieredPrices) else amount)

@@ -15,7 +15,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.routing.file.compile import canonical
+from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.file.document import read_document
 from tollgate.routing.file.includes import FILES_MAX
 from tollgate.routing.file.load import inspect
@@ -45,7 +45,7 @@ class Revision(Struct, frozen=True, kw_only=True):
     @property
     def catalog(self) -> Catalog:
         """It as functions see it; without routing, one that serves nothing."""
-        return Catalog.from_json(canonical(self.routing or Routing(version=1)))
+        return Catalog.from_json(canonical_json(self.routing or Routing(version=1)))
 
 
 def of_file(file: Path, name: str, today: date) -> Revision:

@@ -32,14 +32,14 @@ class TerminalJournal:
         reason = str(failure) or type(failure).__name__
         click.secho(f"unsettled gen-{record.id}: {reason}", fg="red")
 
-    def rested(self, endpoint_id: str) -> None:
+    def endpoint_cooled_down(self, endpoint_id: str) -> None:
         """The endpoint that is left alone for a while."""
         click.secho(f"resting   {endpoint_id}", fg="yellow")
 
-    def kept_back(self, what: str, failure: Exception, *, serving: str) -> None:
+    def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
         """What stands in the way of a catalog."""
         click.secho(f"kept back {what}: {failure}; {serving[:12]} serves", fg="red")
 
-    def defect(self, error: Exception, request_id: str) -> None:
+    def unexpected_error(self, error: Exception, request_id: str) -> None:
         """The traceback of something of ours that broke."""
         _LOGGER.error("defect in request %s", request_id, exc_info=error)

@@ -12,7 +12,7 @@ from tollgate.core.clock import Clock
 from tollgate.routing.file.compile import compiled
 from tollgate.routing.file.includes import included
 from tollgate.routing.file.load import inspect
-from tollgate.routing.file.problems import InvalidRouting, text
+from tollgate.routing.file.problems import InvalidRouting, render_text
 from tollgate.routing.planning.catalog import Catalog
 
 _EVERY_S: Final = 0.5
@@ -28,7 +28,7 @@ class Reloaded(Generic[Made]):
         self._make = make
         self._made = make(catalog)
 
-    async def of(self, key_id: str | None) -> Made:
+    async def for_key(self, key_id: str | None) -> Made:
         """What serves every key."""
         return self._made
 
@@ -72,7 +72,7 @@ class RoutingSource:
             try:
                 catalog = await asyncio.to_thread(self.read)
             except InvalidRouting as invalid:
-                problems = "\n".join(text(problem) for problem in invalid.problems)
+                problems = "\n".join(render_text(problem) for problem in invalid.problems)
                 click.echo(f"{problems}\nThe last good {self._path.as_posix()} is served on.")
                 continue
             for take in takers:

@@ -6,7 +6,7 @@ import click
 
 from tollgate.cli.options import region, routing_file, stack
 from tollgate.cli.stack.aws_account import AccountError, AwsAccount
-from tollgate.cli.stack.checks import Finding, Patient, examine
+from tollgate.cli.stack.checks import CheckResult, Patient, examine
 from tollgate.cli.stack.probe import Probe
 from tollgate.core.clock import SystemClock
 from tollgate.routing.file.compile import compile_catalog
@@ -51,6 +51,6 @@ def doctor(file: Path, stack: str, region: str | None, **asked: str | None) -> N
         raise SystemExit(1)
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: CheckResult) -> str:
     remedy = f"  -> {finding.remedy}" if finding.remedy else ""
     return f"{finding.severity:<5} {finding.what}{remedy}"

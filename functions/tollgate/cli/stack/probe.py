@@ -18,7 +18,7 @@ class Unreachable(Exception):
     """There was no answer."""
 
 
-class Reply(Struct, frozen=True):
+class ProbeReply(Struct, frozen=True):
     """A whole answer; header names are in lower case."""
 
     status: int
@@ -43,7 +43,7 @@ class Reply(Struct, frozen=True):
 class StreamSeen(Struct, frozen=True):
     """A streamed answer and when its events came, in seconds after it was asked for."""
 
-    reply: Reply
+    reply: ProbeReply
     arrived_s: tuple[float, ...]
 
 
@@ -55,7 +55,7 @@ class Probe:
         self._key = key
         self._clock = clock
 
-    def get(self, path: str) -> Reply:
+    def get(self, path: str) -> ProbeReply:
         """Unreachable if there is no answer."""
         with closing(self._connection()) as connection:
             answer = self._answer(connection, "GET", path, b"")
@@ -98,6 +98,6 @@ class Probe:
             raise Unreachable(f"{self._parts.netloc} does not answer: {error}") from error
 
 
-def _reply(answer: http.client.HTTPResponse, body: bytes) -> Reply:
+def _reply(answer: http.client.HTTPResponse, body: bytes) -> ProbeReply:
     headers = {name.lower(): value for name, value in answer.getheaders()}
-    return Reply(answer.status, headers, body)
+    return ProbeReply(answer.status, headers, body)

@@ -17,10 +17,9 @@ from tollgate.cli.stack.aws_account import AccountError, AwsAccount
 from tollgate.cli.tables import show
 from tollgate.core.clock import SystemClock
 from tollgate.core.errors import GatewayError
-from tollgate.core.publication import Publication, Publications, Signature, canaried, published
+from tollgate.core.publication import Publication, Publications, Signature, canaried, publish_to_all
 from tollgate.routing.file.compile import CompiledCatalog, compile_catalog
-from tollgate.routing.file.permissions import NotPermissible
-from tollgate.routing.file.permissions import permissions as permissions_of
+from tollgate.routing.file.permissions import NotPermissible, compile_permissions
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.schema import Routing
 from tollgate.web.shapes import moment
@@ -47,7 +46,7 @@ def publish(file: Path, stack: str, region: str | None) -> None:
         if before is not None and (before.live, before.candidate) == (catalog.sha, None):
             return f"{_short(catalog.sha)} is live already."
         await store.keep(catalog.content)
-        now = published(before, catalog.sha, _signature(account, file.parent))
+        now = publish_to_all(before, catalog.sha, _signature(account, file.parent))
         await store.move(now)
         undo = f" `tollgate rollback` returns to {_short(now.previous)}." if now.previous else ""
         return f"{_short(catalog.sha)} is live.{_ended(before)} {_FOLLOWED}{undo}"
@@ -68,7 +67,7 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
         if wanted is None:
             raise click.ClickException("Nothing was live before; `tollgate catalogs` lists them.")
         await _readable(store, account, stack, wanted)
-        now = published(before, wanted, _signature(account, None))
+        now = publish_to_all(before, wanted, _signature(account, None))
         await store.move(now)
         return f"{_short(wanted)} is live again.{_ended(before)} {_FOLLOWED}"
 
@@ -222,7 +221,7 @@ async def _readable(store: Publications, account: AwsAccount, stack: str, sha: s
 
 
 def _refuse_what_is_not_allowed(account: AwsAccount, stack: str, routing: Routing) -> None:
-    missing = not_allowed(account.template(stack), permissions_of(routing))
+    missing = not_allowed(account.template(stack), compile_permissions(routing))
     if missing:
         listed = "\n".join(f"  {arn}" for arn in missing)
         raise click.ClickException(

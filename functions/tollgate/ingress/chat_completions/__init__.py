@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
-from tollgate.ingress.base import ErrorReply, ParsedCall, Routed, Served
+from tollgate.ingress.base import ErrorReply, ParsedCall, Routed, ServedBy
 from tollgate.ingress.chat_completions.parse import parse
 from tollgate.ingress.chat_completions.render import ChatRenderer
 from tollgate.ingress.errors import openai_reply
@@ -21,7 +21,7 @@ class ChatCompletions:
         return parse(body)
 
     def renderer(
-        self, call: ParsedCall, served: Served, *, credits_per_usd: Decimal
+        self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
     ) -> ChatRenderer:
         """A fresh renderer for one reply."""
         return ChatRenderer(

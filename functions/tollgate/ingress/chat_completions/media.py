@@ -18,7 +18,7 @@ from tollgate.core.content import (
     UserContent,
 )
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.media_types import Kind, NotBase64, decoded, kind_of, media_type
+from tollgate.core.media_types import MediaKind, NotBase64, decoded, kind_of, media_type
 from tollgate.ingress.chat_completions.wire import parts as wire
 
 MEDIA_PARTS_MAX: Final = 128
@@ -27,7 +27,7 @@ MEDIA_BYTES_MAX: Final = 20 * 1024 * 1024
 # https://www.rfc-editor.org/rfc/rfc2397; the type is only a claim, so that its form hardly matters.
 _DATA_URL: Final = re.compile(r"data:([^,]{0,255}?)(;base64)?,", re.IGNORECASE)
 _PCM16: Final = "audio/pcm"
-_WORDS: Final[dict[Kind, str]] = {
+_WORDS: Final[dict[MediaKind, str]] = {
     "image": "a PNG, JPEG, GIF or WebP picture",
     "audio": "a WAV, MP3 or WebM recording",
     "document": "a PDF, a text or an office document",

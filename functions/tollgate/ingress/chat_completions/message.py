@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import Citation, LogProbs
 from tollgate.core.response import GenerationResponse
-from tollgate.ingress.chat_completions import spelling
+from tollgate.ingress.chat_completions import answer_fields
 
 
 def whole_choice(
@@ -33,7 +33,7 @@ def _message(response: GenerationResponse, *, excludes_reasoning: bool) -> dict[
         match part:
             case Text(text=text):
                 annotations += [
-                    spelling.annotation(note, len(content))
+                    answer_fields.annotation(note, len(content))
                     for note in response.notes.get(place, ())
                     if isinstance(note, Citation)
                 ]
@@ -67,7 +67,7 @@ def _reasoning(thoughts: list[Reasoning]) -> dict[str, JsonValue]:
         fields["reasoning"] = fields["reasoning_content"] = said
     if thoughts:
         fields["reasoning_details"] = [
-            spelling.thought(index, thought.text, thought.opaque)
+            answer_fields.reasoning_detail(index, thought.text, thought.opaque)
             for index, thought in enumerate(thoughts)
         ]
     return fields
@@ -76,7 +76,7 @@ def _reasoning(thoughts: list[Reasoning]) -> dict[str, JsonValue]:
 def _call(call: ToolCall) -> dict[str, JsonValue]:
     # A call without arguments is told as one with none, for arguments are valid JSON.
     blank = not call.arguments.strip()
-    whole = spelling.call(call, call.arguments + "{}" if blank else call.arguments)
+    whole = answer_fields.call(call, call.arguments + "{}" if blank else call.arguments)
     if call.opaque:
         whole["extra_content"] = dict(call.opaque)
     return whole
@@ -93,6 +93,6 @@ def _log_probs(response: GenerationResponse) -> JsonValue:
             if isinstance(note, LogProbs)
         ]
         if noted:
-            spelled = spelling.log_probs(noted, refused=refused)
+            spelled = answer_fields.render_log_probs(noted, refused=refused)
             told = spelled if told is None else told | {"refusal": spelled["refusal"]}
     return told

@@ -91,7 +91,7 @@ def guided(chat: wire.ChatRequest) -> JsonObject:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def log_probs(chat: wire.ChatRequest) -> tuple[bool | None, int | None]:
+def parse_log_probs(chat: wire.ChatRequest) -> tuple[bool | None, int | None]:
     """Whether log probabilities are wanted, and of how many alternatives."""
     if chat.top_logprobs and not chat.logprobs:
         raise _refused("top_logprobs", "needs logprobs: true")

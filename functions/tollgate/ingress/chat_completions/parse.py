@@ -14,8 +14,8 @@ from tollgate.ingress.chat_completions.messages import messages
 from tollgate.ingress.chat_completions.options import (
     guided,
     is_bare,
-    log_probs,
     output_format,
+    parse_log_probs,
     reasoning,
 )
 from tollgate.ingress.chat_completions.preferences import routing_preferences, unknown_preferences
@@ -81,7 +81,7 @@ def _smaller(one: int | None, other: int | None) -> int | None:
 
 def _sampling(chat: wire.ChatRequest) -> Sampling:
     stop = chat.stop or ()
-    logprobs, top_logprobs = log_probs(chat)
+    logprobs, top_logprobs = parse_log_probs(chat)
     return Sampling(
         temperature=chat.temperature,
         top_p=chat.top_p,

@@ -26,8 +26,8 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import credits_text, usd_text
 from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
-from tollgate.ingress.base import Routed, Served
-from tollgate.ingress.chat_completions.choice_frames import ChoiceFrames
+from tollgate.ingress.base import Routed, ServedBy
+from tollgate.ingress.chat_completions.choice_renderer import ChoiceRenderer
 from tollgate.ingress.chat_completions.message import whole_choice
 from tollgate.ingress.errors import openai_error, tollgate_metadata
 
@@ -42,7 +42,7 @@ class ChatRenderer:
 
     def __init__(
         self,
-        served: Served,
+        served: ServedBy,
         *,
         episode_id: str,
         usage_on_finish: bool,
@@ -61,7 +61,7 @@ class ChatRenderer:
         self._started = Started()
         self._head = self._frame_head(self._started)
         self._choices = [
-            ChoiceFrames(choice, self._head, excludes_reasoning=excludes_reasoning)
+            ChoiceRenderer(choice, self._head, excludes_reasoning=excludes_reasoning)
             for choice in range(choices)
         ]
 

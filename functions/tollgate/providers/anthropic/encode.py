@@ -14,7 +14,7 @@ from tollgate.providers.anthropic.tools import Tooling, tooling
 from tollgate.providers.anthropic.turns import Conversation, conversation
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import ClaudeCarrier, Dialect
-from tollgate.providers.parameters import unmet
+from tollgate.providers.parameters import unsupported
 from tollgate.providers.shared.cache_marks import with_last_marks
 
 # Pinned: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
@@ -120,7 +120,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
             *tools.adapted,
             *(("reasoning",) if thoughts.is_adapted else ()),
             *(("cache_control",) if has_too_many_marks else ()),
-            *unmet(request, _MET | ({"user"} if "metadata" in body else set()) | body.keys()),
+            *unsupported(request, _MET | ({"user"} if "metadata" in body else set()) | body.keys()),
         ),
         wrapping=tools.wrapping,
     )

@@ -8,7 +8,7 @@ from tollgate.core.errors import UpstreamError
 from tollgate.providers.anthropic.wire import ErrorBody, ErrorDetail
 from tollgate.providers.base import Frame, UpstreamRefused
 from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
-from tollgate.providers.shared.refusals import Refusal, refused, retry_after_s
+from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
 
 # Google's hosts answer a streaming path with a list of one.
 _BODY: Final = TypeAdapter[ErrorBody | list[ErrorBody]](ErrorBody | list[ErrorBody])
@@ -35,12 +35,12 @@ def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
     detail = body.error or ErrorDetail()
     name = aws_class(reply.headers.get("x-amzn-errortype", ""))
     return refused(
-        Refusal(
+        ProviderRefusal(
             provider=provider,
             status=reply.status,
             message=detail.message or body.message or body.capital_message or "",
             code=code_of(name) if name else (detail.type or detail.status or "").lower(),
-            retry_after_s=retry_after_s(reply.headers, detail.details),
+            retry_after_s=parse_retry_after_s(reply.headers, detail.details),
         )
     )
 
@@ -48,7 +48,7 @@ def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
 def error_in_stream(detail: ErrorDetail, provider: str) -> UpstreamError:
     """The meaning of an `error` event."""
     return refused(
-        Refusal(
+        ProviderRefusal(
             provider=provider,
             status=_STATUS_OF_TYPE.get(detail.type or ""),
             message=detail.message or "",
@@ -62,7 +62,7 @@ def exception_in_stream(frame: Frame, provider: str) -> UpstreamError:
     name = aws_class(frame.exception or "")
     body = _body(frame.data)
     return refused(
-        Refusal(
+        ProviderRefusal(
             provider=provider,
             status=status_of(name),
             message=body.message or body.capital_message or "",

@@ -18,7 +18,7 @@ from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.bedrock.content import Blocks
 from tollgate.providers.bedrock.thinking import Thinking, forces_a_call, thinking
 from tollgate.providers.bedrock.turns import conversation
-from tollgate.providers.parameters import unmet
+from tollgate.providers.parameters import unsupported
 from tollgate.providers.shared.cache_marks import with_last_marks
 from tollgate.providers.shared.emulation import Wrapping, unguided, with_output_tool
 from tollgate.providers.shared.strict_schema import closed
@@ -217,6 +217,6 @@ def _adapted(
         "reasoning": thoughts.adapted,
     }
     return (
-        *unmet(request, {name for name, is_met in met.items() if is_met}),
+        *unsupported(request, {name for name, is_met in met.items() if is_met}),
         *(name for name, is_changed in changed.items() if is_changed),
     )

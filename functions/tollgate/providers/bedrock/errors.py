@@ -6,7 +6,12 @@ from tollgate.core.errors import UpstreamError
 from tollgate.providers.base import Frame, UpstreamRefused
 from tollgate.providers.bedrock.wire import ErrorBody
 from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
-from tollgate.providers.shared.refusals import UNREADABLE, Refusal, refused, retry_after_s
+from tollgate.providers.shared.refusals import (
+    UNREADABLE,
+    ProviderRefusal,
+    parse_retry_after_s,
+    refused,
+)
 
 
 def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
@@ -14,12 +19,12 @@ def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
     body = _body(reply.body)
     name = aws_class(reply.headers.get("x-amzn-errortype") or body.type or "")
     return refused(
-        Refusal(
+        ProviderRefusal(
             provider=provider,
             status=reply.status,
             message=_message(body),
             code=code_of(name),
-            retry_after_s=retry_after_s(reply.headers),
+            retry_after_s=parse_retry_after_s(reply.headers),
         )
     )
 
@@ -28,7 +33,7 @@ def error_in_stream(frame: Frame, provider: str) -> UpstreamError:
     """The meaning of a message that is an exception."""
     name = aws_class(frame.exception or "")
     return refused(
-        Refusal(
+        ProviderRefusal(
             provider=provider,
             status=status_of(name),
             message=_message(_body(frame.data)),

@@ -16,7 +16,7 @@ from tollgate.core.request import (
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.gemini.thinking import thinking_config
 from tollgate.providers.gemini.turns import conversation
-from tollgate.providers.parameters import unmet
+from tollgate.providers.parameters import unsupported
 from tollgate.providers.shared.emulation import unguided, with_output_tool
 
 _INT32_MAX: Final = 2**31 - 1
@@ -61,7 +61,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         body=body,
         adapted=(
             *(("seed",) if _is_beyond_int32(request.sampling.seed) else ()),
-            *unmet(request, _MET),
+            *unsupported(request, _MET),
             *(("reasoning",) if thinks_otherwise else ()),
         ),
         wrapping=wrapping,

@@ -12,7 +12,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from tollgate.core.errors import UpstreamError
 from tollgate.providers.base import UpstreamRefused
 from tollgate.providers.gemini.wire import ErrorBody, ErrorDetail
-from tollgate.providers.shared.refusals import Refusal, refused, retry_after_s
+from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
 
 # Reasons and statuses whose HTTP status, 400, does not say that our account is at fault:
 # https://ai.google.dev/gemini-api/docs/troubleshooting (seen 2026-11-21). FAILED_PRECONDITION asks
@@ -61,12 +61,12 @@ def _meant(
 ) -> UpstreamError:
     reasons = {info.reason for info in detail.details} | {detail.status}
     return refused(
-        Refusal(
+        ProviderRefusal(
             provider=provider,
             status=status,
             message=detail.message or "",
             code="invalid_api_key" if reasons & _OURS else (detail.status or "").lower(),
-            retry_after_s=retry_after_s(
+            retry_after_s=parse_retry_after_s(
                 headers, [info.model_dump(by_alias=True) for info in detail.details]
             ),
         )

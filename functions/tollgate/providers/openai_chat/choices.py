@@ -12,7 +12,7 @@ from tollgate.providers.shared.refusals import malformed
 _END: Final = b"[DONE]"
 
 
-class ChoiceFrames:
+class ChoiceDemultiplexer:
     """Takes the frames of one stream and gives each choice its own.
 
     Usage covers all choices: it goes to the first, so that a sum over them counts it once. What

@@ -17,7 +17,7 @@ from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect, Parameter
 from tollgate.providers.openai_chat.messages import ChatMessages, marked
 from tollgate.providers.openai_chat.reasoning import reasoning_fields
-from tollgate.providers.parameters import unmet
+from tollgate.providers.parameters import unsupported
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping, unguided, with_output_tool
 from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
 from tollgate.providers.shared.strict_schema import closed
@@ -52,7 +52,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
-        adapted=(*unmet(request, body.keys() | _met(dialect)), *changed),
+        adapted=(*unsupported(request, body.keys() | _met(dialect)), *changed),
         wrapping=wrapping,
     )
 

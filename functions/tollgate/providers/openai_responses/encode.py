@@ -15,7 +15,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.openai_responses.items import items
-from tollgate.providers.parameters import unmet
+from tollgate.providers.parameters import unsupported
 from tollgate.providers.shared.efforts import effort_wanted, nearest, wants_thoughts
 from tollgate.providers.shared.emulation import Wrapping, unguided, with_output_tool
 from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
@@ -50,7 +50,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
-        adapted=(*unmet(request, body.keys() | _met(target)), *_raised(request), *changed),
+        adapted=(*unsupported(request, body.keys() | _met(target)), *_raised(request), *changed),
         wrapping=wrapping,
     )
 

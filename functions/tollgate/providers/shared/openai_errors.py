@@ -12,7 +12,7 @@ from tollgate.providers.shared.openai_error_body import (
     FieldError,
     FieldErrors,
 )
-from tollgate.providers.shared.refusals import Refusal, refused, retry_after_s
+from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
 
 # Google's layer for OpenAI's format answers with a list of one.
 _BODY: Final = TypeAdapter[ErrorBody | list[ErrorBody]](ErrorBody | list[ErrorBody])
@@ -47,12 +47,12 @@ def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
         # A proxy's HTML, or nothing at all: the status alone decides.
         detail = ErrorDetail()
     return refused(
-        Refusal(
+        ProviderRefusal(
             provider=provider,
             status=reply.status,
             message=detail.message or "",
             code=_code(detail),
-            retry_after_s=retry_after_s(reply.headers, detail.details),
+            retry_after_s=parse_retry_after_s(reply.headers, detail.details),
         )
     )
 
@@ -64,12 +64,12 @@ def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
     except ValidationError:
         detail = ErrorDetail()
     return refused(
-        Refusal(
+        ProviderRefusal(
             provider=provider,
             status=_status(detail),
             message=detail.message or "",
             code=_code(detail),
-            retry_after_s=retry_after_s({}, detail.details),
+            retry_after_s=parse_retry_after_s({}, detail.details),
         )
     )
 

@@ -71,7 +71,7 @@ _FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.I
 UNREADABLE: Final = (ValueError, RecursionError)
 
 
-class Refusal(Struct, frozen=True, kw_only=True):
+class ProviderRefusal(Struct, frozen=True, kw_only=True):
     """A refusal as a codec has read it; `code` is the provider's own, in lower case."""
 
     provider: str
@@ -81,7 +81,7 @@ class Refusal(Struct, frozen=True, kw_only=True):
     retry_after_s: float | None = None
 
 
-def refused(refusal: Refusal) -> UpstreamError:
+def refused(refusal: ProviderRefusal) -> UpstreamError:
     """The public error that a refusal means."""
     code, words = _meaning(refusal)
     status = f" (HTTP {refusal.status})" if refusal.status is not None else ""
@@ -93,7 +93,7 @@ def refused(refusal: Refusal) -> UpstreamError:
     )
 
 
-def _meaning(refusal: Refusal) -> tuple[ErrorCode, str]:
+def _meaning(refusal: ProviderRefusal) -> tuple[ErrorCode, str]:
     status = refusal.status
     if status in _BY_STATUS:
         return _BY_STATUS[status]
@@ -111,7 +111,7 @@ def _meaning(refusal: Refusal) -> tuple[ErrorCode, str]:
     return ErrorCode.INVALID_REQUEST, f"refused the request: {said}" if said else "refused it"
 
 
-def retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -> float | None:
+def parse_retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -> float | None:
     """When to come back, from lower-case reply headers; a date counts from the reply's own.
 
     Where they do not say, the `details` of an error may, as Google has them.

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from tollgate.providers.base import Frame, Timeouts, UpstreamRefused, WireRequest
 
 
-class Replay:
+class ReplayTransport:
     """Answers every request with the same frames, or refusal; `requests` keeps what was sent.
 
     `failure` is raised in place of the frame that would follow the last one.

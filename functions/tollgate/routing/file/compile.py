@@ -28,11 +28,11 @@ def compile_catalog(path: Path, *, dev: bool = False) -> CompiledCatalog:
 
 def compiled(routing: Routing) -> CompiledCatalog:
     """The compiled form of a routing that was checked."""
-    content = canonical(routing)
+    content = canonical_json(routing)
     return CompiledCatalog(sha256(content).hexdigest(), content, routing)
 
 
-def canonical(routing: Routing) -> bytes:
+def canonical_json(routing: Routing) -> bytes:
     """One spelling of a routing: sorted keys, no blanks, defaults written out, decimals as text."""
     return to_json(_sorted(routing.model_dump(mode="json", by_alias=True, exclude_none=True)))
 

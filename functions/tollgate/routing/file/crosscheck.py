@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.routing.chains import RouteSection
-from tollgate.routing.file.document import Document, Where
+from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.policy_checks import check_model_policy, check_route_policy
 from tollgate.routing.file.price_checks import check_prices
 from tollgate.routing.file.problems import Problem, looks_like_secret
@@ -47,10 +47,10 @@ _TRANSPORTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-class Part(Struct, frozen=True):
+class LoadedFile(Struct, frozen=True):
     """One file of the routing: where things stand, and what of it could be read."""
 
-    document: Document
+    document: YamlDocument
     content: IncludedFile
 
     def names(self, section: str) -> frozenset[str]:
@@ -60,7 +60,7 @@ class Part(Struct, frozen=True):
 
 
 def crosscheck(
-    parts: Sequence[Part], development: Sequence[Part], today: date | None
+    parts: Sequence[LoadedFile], development: Sequence[LoadedFile], today: date | None
 ) -> Iterator[Problem]:
     """Check all files against each other.
 
@@ -84,7 +84,7 @@ def crosscheck(
         yield from checker.tools()
 
 
-def _names_taken_twice(parts: Sequence[Part]) -> Iterator[Problem]:
+def _names_taken_twice(parts: Sequence[LoadedFile]) -> Iterator[Problem]:
     first: dict[tuple[str, str], str] = {}
     for part in parts:
         for section, space in _SPACES.items():
@@ -99,7 +99,9 @@ def _names_taken_twice(parts: Sequence[Part]) -> Iterator[Problem]:
 class _Checker:
     """Checks one file against those it may refer to."""
 
-    def __init__(self, part: Part, visible: Sequence[Part], included: Sequence[Part]) -> None:
+    def __init__(
+        self, part: LoadedFile, visible: Sequence[LoadedFile], included: Sequence[LoadedFile]
+    ) -> None:
         self._document = part.document
         self._content = part.content
         self._visible = visible
@@ -154,7 +156,7 @@ class _Checker:
                 self._document, name, route, models=models, policies=self._policies
             )
 
-    def key_tiers(self, every: Sequence[Part]) -> Iterator[Problem]:
+    def key_tiers(self, every: Sequence[LoadedFile]) -> Iterator[Problem]:
         """Whether the globs of a tier match anything."""
         names = self._known(NAMED_SECTIONS, every)
         for tier, section in self._content.key_tiers.items():
@@ -337,7 +339,7 @@ class _Checker:
         return self._known(sections, self._visible)
 
     @staticmethod
-    def _known(sections: Sequence[str], parts: Sequence[Part]) -> frozenset[str]:
+    def _known(sections: Sequence[str], parts: Sequence[LoadedFile]) -> frozenset[str]:
         return frozenset(
             name for part in parts for section in sections for name in part.names(section)
         )

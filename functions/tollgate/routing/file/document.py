@@ -41,22 +41,22 @@ _AFTER_SECRET_KEY: Final = re.compile(
 )
 
 
-class Place(Struct, frozen=True):
+class SourcePosition(Struct, frozen=True):
     """A line and a column, both from 1."""
 
     line: int
     column: int
 
 
-class Document(Struct):
+class YamlDocument(Struct):
     """One file: its plain content, the place of every key and value, and what is wrong so far."""
 
     file: str
     content: Plain = None
     problems: list[Problem] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
-    keys: dict[Where, Place] = field(default_factory=dict)
-    values: dict[Where, Place] = field(default_factory=dict)
+    keys: dict[Where, SourcePosition] = field(default_factory=dict)
+    values: dict[Where, SourcePosition] = field(default_factory=dict)
     _composed: set[int] = field(default_factory=set)
 
     def at_key(self, where: Where, code: str, message: str, *, hint: str = "") -> Problem:
@@ -99,13 +99,19 @@ class Document(Struct):
                     return None
         return found
 
-    def _place(self, where: Where) -> Place:
+    def _place(self, where: Where) -> SourcePosition:
         while where and where not in self.values:
             where = where[:-1]
-        return self.values.get(where, Place(1, 1))
+        return self.values.get(where, SourcePosition(1, 1))
 
     def _problem(
-        self, place: Place, code: str, message: str, *, hint: str, severity: Severity = "error"
+        self,
+        place: SourcePosition,
+        code: str,
+        message: str,
+        *,
+        hint: str,
+        severity: Severity = "error",
     ) -> Problem:
         return Problem(
             file=self.file,
@@ -126,7 +132,7 @@ class Document(Struct):
 
     def refuse(self, mark: yaml.Mark | None, code: str, message: str, *, hint: str = "") -> None:
         """Note a problem found while composing."""
-        place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
+        place = SourcePosition(mark.line + 1, mark.column + 1) if mark else SourcePosition(1, 1)
         self.problems.append(self._problem(place, code, message, hint=hint))
 
     def is_alias(self, node: yaml.Node) -> bool:
@@ -159,9 +165,9 @@ class Document(Struct):
         ]
 
 
-def read_document(path: Path, file: str) -> Document:
+def read_document(path: Path, file: str) -> YamlDocument:
     """Read a file, shown as `file`; problems are noted in the document, none is raised."""
-    document = Document(file)
+    document = YamlDocument(file)
     source = _source(document, path)
     if source is not None:
         document.lines = source.splitlines()
@@ -170,7 +176,7 @@ def read_document(path: Path, file: str) -> Document:
     return document
 
 
-def _source(document: Document, path: Path) -> str | None:
+def _source(document: YamlDocument, path: Path) -> str | None:
     try:
         raw = path.read_bytes()
         source = raw.decode("utf-8-sig")
@@ -186,7 +192,7 @@ def _source(document: Document, path: Path) -> str | None:
     return source
 
 
-def _compose(document: Document, source: str) -> None:
+def _compose(document: YamlDocument, source: str) -> None:
     try:
         root = composed(source)
         if root is not None:
@@ -197,7 +203,7 @@ def _compose(document: Document, source: str) -> None:
         document.refuse(None, "R001", "is nested too deeply")
 
 
-def _plain(document: Document, node: yaml.Node, where: Where) -> Plain:
+def _plain(document: YamlDocument, node: yaml.Node, where: Where) -> Plain:
     document.remember(where, None, node)
     if document.is_alias(node):
         message = "this anchor is used again by an alias (*name): write it out, a line says all"
@@ -221,7 +227,7 @@ def _plain(document: Document, node: yaml.Node, where: Where) -> Plain:
             raise TypeError(f"unknown node {type(node).__name__}")
 
 
-def _mapping(document: Document, node: yaml.MappingNode, where: Where) -> dict[str, Plain]:
+def _mapping(document: YamlDocument, node: yaml.MappingNode, where: Where) -> dict[str, Plain]:
     mapping: dict[str, Plain] = {}
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
@@ -277,5 +283,5 @@ def _hidden_value(match: re.Match[str]) -> str:
     return match[1] + hidden(match[2])
 
 
-def _place_of(node: yaml.Node) -> Place:
-    return Place(node.start_mark.line + 1, node.start_mark.column + 1)
+def _place_of(node: yaml.Node) -> SourcePosition:
+    return SourcePosition(node.start_mark.line + 1, node.start_mark.column + 1)

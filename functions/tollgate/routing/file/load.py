@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tollgate.routing.file.crosscheck import Part, crosscheck
+from tollgate.routing.file.crosscheck import LoadedFile, crosscheck
 from tollgate.routing.file.document import Where, read_document
 from tollgate.routing.file.includes import included
 from tollgate.routing.file.problems import InvalidRouting, Problem
@@ -60,9 +60,9 @@ def inspect(
         return Inspection(
             problems=_in_order(problems), routing=None, production=None, files=(path,)
         )
-    parts = [Part(document, main)]
-    development: list[Part] = []
-    globs: list[tuple[Where, str, list[Part]]] = [
+    parts = [LoadedFile(document, main)]
+    development: list[LoadedFile] = []
+    globs: list[tuple[Where, str, list[LoadedFile]]] = [
         (("include", index), glob, parts) for index, glob in enumerate(main.include)
     ]
     if dev:
@@ -92,19 +92,19 @@ def inspect(
     )
 
 
-def _parts(paths: Sequence[Path]) -> tuple[list[Part], list[Problem]]:
-    parts: list[Part] = []
+def _parts(paths: Sequence[Path]) -> tuple[list[LoadedFile], list[Problem]]:
+    parts: list[LoadedFile] = []
     problems: list[Problem] = []
     for path in paths:
         document = read_document(path, path.as_posix())
         content, found = validate(document, IncludedFile)
         problems += [*document.problems, *found]
         if content is not None:
-            parts.append(Part(document, content))
+            parts.append(LoadedFile(document, content))
     return parts, problems
 
 
-def _merged(main: RoutingFile, parts: list[Part]) -> Routing:
+def _merged(main: RoutingFile, parts: list[LoadedFile]) -> Routing:
     contents = [part.content for part in parts]
     return Routing(
         version=1,

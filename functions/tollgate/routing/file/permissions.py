@@ -35,7 +35,7 @@ class Permissions(Struct, frozen=True, kw_only=True):
     sagemaker_endpoints: tuple[str, ...] = ()
 
 
-def permissions(routing: Routing) -> Permissions:
+def compile_permissions(routing: Routing) -> Permissions:
     """What serving this catalog takes; NotPermissible if an id may not be written in a policy."""
     return Permissions(
         models=tuple(sorted(set(_models(routing)))),

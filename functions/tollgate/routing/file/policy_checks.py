@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from tollgate.routing.chains import RouteSection
-from tollgate.routing.file.document import Document, Where
+from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.promise_checks import PlacedModel, chains_of
 from tollgate.routing.schema import ModelSection
@@ -13,7 +13,7 @@ Policies = Mapping[str, str | None]
 
 
 def check_model_policy(
-    document: Document, slug: str, model: ModelSection, policies: Policies
+    document: YamlDocument, slug: str, model: ModelSection, policies: Policies
 ) -> Iterator[Problem]:
     """Endpoints of a model whose provider's policy is not that of the first."""
     first = model.endpoints[0].provider
@@ -25,7 +25,7 @@ def check_model_policy(
 
 
 def check_route_policy(
-    document: Document,
+    document: YamlDocument,
     name: str,
     route: RouteSection,
     *,

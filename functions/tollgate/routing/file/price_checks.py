@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final
 
-from tollgate.routing.file.document import Document, Where
+from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.price_sections import PriceSection, RatesSection
 from tollgate.routing.schema import EndpointSection
@@ -18,7 +18,7 @@ _PER_THOUSAND_FROM: Final = Decimal(1)
 
 
 def check_prices(
-    document: Document, where: Where, endpoint: EndpointSection, today: date | None
+    document: YamlDocument, where: Where, endpoint: EndpointSection, today: date | None
 ) -> Iterator[Problem]:
     """The price of an endpoint and its overrides."""
     price = endpoint.price
@@ -35,7 +35,7 @@ def check_prices(
 
 
 def _rates(
-    document: Document, where: Where, rates: PriceSection | RatesSection, plain_input: Decimal
+    document: YamlDocument, where: Where, rates: PriceSection | RatesSection, plain_input: Decimal
 ) -> Iterator[Problem]:
     for name, rate in _per_million(rates).items():
         if rate is not None and 0 < rate < _PER_TOKEN_BELOW:

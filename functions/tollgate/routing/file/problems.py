@@ -40,11 +40,11 @@ class InvalidRouting(Exception):
     """A routing file that must not be used, with all its errors."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("\n".join(text(problem) for problem in problems))
+        super().__init__("\n".join(render_text(problem) for problem in problems))
         self.problems = tuple(problems)
 
 
-def text(problem: Problem) -> str:
+def render_text(problem: Problem) -> str:
     """For a terminal: the place, then the line and a caret under it."""
     place = f"{problem.file}:{problem.line}:{problem.column}"
     headline = f"{place}: {problem.severity}[{problem.code}] {problem.message}"

@@ -7,7 +7,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from tollgate.routing.chains import PromiseSection, RouteSection
-from tollgate.routing.file.document import Document, Where
+from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.price_sections import OverrideSection
 from tollgate.routing.schema import EndpointSection, ModelSection, Routing
@@ -16,7 +16,7 @@ from tollgate.routing.schema import EndpointSection, ModelSection, Routing
 class PlacedModel(Struct, frozen=True):
     """A model, and the file it stands in."""
 
-    document: Document
+    document: YamlDocument
     section: ModelSection
 
 
@@ -49,7 +49,7 @@ def steps_of(route: RouteSection, where: Where) -> Iterator[tuple[Where, Mapping
 
 
 def check_promise(
-    document: Document,
+    document: YamlDocument,
     name: str,
     route: RouteSection,
     *,

@@ -9,7 +9,7 @@ from typing import Annotated, Final, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from tollgate.routing.file.document import Document, Plain, Where
+from tollgate.routing.file.document import Plain, Where, YamlDocument
 from tollgate.routing.file.problems import Problem, looks_like_secret
 from tollgate.routing.schema import IncludedFile, RoutingFile
 
@@ -51,7 +51,7 @@ _NAME_WORDS: Final[Mapping[str, str]] = {
 }
 
 
-def validate(document: Document, schema: type[_File]) -> tuple[_File | None, list[Problem]]:
+def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None, list[Problem]]:
     """The content as the schema's model, and what is wrong with it.
 
     Entries with problems are left out of the model, so that the rest can be checked further; it
@@ -100,7 +100,7 @@ def _without(content: dict[str, Plain], details: list[ErrorDetails]) -> dict[str
     return kept
 
 
-def _problem(document: Document, schema: type[BaseModel], detail: ErrorDetails) -> Problem:
+def _problem(document: YamlDocument, schema: type[BaseModel], detail: ErrorDetails) -> Problem:
     where: Where = tuple(detail["loc"])
     last = where[-1]
     match detail["type"]:
@@ -124,7 +124,7 @@ def _problem(document: Document, schema: type[BaseModel], detail: ErrorDetails) 
             return _bad_value(document, where, detail)
 
 
-def _bad_reference(document: Document, where: Where) -> Problem:
+def _bad_reference(document: YamlDocument, where: Where) -> Problem:
     value = document.value(where)
     if isinstance(value, str) and looks_like_secret(value):
         message = "provider keys are references, never values"
@@ -132,7 +132,7 @@ def _bad_reference(document: Document, where: Where) -> Problem:
     return document.at_value(where, "R004", f"{where[-1]} {_PATTERN_WORDS[str(where[-1])]}")
 
 
-def _unknown_key(document: Document, schema: type[BaseModel], where: Where) -> Problem:
+def _unknown_key(document: YamlDocument, schema: type[BaseModel], where: Where) -> Problem:
     name = str(where[-1])
     if schema is IncludedFile and name in _keys_of(RoutingFile, where[:-1]):
         return document.at_key(where, "R003", f'only the first file, which includes, has "{name}"')
@@ -156,7 +156,7 @@ def _meant(schema: type[BaseModel], detail: ErrorDetails) -> Where | None:
     return (*where[:-1], nearest) if nearest else None
 
 
-def _unknown_name(document: Document, where: Where, detail: ErrorDetails) -> Problem:
+def _unknown_name(document: YamlDocument, where: Where, detail: ErrorDetails) -> Problem:
     """A key of a mapping that has only certain ones."""
     *inside, name, _ = where
     known = re.findall(r"'([^']*)'", str(detail["ctx"]["expected"]))
@@ -166,13 +166,13 @@ def _unknown_name(document: Document, where: Where, detail: ErrorDetails) -> Pro
     return document.at_key(where[:-1], "R003", message)
 
 
-def _bad_step(document: Document, where: Where) -> Problem:
+def _bad_step(document: YamlDocument, where: Where) -> Problem:
     place = where[:-1] if where[-1] == "[key]" else where
     number = next(step for step in reversed(place) if isinstance(step, int)) + 1
     return document.at_value(place, "R004", f"item {number} {_STEP_WORDS}")
 
 
-def _missing(document: Document, where: Where) -> Problem:
+def _missing(document: YamlDocument, where: Where) -> Problem:
     inside = where[:-1]
     if where[-1] == "price":
         offer = f"endpoint {document.value((*inside, 'provider'))} of {where[1]}"
@@ -182,7 +182,7 @@ def _missing(document: Document, where: Where) -> Problem:
     return document.at_key(inside, "R005", f'"{where[-1]}" is missing{place}')
 
 
-def _bad_value(document: Document, where: Where, detail: ErrorDetails) -> Problem:
+def _bad_value(document: YamlDocument, where: Where, detail: ErrorDetails) -> Problem:
     value = document.value(where)
     kind = detail["type"]
     subject = str(where[-1]) if isinstance(where[-1], str) else f"item {where[-1] + 1}"

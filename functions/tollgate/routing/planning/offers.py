@@ -29,16 +29,17 @@ class Offer(Struct, frozen=True, kw_only=True):
 class Chain(Struct, frozen=True, kw_only=True):
     """What a name leads to: rules with steps of models, and each model's offers.
 
-    `place` is where is drawn: the route, or the model where the name is one. `read` are the names
-    of metadata that rules ask for. `numbered` is False where there are no rules to tell apart.
+    `draw_scope` is what the draw hashes: the route, or the model where the name is one.
+    `metadata_names` are the names of metadata that rules ask for. `numbered` is False where there
+    are no rules to tell apart.
     """
 
-    place: str
+    draw_scope: str
     route: str | None
     rules: tuple[RuleSection, ...]
     next_on: frozenset[ErrorCode]
     offers: Mapping[str, tuple[Offer, ...]]
-    read: frozenset[str] = frozenset()
+    metadata_names: frozenset[str] = frozenset()
     numbered: bool = False
 
 
@@ -65,7 +66,7 @@ class Chains:
 
 def _chain_of_model(catalog: Catalog, slug: str) -> Chain:
     return Chain(
-        place=slug,
+        draw_scope=slug,
         route=None,
         rules=(RuleSection.model_construct(condition=None, steps=({slug: 100},)),),
         next_on=frozenset(ErrorCode(name) for name in NEXT_ON_DEFAULT),
@@ -77,13 +78,15 @@ def _chain_of_route(catalog: Catalog, name: str, route: RouteSection) -> Chain:
     rules = route.all_rules
     models = {model for rule in rules for step in rule.steps for model in step}
     return Chain(
-        place=name,
+        draw_scope=name,
         route=name,
         rules=rules,
         next_on=frozenset(ErrorCode(code) for code in route.next_on),
         numbered=route.rules is not None,
         offers={model: _offers(catalog, model, route) for model in models},
-        read=frozenset(key for rule in rules if rule.condition for key in rule.condition.metadata),
+        metadata_names=frozenset(
+            key for rule in rules if rule.condition for key in rule.condition.metadata
+        ),
     )
 
 

@@ -10,26 +10,26 @@ from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestEr
 from tollgate.core.generation import RoutingTrace
 from tollgate.core.limits import TierLimits
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.demand import Demand
 from tollgate.routing.planning.draw import ranked
-from tollgate.routing.planning.obstacles import (
+from tollgate.routing.planning.exclusions import (
     Check,
-    Obstacle,
-    of_endpoint,
-    of_model,
-    of_tier,
+    Exclusion,
+    exclude_by_tier,
+    exclude_endpoint,
+    exclude_model,
     refusal,
     shown,
 )
 from tollgate.routing.planning.offers import Chain, Chains, Offer
 from tollgate.routing.planning.plan import Candidate, Plan
+from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.rules import SkippedRule, first_that_applies
 from tollgate.routing.price import cost_max_nano_usd
 from tollgate.routing.schema import KeyTierSection
 
 _FORMS_OF_TENSORZERO: Final = ("tensorzero::model_name::", "tensorzero::function_name::")
 
-_FALLBACKS_OFF: Final = Obstacle(Check.FALLBACK, "fallbacks are off")
+_FALLBACKS_OFF: Final = Exclusion(Check.FALLBACK, "fallbacks are off")
 
 
 class Survey(Struct, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ class Planner:
         self.catalog = catalog
         self._chains = Chains(catalog)
 
-    def plan(self, demand: Demand, *, now_s: float) -> Plan:
+    def plan(self, demand: PlanningRequest, *, now_s: float) -> Plan:
         """The attempts for a request, best first, at the prices of now.
 
         Raises RequestError (model_not_found, invalid_request and `*_not_supported_by_model` for
@@ -83,7 +83,7 @@ class Planner:
             raise survey.refusal or RequestError(ErrorCode.MODEL_NOT_FOUND, "There is no plan.")
         return survey.plan
 
-    def survey(self, demand: Demand, *, now_s: float) -> Survey:
+    def survey(self, demand: PlanningRequest, *, now_s: float) -> Survey:
         """The plan or the refusal, with all that led to it."""
         try:
             tier = self._tier(demand)
@@ -92,18 +92,18 @@ class Planner:
         except GatewayError as error:
             return Survey(candidates=(), skipped=(), trace=None, plan=None, refusal=error)
         asked = choices[0]
-        read = frozenset().union(*(choice.chain.read for choice in choices))
+        read = frozenset().union(*(choice.chain.metadata_names for choice in choices))
         trace = demand.trace(route=asked.chain.route, rule=asked.rule, read=read)
         candidates: list[Candidate] = []
-        obstacles: dict[str, Obstacle] = {}
+        obstacles: dict[str, Exclusion] = {}
         for place, leg in enumerate(_first_of_each_model(choices)):
             off = _FALLBACKS_OFF if place and not demand.fallbacks else None
             model = self.catalog.models[leg.model]
-            out = off or of_model(leg.model, model, demand, tier=tier, asked=leg.name)
+            out = off or exclude_model(leg.model, model, demand, tier=tier, asked=leg.name)
             for candidate, obstacle in self._candidates(leg, demand, tier, now_s=now_s, out=out):
                 candidates.append(candidate)
                 if obstacle is not None and obstacle is not off:
-                    obstacles.setdefault(_who(candidate, obstacle), obstacle)
+                    obstacles.setdefault(_subject(candidate, obstacle), obstacle)
         if not (demand.preferences.fallbacks or demand.preferences.order):
             candidates = _only_first(candidates)
         plan = self._plan(candidates, asked, trace, limits=tier.limits if tier else None)
@@ -147,7 +147,7 @@ class Planner:
         )
         return trace.estimated_input_tokens + min(held, longest)
 
-    def _tier(self, demand: Demand) -> KeyTierSection | None:
+    def _tier(self, demand: PlanningRequest) -> KeyTierSection | None:
         """The limits of the key's tier; a tier that nobody defines allows nothing."""
         if demand.tier is None:
             return None
@@ -158,7 +158,7 @@ class Planner:
             )
         return tier
 
-    def _choice(self, name: str, demand: Demand) -> _Choice:
+    def _choice(self, name: str, demand: PlanningRequest) -> _Choice:
         bare = _without_form(name)
         chain = self._chains.get(self.catalog.target(bare))
         if chain is None:
@@ -178,12 +178,12 @@ class Planner:
     def _candidates(
         self,
         leg: _Leg,
-        demand: Demand,
+        demand: PlanningRequest,
         tier: KeyTierSection | None,
         *,
         now_s: float,
-        out: Obstacle | None,
-    ) -> Iterator[tuple[Candidate, Obstacle | None]]:
+        out: Exclusion | None,
+    ) -> Iterator[tuple[Candidate, Exclusion | None]]:
         """The endpoints of a model in the order to try them, each with what is in its way."""
         costed = [
             (self._cost_max_nano_usd(offer, demand, now_s), offer, draw)
@@ -192,7 +192,9 @@ class Planner:
         for cost, offer, draw in _as_preferred(costed, demand):
             attempt = offer.attempt
             price = attempt.prices.at(now_s, demand.input_tokens)
-            obstacle = out or of_endpoint(attempt, price, demand) or of_tier(cost, tier)
+            obstacle = (
+                out or exclude_endpoint(attempt, price, demand) or exclude_by_tier(cost, tier)
+            )
             yield (
                 Candidate(
                     attempt=attempt,
@@ -206,7 +208,7 @@ class Planner:
                 obstacle,
             )
 
-    def _cost_max_nano_usd(self, offer: Offer, demand: Demand, now_s: float) -> int:
+    def _cost_max_nano_usd(self, offer: Offer, demand: PlanningRequest, now_s: float) -> int:
         attempt = offer.attempt
         model = self.catalog.models[attempt.target.model]
         wanted = demand.output_tokens_max
@@ -218,13 +220,13 @@ class Planner:
         )
 
 
-def _legs(name: str, chain: Chain, rule: int, demand: Demand) -> Iterator[_Leg]:
+def _legs(name: str, chain: Chain, rule: int, demand: PlanningRequest) -> Iterator[_Leg]:
     """The models of a rule, each step's own drawn among themselves."""
     for step in chain.rules[rule - 1].steps:
         if len(step) == 1:
             yield _Leg(name=name, model=next(iter(step)), chain=chain)
             continue
-        for model, draw in ranked(chain.place, demand.draw_key_hash, step):
+        for model, draw in ranked(chain.draw_scope, demand.draw_key_hash, step):
             yield _Leg(name=name, model=model, chain=chain, weight=step[model], draw=draw)
 
 
@@ -236,21 +238,21 @@ def _first_of_each_model(choices: Sequence[_Choice]) -> list[_Leg]:
     return list(legs.values())
 
 
-def _drawn(leg: _Leg, demand: Demand) -> list[tuple[Offer, float | None]]:
+def _drawn(leg: _Leg, demand: PlanningRequest) -> list[tuple[Offer, float | None]]:
     """The offers of a model in order, by weight where they have one."""
     offers = leg.chain.offers[leg.model]
     if len(offers) == 1 or offers[0].weight is None:
         return [(offer, None) for offer in offers]
     by_id = {offer.attempt.target.endpoint_id: offer for offer in offers}
     weights: Mapping[str, int] = {name: offer.weight or 0 for name, offer in by_id.items()}
-    scores = ranked(leg.chain.place, demand.draw_key_hash, weights)
+    scores = ranked(leg.chain.draw_scope, demand.draw_key_hash, weights)
     return [(by_id[name], draw) for name, draw in scores]
 
 
 _Costed = tuple[int, Offer, float | None]
 
 
-def _as_preferred(costed: list[_Costed], demand: Demand) -> list[_Costed]:
+def _as_preferred(costed: list[_Costed], demand: PlanningRequest) -> list[_Costed]:
     """The offers of a model in the order that the caller wishes, where one is wished."""
     wishes = demand.preferences
     if wishes.sort == "price":
@@ -273,14 +275,14 @@ def _only_first(candidates: list[Candidate]) -> list[Candidate]:
     ]
 
 
-def _who(candidate: Candidate, obstacle: Obstacle) -> str:
+def _subject(candidate: Candidate, obstacle: Exclusion) -> str:
     """What an obstacle is in the way of: a model, or one of its endpoints."""
     target = candidate.attempt.target
     return target.model if obstacle.check <= Check.CONTEXT else target.endpoint_id
 
 
 def _nothing_left(
-    asked: _Choice, obstacles: Mapping[str, Obstacle], demand: Demand
+    asked: _Choice, obstacles: Mapping[str, Exclusion], demand: PlanningRequest
 ) -> GatewayError:
     if not obstacles:
         return RequestError(

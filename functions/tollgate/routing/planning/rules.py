@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from tollgate.routing.chains import ConditionSection, RuleSection
-from tollgate.routing.planning.demand import Demand
+from tollgate.routing.planning.planning_request import PlanningRequest
 
 
 class SkippedRule(Struct, frozen=True):
@@ -16,7 +16,7 @@ class SkippedRule(Struct, frozen=True):
 
 
 def first_that_applies(
-    rules: Sequence[RuleSection], demand: Demand
+    rules: Sequence[RuleSection], demand: PlanningRequest
 ) -> tuple[int | None, tuple[SkippedRule, ...]]:
     """The number of the rule that counts, from 1, None if there is none; and those before it."""
     skipped: list[SkippedRule] = []
@@ -28,7 +28,7 @@ def first_that_applies(
     return None, tuple(skipped)
 
 
-def _obstacle(condition: ConditionSection, demand: Demand) -> str | None:
+def _obstacle(condition: ConditionSection, demand: PlanningRequest) -> str | None:
     """The first condition that does not hold, in words."""
     if condition.key_tier is not None and demand.tier != condition.key_tier:
         return f"tier is {demand.tier or 'none'}, not {condition.key_tier}"

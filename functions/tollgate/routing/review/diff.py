@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from tollgate.routing.price_sections import OverrideSection
 from tollgate.routing.review.facts import (
     NOTES,
-    Chain,
     Facts,
+    OrderedNames,
     facts_of,
     facts_of_endpoint,
     facts_of_model,
@@ -24,7 +24,7 @@ from tollgate.routing.review.facts import (
 )
 from tollgate.routing.schema import EndpointSection, ModelSection, Routing
 
-Kind = Literal["removed", "changed", "added"]
+DifferenceKind = Literal["removed", "changed", "added"]
 What = Literal[
     "model",
     "endpoint",
@@ -40,7 +40,7 @@ What = Literal[
     "note",
 ]
 
-_ORDER: Final[tuple[Kind, ...]] = ("removed", "changed", "added")
+_ORDER: Final[tuple[DifferenceKind, ...]] = ("removed", "changed", "added")
 _DAYS_MAX: Final = 3
 _TENTH: Final = Decimal("0.1")
 _Name = TypeVar("_Name", bound=str)
@@ -59,7 +59,7 @@ class Fact(Struct, frozen=True, kw_only=True):
 class Change(Struct, frozen=True, kw_only=True):
     """What became of one thing; a `note` is what only people read."""
 
-    kind: Kind
+    kind: DifferenceKind
     what: What
     subject: str
     facts: tuple[Fact, ...] = ()
@@ -136,7 +136,7 @@ def _differing(before: Facts, after: Facts) -> Iterator[Fact]:
             yield Fact(name=name, before=old, after=new)
 
 
-def _rechained(name: str, before: Chain, after: Chain) -> Iterator[Fact]:
+def _rechained(name: str, before: OrderedNames, after: OrderedNames) -> Iterator[Fact]:
     """The steps that differ, without those before and after them that stay."""
     if before == after:
         return
@@ -147,7 +147,7 @@ def _rechained(name: str, before: Chain, after: Chain) -> Iterator[Fact]:
     yield Fact(name=f"{name} {start + 1}", before=removed or None, after=added or None)
 
 
-def _alike(one: Chain, other: Chain) -> int:
+def _alike(one: OrderedNames, other: OrderedNames) -> int:
     """With how many equal steps two chains begin."""
     return sum(takewhile(bool, map(eq, one, other)))
 

@@ -11,8 +11,8 @@ from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.schema import EndpointSection, ModelSection
 
 # The steps of a chain, in their order.
-Chain = tuple[str, ...]
-Facts = Mapping[str, str | Chain]
+OrderedNames = tuple[str, ...]
+Facts = Mapping[str, str | OrderedNames]
 
 # What only people read: it changes the sha, and nothing that a request could notice.
 NOTES: Final = frozenset({"name", "description", "source", "checked"})
@@ -34,9 +34,11 @@ def facts_of(
     return dict(_leaves(content, ""))
 
 
-def facts_of_route(route: RouteSection, *, stated_only: bool = False) -> dict[str, str | Chain]:
+def facts_of_route(
+    route: RouteSection, *, stated_only: bool = False
+) -> dict[str, str | OrderedNames]:
     """A route with its rules in words, and the chain of each."""
-    facts: dict[str, str | Chain] = {
+    facts: dict[str, str | OrderedNames] = {
         **facts_of(route, without=("steps", "rules"), stated_only=stated_only)
     }
     for number, rule in enumerate(route.all_rules, start=1):

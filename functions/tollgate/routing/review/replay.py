@@ -12,7 +12,13 @@ from msgspec import Struct, field
 from tollgate.core.activity import DAY_S
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.review.traffic import RecordedRequest
-from tollgate.routing.review.verdicts import Judge, Served, Undecided, Unserved, Verdict
+from tollgate.routing.review.verdicts import (
+    ReplayPlanner,
+    ReplayVerdict,
+    Unknown,
+    WouldRefuse,
+    WouldServe,
+)
 
 
 class Flow(Struct):
@@ -52,7 +58,7 @@ class Single(Struct, frozen=True):
         return self.after_nano_usd - self.before_nano_usd
 
 
-class Replay(Struct):
+class TrafficReplay(Struct):
     """What two revisions make of the same requests.
 
     `served` are those that both serve. Of these, `moves` are by the name that was asked for and
@@ -93,7 +99,7 @@ class Replay(Struct):
         """Whether a request goes elsewhere, costs otherwise, or is served by one side only."""
         return bool(self.moves or self.repriced or self.refused or self.admitted)
 
-    def note(self, request: RecordedRequest, before: Verdict, after: Verdict) -> None:
+    def note(self, request: RecordedRequest, before: ReplayVerdict, after: ReplayVerdict) -> None:
         """Count one request."""
         self.requests += 1
         self.recorded_nano_usd += request.cost_nano_usd
@@ -105,29 +111,31 @@ class Replay(Struct):
         key.tiers.add(request.trace.tier)
         key.affected += self._is_affected(request, before, after)
 
-    def _is_affected(self, request: RecordedRequest, before: Verdict, after: Verdict) -> bool:
+    def _is_affected(
+        self, request: RecordedRequest, before: ReplayVerdict, after: ReplayVerdict
+    ) -> bool:
         asked = request.trace.requested_model
         match before, after:
-            case (Undecided(metadata), _) | (_, Undecided(metadata)):
+            case (Unknown(metadata), _) | (_, Unknown(metadata)):
                 cost = request.cost_nano_usd
                 self.undecided.setdefault(metadata, Flow()).add(cost, cost)
                 return False
-            case Served(), Served():
+            case WouldServe(), WouldServe():
                 self._note_cost(request.id, asked, before, after)
                 return self._is_changed(asked, before, after)
-            case Served(), Unserved(code):
+            case WouldServe(), WouldRefuse(code):
                 flow = self.refused.setdefault((asked, code.value), Flow())
                 flow.add(before.cost_nano_usd, 0)
                 self.asked_first[before.endpoint] += 1
                 return True
-            case Unserved(), Served():
+            case WouldRefuse(), WouldServe():
                 self.admitted.setdefault(asked, Flow()).add(0, after.cost_nano_usd)
                 return True
             case _:
                 self.refused_by_both += 1
                 return False
 
-    def _note_cost(self, id_: str, asked: str, before: Served, after: Served) -> None:
+    def _note_cost(self, id_: str, asked: str, before: WouldServe, after: WouldServe) -> None:
         self.asked_first[before.endpoint] += 1
         self.served.add(before.cost_nano_usd, after.cost_nano_usd)
         single = Single(id_, asked, before.cost_nano_usd, after.cost_nano_usd)
@@ -138,7 +146,7 @@ class Replay(Struct):
         if single.rise_nano_usd > (self.worst.rise_nano_usd if self.worst else 0):
             self.worst = single
 
-    def _is_changed(self, asked: str, before: Served, after: Served) -> bool:
+    def _is_changed(self, asked: str, before: WouldServe, after: WouldServe) -> bool:
         if before.endpoint != after.endpoint:
             place = (asked, before.endpoint, after.endpoint)
             flow = self.moves.setdefault(place, Flow())
@@ -150,12 +158,12 @@ class Replay(Struct):
         return True
 
 
-def replay(
+def replay_traffic(
     requests: Iterable[RecordedRequest], base: Catalog, head: Catalog, days: Sequence[date] = ()
-) -> Replay:
+) -> TrafficReplay:
     """What two catalogs make of recorded requests, read one by one, and would on days to come."""
-    counted = Replay(later={day: Flow() for day in days})
-    judge_before, judge_after = Judge(base), Judge(head)
+    counted = TrafficReplay(later={day: Flow() for day in days})
+    judge_before, judge_after = ReplayPlanner(base), ReplayPlanner(head)
     for request in requests:
         if not request.trace.requested_model:
             counted.unplanned += 1
@@ -167,7 +175,7 @@ def replay(
             when_s = _same_time_on(day, request.created_s)
             before = judge_before.verdict(request, when_s=when_s)
             after = judge_after.verdict(request, when_s=when_s)
-            if isinstance(before, Served) and isinstance(after, Served):
+            if isinstance(before, WouldServe) and isinstance(after, WouldServe):
                 flow.add(before.cost_nano_usd, after.cost_nano_usd)
     return counted
 
@@ -176,10 +184,10 @@ def _same_time_on(day: date, created_s: int) -> int:
     return int(datetime.combine(day, time(), UTC).timestamp()) + created_s % DAY_S
 
 
-def _is_as_recorded(request: RecordedRequest, verdict: Verdict) -> bool:
+def _is_as_recorded(request: RecordedRequest, verdict: ReplayVerdict) -> bool:
     served = (request.model, request.provider_name, request.upstream_model)
     return (
-        isinstance(verdict, Served)
+        isinstance(verdict, WouldServe)
         and served == (verdict.model, verdict.provider, verdict.upstream)
         and request.cost_nano_usd == verdict.cost_nano_usd
     )

@@ -8,10 +8,10 @@ from msgspec import Struct
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.promise_checks import DatedBreak, breaks_to_come
 from tollgate.routing.review.diff import Change, changes
-from tollgate.routing.review.replay import Replay
+from tollgate.routing.review.replay import TrafficReplay
 from tollgate.routing.schema import Routing
 
-Label = Literal["routing:invalid", "routing:breaking", "routing:price", "routing:route"]
+PullRequestLabel = Literal["routing:invalid", "routing:breaking", "routing:price", "routing:route"]
 
 
 class BrokenPromise(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Review(Struct, frozen=True, kw_only=True):
     base_is_empty: str | None = None
     changes: tuple[Change, ...] = ()
     promises: tuple[BrokenPromise, ...] = ()
-    replay: Replay | None = None
+    replay: TrafficReplay | None = None
 
     @property
     def removals(self) -> tuple[Change, ...]:
@@ -42,10 +42,10 @@ class Review(Struct, frozen=True, kw_only=True):
         return tuple(change for change in self.changes if change.kind == "removed")
 
     @property
-    def label(self) -> Label | None:
+    def label(self) -> PullRequestLabel | None:
         """What kind of change it is, the gravest that applies; None if nobody would notice."""
         noticed = [change for change in self.changes if change.what != "note"]
-        replay = self.replay or Replay()
+        replay = self.replay or TrafficReplay()
         if self.errors:
             return "routing:invalid"
         if self.removals or self.promises or replay.refused:
@@ -62,7 +62,7 @@ class Review(Struct, frozen=True, kw_only=True):
         return sum(bool(key.affected or key.tiers & tiers) for key in keys)
 
 
-def differences(
+def find_differences(
     before: Routing, after: Routing, today: date
 ) -> tuple[tuple[Change, ...], tuple[BrokenPromise, ...]]:
     """The changes, and the promises that are broken from a day to come on, and were not before."""

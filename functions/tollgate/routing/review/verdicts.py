@@ -10,14 +10,14 @@ from msgspec import Struct
 from tollgate.core.errors import ErrorCode
 from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.demand import Demand
 from tollgate.routing.planning.planner import Planner, Survey
+from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.rules import first_that_applies
 from tollgate.routing.price import bill, total_nano_usd
 from tollgate.routing.review.traffic import RecordedRequest
 
 
-class Served(Struct, frozen=True):
+class WouldServe(Struct, frozen=True):
     """The endpoint that is asked first, and the bill if it answers as was recorded."""
 
     model: str
@@ -31,46 +31,48 @@ class Served(Struct, frozen=True):
         return f"{self.model} @ {self.provider}/{self.upstream}"
 
 
-class Unserved(Struct, frozen=True):
+class WouldRefuse(Struct, frozen=True):
     """The request is refused with this error."""
 
     code: ErrorCode
 
 
-class Undecided(Struct, frozen=True):
+class Unknown(Struct, frozen=True):
     """A rule reads metadata that no rule read then, so that the record does not have them."""
 
     metadata: tuple[str, ...]
 
 
-Verdict: TypeAlias = Served | Unserved | Undecided
+ReplayVerdict: TypeAlias = WouldServe | WouldRefuse | Unknown
 
 
-class Judge:
+class ReplayPlanner:
     """Says of any number of requests what one catalog makes of them."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._planner = Planner(catalog)
 
-    def verdict(self, request: RecordedRequest, *, when_s: int | None = None) -> Verdict:
+    def verdict(self, request: RecordedRequest, *, when_s: int | None = None) -> ReplayVerdict:
         """What happens to a request that is made again, at its own time if none is said."""
         when_s = request.created_s if when_s is None else when_s
-        demand = Demand.recorded(request.trace)
+        demand = PlanningRequest.recorded(request.trace)
         survey = self._planner.survey(demand, now_s=when_s)
         unknown = self._unknown_metadata(survey, demand, request)
         if unknown:
-            return Undecided(unknown)
+            return Unknown(unknown)
         if survey.plan is None:
-            return Unserved(survey.refusal.code if survey.refusal else ErrorCode.MODEL_NOT_FOUND)
+            return WouldRefuse(survey.refusal.code if survey.refusal else ErrorCode.MODEL_NOT_FOUND)
         first = survey.plan.attempts[0]
         price = first.prices.at(when_s, request.tokens.input_tokens)
         lines = bill(request.tokens, price, request.fees) if request.billed else ()
         target = first.target
-        return Served(target.model, target.provider, target.upstream_model, total_nano_usd(lines))
+        return WouldServe(
+            target.model, target.provider, target.upstream_model, total_nano_usd(lines)
+        )
 
     def _unknown_metadata(
-        self, survey: Survey, demand: Demand, request: RecordedRequest
+        self, survey: Survey, demand: PlanningRequest, request: RecordedRequest
     ) -> tuple[str, ...]:
         """The metadata on which it depends whether the first rule that may apply does."""
         trace = survey.trace
@@ -86,7 +88,7 @@ class Judge:
         return ()
 
 
-def _applies_otherwise(rule: RuleSection, demand: Demand, unknown: set[str]) -> bool:
+def _applies_otherwise(rule: RuleSection, demand: PlanningRequest, unknown: set[str]) -> bool:
     """Whether all conditions of a rule hold, but for those on metadata that are unknown."""
     condition = rule.condition
     if condition is None:

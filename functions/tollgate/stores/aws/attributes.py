@@ -18,7 +18,7 @@ class AttributeValue(TypedDict, total=False):
 Item = dict[str, AttributeValue]
 
 
-def text(value: str) -> AttributeValue:
+def string(value: str) -> AttributeValue:
     """A string."""
     return {"S": value}
 
@@ -35,4 +35,4 @@ def binary(value: bytes) -> AttributeValue:
 
 def texts(values: Iterable[str]) -> AttributeValue:
     """A list of strings."""
-    return {"L": [text(value) for value in values]}
+    return {"L": [string(value) for value in values]}

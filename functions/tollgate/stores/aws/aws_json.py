@@ -22,7 +22,7 @@ from tollgate.stores.aws.failures import (
 )
 
 # A reply as it was parsed; whoever asked knows its shape from the operation.
-Reply = dict[str, Any]
+AwsReply = dict[str, Any]
 JsonService = Literal["dynamodb", "secretsmanager"]
 
 ATTEMPTS_MAX: Final = 3
@@ -58,7 +58,7 @@ class AwsCaller(Protocol):
 
     async def call(
         self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
-    ) -> Reply:
+    ) -> AwsReply:
         """The reply to one operation; StoreError otherwise.
 
         With `attempts_max=1` the request is sent at most once, whatever happens to it.
@@ -93,7 +93,7 @@ class AwsJson:
 
     async def call(
         self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
-    ) -> Reply:
+    ) -> AwsReply:
         """The reply to one operation; StoreError otherwise."""
         body = to_json(payload)
         maybe_applied = False
@@ -121,7 +121,7 @@ class AwsJson:
             await self._session.close()
             self._session = None
 
-    async def _send(self, operation: str, body: bytes) -> Reply:
+    async def _send(self, operation: str, body: bytes) -> AwsReply:
         status, content = await self.post(operation, body)
         reply = _parsed(content)
         if status == 200 and reply is not None:
@@ -180,7 +180,7 @@ async def _read_limited(response: aiohttp.ClientResponse) -> bytes:
     return bytes(content)
 
 
-def _parsed(content: bytes) -> Reply | None:
+def _parsed(content: bytes) -> AwsReply | None:
     try:
         reply = from_json(content)
     except ValueError:
@@ -188,7 +188,7 @@ def _parsed(content: bytes) -> Reply | None:
     return reply if isinstance(reply, dict) else None
 
 
-def _failure(status: int, reply: Reply) -> StoreError:
+def _failure(status: int, reply: AwsReply) -> StoreError:
     """What an error reply means.
 
     Error names: "Error handling with DynamoDB" and "TransactWriteItems" in the Amazon DynamoDB

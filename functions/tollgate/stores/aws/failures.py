@@ -58,7 +58,7 @@ class StoreRejected(StoreUnavailable):
         self.code = code
 
 
-class ItemUnreadable(StoreUnavailable):
+class CorruptItem(StoreUnavailable):
     """An item that nobody of us can have written so; `name` is its partition and its place."""
 
     def __init__(self, item: Item, what: Exception) -> None:
@@ -75,7 +75,7 @@ def refusing_when_unavailable() -> Iterator[None]:
         # The caller is told to come back; what is wrong is for whoever runs this.
         _log.warning("refused for want of the store: %s", unavailable)
         message = "The gateway cannot reach its own store at the moment."
-        if isinstance(unavailable, ItemUnreadable):
+        if isinstance(unavailable, CorruptItem):
             message = (
                 f"The item {unavailable.name} of the gateway's own store cannot be read; "
                 "whoever runs this gateway has to mend it."

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.decoding import read_numbers_by_name, reads_an_item
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
-from tollgate.stores.aws.reading import read_numbers_by_name, reads_an_item
 
 # A hold's amount changes at most once after it is known: by a write whose reply was lost.
 _AMOUNTS_MAX: Final = 3

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from tollgate.core.activity import ActivityRow
 from tollgate.core.ids import created_s
-from tollgate.stores.aws.attributes import Item, text
+from tollgate.stores.aws.attributes import Item, string
 from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.expressions import ROWS_OF_PARTITION
 from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
-from tollgate.stores.aws.reading import read_text
 from tollgate.stores.rules.periods import day_name
 
 WORKSPACE_NAMES: Final = "WS"
@@ -118,7 +118,7 @@ def generation_of_sort(item: Item) -> str:
 
 
 # Core: which catalog is live.
-PUBLICATION_KEY: Final[Item] = {"pk": text("CATALOG"), "sk": text("P")}
+PUBLICATION_KEY: Final[Item] = {"pk": string("CATALOG"), "sk": string("P")}
 
 
 def publication_row_key(revision: int) -> Item:
@@ -137,7 +137,7 @@ def endpoint_of_cooldown(item: Item) -> str:
 
 
 def _key(partition: str, sort: str) -> Item:
-    return {"pk": text(partition), "sk": text(sort)}
+    return {"pk": string(partition), "sk": string(sort)}
 
 
 async def create_tables(client: AwsCaller, tables: Tables) -> None:
@@ -189,7 +189,7 @@ async def query_rows(
         "TableName": table,
         "ConsistentRead": True,
         "KeyConditionExpression": ROWS_OF_PARTITION,
-        "ExpressionAttributeValues": {":pk": text(partition), ":prefix": text(prefix)},
+        "ExpressionAttributeValues": {":pk": string(partition), ":prefix": string(prefix)},
         "ScanIndexForward": not backwards,
     }
     if after is not None:

@@ -19,8 +19,9 @@ from tollgate.stores.administration import (
     KeySummary,
     NewKey,
 )
-from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import decode_items, read_text
 from tollgate.stores.aws.failures import (
     ConditionFailed,
     StoreUnavailable,
@@ -28,7 +29,6 @@ from tollgate.stores.aws.failures import (
     refusing_when_unavailable,
 )
 from tollgate.stores.aws.holds import hold_count
-from tollgate.stores.aws.reading import read_each, read_text
 from tollgate.stores.aws.tables import (
     Tables,
     get_item,
@@ -90,13 +90,13 @@ class DynamoKeyStore:
         pointer: Item = {
             **key_pointer_key(new.workspace_id, key_id),
             **described(new),
-            "kid": text(key_id),
-            "ws": text(new.workspace_id),
-            "role": text(new.role),
+            "kid": string(key_id),
+            "ws": string(new.workspace_id),
+            "role": string(new.role),
             "at": number(int(self._clock.now_s())),
-            "pre": text(self._prefix),
-            "hash": text(secret_hash(secret)),
-            "last": text(secret[-LAST_LENGTH:]),
+            "pre": string(self._prefix),
+            "hash": string(secret_hash(secret)),
+            "last": string(secret[-LAST_LENGTH:]),
         }
         state = new_key_state(key_id, new.workspace_id, new)
         with refusing_when_unavailable():
@@ -140,7 +140,7 @@ class DynamoKeyStore:
         state_of = {read_text(state, "pk").removeprefix("K#"): state for state in states}
         now_s = self._clock.now_s()
         # One without a state was deleted in between.
-        found, unreadable = read_each(
+        found, unreadable = decode_items(
             lambda pointer: summary_of(pointer, state_of[key_of_pointer(pointer)], now_s),
             (pointer for pointer in pointers if key_of_pointer(pointer) in state_of),
         )

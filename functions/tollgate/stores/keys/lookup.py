@@ -10,8 +10,8 @@ from tollgate.core.clock import Clock
 from tollgate.core.principal import Principal
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
-from tollgate.stores.aws.reading import read_number, read_text
 from tollgate.stores.aws.tables import PUBLICATION_KEY, Tables, get_items, secret_key
 from tollgate.stores.keys.principals import principal_of, refused_from_s
 from tollgate.stores.keys.secret import is_well_formed, secret_hash

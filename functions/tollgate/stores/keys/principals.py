@@ -4,7 +4,7 @@ from typing import cast
 
 from tollgate.core.principal import Admission, KeyRole, Principal
 from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.reading import (
+from tollgate.stores.aws.decoding import (
     read_number,
     read_optional_number,
     read_optional_text,

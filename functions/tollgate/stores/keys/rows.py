@@ -8,8 +8,8 @@ from msgspec.structs import fields
 from tollgate.core.ids import created_s
 from tollgate.core.limits import Period
 from tollgate.stores.administration import KeySettings, KeySummary, OldSecret
-from tollgate.stores.aws.attributes import AttributeValue, Item, number, text, texts
-from tollgate.stores.aws.reading import (
+from tollgate.stores.aws.attributes import AttributeValue, Item, number, string, texts
+from tollgate.stores.aws.decoding import (
     read_number,
     read_numbers_by_name,
     read_optional_number,
@@ -31,11 +31,11 @@ DESCRIBED: Final = ("label", "tier", "models", "ex", "labels", "cd")
 def described(settings: KeySettings) -> Item:
     """The settings that both rows repeat; those a key does not have are missing."""
     values: dict[str, AttributeValue | None] = {
-        "label": text(settings.label),
-        "tier": None if settings.tier is None else text(settings.tier),
+        "label": string(settings.label),
+        "tier": None if settings.tier is None else string(settings.tier),
         "models": None if settings.models is None else texts(settings.models),
         "ex": None if settings.expires_s is None else number(settings.expires_s),
-        "labels": {"M": {name: text(label) for name, label in settings.labels.items()}}
+        "labels": {"M": {name: string(label) for name, label in settings.labels.items()}}
         if settings.labels
         else None,
         "cd": None if settings.content_days is None else number(settings.content_days),

@@ -5,8 +5,8 @@ from typing import Final
 
 from tollgate.core.limits import Period
 from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.decoding import read_number, reads_an_item
 from tollgate.stores.aws.holds import hold_count
-from tollgate.stores.aws.reading import read_number, reads_an_item
 from tollgate.stores.rules.account import KeyState, RateState
 from tollgate.stores.rules.periods import PERIODS
 

@@ -25,8 +25,8 @@ from tollgate.stores.aws.tables import key_state_key
 from tollgate.stores.keys.state_items import read_key_state
 from tollgate.stores.keys.tiers import OwnLimits, TierPart, budget_part, tier_part
 from tollgate.stores.rules.account import (
+    KeyHoldAttempt,
     KeyState,
-    KeyTake,
     key_refused,
     key_step,
     limit_reached,
@@ -44,7 +44,7 @@ _MINUTE_ALIAS: Final = "#n"
 _BUCKET_ALIASES: Final = ("#d", "#w", "#m", "#t")
 
 
-class KeyAsk(Struct, frozen=True, kw_only=True):
+class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     """What a generation asks of its key; `covered` takes the whole amount or nothing."""
 
     amount_nano_usd: int
@@ -96,7 +96,7 @@ class KeyStates:
         self._clock = clock
         self._last_seen: OrderedDict[str, _LastSeen] = OrderedDict()
 
-    async def hold(self, key_id: str, hold_id: str, ask: KeyAsk) -> KeyHold | GatewayError:
+    async def hold(self, key_id: str, hold_id: str, ask: KeyHoldRequest) -> KeyHold | GatewayError:
         """Set the amount aside, or what is left of it, and count the request.
 
         Raises HoldUnknown where a write may have landed, StoreUnavailable where none has.
@@ -106,7 +106,7 @@ class KeyStates:
         last_seen = self._last_seen.get(key_id, _LastSeen())
         own = last_seen.own
         now_us = microseconds(self._clock.now_s())
-        take = KeyTake(
+        take = KeyHoldAttempt(
             amount_nano_usd=ask.amount_max_nano_usd,
             form=rate_form(last_seen.full_us, now_us),
             tokens=ask.tokens,
@@ -244,7 +244,7 @@ class KeyStates:
         self,
         key_id: str,
         hold_id: str,
-        take: KeyTake,
+        take: KeyHoldAttempt,
         *,
         now_us: int,
         stale: Sequence[str],

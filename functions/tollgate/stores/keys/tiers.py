@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from tollgate.core.limits import Period, TierLimits
 from tollgate.stores.aws.attributes import AttributeValue, number
-from tollgate.stores.rules.account import UNLIMITED, KeyState, KeyTake, RateState, TierForm
+from tollgate.stores.rules.account import UNLIMITED, KeyHoldAttempt, KeyState, RateState, TierForm
 from tollgate.stores.rules.periods import PERIODS
 
 _UNSEEN_RATE: Final = RateState.fresh(60_000_000, 1_000_000_000)
@@ -38,7 +38,7 @@ class TierPart(Struct, frozen=True):
     values: Mapping[str, AttributeValue] = field(default_factory=dict)
 
 
-def tier_part(tier: TierLimits | None, own: OwnLimits, take: KeyTake) -> TierPart:
+def tier_part(tier: TierLimits | None, own: OwnLimits, take: KeyHoldAttempt) -> TierPart:
     """What a write adds for the tier, within whose budget it takes; the values are all used."""
     if tier is None:
         return TierPart()

@@ -6,8 +6,9 @@ from typing import Final
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.stores.administration import KeySettings
-from tollgate.stores.aws.attributes import AttributeValue, Item, number, text
+from tollgate.stores.aws.attributes import AttributeValue, Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import (
     IF_ABSENT,
     IF_PRESENT,
@@ -19,7 +20,6 @@ from tollgate.stores.aws.expressions import (
     key_change,
 )
 from tollgate.stores.aws.failures import ConditionFailed
-from tollgate.stores.aws.reading import read_number, read_text
 from tollgate.stores.aws.tables import (
     Tables,
     key_pointer_key,
@@ -120,8 +120,8 @@ class KeyWrites:
         """
         digest, last = secret_end
         changed: Item = {
-            "hash": text(digest),
-            "last": text(last),
+            "hash": string(digest),
+            "last": string(last),
             "oldh": pointer["hash"],
             "oldl": pointer["last"],
             "oldx": number(ends_s),
@@ -169,7 +169,7 @@ class KeyWrites:
             "gone": number(second),
             "us": state["us"],
             "um": number(month_used_nano_usd(state, second)),
-            "month": text(bucket_names(second)[2]),
+            "month": string(bucket_names(second)[2]),
         }
         await self.transact(
             {
@@ -241,7 +241,7 @@ def new_key_state(key_id: str, workspace_id: str, settings: KeySettings) -> Item
     """The state a key starts with."""
     return {
         **key_state_key(key_id),
-        "ws": text(workspace_id),
+        "ws": string(workspace_id),
         **_plain_attributes(settings),
         **{name: number(limit) for name, limit in _limit_attributes(settings).items()},
         "us": number(0),

@@ -14,8 +14,8 @@ from tollgate.core.clock import Clock
 from tollgate.stores.administration import Workspace
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.failures import ItemUnreadable, refusing_when_unavailable
-from tollgate.stores.aws.reading import read_number, read_numbers_by_name, read_text
+from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
+from tollgate.stores.aws.failures import CorruptItem, refusing_when_unavailable
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,
     Tables,
@@ -28,7 +28,7 @@ from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.records.generations import RETENTION_S
 from tollgate.stores.rules.periods import day_name
-from tollgate.stores.rules.reports import Difference
+from tollgate.stores.rules.reports import BrokenInvariant
 
 _DAY_S: Final = 86_400
 # Entries and moves are rare: books that change between two looks are looked at again.
@@ -65,28 +65,28 @@ class Audit:
         self._workspaces = workspaces
         self._clock = clock
 
-    async def run(self) -> Sequence[Difference]:
+    async def run(self) -> Sequence[BrokenInvariant]:
         """The differences in all workspaces; LedgerError where the store cannot be reached."""
         with refusing_when_unavailable():
             names = await all_rows(self._client, self._tables.core, WORKSPACE_NAMES, "W#")
-            found: list[Difference] = []
+            found: list[BrokenInvariant] = []
             for name in names:
                 workspace_id = read_text(name, "sk").removeprefix("W#")
                 try:
                     workspace = await self._workspaces.read(workspace_id)
                     if workspace is not None:
                         found += await self._workspace(workspace)
-                except ItemUnreadable as unreadable:
+                except CorruptItem as unreadable:
                     found.append(_uncompared(workspace_id, unreadable))
             return found
 
-    async def _workspace(self, workspace: Workspace) -> Sequence[Difference]:
-        differences: list[Difference] = []
+    async def _workspace(self, workspace: Workspace) -> Sequence[BrokenInvariant]:
+        differences: list[BrokenInvariant] = []
 
         def compare(invariant: str, expected: int, found: int) -> None:
             if expected != found:
                 differences.append(
-                    Difference(
+                    BrokenInvariant(
                         workspace_id=workspace.id,
                         invariant=invariant,
                         expected_nano_usd=expected,
@@ -161,9 +161,9 @@ class Audit:
         return costs, sum(closed.values())
 
 
-def _uncompared(workspace_id: str, unreadable: ItemUnreadable) -> Difference:
+def _uncompared(workspace_id: str, unreadable: CorruptItem) -> BrokenInvariant:
     """Books with an item that makes no sense cannot be said to add up."""
-    return Difference(
+    return BrokenInvariant(
         workspace_id=workspace_id,
         invariant=f"I0 every item can be read: {unreadable.name}",
         expected_nano_usd=0,

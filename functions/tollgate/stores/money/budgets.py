@@ -19,11 +19,11 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.money import usd_text
 from tollgate.stores.administration import Workspace
-from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import ALERT_LEASE, ALERT_SENT, IF_ABSENT, ConditionalUpdate
 from tollgate.stores.aws.failures import ConditionFailed
-from tollgate.stores.aws.reading import read_number, read_text
 from tollgate.stores.aws.tables import Tables, alert_key, all_rows, get_items, key_state_key
 from tollgate.stores.keys.rows import is_gone, month_used_nano_usd
 from tollgate.stores.money.workspaces import Workspaces
@@ -126,7 +126,7 @@ class Budgets:
         }
         item: Item = {
             **alert_key(workspace.id, month, budget, percent),
-            "event": text(to_json(event).decode()),
+            "event": string(to_json(event).decode()),
             "ttl": number(now_s + _KEPT_S),
         }
         try:

@@ -9,21 +9,21 @@ from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.ids import IdSource, is_id
 from tollgate.core.pages import Page
 from tollgate.stores.administration import ENTRIES_PAGE_MAX, Balance, CreditEntry, EntryKind
-from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.expressions import IF_ABSENT, WALLET_GRANT, WALLET_TAKE
-from tollgate.stores.aws.failures import (
-    StoreUnavailable,
-    TransactionCancelled,
-    refusing_when_unavailable,
-)
-from tollgate.stores.aws.reading import (
-    read_each,
+from tollgate.stores.aws.decoding import (
+    decode_items,
     read_number,
     read_numbers_by_name,
     read_optional_text,
     read_text,
     reads_an_item,
+)
+from tollgate.stores.aws.expressions import IF_ABSENT, WALLET_GRANT, WALLET_TAKE
+from tollgate.stores.aws.failures import (
+    StoreUnavailable,
+    TransactionCancelled,
+    refusing_when_unavailable,
 )
 from tollgate.stores.aws.tables import (
     Tables,
@@ -127,7 +127,7 @@ class DynamoCreditStore:
                 backwards=True,
             )
         place = None if end is None else read_text(end, "sk").removeprefix("L#")
-        entries, unreadable = read_each(read_entry, rows)
+        entries, unreadable = decode_items(read_entry, rows)
         return Page(found=tuple(entries), next=place, unreadable=tuple(unreadable))
 
     async def balance(self, workspace_id: str) -> Balance:
@@ -139,7 +139,7 @@ class DynamoCreditStore:
 
     async def _write(self, entry: CreditEntry, shard: int) -> None:
         place = self._ids.new_id()
-        once: Item = {**grant_key(entry.workspace_id, entry.id), "place": text(place)}
+        once: Item = {**grant_key(entry.workspace_id, entry.id), "place": string(place)}
         write = WALLET_GRANT if entry.amount_nano_usd > 0 else WALLET_TAKE
         await self._client.call(
             "TransactWriteItems",
@@ -167,15 +167,15 @@ def entry_item(entry: CreditEntry, place: str) -> Item:
     """An entry at its place in time."""
     item: Item = {
         **entry_key(entry.workspace_id, place),
-        "id": text(entry.id),
-        "ws": text(entry.workspace_id),
-        "kind": text(entry.kind),
+        "id": string(entry.id),
+        "ws": string(entry.workspace_id),
+        "kind": string(entry.kind),
         "amt": number(entry.amount_nano_usd),
-        "note": text(entry.note),
+        "note": string(entry.note),
         "at": number(entry.created_s),
     }
     if entry.generation_id is not None:
-        item["gen"] = text(entry.generation_id)
+        item["gen"] = string(entry.generation_id)
     return item
 
 

@@ -19,10 +19,10 @@ from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX
-from tollgate.stores.aws.failures import ItemUnreadable, StoreUnavailable, refusing_when_unavailable
+from tollgate.stores.aws.failures import CorruptItem, StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.aws.holds import HoldUnknown
 from tollgate.stores.base import Hold
-from tollgate.stores.keys.states import KeyAsk, KeyHold, KeyStates
+from tollgate.stores.keys.states import KeyHold, KeyHoldRequest, KeyStates
 from tollgate.stores.money.wallets import WalletHold, Wallets
 from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.rules.periods import bucket_names
@@ -169,7 +169,7 @@ class DynamoLedger:
                 self._keys.hold(
                     key_id,
                     hold_id,
-                    KeyAsk(
+                    KeyHoldRequest(
                         amount_nano_usd=ask.amount_nano_usd,
                         tokens=ask.tokens,
                         covered=ask.covered,
@@ -197,7 +197,7 @@ class DynamoLedger:
             )
         await self._release(principal, hold_id, wallet, key)
         for side in (key, wallet):
-            if isinstance(side, ItemUnreadable):
+            if isinstance(side, CorruptItem):
                 raise side
         if isinstance(key, GatewayError):
             return key

@@ -13,9 +13,14 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import created_s
 from tollgate.stores.aws.attributes import Item, number
 from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import (
+    decode_items,
+    read_numbers_by_name,
+    read_text,
+    reads_an_item,
+)
 from tollgate.stores.aws.expressions import HAS_HOLDS, HOLDS_PROJECTION
 from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
-from tollgate.stores.aws.reading import read_each, read_numbers_by_name, read_text, reads_an_item
 from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -103,7 +108,7 @@ class Sweeper:
         while True:
             reply = await self._client.call("Scan", scan)
             # What stays behind is in the log, and in the audit of its workspace.
-            readable, _ = read_each(_holds, reply["Items"])
+            readable, _ = decode_items(_holds, reply["Items"])
             for item in readable:
                 yield item
             if "LastEvaluatedKey" not in reply:

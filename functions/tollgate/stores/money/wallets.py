@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from tollgate.core.errors import GatewayError
 from tollgate.stores.aws.attributes import AttributeValue, Item, number
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, Reply
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.stores.aws.decoding import read_number, reads_an_item
 from tollgate.stores.aws.expressions import (
     IF_ABSENT,
     WALLET_GRANT,
@@ -23,7 +24,6 @@ from tollgate.stores.aws.expressions import (
 )
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable, TransactionCancelled
 from tollgate.stores.aws.holds import HoldUnknown, held_by, hold_count, settle_whatever_is_held
-from tollgate.stores.aws.reading import read_number, reads_an_item
 from tollgate.stores.aws.tables import get_items, wallet_key
 from tollgate.stores.rules.account import (
     HOLDS_MAX,
@@ -284,7 +284,7 @@ class Wallets:
         }
 
 
-def _wallet_hold(reply: Reply, shard: int, hold_id: str) -> WalletHold:
+def _wallet_hold(reply: AwsReply, shard: int, hold_id: str) -> WalletHold:
     holds = reply["Attributes"]["h"]["M"]
     return WalletHold(
         shard=shard,

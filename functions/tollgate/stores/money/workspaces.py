@@ -13,8 +13,16 @@ from tollgate.core.ids import IdSource
 from tollgate.core.pages import Page
 from tollgate.core.principal import Admission
 from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
-from tollgate.stores.aws.attributes import AttributeValue, Item, number, text
+from tollgate.stores.aws.attributes import AttributeValue, Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import (
+    decode_items,
+    read_number,
+    read_optional_number,
+    read_optional_text,
+    read_text,
+    reads_an_item,
+)
 from tollgate.stores.aws.expressions import (
     IF_ABSENT,
     IF_PRESENT,
@@ -32,14 +40,6 @@ from tollgate.stores.aws.failures import (
     StoreUnavailable,
     TransactionCancelled,
     refusing_when_unavailable,
-)
-from tollgate.stores.aws.reading import (
-    read_each,
-    read_number,
-    read_optional_number,
-    read_optional_text,
-    read_text,
-    reads_an_item,
 )
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,
@@ -114,7 +114,7 @@ class Workspaces:
             )
             keys = [workspace_key(read_text(name, "sk").removeprefix("W#")) for name in names]
             items = await get_items(self._client, self._tables.core, keys)
-        found, unreadable = read_each(_workspace, items)
+        found, unreadable = decode_items(_workspace, items)
         return Page(
             found=tuple(sorted(found, key=lambda workspace: workspace.id)),
             next=None if end is None else read_text(end, "sk").removeprefix("W#"),
@@ -203,7 +203,7 @@ class Workspaces:
         values: Item = {":n": item["n"]}
         write = SECRET_TELL_NO_ADMISSION
         if admission is not None:
-            values[":adm"] = text(admission)
+            values[":adm"] = string(admission)
             write = SECRET_TELL_ADMISSION
         for pointer in await self.key_pointers(workspace_id):
             digests = [read_text(pointer, name) for name in ("hash", "oldh") if name in pointer]
@@ -212,7 +212,7 @@ class Workspaces:
                     await self._send(secret_key(digest), write, values)
                 except ConditionFailed:
                     continue
-        await self._update(workspace_id, WORKSPACE_TOLD, {":told": text(told)})
+        await self._update(workspace_id, WORKSPACE_TOLD, {":told": string(told)})
 
     async def key_pointers(self, workspace_id: str) -> Sequence[Item]:
         """The pointers of all keys, deleted ones included."""
@@ -290,7 +290,7 @@ class Workspaces:
 
 def _settings_attributes(settings: WorkspaceSettings) -> Item:
     values: dict[str, AttributeValue | None] = {
-        "adm": None if settings.admission is None else text(settings.admission),
+        "adm": None if settings.admission is None else string(settings.admission),
         "bud": None if settings.budget_nano_usd is None else number(settings.budget_nano_usd),
         "bp": number(1) if settings.pause_at_budget else None,
     }

@@ -27,17 +27,17 @@ from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage
 from tollgate.stores.administration import GenerationStore
-from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.expressions import IS_WORKSPACE, PARTITION_PROJECTION, ROWS_BETWEEN
-from tollgate.stores.aws.failures import refusing_when_unavailable
-from tollgate.stores.aws.reading import (
+from tollgate.stores.aws.decoding import (
     read_number,
     read_optional_number,
     read_optional_text,
     read_text,
     reads_an_item,
 )
+from tollgate.stores.aws.expressions import IS_WORKSPACE, PARTITION_PROJECTION, ROWS_BETWEEN
+from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.tables import Tables, activity_key, closed_day_key, workspace_key
 
 _log = logging.getLogger(__name__)
@@ -202,8 +202,8 @@ class DynamoActivityStore:
             "KeyConditionExpression": ROWS_BETWEEN,
             "ExpressionAttributeValues": {
                 ":pk": workspace_key(workspace_id)["pk"],
-                ":low": text(low),
-                ":high": text(high),
+                ":low": string(low),
+                ":high": string(high),
             },
         }
         items: list[Item] = []
@@ -219,7 +219,7 @@ class DynamoActivityStore:
             "TableName": self._tables.core,
             "FilterExpression": IS_WORKSPACE,
             "ProjectionExpression": PARTITION_PROJECTION,
-            "ExpressionAttributeValues": {":m": text("M")},
+            "ExpressionAttributeValues": {":m": string("M")},
         }
         while True:
             reply = await self._client.call("Scan", scan)
@@ -236,8 +236,8 @@ def _row_item(workspace_id: str, row: ActivityRow) -> Item:
         "c": number(row.cost_nano_usd),
         "n": number(row.requests),
         "x": number(row.failed),
-        "kl": text(row.key_label),
-        "lb": {"M": {name: text(value) for name, value in row.labels.items()}},
+        "kl": string(row.key_label),
+        "lb": {"M": {name: string(value) for name, value in row.labels.items()}},
     }
     for name, used in _USAGE.items():
         count: int | None = getattr(row.usage, used)

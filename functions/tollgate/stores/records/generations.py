@@ -9,11 +9,11 @@ from tollgate.core.activity import DAY_S, GenerationFilter, day_of
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import created_s, first_id_of, is_id
 from tollgate.core.pages import Page
-from tollgate.stores.aws.attributes import Item, binary, number, text
+from tollgate.stores.aws.attributes import Item, binary, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import decode_items, read_binary, reads_an_item
 from tollgate.stores.aws.expressions import IF_ABSENT, ROWS_BETWEEN
 from tollgate.stores.aws.failures import ConditionFailed, refusing_when_unavailable
-from tollgate.stores.aws.reading import read_binary, read_each, reads_an_item
 from tollgate.stores.aws.tables import (
     generation_day,
     generation_key,
@@ -70,7 +70,7 @@ class DynamoGenerationStore:
             items, end = await self._query(
                 workspace_id, floor, high, limit=_READ_AT_ONCE if wanted.narrows else room + 2
             )
-            records, senseless = read_each(read_record, items)
+            records, senseless = decode_items(read_record, items)
             unreadable += senseless
             passing = [record for record in records if record.id < high and wanted.accepts(record)]
             found += passing[:room]
@@ -90,9 +90,9 @@ class DynamoGenerationStore:
                     "TableName": self._table,
                     "KeyConditionExpression": ROWS_BETWEEN,
                     "ExpressionAttributeValues": {
-                        ":pk": text(generation_day(workspace_id, day_of(created_s(low)))),
-                        ":low": text(generation_sort(low)),
-                        ":high": text(generation_sort(high)),
+                        ":pk": string(generation_day(workspace_id, day_of(created_s(low)))),
+                        ":low": string(generation_sort(low)),
+                        ":high": string(generation_sort(high)),
                     },
                     "ScanIndexForward": False,
                     "ConsistentRead": True,
@@ -136,16 +136,16 @@ def record_item(record: GenerationRecord) -> Item:
     """A record as an item: at most 1 KB, one write unit, for a generation with one attempt."""
     item: Item = {
         **generation_key(record.workspace_id, record.id),
-        "st": text(record.outcome),
+        "st": string(record.outcome),
         "c": number(record.cost_nano_usd),
-        "k": text(record.key_id),
+        "k": string(record.key_id),
         "ttl": number(created_s(record.id) + RETENTION_S),
         "z": binary(zlib.compress(msgspec.json.encode(record), _COMPRESSION_LEVEL)),
     }
     if record.model is not None:
-        item["m"] = text(record.model)
+        item["m"] = string(record.model)
     if record.provider is not None:
-        item["p"] = text(record.provider)
+        item["p"] = string(record.provider)
     return item
 
 

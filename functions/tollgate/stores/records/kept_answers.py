@@ -10,12 +10,12 @@ from typing import Final
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.idempotency import Claim
-from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import CLAIM_DONE, CLAIM_FREE, CLAIM_MINE
 from tollgate.stores.aws.failures import ConditionFailed, refusing_when_unavailable
 from tollgate.stores.aws.objects import ObjectStore
-from tollgate.stores.aws.reading import read_number, read_text
 from tollgate.stores.aws.tables import claim_key
 
 KEPT_FOR_S: Final = 86_400
@@ -70,8 +70,8 @@ class DynamoAnswerStore:
                         "ConditionExpression": CLAIM_DONE.condition,
                         "ExpressionAttributeNames": {"#st": "st"},
                         "ExpressionAttributeValues": {
-                            ":done": text("done"),
-                            ":gid": text(claim.request_id),
+                            ":done": string("done"),
+                            ":gid": string(claim.request_id),
                         },
                     },
                 )
@@ -88,7 +88,7 @@ class DynamoAnswerStore:
                         "TableName": self._table,
                         "Key": _key(claim),
                         "ConditionExpression": CLAIM_MINE,
-                        "ExpressionAttributeValues": {":gid": text(claim.request_id)},
+                        "ExpressionAttributeValues": {":gid": string(claim.request_id)},
                     },
                 )
             except ConditionFailed:
@@ -104,19 +104,19 @@ class DynamoAnswerStore:
                     "TableName": self._table,
                     "Item": {
                         **_key(claim),
-                        "gid": text(claim.request_id),
-                        "bh": text(claim.body_hash),
-                        "st": text("running"),
+                        "gid": string(claim.request_id),
+                        "bh": string(claim.body_hash),
+                        "st": string("running"),
                         "at": number(now_s),
                         "ttl": number(now_s + KEPT_FOR_S),
                     },
                     "ConditionExpression": CLAIM_FREE,
                     "ExpressionAttributeNames": {"#st": "st", "#at": "at", "#ttl": "ttl"},
                     "ExpressionAttributeValues": {
-                        ":running": text("running"),
+                        ":running": string("running"),
                         ":dead": number(now_s - ABANDONED_AFTER_S),
                         ":now": number(now_s),
-                        ":gid": text(claim.request_id),
+                        ":gid": string(claim.request_id),
                     },
                     "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
                 },

@@ -14,9 +14,9 @@ from tollgate.core.clock import Clock
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.stores.aws.attributes import Item, number
 from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import decode_items, read_number
 from tollgate.stores.aws.expressions import COOLDOWN_ANOTHER, COOLDOWN_FIRST, ConditionalUpdate
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
-from tollgate.stores.aws.reading import read_each, read_number
 from tollgate.stores.aws.tables import cooldown_key, endpoint_of_cooldown, get_items
 
 _READ_FOR_S: Final = 5.0
@@ -110,7 +110,7 @@ class DynamoCooldownStore:
             # Nothing rests as far as we know: a store that is away must not stop what may work.
             items = []
         # What makes no sense does not rest either.
-        found, _ = read_each(lambda item: (endpoint_of_cooldown(item), _failures(item)), items)
+        found, _ = decode_items(lambda item: (endpoint_of_cooldown(item), _failures(item)), items)
         failures = dict(found)
         for each in endpoint_ids:
             self._cache[each] = _Read(asked_s, failures.get(each))

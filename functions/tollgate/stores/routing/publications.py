@@ -12,18 +12,18 @@ from typing import Final
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.publication import Publication
-from tollgate.stores.aws.attributes import Item, number, text
+from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.expressions import IF_ABSENT, SAME_REVISION
-from tollgate.stores.aws.failures import TransactionCancelled, refusing_when_unavailable
-from tollgate.stores.aws.objects import ObjectStore
-from tollgate.stores.aws.reading import (
-    read_each,
+from tollgate.stores.aws.decoding import (
+    decode_items,
     read_number,
     read_optional_text,
     read_text,
     reads_an_item,
 )
+from tollgate.stores.aws.expressions import IF_ABSENT, SAME_REVISION
+from tollgate.stores.aws.failures import TransactionCancelled, refusing_when_unavailable
+from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import PUBLICATION_KEY, get_item, publication_row_key, query_rows
 
 _HISTORY_PAGE_MAX: Final = 100
@@ -119,7 +119,7 @@ class PublicationStore:
                 limit=_HISTORY_PAGE_MAX,
                 backwards=True,
             )
-        found, _ = read_each(_publication, rows)
+        found, _ = decode_items(_publication, rows)
         return found
 
 
@@ -129,10 +129,10 @@ def _object(sha: str) -> str:
 
 def _item(publication: Publication) -> Item:
     item: Item = {
-        "live": text(publication.live),
+        "live": string(publication.live),
         "rev": number(publication.revision),
         "at": number(publication.moved_s),
-        "by": text(publication.by),
+        "by": string(publication.by),
         "pct": number(publication.percent),
     }
     optional = {
@@ -140,7 +140,7 @@ def _item(publication: Publication) -> Item:
         "prev": publication.previous,
         "cand": publication.candidate,
     }
-    return item | {name: text(value) for name, value in optional.items() if value is not None}
+    return item | {name: string(value) for name, value in optional.items() if value is not None}
 
 
 @reads_an_item

@@ -160,7 +160,7 @@ class KeyState(Struct, frozen=True, kw_only=True):
         }
 
 
-class KeyTake(Struct, frozen=True, kw_only=True):
+class KeyHoldAttempt(Struct, frozen=True, kw_only=True):
     """Take that much, with the write for an idle or a busy rate bucket."""
 
     amount_nano_usd: int
@@ -210,7 +210,7 @@ def key_step(
     *,
     tokens: int = 0,
     covered: bool = False,
-) -> KeyTake | GatewayError:
+) -> KeyHoldAttempt | GatewayError:
     """What to try on a key's state, or why not; a key that has none does not exist.
 
     Of tokens, too, a short key takes what is left: nobody knows yet how many there will be.
@@ -234,7 +234,7 @@ def _usable_key_step(
     now_us: int,
     tokens: int,
     covered: bool,
-) -> KeyTake | GatewayError:
+) -> KeyHoldAttempt | GatewayError:
     if state.rate.full_us > now_us and state.rate.ready_us > now_us:
         return AccessError(
             ErrorCode.RATE_LIMIT_EXCEEDED,
@@ -259,7 +259,7 @@ def _usable_key_step(
     tightest = min(PERIODS, key=lambda period: remaining[period])
     if remaining[tightest] < (amount_nano_usd if covered else min(1, amount_nano_usd)):
         return limit_reached(tightest, state.limits_nano_usd[tightest], second)
-    return KeyTake(
+    return KeyHoldAttempt(
         amount_nano_usd=min(amount_nano_usd, remaining[tightest]),
         form=rate_form(state.rate.full_us, now_us),
         tokens=min(tokens, remaining_tokens),

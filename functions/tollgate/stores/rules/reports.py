@@ -13,7 +13,7 @@ class CareReport(Struct, frozen=True, kw_only=True):
     failed: int
 
 
-class Difference(Struct, frozen=True, kw_only=True):
+class BrokenInvariant(Struct, frozen=True, kw_only=True):
     """An invariant that does not hold, in nano-dollars."""
 
     workspace_id: str

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from tollgate.core.principal import Principal
 from tollgate.engine.simulation import Fault
 from tollgate.ingress.chat_completions.wire.request import ChatRequest
-from tollgate.routing.planning.demand import Demand
 from tollgate.routing.planning.planner import Planner
-from tollgate.web.explanation_shapes import ExplanationObject, answer_time_s, explained
+from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.web.explanation_shapes import ExplanationObject, answer_time_s, explain_plan
 from tollgate.web.request_id import request_id_of
 from tollgate.web.services import Services
 
@@ -28,7 +28,7 @@ _Fault = Annotated[str, Query(max_length=256)]
 def explanation_routes(services: Services) -> APIRouter:
     """`/v1/route/explain`."""
     router = APIRouter(prefix="/v1", tags=["models"])
-    reader = Annotated[Principal, Depends(services.reader)]
+    reader = Annotated[Principal, Depends(services.authenticated_untracked)]
 
     @router.post("/route/explain", openapi_extra={"requestBody": _CHAT_BODY})
     async def explain_route(
@@ -42,20 +42,20 @@ def explanation_routes(services: Services) -> APIRouter:
         """Candidates, what removed each, weights and draws of a chat request; it costs nothing."""
         faults = [Fault.parse(fault) for fault in simulate]
         parsed = services.chat.parse(await request.body())
-        demand = Demand.of(
+        demand = PlanningRequest.of(
             parsed.request,
             principal=principal,
             request_id=request_id_of(request.scope),
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
         )
-        catalog = await services.catalogs.of(principal.key_id)
+        catalog = await services.catalogs.for_key(principal.key_id)
         survey = Planner(catalog).survey(demand, now_s=services.clock.now_s())
         resting: Mapping[str, float] = {}
         if survey.plan is not None:
             resting = await services.cooldowns.resting(
                 survey.plan.endpoint_ids, catalog.defaults.cooldown.policy
             )
-        return explained(
+        return explain_plan(
             survey,
             demand,
             catalog.sha,

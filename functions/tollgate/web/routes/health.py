@@ -22,13 +22,13 @@ def health_routes(services: Services) -> APIRouter:
     @router.get("/live")
     async def live() -> Health:
         """The process answers."""
-        return Health(catalog_sha=(await services.catalogs.of(None)).sha)
+        return Health(catalog_sha=(await services.catalogs.for_key(None)).sha)
 
     @router.get("/ready")
     async def ready() -> Health:
         """The store answers too."""
         # A record that is not there: reading it raises service_unavailable if the store is away.
         await services.generations.get("-", services.ids.new_id())
-        return Health(catalog_sha=(await services.catalogs.of(None)).sha)
+        return Health(catalog_sha=(await services.catalogs.for_key(None)).sha)
 
     return router

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.obstacles import shown
+from tollgate.routing.planning.exclusions import shown
 from tollgate.web.model_shapes import (
     EndpointsReply,
     ModelObject,
@@ -26,7 +26,7 @@ def model_routes(services: Services) -> APIRouter:
     anybody = Annotated[Principal | None, Depends(services.anybody)]
 
     async def catalog_of(principal: Principal | None) -> Catalog:
-        return await services.catalogs.of(principal.key_id if principal else None)
+        return await services.catalogs.for_key(principal.key_id if principal else None)
 
     @router.get("/models", response_model_exclude_none=True)
     async def list_models(principal: anybody) -> ModelsReply:

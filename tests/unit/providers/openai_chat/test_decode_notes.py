@@ -15,7 +15,7 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Citation, LogProbs, PartDelta, PartNote, StreamEvent
 from tollgate.core.response import GenerationResponse
 from tollgate.providers.base import Frame
-from tollgate.providers.openai_chat.choices import ChoiceFrames
+from tollgate.providers.openai_chat.choices import ChoiceDemultiplexer
 from tollgate.providers.openai_chat.decode import ChatDecoder
 
 FINISHED = [sse(chunk({}, finish="stop")), DONE]
@@ -157,7 +157,7 @@ def choice(index: int, text: str | None = None, finish: str | None = None) -> di
 
 def told_apart(*chunks: bytes, choices: int = 2) -> list[list[Frame]]:
     frames: list[list[Frame]] = [[] for _ in range(choices)]
-    demultiplexer = ChoiceFrames("acme", choices)
+    demultiplexer = ChoiceDemultiplexer("acme", choices)
     for frame in sse_frames(chunks):
         for index, own in demultiplexer.feed(frame):
             frames[index].append(own)

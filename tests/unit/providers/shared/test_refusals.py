@@ -14,7 +14,7 @@ from tollgate.providers.bedrock.codec import BedrockCodec
 from tollgate.providers.gemini.codec import GeminiCodec
 from tollgate.providers.openai_chat.codec import OpenAiChatCodec
 from tollgate.providers.shared.redaction import MESSAGE_LENGTH_MAX, redacted
-from tollgate.providers.shared.refusals import Refusal, refused, retry_after_s
+from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
 
 TARGET = Target(provider="acme", model="acme/m", upstream_model="m-1")
 SECRETS = [
@@ -188,7 +188,7 @@ def test_c41_an_oversized_prompt_at_bedrock_is_seen_from_its_words() -> None:
 def test_c43_retry_after_is_read_in_every_form(
     headers: dict[str, str], expected: float | None
 ) -> None:
-    assert retry_after_s(headers) == expected
+    assert parse_retry_after_s(headers) == expected
     error = OpenAiChatCodec().error(UpstreamRefused(429, headers, b""), TARGET)
     assert error.retry_after_s == expected
 
@@ -289,5 +289,5 @@ def test_a_shown_message_is_one_short_printable_line(message: str) -> None:
 
 
 def test_a_refusal_without_words_still_says_what_happened() -> None:
-    error = refused(Refusal(provider="acme", status=400))
+    error = refused(ProviderRefusal(provider="acme", status=400))
     assert error.message == "The provider acme refused it (HTTP 400)."

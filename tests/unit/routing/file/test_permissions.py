@@ -6,7 +6,7 @@ Keeps C55.
 import pytest
 
 from tests.unit.routing.catalogs import endpoint, model, provider, routing
-from tollgate.routing.file.permissions import NotPermissible, Permissions, permissions
+from tollgate.routing.file.permissions import NotPermissible, Permissions, compile_permissions
 
 BEDROCK = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "eu-west-1"}
 PROFILES = "arn:${AWS::Partition}:bedrock:eu-west-1:${AWS::AccountId}:inference-profile/"
@@ -14,7 +14,7 @@ SECRETS = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}
 
 
 def needed_for(upstream: str) -> Permissions:
-    return permissions(
+    return compile_permissions(
         routing(
             providers={"aws": BEDROCK},
             models={"a/b": model(endpoint("aws", upstream))},
@@ -53,7 +53,7 @@ def test_an_id_that_would_widen_the_policy_is_refused(upstream: str) -> None:
 
 def test_each_secret_is_allowed_once_by_its_whole_name() -> None:
     key = {"secret": "team/openai", "env": "OPENAI_API_KEY"}
-    found = permissions(
+    found = compile_permissions(
         routing(
             providers={
                 "one": provider(key=key),
@@ -73,7 +73,7 @@ def test_each_secret_is_allowed_once_by_its_whole_name() -> None:
 
 def test_c55_a_guardrail_is_allowed_where_its_endpoints_are() -> None:
     arn = "arn:aws:bedrock:eu-west-1:123456789012:guardrail/other"
-    needed = permissions(
+    needed = compile_permissions(
         routing(
             providers={"aws": BEDROCK},
             models={
@@ -98,7 +98,7 @@ SAGEMAKER = {"codec": "openai_chat", "transport": "sagemaker_runtime", "region":
 
 
 def on_sagemaker(name: str) -> Permissions:
-    return permissions(
+    return compile_permissions(
         routing(
             providers={"aws": SAGEMAKER},
             models={"a/b": model(endpoint("aws", name))},
@@ -110,7 +110,7 @@ def on_sagemaker(name: str) -> Permissions:
 
 def test_a_model_that_is_invoked_in_its_own_format_is_allowed_too() -> None:
     invoke = {"codec": "anthropic", "transport": "bedrock_invoke", "region": "eu-west-1"}
-    found = permissions(
+    found = compile_permissions(
         routing(
             providers={"aws": invoke},
             models={"a/b": model(endpoint("aws", "anthropic.claude"))},
@@ -138,5 +138,5 @@ def test_a_name_that_would_widen_the_policy_is_refused(name: str) -> None:
 
 def test_the_keys_of_tools_may_be_read_too() -> None:
     tool = {"key": {"secret": "tollgate/exa"}, "price_usd_per_thousand_calls": "1"}
-    needed = permissions(routing(server_tools={"web_search": tool}))
+    needed = compile_permissions(routing(server_tools={"web_search": tool}))
     assert f"{SECRETS}tollgate/exa-??????" in needed.secrets

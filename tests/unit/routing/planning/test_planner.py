@@ -26,9 +26,9 @@ from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestEr
 from tollgate.core.request import PriceCeiling, Sampling, UserMessage
 from tollgate.providers.base import Guardrail
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.demand import Demand
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planner import Planner, Survey
+from tollgate.routing.planning.planning_request import PlanningRequest
 
 PICTURE = Image(source=InlineMedia(media_type="image/png", base64="A" * 4_000_000))
 
@@ -76,7 +76,7 @@ def providers(plan: Plan) -> list[str]:
 
 
 def surveyed(of: Catalog, asked: Any, **key: Any) -> Survey:
-    demand = Demand.of(asked, principal=principal(**key), request_id="r-1")
+    demand = PlanningRequest.of(asked, principal=principal(**key), request_id="r-1")
     return Planner(of).survey(demand, now_s=NOW_S)
 
 
@@ -191,10 +191,10 @@ def test_c53_the_model_that_was_not_drawn_is_the_next_and_the_plan_shows_the_dra
 @given(st.integers(0, 10_000))
 def test_a_recorded_request_is_planned_again_as_it_was(number: int) -> None:
     asked = request("mixed", order=("far",), session_id="s", size_bytes=number, metadata={"a": "b"})
-    demand = Demand.of(asked, principal=principal(models=("*",)), request_id=f"r-{number}")
+    demand = PlanningRequest.of(asked, principal=principal(models=("*",)), request_id=f"r-{number}")
     planner = Planner(weighted(60, 40))
     plan = planner.plan(demand, now_s=NOW_S)
-    again = planner.plan(Demand.recorded(plan.trace), now_s=NOW_S)
+    again = planner.plan(PlanningRequest.recorded(plan.trace), now_s=NOW_S)
     assert again.attempts == plan.attempts
     assert again.cost_max_nano_usd == plan.cost_max_nano_usd
     assert again.trace == plan.trace
@@ -246,7 +246,7 @@ def test_c51_the_bytes_of_a_picture_are_not_counted_as_text() -> None:
     asked = replace(
         request("acme/large", size_bytes=4_000_300), messages=(UserMessage(content=(PICTURE,)),)
     )
-    demand = Demand.of(asked, principal=principal(), request_id="r-1")
+    demand = PlanningRequest.of(asked, principal=principal(), request_id="r-1")
     assert demand.input_tokens_min == 50
     assert demand.input_tokens < 2_000
     assert demand.input_tokens_max < 10_000

@@ -9,10 +9,10 @@ from tests.unit.routing.catalogs import catalog, endpoint, model, plan_of, princ
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.routing.chains import ConditionSection, RuleSection
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.demand import Demand
+from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.rules import SkippedRule, first_that_applies
 
-DEMAND = Demand(
+DEMAND = PlanningRequest(
     model="smart",
     draw_key_hash="0",
     tier="team",

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from tests.traffic import demand, line, record
 from tests.unit.routing.catalogs import catalog, endpoint, model, routing
 from tollgate.core.generation import GenerationRecord
-from tollgate.routing.file.compile import canonical
+from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.review.diff import days_to_come
-from tollgate.routing.review.replay import Flow, Replay, replay
+from tollgate.routing.review.replay import Flow, TrafficReplay, replay_traffic
 from tollgate.routing.review.traffic import BadTraffic, read_traffic
-from tollgate.routing.review.verdicts import Judge, Served, Undecided
+from tollgate.routing.review.verdicts import ReplayPlanner, Unknown, WouldServe
 from tollgate.routing.schema import Routing
 
 BASE = catalog()
@@ -27,8 +27,10 @@ LARGE = "acme/large @ near/large-1"
 SMALL = "acme/small @ near/small-1"
 
 
-def replayed(records: Iterable[GenerationRecord], head: Catalog, base: Catalog = BASE) -> Replay:
-    return replay(read_traffic(map(line, records)), base, head)
+def replayed(
+    records: Iterable[GenerationRecord], head: Catalog, base: Catalog = BASE
+) -> TrafficReplay:
+    return replay_traffic(read_traffic(map(line, records)), base, head)
 
 
 def served(*names: str, base: Catalog = BASE, **wanted: Any) -> list[GenerationRecord]:
@@ -124,7 +126,7 @@ def test_c53_a_rule_on_metadata_that_decides_nothing_hides_nothing(
     conditions: list[dict[str, object]],
 ) -> None:
     [request] = read_traffic(map(line, served("smart")))
-    assert isinstance(Judge(by_metadata(*conditions)).verdict(request), Served)
+    assert isinstance(ReplayPlanner(by_metadata(*conditions)).verdict(request), WouldServe)
 
 
 def test_c53_metadata_that_a_rule_read_then_are_known_even_where_a_request_had_none() -> None:
@@ -132,11 +134,11 @@ def test_c53_metadata_that_a_rule_read_then_are_known_even_where_a_request_had_n
     head = by_metadata({"metadata": {"team": "web"}})
     for metadata, model_after in (({"team": "web"}, "acme/large"), ({}, "acme/small")):
         [request] = read_traffic(map(line, served("smart", base=base, metadata=metadata)))
-        verdict = Judge(head).verdict(request)
-        assert isinstance(verdict, Served)
+        verdict = ReplayPlanner(head).verdict(request)
+        assert isinstance(verdict, WouldServe)
         assert verdict.model == model_after
     other = by_metadata({"metadata": {"member": "ana"}})
-    assert Judge(other).verdict(request) == Undecided(("member",))
+    assert ReplayPlanner(other).verdict(request) == Unknown(("member",))
 
 
 def test_c65_traffic_is_made_again_on_days_to_come_at_its_own_hour() -> None:
@@ -151,7 +153,7 @@ def test_c65_traffic_is_made_again_on_days_to_come_at_its_own_hour() -> None:
     assert days_to_come(head, head, date(2026, 11, 21)) == ()
     # The first is of 12:30, the second of 13:30.
     requests = read_traffic(map(line, served("acme/large", "acme/large")))
-    found = replay(requests, BASE, Catalog.from_json(canonical(head)), days)
+    found = replay_traffic(requests, BASE, Catalog.from_json(canonical_json(head)), days)
     assert not found.changes_anything
     assert found.later[days[0]] == Flow(2, 21_000_000, 24_000_000)
 

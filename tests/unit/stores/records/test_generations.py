@@ -17,17 +17,17 @@ from tollgate.core.generation import (
     GenerationRecord,
     RoutingTrace,
 )
-from tollgate.core.ids import created_s, encode
+from tollgate.core.ids import created_s, encode_id
 from tollgate.core.request import Capability, Modality, PriceCeiling, RoutingPreferences
 from tollgate.core.usage import Usage
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.records.generations import read_record, record_item
 
 USUAL = GenerationRecord(
-    id=encode(bytes.fromhex("6b00e789") + bytes(range(7))),
+    id=encode_id(bytes.fromhex("6b00e789") + bytes(range(7))),
     created_s=1795264201,
     workspace_id="acme-production",
-    key_id=encode(bytes.fromhex("6b00e700") + bytes(range(100, 107))),
+    key_id=encode_id(bytes.fromhex("6b00e700") + bytes(range(100, 107))),
     outcome="ok",
     streamed=True,
     catalog_sha="9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
@@ -164,7 +164,7 @@ preferences = st.builds(
 )
 records = st.builds(
     GenerationRecord,
-    id=st.binary(min_size=11, max_size=11).map(encode),
+    id=st.binary(min_size=11, max_size=11).map(encode_id),
     created_s=count,
     workspace_id=st.text(string.ascii_letters, min_size=1, max_size=12),
     key_id=short_text,

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode, GatewayError
-from tollgate.core.ids import encode
+from tollgate.core.ids import encode_id
 from tollgate.stores.rules.account import (
     HOLDS_MAX,
     NEVER_S,
     UNLIMITED,
+    KeyHoldAttempt,
     KeyState,
-    KeyTake,
     RateState,
     WalletState,
     WalletStep,
@@ -25,7 +25,7 @@ from tollgate.stores.rules.periods import PERIODS
 
 NOW_S = 1795264201
 NOW_US = NOW_S * 1_000_000
-HOLD_ID = encode(NOW_S.to_bytes(4, "big") + bytes(7))
+HOLD_ID = encode_id(NOW_S.to_bytes(4, "big") + bytes(7))
 
 KEY = KeyState(
     enabled=True,
@@ -82,18 +82,20 @@ def test_a_key_that_may_not_is_told_why(state: KeyState | None, code: ErrorCode)
 @pytest.mark.parametrize(
     ("state", "take"),
     [
-        (KEY, KeyTake(amount_nano_usd=5, form="idle")),
-        (replace(KEY, expires_s=NOW_S + 1), KeyTake(amount_nano_usd=5, form="idle")),
-        (replace(KEY, holds=9), KeyTake(amount_nano_usd=5, form="idle")),
-        (replace(KEY, buckets={"b_20261121": 3}), KeyTake(amount_nano_usd=3, form="idle")),
-        (replace(KEY, buckets={"b_20261120": 0}), KeyTake(amount_nano_usd=5, form="idle")),
+        (KEY, KeyHoldAttempt(amount_nano_usd=5, form="idle")),
+        (replace(KEY, expires_s=NOW_S + 1), KeyHoldAttempt(amount_nano_usd=5, form="idle")),
+        (replace(KEY, holds=9), KeyHoldAttempt(amount_nano_usd=5, form="idle")),
+        (replace(KEY, buckets={"b_20261121": 3}), KeyHoldAttempt(amount_nano_usd=3, form="idle")),
+        (replace(KEY, buckets={"b_20261120": 0}), KeyHoldAttempt(amount_nano_usd=5, form="idle")),
         (
             replace(KEY, rate=replace(KEY.rate, full_us=NOW_US + 1, ready_us=NOW_US)),
-            KeyTake(amount_nano_usd=5, form="busy"),
+            KeyHoldAttempt(amount_nano_usd=5, form="busy"),
         ),
     ],
 )
-def test_a_key_that_may_takes_what_is_left_of_its_limits(state: KeyState, take: KeyTake) -> None:
+def test_a_key_that_may_takes_what_is_left_of_its_limits(
+    state: KeyState, take: KeyHoldAttempt
+) -> None:
     assert key_step(state, HOLD_ID, 5, NOW_US) == take
 
 

@@ -1,6 +1,6 @@
 """Which holds a sweeper expires."""
 
-from tollgate.core.ids import encode
+from tollgate.core.ids import encode_id
 from tollgate.stores.rules.sweep import (
     HOLD_LIFETIME_S,
     KeyHolds,
@@ -14,7 +14,7 @@ OLD_S = NOW_S - HOLD_LIFETIME_S - 1
 
 
 def hold_id(second: int, tail: int = 0) -> str:
-    return encode(second.to_bytes(4, "big") + tail.to_bytes(7, "big"))
+    return encode_id(second.to_bytes(4, "big") + tail.to_bytes(7, "big"))
 
 
 def wallet(**holds: int) -> WalletHolds:

@@ -7,12 +7,12 @@ from pydantic_core import to_json
 
 from tollgate.core.content import Opaque, Part, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import Citation, Ended, LogProbs, PartDelta, PartEnd, PartNote, PartStart
-from tollgate.ingress.chat_completions import spelling
+from tollgate.ingress.chat_completions import answer_fields
 
 _DELTA_END: Final = b'},"finish_reason":null}]}\n\n'
 
 
-class ChoiceFrames:
+class ChoiceRenderer:
     """Writes what is said of one choice; `head` is what every frame of the reply begins with."""
 
     def __init__(self, choice: int, head: bytes, *, excludes_reasoning: bool) -> None:
@@ -88,7 +88,9 @@ class ChoiceFrames:
                 if not self._excludes_reasoning:
                     around = _around_thought(head, ordinal)
                     # Accumulators insert by position: each part takes its place before it grows.
-                    frame = self._delta({"reasoning_details": [spelling.thought(ordinal, "", {})]})
+                    frame = self._delta(
+                        {"reasoning_details": [answer_fields.reasoning_detail(ordinal, "", {})]}
+                    )
             case ToolCall():
                 ordinal, self._calls = self._calls, self._calls + 1
                 around = (
@@ -96,7 +98,9 @@ class ChoiceFrames:
                     b"}}]" + _DELTA_END,
                 )
                 self._without_arguments.add(len(self._parts))
-                frame = self._delta({"tool_calls": [{"index": ordinal, **spelling.call(part, "")}]})
+                frame = self._delta(
+                    {"tool_calls": [{"index": ordinal, **answer_fields.call(part, "")}]}
+                )
             case _:
                 assert_never(part)
         self._parts.append(part)
@@ -110,10 +114,10 @@ class ChoiceFrames:
             case Citation() if isinstance(part, Text):
                 # Accumulators of clients want the place of every entry of a list.
                 place, self._citations = self._citations, self._citations + 1
-                cited = spelling.annotation(note, self._said_before)
+                cited = answer_fields.annotation(note, self._said_before)
                 return self._delta({"annotations": [{"index": place, **cited}]})
             case LogProbs() if isinstance(part, Text | Refusal):
-                told = spelling.log_probs((note,), refused=isinstance(part, Refusal))
+                told = answer_fields.render_log_probs((note,), refused=isinstance(part, Refusal))
                 return b'%b},"logprobs":%b,"finish_reason":null}]}\n\n' % (
                     self._delta_head,
                     to_json(told),
@@ -133,7 +137,9 @@ class ChoiceFrames:
                 signed = opaque or part.opaque
                 if not signed or self._excludes_reasoning:
                     return b""
-                return self._delta({"reasoning_details": [spelling.thought(ordinal, "", signed)]})
+                return self._delta(
+                    {"reasoning_details": [answer_fields.reasoning_detail(ordinal, "", signed)]}
+                )
             case ToolCall():
                 signed = opaque or part.opaque
                 if not signed and index not in self._without_arguments:

@@ -4,17 +4,17 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-Chore = Callable[[], Awaitable[None]]
+Hook = Callable[[], Awaitable[None]]
 
 
-class RequestChores:
+class RequestHooks:
     """Does chores of its own around each request.
 
     Those after it begin when its last byte has left, so that no client waits for them.
     """
 
     def __init__(
-        self, app: ASGIApp, *, before: Sequence[Chore] = (), after: Sequence[Chore] = ()
+        self, app: ASGIApp, *, before: Sequence[Hook] = (), after: Sequence[Hook] = ()
     ) -> None:
         self._app = app
         self._before = before

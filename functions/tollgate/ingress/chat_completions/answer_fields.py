@@ -8,7 +8,7 @@ from tollgate.core.content import Opaque, ToolCall
 from tollgate.core.events import Citation, LogProbs
 
 
-def thought(index: int, text: str, opaque: Opaque) -> dict[str, JsonValue]:
+def reasoning_detail(index: int, text: str, opaque: Opaque) -> dict[str, JsonValue]:
     """One of `reasoning_details`."""
     spelled: dict[str, JsonValue] = {"type": "reasoning.text", "index": index, "text": text}
     if opaque:
@@ -59,7 +59,7 @@ def token(entry: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     }
 
 
-def log_probs(noted: Iterable[LogProbs], *, refused: bool) -> dict[str, JsonValue]:
+def render_log_probs(noted: Iterable[LogProbs], *, refused: bool) -> dict[str, JsonValue]:
     """`logprobs` of text, or of a refusal."""
     tokens: list[JsonValue] = [token(entry) for note in noted for entry in note.entries]
     return {"content": None, "refusal": tokens} if refused else {"content": tokens, "refusal": None}

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from tests.unit.routing.catalogs import catalog, plan_of, principal, request
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.engine.attempt_cursor import AttemptCursor
 from tollgate.engine.retry import Again, Next, Stop
-from tollgate.engine.walk import Walk
 from tollgate.routing.planning.plan import Plan
 
 BUSY = UpstreamError(ErrorCode.PROVIDER_OVERLOADED, "It is overloaded.")
@@ -19,7 +19,7 @@ def two_endpoints() -> Plan:
     return plan_of(catalog(), request("acme/large"), principal=principal())
 
 
-def steps(walk: Walk, error: UpstreamError, *, remaining_s: float = 900) -> list[object]:
+def steps(walk: AttemptCursor, error: UpstreamError, *, remaining_s: float = 900) -> list[object]:
     """What follows one failure after the other, until that is the end."""
     verdicts: list[object] = []
     while not isinstance(verdicts and verdicts[-1], Stop):
@@ -29,15 +29,22 @@ def steps(walk: Walk, error: UpstreamError, *, remaining_s: float = 900) -> list
 
 
 def test_c50_each_endpoint_has_its_own_tries() -> None:
-    assert steps(Walk(two_endpoints()), BROKEN) == [Again, Again, Next(), Again, Again, Stop()]
+    assert steps(AttemptCursor(two_endpoints()), BROKEN) == [
+        Again,
+        Again,
+        Next(),
+        Again,
+        Again,
+        Stop(),
+    ]
 
 
 def test_c50_a_busy_endpoint_is_left_at_once_unless_it_is_the_last() -> None:
-    assert steps(Walk(two_endpoints()), BUSY) == [Next(), Again, Again, Stop()]
+    assert steps(AttemptCursor(two_endpoints()), BUSY) == [Next(), Again, Again, Stop()]
 
 
 def test_c34_until_the_last_one_an_attempt_has_an_even_share_of_the_time() -> None:
-    walk = Walk(two_endpoints())
+    walk = AttemptCursor(two_endpoints())
     assert (walk.first_token_limit_s(100), walk.first_token_limit_s(900)) == (50, 120)
     walk.failed(BUSY, remaining_s=900, jitter=0)
     assert walk.attempt.target.provider == "far"
@@ -45,6 +52,6 @@ def test_c34_until_the_last_one_an_attempt_has_an_even_share_of_the_time() -> No
 
 
 def test_c50_an_error_that_moves_nobody_on_is_the_end() -> None:
-    walk = Walk(replace(two_endpoints(), next_on=frozenset()))
+    walk = AttemptCursor(replace(two_endpoints(), next_on=frozenset()))
     assert walk.failed(BUSY, remaining_s=0, jitter=0) == Stop()
     assert walk.depth == 0

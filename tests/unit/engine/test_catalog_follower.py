@@ -15,10 +15,10 @@ from tests.gateways import House, RecordedJournal, house, request_body
 from tests.scripted import Scripted, Silence, answers
 from tests.unit.routing.catalogs import endpoint, model, routing
 from tests.virtual_time import LoopClock
-from tollgate.core.publication import Publication, Signature, canaried, published
-from tollgate.engine.following import Following
+from tollgate.core.publication import Publication, Signature, canaried, publish_to_all
+from tollgate.engine.catalog_follower import CatalogFollower
 from tollgate.engine.gateway import Gateway
-from tollgate.routing.file.compile import canonical
+from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.price import bill, total_nano_usd
@@ -31,7 +31,7 @@ FOLLOWED_WITHIN_S = 30.0
 def compiled(dollars_out: str) -> bytes:
     """A catalog that differs from others in what its models cost."""
     models = {"acme/small": model(endpoint("near", "small", dollars_out=dollars_out))}
-    return canonical(routing(models=models, aliases={}, routes={}))
+    return canonical_json(routing(models=models, aliases={}, routes={}))
 
 
 BUNDLED, NEXT, AFTER = (compiled(price) for price in ("1", "2", "3"))
@@ -60,7 +60,7 @@ class Place:
         if percent and self.now is not None:
             self.now = canaried(self.now, sha(content), percent, signed)
         else:
-            self.now = published(self.now, sha(content), signed)
+            self.now = publish_to_all(self.now, sha(content), signed)
         return sha(content)
 
     async def publication(self) -> Publication | None:
@@ -76,15 +76,15 @@ class Place:
         return self.catalogs[name]
 
 
-async def following(place: Place) -> Following[str]:
+async def following(place: Place) -> CatalogFollower[str]:
     bundled = Catalog.from_json(BUNDLED)
-    return Following(
+    return CatalogFollower(
         place, bundled, lambda catalog: catalog.sha, clock=place.clock, journal=place.journal
     )
 
 
 async def test_c54_until_something_is_published_the_bundled_catalog_serves() -> None:
-    assert await (await following(Place(LoopClock()))).of("key") == sha(BUNDLED)
+    assert await (await following(Place(LoopClock()))).for_key("key") == sha(BUNDLED)
 
 
 async def test_c54_a_new_catalog_is_loaded_beside_the_request_that_finds_it() -> None:
@@ -92,10 +92,10 @@ async def test_c54_a_new_catalog_is_loaded_beside_the_request_that_finds_it() ->
     follower = await following(place)
     new = place.publish(NEXT)
     began_s = place.clock.monotonic_s()
-    assert await follower.of("key") == sha(BUNDLED)
+    assert await follower.for_key("key") == sha(BUNDLED)
     assert place.clock.monotonic_s() == began_s
     await follower.settled()
-    assert await follower.of("key") == new
+    assert await follower.for_key("key") == new
     assert place.loads == [new]
 
 
@@ -103,14 +103,14 @@ async def test_c54_a_new_catalog_is_loaded_beside_the_request_that_finds_it() ->
 async def test_c54_an_instance_that_wakes_late_serves_what_is_live(ago_s: float) -> None:
     place = Place(LoopClock())
     new = place.publish(NEXT, ago_s=ago_s)
-    assert await (await following(place)).of("key") == new
+    assert await (await following(place)).for_key("key") == new
 
 
 async def test_c54_requests_that_wait_share_one_load() -> None:
     place = Place(LoopClock())
     new = place.publish(NEXT, ago_s=60)
     follower = await following(place)
-    served = await asyncio.gather(*(follower.of(f"key-{number}") for number in range(50)))
+    served = await asyncio.gather(*(follower.for_key(f"key-{number}") for number in range(50)))
     assert set(served) == {new}
     assert place.loads == [new]
 
@@ -122,9 +122,9 @@ async def test_c54_a_canary_serves_its_keys_and_no_other() -> None:
     follower = await following(place)
     assert place.now is not None
     for key in map(str, range(50)):
-        assert await follower.of(key) == place.now.sha_for(key)
-    assert {await follower.of(str(key)) for key in range(50)} == {live, candidate}
-    assert await follower.of(None) == live
+        assert await follower.for_key(key) == place.now.sha_for(key)
+    assert {await follower.for_key(str(key)) for key in range(50)} == {live, candidate}
+    assert await follower.for_key(None) == live
 
 
 @pytest.mark.parametrize("damage", ["unreadable", "unreachable", "missing"])
@@ -134,15 +134,15 @@ async def test_c54_a_catalog_that_cannot_be_served_leaves_the_last_good_one(
     place = Place(LoopClock())
     good = place.publish(NEXT, ago_s=60)
     follower = await following(place)
-    assert await follower.of("key") == good
+    assert await follower.for_key("key") == good
 
     bad = place.publish(b'{"version": 2}' if damage == "unreadable" else AFTER, ago_s=60)
     if damage == "unreachable":
         place.broken.add(bad)
     if damage == "missing":
         del place.catalogs[bad]
-    assert await follower.of("key") == good
-    assert await follower.of("key") == good
+    assert await follower.for_key("key") == good
+    assert await follower.for_key("key") == good
     [(what, _, serving)] = place.journal.kept
     assert bad in what
     assert serving == good
@@ -154,10 +154,10 @@ async def test_c54_a_catalog_that_cannot_be_served_leaves_the_last_good_one(
     place.catalogs[bad] = AFTER
     await asyncio.sleep(15)
     began_s = place.clock.monotonic_s()
-    assert await follower.of("key") == good
+    assert await follower.for_key("key") == good
     assert place.clock.monotonic_s() == began_s
     await follower.settled()
-    assert await follower.of("key") == bad
+    assert await follower.for_key("key") == bad
 
 
 async def test_c54_a_canary_that_cannot_be_served_leaves_its_keys_with_what_is_live() -> None:
@@ -165,23 +165,23 @@ async def test_c54_a_canary_that_cannot_be_served_leaves_its_keys_with_what_is_l
     live = place.publish(NEXT, ago_s=60)
     place.broken.add(place.publish(AFTER, percent=99, ago_s=60))
     follower = await following(place)
-    assert {await follower.of(str(key)) for key in range(20)} == {live}
+    assert {await follower.for_key(str(key)) for key in range(20)} == {live}
 
 
 async def test_c54_a_store_that_is_away_changes_nothing() -> None:
     place = Place(LoopClock())
     new = place.publish(NEXT, ago_s=60)
     follower = await following(place)
-    assert await follower.of("key") == new
+    assert await follower.for_key("key") == new
     place.away = True
-    assert await follower.of("key") == new
+    assert await follower.for_key("key") == new
 
 
 async def test_c54_a_load_that_hangs_holds_a_request_up_no_longer_than_five_seconds() -> None:
     place = Place(LoopClock(), load_takes_s=1e6)
     place.publish(NEXT, ago_s=60)
     began_s = place.clock.monotonic_s()
-    assert await (await following(place)).of("key") == sha(BUNDLED)
+    assert await (await following(place)).for_key("key") == sha(BUNDLED)
     assert place.clock.monotonic_s() - began_s == 5
 
 
@@ -190,10 +190,10 @@ async def test_c54_rolling_back_needs_no_load() -> None:
     follower = await following(place)
     old = place.publish(BUNDLED, ago_s=60)
     place.publish(NEXT, ago_s=60)
-    await follower.of("key")
+    await follower.for_key("key")
     loads = list(place.loads)
     place.publish(BUNDLED)
-    assert await follower.of("key") == old
+    assert await follower.for_key("key") == old
     assert place.loads == loads
 
 
@@ -206,7 +206,7 @@ async def test_c54_c66_under_load_every_request_is_priced_by_one_catalog_and_nam
     home = await house(near=slow)
     place = Place(LoopClock())
     bundled = Catalog.from_json(BUNDLED)
-    follower = Following(
+    follower = CatalogFollower(
         place,
         bundled,
         lambda catalog: gateway_of(home, catalog),

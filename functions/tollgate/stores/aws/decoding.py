@@ -11,12 +11,12 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 from msgspec import MsgspecError
 
 from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.failures import ItemUnreadable
+from tollgate.stores.aws.failures import CorruptItem
 
 _log = logging.getLogger(__name__)
 
 # What understanding an item fails with: a value that is missing, of another type, or out of range.
-_SENSELESS: Final = (
+_DECODE_ERRORS: Final = (
     KeyError,
     TypeError,
     AttributeError,
@@ -38,13 +38,13 @@ def reads_an_item(
     def reading(item: Item, /, *rest: _Rest.args, **named: _Rest.kwargs) -> _Value:
         try:
             return read(item, *rest, **named)
-        except _SENSELESS as no:
-            raise ItemUnreadable(item, no) from no
+        except _DECODE_ERRORS as no:
+            raise CorruptItem(item, no) from no
 
     return reading
 
 
-def read_each(
+def decode_items(
     read: Callable[[Item], _Value], items: Iterable[Item]
 ) -> tuple[list[_Value], list[str]]:
     """What a list can show of its items, and the names of those left out, which are logged."""
@@ -52,7 +52,7 @@ def read_each(
     for item in items:
         try:
             found.append(read(item))
-        except ItemUnreadable as no:
+        except CorruptItem as no:
             _log.error("left out of a list: %s", no)
             unreadable.append(no.name)
     return found, unreadable

@@ -11,7 +11,7 @@ from tollgate.ingress.base import Ingress
 from tollgate.stores.base import KeyDirectory
 
 
-class Front(Struct, frozen=True, kw_only=True):
+class RequestServices(Struct, frozen=True, kw_only=True):
     """What every request meets, whichever catalog serves it."""
 
     keys: KeyDirectory
@@ -24,7 +24,7 @@ class Front(Struct, frozen=True, kw_only=True):
 class Gateways(Protocol):
     """The gateways of the catalogs that are served."""
 
-    async def of(self, key_id: str) -> Gateway:
+    async def for_key(self, key_id: str) -> Gateway:
         """What serves a key, from the start of a request to its end."""
 
     async def settled(self) -> None:

@@ -9,7 +9,7 @@ from tollgate.engine import retry
 from tollgate.routing.planning.plan import Attempt, Plan
 
 
-class Walk:
+class AttemptCursor:
     """One way through a plan; `depth` is the place of the attempt that is due."""
 
     def __init__(self, plan: Plan) -> None:
@@ -31,7 +31,9 @@ class Walk:
             return configured_s
         return min(configured_s, remaining_s / attempts_left)
 
-    def failed(self, error: UpstreamError, *, remaining_s: float, jitter: float) -> retry.Verdict:
+    def failed(
+        self, error: UpstreamError, *, remaining_s: float, jitter: float
+    ) -> retry.RetryDecision:
         """What follows a failure of the attempt that was due; `jitter` is uniform in [0, 1)."""
         situation = retry.Situation(
             tries=self._tries,

@@ -15,8 +15,8 @@ from msgspec import Struct
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
 from tollgate.core.money import nano_usd, usd_text
 from tollgate.core.request import Capability, PriceCeiling
-from tollgate.routing.planning.demand import Demand
 from tollgate.routing.planning.plan import Attempt
+from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.price import Price
 from tollgate.routing.schema import KeyTierSection, ModelSection
 
@@ -42,27 +42,32 @@ class Check(IntEnum):
     FALLBACK = auto()
 
 
-class Obstacle(Struct, frozen=True):
+class Exclusion(Struct, frozen=True):
     """Why something is out, in words, and the check that said so."""
 
     check: Check
     reason: str
 
 
-def of_model(
-    slug: str, model: ModelSection, demand: Demand, *, tier: KeyTierSection | None, asked: str
-) -> Obstacle | None:
+def exclude_model(
+    slug: str,
+    model: ModelSection,
+    demand: PlanningRequest,
+    *,
+    tier: KeyTierSection | None,
+    asked: str,
+) -> Exclusion | None:
     """What keeps a model from serving; `asked` is the name that led to it."""
     for globs, whose in ((demand.key_models, "key"), (tier.models if tier else None, "tier")):
         if globs is not None and not (_matches(asked, globs) or _matches(slug, globs)):
-            return Obstacle(Check.ALLOWED, f"is not for this {whose}")
+            return Exclusion(Check.ALLOWED, f"is not for this {whose}")
     if missing := demand.capabilities - _abilities(model):
-        return Obstacle(Check.CAPABLE, f"does not support {', '.join(sorted(missing))}")
+        return Exclusion(Check.CAPABLE, f"does not support {', '.join(sorted(missing))}")
     if not demand.modalities <= frozenset(model.input):
         strange = demand.modalities.difference(model.input)
-        return Obstacle(Check.MODALITY, f"does not take {' or '.join(sorted(strange))} input")
+        return Exclusion(Check.MODALITY, f"does not take {' or '.join(sorted(strange))} input")
     if demand.input_tokens_min > model.context:
-        return Obstacle(Check.CONTEXT, f"takes {model.context} tokens")
+        return Exclusion(Check.CONTEXT, f"takes {model.context} tokens")
     return None
 
 
@@ -72,37 +77,37 @@ def _abilities(model: ModelSection) -> frozenset[Capability]:
     return supports | {"structured_output"} if "tools" in supports else supports
 
 
-def of_endpoint(attempt: Attempt, price: Price, demand: Demand) -> Obstacle | None:
+def exclude_endpoint(attempt: Attempt, price: Price, demand: PlanningRequest) -> Exclusion | None:
     """What keeps an endpoint from serving by the caller's own wishes."""
     wishes = demand.preferences
     provider = attempt.target.provider
     if wishes.only and provider not in wishes.only:
-        return Obstacle(Check.PREFERRED, "is not in provider.only")
+        return Exclusion(Check.PREFERRED, "is not in provider.only")
     if provider in wishes.ignore:
-        return Obstacle(Check.PREFERRED, "is in provider.ignore")
+        return Exclusion(Check.PREFERRED, "is in provider.ignore")
     if not wishes.fallbacks and wishes.order and provider not in wishes.order:
-        return Obstacle(Check.PREFERRED, "is not in provider.order")
+        return Exclusion(Check.PREFERRED, "is not in provider.order")
     if wishes.require_parameters:
         refused = demand.parameters.intersection(attempt.target.dialect.refuses)
         if refused:
-            return Obstacle(Check.PARAMETERS, f"does not take {', '.join(sorted(refused))}")
+            return Exclusion(Check.PARAMETERS, f"does not take {', '.join(sorted(refused))}")
     if wishes.price_max is not None:
         dearer = _dearer(price, wishes.price_max)
         if dearer:
-            return Obstacle(Check.AFFORDABLE, f"costs {dearer}, over provider.max_price")
+            return Exclusion(Check.AFFORDABLE, f"costs {dearer}, over provider.max_price")
     return None
 
 
-def of_tier(cost_max_nano_usd: int, tier: KeyTierSection | None) -> Obstacle | None:
+def exclude_by_tier(cost_max_nano_usd: int, tier: KeyTierSection | None) -> Exclusion | None:
     """What a key's tier says of a request's cost."""
     ceiling = tier.max_cost_usd_per_request if tier else None
     if ceiling is not None and cost_max_nano_usd > nano_usd(ceiling):
         cost = usd_text(cost_max_nano_usd)
-        return Obstacle(Check.AFFORDABLE, f"may cost ${cost}, the tier's limit is ${ceiling:f}")
+        return Exclusion(Check.AFFORDABLE, f"may cost ${cost}, the tier's limit is ${ceiling:f}")
     return None
 
 
-def refusal(name: str, obstacles: Mapping[str, Obstacle], demand: Demand) -> GatewayError:
+def refusal(name: str, obstacles: Mapping[str, Exclusion], demand: PlanningRequest) -> GatewayError:
     """What a caller is told when obstacles, by what they are in the way of, leave nothing."""
     last = max(obstacle.check for obstacle in obstacles.values())
     reached = {who: found.reason for who, found in obstacles.items() if found.check is last}

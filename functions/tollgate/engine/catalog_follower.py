@@ -19,17 +19,17 @@ _OPTIONAL_FOR_S: Final = 20
 _WAIT_MAX_S: Final = 5.0
 _AGAIN_AFTER_S: Final = 15.0
 
-Made = TypeVar("Made")
+Served = TypeVar("Served")
 
 
-class Following(Generic[Made]):
+class CatalogFollower(Generic[Served]):
     """What is made of each catalog that is served, `make` once for each."""
 
     def __init__(
         self,
         publications: PublishedCatalogs,
         bundled: Catalog,
-        make: Callable[[Catalog], Made],
+        make: Callable[[Catalog], Served],
         *,
         clock: Clock,
         journal: Journal,
@@ -45,7 +45,7 @@ class Following(Generic[Made]):
         self._failed_s: dict[str, float] = {}
         self._publication: Publication | None = None
 
-    async def of(self, key_id: str | None) -> Made:
+    async def for_key(self, key_id: str | None) -> Served:
         """What serves a key now."""
         publication = await self._published()
         if publication is None:
@@ -73,7 +73,9 @@ class Following(Generic[Made]):
         try:
             self._publication = await self._publications.publication()
         except Exception as failure:
-            self._journal.kept_back("what is published cannot be read", failure, serving=self._good)
+            self._journal.catalog_rejected(
+                "what is published cannot be read", failure, serving=self._good
+            )
         return self._publication
 
     def _load(self, sha: str) -> asyncio.Task[None]:
@@ -92,7 +94,9 @@ class Following(Generic[Made]):
             made = self._make(Catalog.from_json(await self._publications.catalog(sha)))
         except Exception as failure:
             self._failed_s[sha] = now_s
-            self._journal.kept_back(f"catalog {sha} cannot be served", failure, serving=self._good)
+            self._journal.catalog_rejected(
+                f"catalog {sha} cannot be served", failure, serving=self._good
+            )
             return
         self._failed_s.pop(sha, None)
         self._made[sha] = made

@@ -11,7 +11,7 @@ from tollgate.web.reply import read_body
 from tollgate.web.request_id import request_id_of
 
 
-class Envelope:
+class ErrorBoundary:
     """Reads the body up to the limit before any route does, and tells what nobody else told."""
 
     def __init__(
@@ -40,8 +40,8 @@ class Envelope:
             return
         except GatewayError as refusal:
             await self._tell(refusal, scope, receive, send)
-        except Exception as defect:
-            self._journal.defect(defect, request_id_of(scope))
+        except Exception as unexpected_error:
+            self._journal.unexpected_error(unexpected_error, request_id_of(scope))
             if started:
                 raise
             await self._tell(InternalError(), scope, receive, send)

@@ -7,9 +7,9 @@ from tollgate.core.ids import IdSource
 from tollgate.stores.administration import Workspace
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.aws.holds import hold_count
-from tollgate.stores.aws.reading import read_number, read_text
 from tollgate.stores.aws.tables import WORKSPACE_NAMES, Tables, all_rows
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.wallets import HOLDS_CROWDED, Wallets
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 _SHORT_PART: Final = 2
 
 
-class Caretaker:
+class WorkspaceMaintenance:
     """One round at a time is enough, several do no harm: every write has its condition."""
 
     def __init__(

@@ -30,7 +30,7 @@ _IMAGE_TOKENS_MAX: Final = 8_192
 _FILE_CHARACTERS_PER_TOKEN_TYPICAL: Final = 40
 
 
-class Demand(Struct, frozen=True, kw_only=True):
+class PlanningRequest(Struct, frozen=True, kw_only=True):
     """What is asked for, by whom, and for which draw.
 
     `input_tokens_min` is certain, `input_tokens_max` a bound, `input_tokens` the estimate that

@@ -1,0 +1,96 @@
+"""How docstrings begin, and the words that comments, docstrings and messages avoid."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.tidy.source import Finding, Rule, Source
+
+# A function's docstring begins with one of these. A new verb is added there.
+VERBS = frozenset(Path(__file__).with_name("verbs.txt").read_text().split())
+# Modules, classes and properties may begin with a noun, but not with one of these.
+_NO_BEGINNING = frozenset(
+    {
+        "all",
+        "how",
+        "it",
+        "its",
+        "nobody",
+        "one's",
+        "such",
+        "that",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "to",
+        "what",
+        "whatever",
+        "when",
+        "where",
+        "whether",
+        "which",
+        "whichever",
+        "who",
+        "whoever",
+        "whom",
+        "whose",
+        "why",
+    }
+)
+_PLAIN = {
+    r"makes? no sense": "corrupt",
+    r"kept back": "rejected, withheld",
+    r"\bbury|\bburied": "tombstone",
+    r"\bwhoever\b": "the caller, the operator",
+    r"\bnobody of us\b": "not written by Tollgate",
+    r"\b(is|are|was|were|be|been) (told|said|asked)\b": "reported, stated, requested",
+    r"\bwishes\b": "parameters",
+}
+_PLAIN_PATTERN = re.compile("|".join(f"(?P<w{i}>{word})" for i, word in enumerate(_PLAIN)), re.I)
+_WORD = re.compile(r"[A-Za-z']+")
+_Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def docstrings_begin_plainly(source: Source) -> Iterator[Finding]:
+    if source.path.parts[0] == "tests":
+        return
+    for node in ast.walk(source.tree):
+        if not isinstance(node, _Documented):
+            continue
+        docstring = ast.get_docstring(node, clean=False)
+        if docstring is None:
+            continue
+        first = _WORD.match(docstring.strip())
+        word = first[0].lower() if first else ""
+        line = 1 if isinstance(node, ast.Module) else node.lineno
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_property(node):
+            if word not in VERBS:
+                yield source.finding(line, f"{node.name}: begin with a verb, not {word!r}")
+        elif word in _NO_BEGINNING:
+            yield source.finding(line, f"begin with the thing itself, not with {word!r}")
+
+
+def words_are_plain(source: Source) -> Iterator[Finding]:
+    if source.path.parts[0] == "tests":
+        return
+    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING):
+            for found in _PLAIN_PATTERN.finditer(token.string):
+                line = token.start[0] + token.string.count("\n", 0, found.start())
+                better = list(_PLAIN.values())[int((found.lastgroup or "w0")[1:])]
+                yield source.finding(line, f"{found[0]!r}: write {better}")
+
+
+def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(
+        ast.unparse(decorator).rpartition(".")[2] in {"property", "cached_property", "setter"}
+        for decorator in node.decorator_list
+    )
+
+
+RULES: tuple[Rule, ...] = (docstrings_begin_plainly, words_are_plain)
