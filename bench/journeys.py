@@ -1,0 +1,224 @@
+"""How much of the tree one request crosses: calls between packages, and switches of package.
+
+Usage: python -m bench.journeys. A call counts once for each pair of functions of two packages of
+tollgate; a switch is a change of package in the order of the calls. `core` is the vocabulary that
+all packages share and is left out of both. Both are counts: they are the same on any machine.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from tests.ministack import running_ministack
+
+from bench.catalogs import bench_catalog_json
+from bench.children import TOP, child
+from tollgate.cli.server.seed import LocalKeys, seed
+from tollgate.core.clock import Clock, SystemClock
+from tollgate.engine.gateway import Gateway
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.settings import Settings
+from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.catalog import wire_following
+from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.observation import wire_observation
+from tollgate.wiring.stores import wire_stores
+from tollgate.wiring.whole import wire_whole_app
+
+_PRODUCT = f"{TOP / 'functions' / 'tollgate'}{os.sep}"
+_SHARED = "core"
+_WARM_ROUNDS = 3
+
+
+@dataclass
+class Journey:
+    """The calls of one request that tollgate's own functions made, in order."""
+
+    files: set[str] = field(default_factory=set)
+    calls: set[tuple[str, str]] = field(default_factory=set)
+    _packages: list[str] = field(default_factory=list)
+
+    @property
+    def switches(self) -> int:
+        """Changes of package from one call to the next."""
+        own = [package for package in self._packages if package != _SHARED]
+        return sum(before != after for before, after in zip(own, own[1:], strict=False))
+
+    def trace(self, frame: FrameType, event: str, _argument: object) -> None:
+        """Take one event of `sys.setprofile`."""
+        callee = _function(frame)
+        if event != "call" or callee is None:
+            return
+        self.files.add(frame.f_code.co_filename)
+        self._packages.append(_package(callee))
+        above = frame.f_back
+        while above is not None and (caller := _function(above)) is None:
+            above = above.f_back
+        if above is None or _SHARED in (packages := {_package(caller or ""), _package(callee)}):
+            return
+        if len(packages) == 2:
+            self.calls.add((caller or "", callee))
+
+
+def _function(frame: FrameType) -> str | None:
+    """Return the path of a function of tollgate, None for any other function."""
+    file = frame.f_code.co_filename
+    if not file.startswith(_PRODUCT):
+        return None
+    return f"{file.removeprefix(_PRODUCT)}:{frame.f_code.co_qualname}"
+
+
+def _package(function: str) -> str:
+    return function.partition(os.sep)[0].partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Client:
+    """Calls an application without a server between."""
+
+    app: ASGIApp
+
+    async def request(self, method: str, path: str, key: str, body: object = None) -> bytes:
+        """Return the body of a reply; raise RuntimeError on an error status."""
+        content = b"" if body is None else json.dumps(body).encode()
+        replies: list[Message] = []
+        ended = asyncio.Event()
+        requests = iter([{"type": "http.request", "body": content, "more_body": False}])
+
+        async def receive() -> Message:
+            for message in requests:
+                return message
+            await ended.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            replies.append(message)
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                ended.set()
+
+        await _call(self.app, _scope(method, path, key, len(content)), receive, send)
+        answer = b"".join(message.get("body", b"") for message in replies[1:])
+        if replies[0]["status"] >= 400:
+            raise RuntimeError(f"{method} {path}: {replies[0]['status']} {answer.decode()}")
+        return answer
+
+
+async def _call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    await app(scope, receive, send)
+
+
+def _scope(method: str, path: str, key: str, length: int) -> Scope:
+    path, _, query = path.partition("?")
+    headers = {"authorization": f"Bearer {key}", "content-length": str(length)}
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "client": None,
+        "server": None,
+    }
+
+
+@contextlib.contextmanager
+def _traced(journeys: dict[str, Journey], name: str) -> Iterator[None]:
+    journeys[name] = Journey()
+    sys.setprofile(journeys[name].trace)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+
+
+async def _travel(client: Client, keys: LocalKeys) -> dict[str, Journey]:
+    """Return the journeys of a streamed chat, of reading its record, and of a new key."""
+    chat = {
+        "model": "sse/short",
+        "stream": True,
+        "messages": [{"role": "user", "content": "Hello"}],
+    }
+    journeys: dict[str, Journey] = {}
+    with _traced(journeys, "one streamed chat"):
+        answer = await client.request("POST", "/api/v1/chat/completions", keys.inference, chat)
+    first = json.loads(answer.split(b"\n\n")[0].removeprefix(b"data: "))
+    with _traced(journeys, "read a record"):
+        await client.request("GET", f"/api/v1/generation?id={first['id']}", keys.inference)
+    with _traced(journeys, "create a key"):
+        await client.request("POST", "/api/v1/keys", keys.management, {"name": "another"})
+    return journeys
+
+
+@contextlib.asynccontextmanager
+async def _gateway(
+    upstream_port: int, dynamodb_url: str, folder: Path
+) -> AsyncIterator[tuple[Client, LocalKeys]]:
+    catalog_file = folder / "routing.json"
+    catalog_file.write_bytes(bench_catalog_json(upstream_port))
+    settings = Settings(
+        dynamodb_endpoint_url=dynamodb_url,
+        catalog_file=catalog_file,
+        objects_folder=folder / "objects",
+    )
+    clock: Clock = SystemClock()
+    journal = wire_observation(settings, clock).journal
+    stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
+
+    def gateway(catalog: Catalog) -> Gateway:
+        return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
+
+    def follow(make: Any) -> Any:
+        return wire_following(settings, stores.publications, make, clock=clock, journal=journal)
+
+    async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
+        await stores.create_tables()
+        administration = wire_administration(settings, stores, clock)
+        keys = await seed(administration.keys, administration.credits, folder)
+        app = wire_whole_app(
+            settings,
+            stores,
+            follow(gateway),
+            follow(lambda catalog: catalog),
+            clock=clock,
+            journal=journal,
+        )
+        yield Client(app), keys
+
+
+async def measure() -> Mapping[str, Journey]:
+    """Return the journeys of a warm gateway by their names."""
+    os.environ.setdefault("BENCH_API_KEY", "bench")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with running_ministack(folder) as url, child("bench.upstream", measured=False) as upstream:
+            async with _gateway(upstream.port, url, folder) as (client, keys):
+                for _ in range(_WARM_ROUNDS):
+                    await _travel(client, keys)
+                return await _travel(client, keys)
+
+
+def main() -> None:
+    """Print a line a journey; with `--calls` each call too."""
+    for name, journey in asyncio.run(measure()).items():
+        counts = f"{len(journey.calls)} calls between packages, {journey.switches} switches"
+        print(f"{name}: {len(journey.files)} files, {counts}")
+        if "--calls" in sys.argv:
+            print("".join(f"  {caller} -> {callee}\n" for caller, callee in sorted(journey.calls)))
+
+
+if __name__ == "__main__":
+    main()
