@@ -55,3 +55,17 @@ def test_every_decision_is_in_the_list_of_decisions() -> None:
     listed = links_of(DOCS / "decisions" / "README.md")
     records = {path.name for path in (DOCS / "decisions").glob("[0-9]*.md")}
     assert records - set(listed) == set()
+
+
+def test_every_page_that_is_named_in_code_exists() -> None:
+    written_by_the_workflow = {"summary.md"}
+    exist = {path.name for path in (*PAGES, *(ROOT / "tests").rglob("*.md"))}
+    named = {
+        (page, str(path.relative_to(ROOT)))
+        for folder in ("functions", "tests", "infra", "bench", ".github")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".yaml", ".yml"}
+        for page in re.findall(r"\b([\w-]+\.md)\b", path.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 15
+    assert {it for it in named if it[0] not in exist | written_by_the_workflow} == set()
