@@ -1,1 +1,1 @@
-"""The gateway beside a byte-forwarding floor and a bare pass-through, on one mock upstream."""
+"""Benchmark of Tollgate beside a byte-forwarding floor and a pass-through, on one mock upstream."""

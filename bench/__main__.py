@@ -1,4 +1,4 @@
-"""Measure, and print the table. `make bench` says the rest."""
+"""Measure the gateways and print the table: `make bench`, described in docs/performance.md."""
 
 import argparse
 import asyncio
@@ -7,12 +7,12 @@ import sys
 import time
 
 from bench.children import pin
-from bench.figures import GATEWAYS, IN_MEMORY, SCENARIOS, WITH_LEDGER, Row, rows
-from bench.large_catalog import catalog_rows
-from bench.profile import profile, scenario_named
-from bench.rounds import gateways, measured, round_trip_s
-from bench.starts import start_rows
-from bench.table import table
+from bench.figures import GATEWAYS, IN_MEMORY, SCENARIOS, WITH_LEDGER, Row, compare_samples
+from bench.large_catalog import measure_catalogs
+from bench.profile import find_scenario, profile
+from bench.rounds import measure_round_trip_s, measure_rounds, run_gateways
+from bench.starts import measure_starts
+from bench.table import format_table
 
 FIGURES = ("requests", "streams", "first-token", "start", "catalog")
 _SCENARIOS_OF = {
@@ -37,10 +37,10 @@ def main() -> None:
     pin(0, last=False)
     if options.profile:
         gateway = WITH_LEDGER if options.ledger else IN_MEMORY
-        print(asyncio.run(profile(scenario_named(options.profile), gateway)))
+        print(asyncio.run(profile(find_scenario(options.profile), gateway)))
         return
     started_s = time.monotonic()
-    print(table(asyncio.run(_rows(options))))
+    print(format_table(asyncio.run(_rows(options))))
     print(
         f"\nMedians of {options.rounds} interleaved rounds, CPU of the process tree. Took"
         f" {time.monotonic() - started_s:.0f} s; load {os.getloadavg()[0]:.1f}. Compare ratios:"
@@ -55,15 +55,17 @@ async def _rows(options: argparse.Namespace) -> list[Row]:
     if scenarios:
         _tell("requests and streams")
         needed = [it for it in GATEWAYS if any(it in scenario.gateways for scenario in scenarios)]
-        with gateways(needed) as (running, dynamodb_url):
-            samples = await measured(scenarios, running, options.rounds)
-            made += rows(samples, await round_trip_s(dynamodb_url) if dynamodb_url else 0.0)
+        with run_gateways(needed) as (running, dynamodb_url):
+            samples = await measure_rounds(scenarios, running, options.rounds)
+            made += compare_samples(
+                samples, await measure_round_trip_s(dynamodb_url) if dynamodb_url else 0.0
+            )
     if "start" in options.figure:
         _tell("cold starts and memory")
-        made += await start_rows(options.rounds)
+        made += await measure_starts(options.rounds)
     if "catalog" in options.figure:
         _tell("large catalogs")
-        made += catalog_rows(options.rounds)
+        made += measure_catalogs(options.rounds)
     return made
 
 

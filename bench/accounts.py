@@ -1,4 +1,4 @@
-"""An account that pays for whatever a benchmark asks."""
+"""Make the account that pays for the requests of the benchmark."""
 
 from tollgate.core.clock import Clock
 from tollgate.settings import Settings
@@ -10,8 +10,8 @@ GRANT_NANO_USD = 10**15
 BUSY_KEY = NewKey(workspace_id="bench", label="bench", requests_per_minute=1_000_000, burst=100_000)
 
 
-async def prepared(settings: Settings, stores: Stores, clock: Clock) -> str:
-    """Make the tables, and a funded key in them; its secret."""
+async def prepare_account(settings: Settings, stores: Stores, clock: Clock) -> str:
+    """Make the tables and a funded key in them, and return the key's secret."""
     await stores.create_tables()
     administration = wire_administration(settings, stores, clock)
     await administration.credits.grant(BUSY_KEY.workspace_id, "first", GRANT_NANO_USD, "bench")

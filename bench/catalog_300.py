@@ -1,4 +1,4 @@
-"""Writes a routing file of 300 models, on which checking and loading are measured.
+"""Write a routing file of 300 models, on which checking and loading are measured.
 
     python bench/catalog_300.py > /tmp/routing.yaml
 
@@ -26,8 +26,8 @@ providers:
 """
 
 
-def routing(models: int = 300) -> str:
-    """A routing file with that many models."""
+def make_routing(models: int = 300) -> str:
+    """Return the text of a routing file with that many models."""
     return "".join((_HEAD, "models:\n", *_models(models), "routes:\n", *_routes(models)))
 
 
@@ -85,4 +85,4 @@ def _routes(models: int) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(routing())
+    sys.stdout.write(make_routing())

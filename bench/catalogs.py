@@ -1,4 +1,4 @@
-"""The routing file of the benchmark, for its upstream."""
+"""Compile the benchmark's routing file for the port of its mock upstream."""
 
 import tempfile
 from pathlib import Path
@@ -8,8 +8,8 @@ from tollgate.routing.file.compile import compile_catalog
 _ROUTING = Path(__file__).with_name("routing.yaml")
 
 
-def bench_catalog_json(upstream_port: int) -> bytes:
-    """The compiled catalog whose providers are the mock upstream."""
+def compile_bench_catalog(upstream_port: int) -> bytes:
+    """Return the compiled catalog, with the mock upstream as its only host."""
     text = _ROUTING.read_text().replace("UPSTREAM", f"http://127.0.0.1:{upstream_port}")
     with tempfile.TemporaryDirectory() as folder:
         routing = Path(folder) / "routing.yaml"

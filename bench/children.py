@@ -1,4 +1,4 @@
-"""Child processes: started and stopped in order, and what the whole tree of each has used."""
+"""Run child processes, and read the CPU time and memory of the whole tree of each."""
 
 import json
 import os
@@ -17,7 +17,7 @@ _CPUS = sorted(os.sched_getaffinity(0))
 
 
 def announce(**facts: Any) -> None:
-    """Tell the parent, once, how to reach this process."""
+    """Write one line to the parent that says how to reach this process."""
     print(json.dumps(facts), flush=True)
 
 
@@ -30,23 +30,23 @@ class Child:
 
     @property
     def port(self) -> int:
-        """Where it listens, on 127.0.0.1."""
+        """The port on 127.0.0.1 that the process listens on."""
         return int(self.facts["port"])
 
     def cpu_s(self) -> float:
-        """CPU seconds of all threads of the tree so far."""
-        return sum(_thread_cpu_ns(pid) for pid in tree(self.pid)) / 1e9
+        """Return the CPU seconds that all threads of the tree have used."""
+        return sum(_thread_cpu_ns(pid) for pid in list_process_ids(self.pid)) / 1e9
 
     def resident_mb(self) -> float:
-        """Resident memory of the tree."""
-        return sum(_resident_kb(pid) for pid in tree(self.pid)) / 1024
+        """Return the resident memory of the tree in MB."""
+        return sum(_resident_kb(pid) for pid in list_process_ids(self.pid)) / 1024
 
 
 @contextmanager
 def child(module: str, *arguments: str, measured: bool = True) -> Iterator[Child]:
     """Run `python -m module` until the block ends.
 
-    What is measured has the last CPU to itself, as on a Lambda of one vCPU; the rest shares the
+    A measured process has the last CPU to itself, as on a Lambda of one vCPU. All others share the
     first.
     """
     with tempfile.TemporaryFile("w+") as log:
@@ -79,12 +79,12 @@ def child(module: str, *arguments: str, measured: bool = True) -> Iterator[Child
 
 
 def pin(pid: int, *, last: bool) -> None:
-    """Keep a process on one CPU of those that we may use; 0 is this process."""
+    """Keep a process (0: this one) on the last or the first CPU that this process may use."""
     os.sched_setaffinity(pid, {_CPUS[-1] if last else _CPUS[0]})
 
 
-def tree(root: int) -> list[int]:
-    """A process and all that descend from it."""
+def list_process_ids(root: int) -> list[int]:
+    """Return the ids of a process and of all that descend from it."""
     children: dict[int, list[int]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -1,4 +1,4 @@
-"""The figures of `make bench`: what each asks for, what it compares, what it should be."""
+"""Define the figures of `make bench`: the requests of each, what it compares, and its target."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,15 +13,20 @@ GATEWAYS = (FLOOR, PASSTHROUGH, IN_MEMORY, WITH_LEDGER)
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """What is asked of every gateway in `gateways`, in each round `times` times."""
+    """Requests that are sent alike to several gateways in each round."""
 
     name: str
+    # The model of bench/upstream.py, which decides the answer.
     model: str
     stream: bool
+    # The gateways that get the requests.
     gateways: Sequence[str]
+    # Requests in a round.
     times: int
+    # Requests in flight at a time.
     at_once: int = 1
     prompt_bytes: int = 200
+    # Whether the upstream answers as Bedrock's event stream, instead of as SSE.
     event_stream: bool = False
 
     @property
@@ -76,7 +81,7 @@ SCENARIOS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One gateway in one round of one scenario, for each request."""
+    """One gateway in one round of one scenario: means and medians of a request, in seconds."""
 
     cpu_s: float
     first_token_s: float
@@ -99,8 +104,11 @@ class Row:
     met: bool | None = None
 
 
-def rows(samples: Samples, round_trip_s: float) -> list[Row]:
-    """The lines that the samples allow; `round_trip_s` is one write to DynamoDB."""
+def compare_samples(samples: Samples, round_trip_s: float) -> list[Row]:
+    """Return a line for each figure that there are samples of.
+
+    `round_trip_s` is the time of one write to DynamoDB, which the ledger adds to the first token.
+    """
     made: list[Row] = []
     for scenario, ours, figure, target in (
         ("small", WITH_LEDGER, "CPU, whole ~1 KB answer, 8 at once, ledger on", 8.0),
@@ -197,7 +205,7 @@ def _median(samples: Samples, scenario: str, gateway: str, written: Callable[[fl
 
 
 def _ratio(samples: Samples, ours: tuple[str, str], base: tuple[str, str]) -> float | None:
-    """The median of the ratios within each round, in which the noise of the machine cancels."""
+    """Return the median of the ratios within each round, in which the machine's noise cancels."""
     if base not in samples:
         return None
     pairs = zip(samples[ours], samples[base], strict=True)

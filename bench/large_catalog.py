@@ -1,4 +1,4 @@
-"""How long a routing file of 300 models takes, for people who check it and for functions."""
+"""Measure a routing file of 300 models: its check on a laptop, its loading in a function."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
 
-from bench.catalog_300 import routing as large_routing
+from bench.catalog_300 import make_routing as large_routing
 from bench.children import TOP
 from bench.figures import Row
 from tollgate.routing.file.compile import compile_catalog
@@ -19,13 +19,13 @@ _CHECK_MAX_S = 1.0
 _LOAD_MAX_S = 0.010
 
 
-def catalog_rows(runs: int) -> list[Row]:
-    """`tollgate check` as a whole process, and what a function does with the compiled file."""
+def measure_catalogs(runs: int) -> list[Row]:
+    """Return the lines on `tollgate check`, as a whole process, and on loading what it compiles."""
     with tempfile.TemporaryDirectory() as folder:
-        routing = Path(folder) / "routing.yaml"
-        routing.write_text(large_routing(_MODELS))
-        check_s = median(_check_s(routing) for _ in range(min(runs, 3)))
-        content = compile_catalog(routing).content
+        make_routing = Path(folder) / "routing.yaml"
+        make_routing.write_text(large_routing(_MODELS))
+        check_s = median(_check_s(make_routing) for _ in range(min(runs, 3)))
+        content = compile_catalog(make_routing).content
     load_s = median(_load_s(content) for _ in range(runs))
     return [
         Row(
@@ -43,10 +43,10 @@ def catalog_rows(runs: int) -> list[Row]:
     ]
 
 
-def _check_s(routing: Path) -> float:
+def _check_s(make_routing: Path) -> float:
     start_s = perf_counter()
     subprocess.run(
-        [sys.executable, "-c", _CHECK, "check", str(routing)],
+        [sys.executable, "-c", _CHECK, "check", str(make_routing)],
         cwd=TOP,
         env={"PYTHONPATH": str(TOP / "functions")},
         check=True,

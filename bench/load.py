@@ -1,4 +1,4 @@
-"""A closed-loop HTTP/1.1 client on bare sockets: cheap, and it knows a complete answer."""
+"""Send requests in a closed loop over bare sockets, and check that each answer is complete."""
 
 import asyncio
 import json
@@ -11,10 +11,11 @@ from bench.upstream import MARK
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is asked again and again; a good answer has `marks` in it."""
+    """A request that is sent many times."""
 
     path: str
     body: bytes
+    # How many pieces of content, each with one MARK, a complete answer has.
     marks: int
     key: str = ""
 
@@ -22,9 +23,9 @@ class Question:
     def chat(
         cls, model: str, marks: int, *, stream: bool, prompt_bytes: int = 200, key: str = ""
     ) -> "Question":
-        """A chat completion whose prompt has so many bytes."""
+        """Return a chat completion with a prompt of `prompt_bytes` bytes."""
         prompt = ("Please say hello in a friendly way. " * (prompt_bytes // 36 + 1))[:prompt_bytes]
-        asked: dict[str, object] = {
+        content: dict[str, object] = {
             "model": model,
             "messages": [
                 {"role": "system", "content": "You are a helpful assistant."},
@@ -32,16 +33,16 @@ class Question:
             ],
         }
         if stream:
-            asked |= {"stream": True, "stream_options": {"include_usage": True}}
-        body = json.dumps(asked).encode()
+            content |= {"stream": True, "stream_options": {"include_usage": True}}
+        body = json.dumps(content).encode()
         return cls(path="/v1/chat/completions", body=body, marks=marks, key=key)
 
     def to(self, path: str) -> "Question":
-        """The same, asked somewhere else."""
+        """Return the same request for another path."""
         return replace(self, path=path)
 
     def request(self, port: int) -> bytes:
-        """The bytes of one request."""
+        """Return the bytes of one HTTP request."""
         head = (
             f"POST {self.path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n"
             f"content-type: application/json\r\nauthorization: Bearer {self.key}\r\n"
@@ -52,23 +53,26 @@ class Question:
 
 @dataclass
 class Answers:
-    """What came back; times are in seconds from the request's last byte."""
+    """Answers to one kind of request; times are in seconds from the request's last byte."""
 
     first_token_s: list[float] = field(default_factory=list)
 
     @property
     def count(self) -> int:
-        """How many."""
+        """The number of answers."""
         return len(self.first_token_s)
 
     @property
     def median_first_token_s(self) -> float:
-        """The time to the first content, of half of them at most."""
+        """The median time to the first content."""
         return statistics.median(self.first_token_s)
 
 
 async def ask(port: int, question: Question, *, times: int, at_once: int = 1) -> Answers:
-    """Ask so often, `at_once` side by side; RuntimeError for an answer that is not whole."""
+    """Send the request `times` times, `at_once` in parallel.
+
+    Raises RuntimeError for an answer that is incomplete or an error.
+    """
     answers = Answers()
     left = iter(range(times))
     request = question.request(port)
@@ -89,7 +93,7 @@ async def ask(port: int, question: Question, *, times: int, at_once: int = 1) ->
 
 
 async def _answer(reader: asyncio.StreamReader, marks: int) -> float:
-    """Read one answer; the time to its first mark."""
+    """Read one answer, and return the seconds to its first mark."""
     start_s = time.perf_counter()
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     _, sized, length = head.partition(b"content-length:")

@@ -1,4 +1,4 @@
-"""Where a scenario's time goes in ours, as text."""
+"""Profile Tollgate in one scenario, as text."""
 
 import io
 import os
@@ -7,22 +7,22 @@ import tempfile
 from pathlib import Path
 
 from bench.figures import SCENARIOS, Scenario
-from bench.rounds import asked, gateways
+from bench.rounds import run_gateways, take_sample
 
 _LINES = 30
 
 
 async def profile(scenario: Scenario, gateway: str) -> str:
-    """The functions that take the most time, by themselves and with what they call.
+    """Return the functions that take the most time, alone and with all that they call.
 
-    A profiler makes calls dear and leaves C alone: read shares from it, not times.
+    A profiler slows Python's calls and not C's, so compare shares of a profile, never its times.
     """
     with tempfile.TemporaryDirectory() as folder:
         taken = Path(folder) / "profile"
         os.environ["PROFILE_TO"] = str(taken)
         try:
-            with gateways([gateway]) as (running, _):
-                await asked(scenario, gateway, running[gateway], times=scenario.times * 2)
+            with run_gateways([gateway]) as (running, _):
+                await take_sample(scenario, gateway, running[gateway], times=scenario.times * 2)
         finally:
             del os.environ["PROFILE_TO"]
         output = io.StringIO()
@@ -32,6 +32,6 @@ async def profile(scenario: Scenario, gateway: str) -> str:
         return output.getvalue()
 
 
-def scenario_named(name: str) -> Scenario:
-    """The scenario; KeyError where there is none of that name."""
+def find_scenario(name: str) -> Scenario:
+    """Return the scenario of that name. Raises KeyError if there is none."""
     return {it.name: it for it in SCENARIOS}[name]

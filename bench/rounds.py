@@ -1,4 +1,4 @@
-"""Interleaved rounds: every gateway is asked in turn, so that noise meets all of them alike."""
+"""Measure gateways in interleaved rounds, so that noise of the machine meets all of them alike."""
 
 import sys
 import tempfile
@@ -20,8 +20,11 @@ from tollgate.stores.aws.tables import wallet_key
 
 
 @contextmanager
-def gateways(names: Sequence[str]) -> Iterator[tuple[dict[str, Child], str | None]]:
-    """The gateways of those names, running; and the DynamoDB of the one that has a ledger."""
+def run_gateways(names: Sequence[str]) -> Iterator[tuple[dict[str, Child], str | None]]:
+    """Run the gateways of those names.
+
+    Yields them by name, and the URL of the DynamoDB behind the one with a ledger (None without it).
+    """
     with ExitStack() as stack:
         upstream = stack.enter_context(child("bench.upstream", measured=False))
         port = str(upstream.port)
@@ -45,10 +48,13 @@ _COMMANDS = {
 }
 
 
-async def measured(
+async def measure_rounds(
     scenarios: Sequence[Scenario], running: dict[str, Child], rounds: int
 ) -> dict[tuple[str, str], list[Sample]]:
-    """The samples of so many rounds; the first call of each gateway is not among them."""
+    """Return the samples of `rounds` rounds, by scenario and gateway.
+
+    The first calls of each gateway only warm it up, and are no sample.
+    """
     samples: dict[tuple[str, str], list[Sample]] = {}
     for number in range(rounds):
         for scenario in scenarios:
@@ -56,14 +62,14 @@ async def measured(
             first = number % len(names)
             for name in names[first:] + names[:first]:
                 if number == 0:
-                    await asked(scenario, name, running[name], times=scenario.at_once)
-                sample = await asked(scenario, name, running[name], times=scenario.times)
+                    await take_sample(scenario, name, running[name], times=scenario.at_once)
+                sample = await take_sample(scenario, name, running[name], times=scenario.times)
                 samples.setdefault((scenario.name, name), []).append(sample)
         print(f"  round {number + 1} of {rounds}", file=sys.stderr)
     return samples
 
 
-async def asked(scenario: Scenario, name: str, gateway: Child, *, times: int) -> Sample:
+async def take_sample(scenario: Scenario, name: str, gateway: Child, *, times: int) -> Sample:
     question = _question(scenario, name, gateway)
     before_s = gateway.cpu_s()
     answers = await ask(gateway.port, question, times=times, at_once=scenario.at_once)
@@ -72,7 +78,7 @@ async def asked(scenario: Scenario, name: str, gateway: Child, *, times: int) ->
 
 
 def _question(scenario: Scenario, name: str, gateway: Child) -> Question:
-    """Ours is asked in OpenAI's format; the others get what their upstream understands."""
+    """Return the request: in OpenAI's format for Tollgate, in the upstream's for the others."""
     ours = "key" in gateway.facts
     provider = "bedrock" if scenario.event_stream else "sse"
     marks = scenario.marks if ours or scenario.stream else SHORT_CHUNKS
@@ -88,8 +94,8 @@ def _question(scenario: Scenario, name: str, gateway: Child) -> Question:
     return question
 
 
-async def round_trip_s(dynamodb_url: str) -> float:
-    """What one write to that DynamoDB takes, on a connection that is open."""
+async def measure_round_trip_s(dynamodb_url: str) -> float:
+    """Return the median seconds of one write to that DynamoDB, on an open connection."""
     client = aws_client(dynamodb_url, clock=SystemClock())
     try:
         tables = await fresh_tables(client)

@@ -1,4 +1,4 @@
-"""The streaming function on the emulator of Lambda: its cold start, and its memory afterwards."""
+"""Measure the streaming function on the Lambda emulator: cold start, and memory afterwards."""
 
 import contextlib
 import io
@@ -18,8 +18,8 @@ from tests.emulator import Emulator
 from tests.emulator.process import EXEC_WRAPPER
 from tests.ministack import running_ministack
 
-from bench.accounts import prepared
-from bench.catalogs import bench_catalog_json
+from bench.accounts import prepare_account
+from bench.catalogs import compile_bench_catalog
 from bench.children import TOP, Child, child
 from bench.figures import Row
 from bench.load import Question, ask
@@ -35,7 +35,7 @@ _REQUESTS = 1000
 
 @dataclass(frozen=True)
 class Stage:
-    """What the function runs against, and a key that it knows."""
+    """The store and catalog that the function runs against, and the secret of a key in them."""
 
     settings: Settings
     key: str
@@ -43,18 +43,18 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """One cold start of each kind, measured one after another."""
+    """The seconds of one cold start of each kind, measured one after another."""
 
     imports_s: float
     sse_s: float
     bedrock_s: float
 
 
-async def start_rows(runs: int) -> list[Row]:
-    """The lines on cold start and memory; each start is a fresh process."""
+async def measure_starts(runs: int) -> list[Row]:
+    """Return the lines on cold starts and memory. Each start is a fresh process."""
     async with _stage() as stage:
         taken = [await _starts(stage) for _ in range(runs + 1)]
-        # The first wrote bytecode and filled the page cache.
+        # The first start writes bytecode and fills the page cache.
         floors_s, sse_s, bedrock_s = zip(*map(astuple, taken[1:]), strict=True)
         return [
             _start_row("SSE", sse_s, floors_s, target=1.3),
@@ -99,7 +99,7 @@ async def _memory_row(stage: Stage) -> Row:
 
 
 async def _start_s(stage: Stage, question: Question) -> float:
-    """From the start of the process to the first byte that is streamed to the client."""
+    """Return the seconds from the start of the process to the first streamed byte."""
     start_s = perf_counter()
     async with _running(stage) as (port, _):
         ready_s = perf_counter()
@@ -109,7 +109,7 @@ async def _start_s(stage: Stage, question: Question) -> float:
 
 @asynccontextmanager
 async def _running(stage: Stage) -> AsyncIterator[tuple[int, Child]]:
-    """The streaming function, initialised, behind a gateway on the port."""
+    """Run the streaming function on the emulator; yields the gateway's port and its process."""
     # The emulator prints the function's log when it ends.
     with contextlib.redirect_stdout(io.StringIO()):
         async with Emulator() as emulator:
@@ -139,7 +139,7 @@ async def _stage() -> AsyncIterator[Stage]:
         child("bench.upstream", measured=False) as upstream,
     ):
         catalog = Path(folder) / "routing.json"
-        catalog.write_bytes(bench_catalog_json(upstream.port))
+        catalog.write_bytes(compile_bench_catalog(upstream.port))
         settings = Settings(dynamodb_endpoint_url=dynamodb_url, catalog_file=catalog)
         yield Stage(settings, await _key(settings))
 
@@ -148,7 +148,7 @@ async def _key(settings: Settings) -> str:
     clock = SystemClock()
     stores = wire_stores(settings, clock)
     try:
-        return await prepared(settings, stores, clock)
+        return await prepare_account(settings, stores, clock)
     finally:
         await stores.aclose()
 

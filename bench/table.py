@@ -1,4 +1,4 @@
-"""Rows as a table that reads well in a terminal and is Markdown."""
+"""Format rows as a Markdown table that is also readable in a terminal."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,8 @@ _HEADINGS = ("figure", "floor", "pass-through", "ours", "ratio", "target", "")
 _VERDICTS = {True: "met", False: "MISSED", None: ""}
 
 
-def table(rows: Sequence[Row]) -> str:
-    """The rows under their headings, every column as wide as its widest cell."""
+def format_table(rows: Sequence[Row]) -> str:
+    """Return the rows under their headings, every column as wide as its widest cell."""
     cells = [
         (it.figure, it.floor, it.passthrough, it.ours, it.ratio, it.target, _VERDICTS[it.met])
         for it in rows

@@ -1,7 +1,7 @@
-"""The mock upstream: OpenAI-like SSE and Bedrock event streams, rendered once, sent at a timing.
+"""Mock upstream: OpenAI-like SSE and Bedrock event streams, rendered once and sent on a schedule.
 
-The model that is asked for says what comes back, so that a gateway in between needs no side
-channel. Every piece of content carries MARK once, however it is rendered on the way.
+The requested model decides the answer, so that a gateway in between needs no side channel. Every
+piece of content contains MARK once, in whatever format a gateway renders it.
 """
 
 import asyncio
@@ -79,9 +79,9 @@ def _script(head: bytes, body: bytes) -> Script:
     kind = "converse" if b"/converse-stream" in head else "sse"
     if kind == "sse" and b'"stream":true' not in body.replace(b": ", b":"):
         return SCRIPTS["whole", "json"]
-    asked = head if kind == "converse" else body
+    naming = head if kind == "converse" else body
     return SCRIPTS[
-        next(name for name in ("paced", "short", "quick") if name.encode() in asked), kind
+        next(name for name in ("paced", "short", "quick") if name.encode() in naming), kind
     ]
 
 

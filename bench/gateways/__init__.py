@@ -1,1 +1,1 @@
-"""What is measured, each a process of its own."""
+"""The gateways that are measured, each run as a process of its own."""

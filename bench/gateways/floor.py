@@ -32,7 +32,7 @@ class Pipe(asyncio.Protocol):
         )
 
     def join(self, peer: "Pipe") -> None:
-        """The other side is there: hand it what came before it."""
+        """Connect the other side, and send it the bytes that arrived before it."""
         self._peer = peer
         peer.write(b"".join(self._early))
 

@@ -1,7 +1,7 @@
 """Tollgate behind the same web server as the pass-through, its ledger in memory or on DynamoDB.
 
-Usage: python -m bench.gateways.ours UPSTREAM_PORT [DYNAMODB_URL]; PROFILE_TO names a file that
-gets a profile of everything between the first request and the end.
+Usage: python -m bench.gateways.ours UPSTREAM_PORT [DYNAMODB_URL]. If the variable PROFILE_TO names
+a file, a profile of everything between the first request and the end is written to it.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from starlette.types import ASGIApp, Message, Scope
 from tests.gateways import Always
 from tests.stores import funded_key, memory_stores
 
-from bench.accounts import BUSY_KEY, GRANT_NANO_USD, prepared
-from bench.catalogs import bench_catalog_json
+from bench.accounts import BUSY_KEY, GRANT_NANO_USD, prepare_account
+from bench.catalogs import compile_bench_catalog
 from bench.gateways.serving import serve
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.engine.gateway import Gateway
@@ -40,7 +40,7 @@ async def main(upstream_port: int, dynamodb_url: str | None) -> None:
     clock = SystemClock()
     with TemporaryDirectory() as folder:
         catalog_file = Path(folder) / "routing.json"
-        catalog_file.write_bytes(bench_catalog_json(upstream_port))
+        catalog_file.write_bytes(compile_bench_catalog(upstream_port))
         settings = Settings(dynamodb_endpoint_url=dynamodb_url, catalog_file=catalog_file)
         app, key = await _wired(settings, clock)
     if profile_to := os.environ.get("PROFILE_TO"):
@@ -51,7 +51,10 @@ async def main(upstream_port: int, dynamodb_url: str | None) -> None:
 
 
 async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
-    """The app and a funded key; stores in memory have what the wiring asks of the others."""
+    """Return the app and the secret of a funded key.
+
+    Without a DynamoDB the stores are in memory, with the attributes that the wiring reads.
+    """
     journal = wire_observation(settings, clock).journal
     upstream = wire_upstream(settings, clock)
     stores: Any
@@ -67,7 +70,7 @@ async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
         gateways = Always(gateway(Catalog.from_json(settings.catalog_file.read_bytes())))
     else:
         stores = wire_stores(settings, clock)
-        key = await prepared(settings, stores, clock)
+        key = await prepare_account(settings, stores, clock)
         gateways = wire_following(
             settings, stores.publications, gateway, clock=clock, journal=journal
         )
@@ -76,7 +79,7 @@ async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
 
 
 class Adapter:
-    """An ASGI application as a handler of aiohttp's server."""
+    """Adapts an ASGI application to a handler of aiohttp's server."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

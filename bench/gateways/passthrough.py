@@ -9,7 +9,7 @@ from bench.gateways.serving import serve
 
 
 async def main(upstream_port: int) -> None:
-    """Pass on what comes, either way."""
+    """Forward each request to the upstream and its answer to the client."""
     upstream = f"http://127.0.0.1:{upstream_port}"
     async with ClientSession(connector=TCPConnector(limit=0)) as client:
 

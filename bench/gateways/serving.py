@@ -1,4 +1,4 @@
-"""The web server that every aiohttp gateway here has, so that it costs each of them the same."""
+"""Run the web server that all aiohttp gateways share, so that it costs each of them the same."""
 
 import asyncio
 

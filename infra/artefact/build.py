@@ -1,4 +1,4 @@
-"""One function's folder: its entry file, what that reaches, and what is compiled for it."""
+"""Fill one function's folder: its entry file, the modules it reaches, and compiled files."""
 
 import shutil
 from collections.abc import Iterable, Mapping
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from infra.artefact.bytecode import compile_all
-from infra.artefact.closure import closure
-from infra.artefact.openapi import openapi_document
+from infra.artefact.closure import find_closure
+from infra.artefact.openapi import write_openapi_document
 from infra.artefact.site import Site
 from tollgate.providers.base import Auth
 from tollgate.routing.file.compile import compile_catalog
@@ -23,48 +23,49 @@ _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {"google": frozenset({"google"}
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """What it starts with: a module, and files that are not Python; and if it asks providers.
+    """A function of the template, as the build sees it."""
 
-    One that `describes_the_api` gets the document that says what can be asked of it.
-    """
-
+    # The entry module, below functions/.
     module: str
+    # Files beside it that are not Python.
     beside: tuple[str, ...] = ()
-    asks_providers: bool = False
-    describes_the_api: bool = False
+    # Whether it calls providers, and so needs the packages that their rows use.
+    calls_providers: bool = False
+    # Whether it serves /openapi.json, which is written at build.
+    serves_openapi: bool = False
 
 
 # By logical id in infra/template.yaml.
 FUNCTIONS: Final = {
-    "ChatFunction": Function("chat", ("stream_bootstrap",), asks_providers=True),
-    "ApiFunction": Function("api", describes_the_api=True),
+    "ChatFunction": Function("chat", ("stream_bootstrap",), calls_providers=True),
+    "ApiFunction": Function("api", serves_openapi=True),
     "SweeperFunction": Function("sweeper"),
     "RollupFunction": Function("rollup"),
 }
 
 
 def build(function: Function, *, source: Path, site: Site, routing: Path, output: Path) -> None:
-    """Fill `output`, which SAM made empty; InvalidRouting if the routing file may not be used."""
+    """Fill `output`, which SAM made empty. Raises InvalidRouting if `tollgate check` would fail."""
     compiled = compile_catalog(routing)
-    ours = closure(source, [function.module])
-    unused = _unused(compiled.routing) if function.asks_providers else _unused(Routing(version=1))
+    ours = find_closure(source, [function.module])
+    unused = _unused(compiled.routing) if function.calls_providers else _unused(Routing(version=1))
     needed = [it for it in ours.elsewhere if it.partition(".")[0] not in unused]
     _copy(site.folder, site.files_for(needed), output)
     _copy(source, [it.relative_to(source) for it in ours.files], output)
     _copy(source, map(Path, function.beside), output)
     (output / ROUTING_FILE).write_bytes(compiled.content)
-    if function.describes_the_api:
-        (output / OPENAPI_FILE).write_bytes(openapi_document(compiled.content))
+    if function.serves_openapi:
+        (output / OPENAPI_FILE).write_bytes(write_openapi_document(compiled.content))
 
 
 def _unused(routing: Routing) -> frozenset[str]:
-    """The packages that no row of the catalog makes a function import."""
+    """Return the packages that no provider of the catalog makes a function import."""
     used = {row.auth for row in routing.providers.values()}
     return frozenset().union(*(them for auth, them in _BY_AUTH.items() if auth not in used))
 
 
 def compile_ours(python: str, source: Path, output: Path) -> None:
-    """Compile what is not a dependency: those were compiled when they were installed."""
+    """Compile our own modules. Dependencies were compiled when they were installed."""
     ours = [output / it.name for it in source.iterdir() if (output / it.name).exists()]
     compile_all(python, output, [it for it in ours if it.is_dir() or it.suffix == ".py"])
 

@@ -1,4 +1,4 @@
-"""Bytecode beside the sources: /var/task is read-only, so Lambda would compile in every process."""
+"""Write bytecode beside sources: /var/task is read-only, so every process would compile again."""
 
 import subprocess
 from collections.abc import Iterable
@@ -8,8 +8,9 @@ from pathlib import Path
 def compile_all(python: str, root: Path, places: Iterable[Path]) -> None:
     """Compile files and folders of `root`, which will lie at /var/task.
 
-    Unchecked hashes: whoever unpacks the zip sets times as he likes, and the bytecode stays valid.
-    The sources stay too, so that another magic number costs time and nothing else.
+    The bytecode has unchecked hashes, so it stays valid with whatever times the sources get when
+    Lambda unpacks the zip. The sources are shipped too: an interpreter of another version ignores
+    the bytecode and only starts more slowly.
     """
     # One process and one order: bytecode depends on which strings the compiler has seen before.
     subprocess.run(

@@ -1,7 +1,7 @@
-"""Which modules an entry file can reach, read from its source: nothing is imported.
+"""Find the modules that an entry file can reach, by reading sources: nothing is imported.
 
-Imports inside functions count. Whatever is not reached, the command line and the checks of
-routing.yaml among it, is thereby left out without a list to keep.
+Imports inside functions count. Modules that are not reached are not shipped, so no list has to
+leave out the command line or the checks of routing.yaml.
 """
 
 import ast
@@ -18,8 +18,8 @@ class Closure:
     elsewhere: frozenset[str]
 
 
-def closure(folder: Path, modules: Iterable[str]) -> Closure:
-    """What the modules and everything they import in `folder` consist of."""
+def find_closure(folder: Path, modules: Iterable[str]) -> Closure:
+    """Return the files of `modules` and of all that they import, at any depth, from `folder`."""
     files: set[Path] = set()
     elsewhere: set[str] = set()
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""The interpreter that Lambda runs, where this machine has it: only it writes its bytecode."""
+"""Find the Python version that Lambda runs on this machine: only it can write its bytecode."""
 
 import argparse
 import os
@@ -13,20 +13,20 @@ _PROBE: Final = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
 class NoInterpreter(Exception):
-    """The interpreter that was asked for does not run, or is another version."""
+    """The interpreter that the caller named does not run, or has another version."""
 
 
-def lambda_python(named: str | None) -> str | None:
-    """The command of a Python 3.13 that runs; None if there is none.
+def find_lambda_python(named: str | None) -> str | None:
+    """Return the command of a Python 3.13 that runs on this machine, or None if there is none.
 
-    Raises NoInterpreter if one was named and is not that.
+    Raises NoInterpreter if `named` is given and is not a Python 3.13.
     """
     if named:
         if _version(named) != VERSION:
             raise NoInterpreter(f"{named} does not run as Python {VERSION}")
         return named
-    # A name on PATH proves nothing, since pyenv puts shims there for versions not selected; and the
-    # version may well be there without being selected.
+    # A name on PATH proves nothing: pyenv puts shims there for versions that are not selected, and
+    # an installed version need not be selected.
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     pyenv = sorted(map(str, versions.glob(f"{VERSION}.*/bin/python{VERSION}")))
     return next((it for it in (f"python{VERSION}", *pyenv) if _version(it) == VERSION), None)
@@ -43,11 +43,11 @@ def _version(command: str) -> str | None:
 
 
 def main() -> None:
-    """Say in a line if artefacts will have no bytecode; SAM hides what is said within its build."""
+    """Warn in one line if artefacts will have no bytecode: within its build, SAM hides output."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--python", help=f"a Python {VERSION} that runs here")
     try:
-        found = lambda_python(parser.parse_args().python)
+        found = find_lambda_python(parser.parse_args().python)
     except NoInterpreter as error:
         sys.exit(f"tollgate: {error}")
     if found is None:

@@ -1,4 +1,4 @@
-"""What the api says of itself, worked out once instead of in every cold start."""
+"""Write the OpenAPI document at build, so that no cold start has to."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from tollgate.wiring.stores import wire_stores
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """The catalog that is being built, for whoever asks."""
+    """The catalog that is being built, in the role of the catalogs that a function follows."""
 
     catalog: Catalog
 
@@ -24,8 +24,8 @@ class _Compiled:
         return self.catalog
 
 
-def openapi_document(compiled_routing: bytes) -> bytes:
-    """The OpenAPI document of the app that is deployed; nothing is connected to for it."""
+def write_openapi_document(compiled_routing: bytes) -> bytes:
+    """Return the OpenAPI document of the deployed api. No connection is opened."""
     settings, clock = Settings(), SystemClock()
     stores = wire_stores(settings, clock)
     services = wire_services(

@@ -1,4 +1,4 @@
-"""Installed wheels, and which of their files a function needs."""
+"""Select the files of installed wheels that a function needs."""
 
 import re
 import sys
@@ -7,20 +7,20 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path, PurePath
 from typing import Final
 
-from infra.artefact.closure import closure
+from infra.artefact.closure import find_closure
 from infra.artefact.interpreters import VERSION
 
-# Of these only the modules that are reached are shipped, and nothing they merely require: botocore
-# is 26 MB, and event streams need four small files of it.
+# Of these packages only the modules that are reached are shipped, and none of their requirements:
+# botocore is 26 MB, and event streams need four small files of it.
 _BY_MODULE: Final = frozenset({"botocore"})
 _UNREAD: Final = frozenset({".c", ".h", ".pxd", ".pyi", ".pyx"})
-# How a wheel came to be installed says nothing in an artefact.
+# Files about the installation, which differ between machines.
 _INSTALLERS_OWN: Final = frozenset({"INSTALLER", "RECORD", "REQUESTED", "WHEEL", "direct_url.json"})
 _TAG: Final = f"cpython-{VERSION.replace('.', '')}"
 
 
 class Site:
-    """A folder that pip installed into; bytecode lies beside the sources if it could be written."""
+    """A folder that pip installed into, with bytecode beside the sources if there is any."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -31,9 +31,12 @@ class Site:
         }
 
     def files_for(self, modules: Iterable[str]) -> frozenset[Path]:
-        """What these modules need, relative to the folder; KeyError if nobody provides one."""
+        """Return the files that these modules need, relative to the folder.
+
+        Raises KeyError if no installed package provides a module.
+        """
         foreign = _foreign(modules)
-        part = closure(self.folder, [it for it in foreign if self._provider(it) in _BY_MODULE])
+        part = find_closure(self.folder, [it for it in foreign if self._provider(it) in _BY_MODULE])
         files = {it.relative_to(self.folder) for it in part.files}
         waiting = {self._provider(it) for it in (*foreign, *_foreign(part.elsewhere))}
         taken: set[str] = set()
@@ -52,7 +55,7 @@ class Site:
         return _canonical(self._by_module[_top(module)].name)
 
     def _required_by(self, distribution: Distribution) -> set[str]:
-        """The lock decides: what a marker excludes is not installed."""
+        """Return the requirements that are installed; the lock left out what markers exclude."""
         names = {
             _canonical(requirement)
             for requirement in distribution.requires or ()
@@ -87,6 +90,6 @@ def _top_module(file: PurePath) -> str:
 
 
 def _canonical(requirement: str) -> str:
-    """The normal form of the name a requirement begins with (packaging.python.org, PEP 503)."""
+    """Return the normal form of the name that a requirement begins with (PEP 503)."""
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
     return re.sub(r"[-_.]+", "-", name[0]).lower() if name else ""

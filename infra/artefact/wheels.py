@@ -1,4 +1,4 @@
-"""The locked dependencies of the functions, installed once and kept between builds."""
+"""Install the locked dependencies of the functions once, and keep them between builds."""
 
 import hashlib
 import shutil
@@ -12,7 +12,7 @@ from infra.artefact.bytecode import compile_all
 from infra.artefact.interpreters import VERSION, NoInterpreter
 from infra.artefact.site import Site
 
-# Lambda's Amazon Linux 2023 has glibc 2.34; every older one will do.
+# Lambda's Amazon Linux 2023 has glibc 2.34; wheels for an older glibc run there too.
 _MANYLINUX: Final = ("manylinux_2_34", "manylinux_2_28", "manylinux_2_17", "manylinux2014")
 _PIP: Final = ("-m", "pip", "--disable-pip-version-check")
 # Hashes and wheels only: nothing that the lock does not name runs or is installed here.
@@ -23,16 +23,18 @@ _INSTALL: Final = (
 
 
 class Target(StrEnum):
-    """Where the artefact is to run; `HOST` is for tests."""
+    """The platform that an artefact is built for."""
 
     LAMBDA = "lambda"
+    # This machine, for tests.
     HOST = "host"
 
 
-def installed(lock: Path, kept: Path, target: Target, python: str | None) -> Site:
-    """The wheels of the lock under `kept`, with bytecode if there is a python 3.13 to write it.
+def install_wheels(lock: Path, kept: Path, target: Target, python: str | None) -> Site:
+    """Install the wheels of `lock` below `kept`, unless an earlier build did, and return them.
 
-    Raises NoInterpreter for the host without one, subprocess.CalledProcessError if pip fails.
+    They get bytecode if `python`, the command of a Python 3.13, is given. Raises NoInterpreter if
+    it is not and the target is the host, subprocess.CalledProcessError if pip fails.
     """
     made_from = f"{hashlib.sha256(lock.read_bytes()).hexdigest()} {target} {python}\n"
     folder = kept / target

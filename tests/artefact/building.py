@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from infra.artefact.interpreters import NoInterpreter, lambda_python
+from infra.artefact.interpreters import NoInterpreter, find_lambda_python
 from infra.artefact.wheels import Target
 
 ROOT: Final = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ SAM: Final = ROOT / ".tools" / "sam" / "bin" / "sam"
 def python_3_13() -> str | None:
     """The interpreter that the build uses, PYTHON313 if it is set."""
     try:
-        return lambda_python(os.environ.get("PYTHON313"))
+        return find_lambda_python(os.environ.get("PYTHON313"))
     except NoInterpreter as error:
         pytest.fail(str(error))
 

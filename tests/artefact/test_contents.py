@@ -14,10 +14,10 @@ from typing import Final
 import pytest
 
 from infra.artefact.build import FUNCTIONS
-from infra.artefact.closure import closure
+from infra.artefact.closure import find_closure
 from infra.artefact.interpreters import NoInterpreter
-from infra.artefact.openapi import openapi_document
-from infra.artefact.wheels import Target, installed
+from infra.artefact.openapi import write_openapi_document
+from infra.artefact.wheels import Target, install_wheels
 from tests.artefact.building import ROOT, python_3_13
 from tollgate.routing.planning.catalog import Catalog
 
@@ -160,7 +160,7 @@ def test_an_import_within_a_function_is_reached(tmp_path: Path) -> None:
     (tmp_path / "package" / "later.py").write_text("import os.path, elsewhere.part")
     (tmp_path / "package" / "unreached.py").write_text("")
     (tmp_path / "entry.py").write_text("def f():\n    from package import late")
-    found = closure(tmp_path, ["entry"])
+    found = find_closure(tmp_path, ["entry"])
     names = {it.relative_to(tmp_path).as_posix() for it in found.files}
     assert names == {"entry.py", "package/__init__.py", "package/late.py", "package/later.py"}
     assert found.elsewhere == {"os.path", "elsewhere.part"}
@@ -178,13 +178,13 @@ def test_a_lock_that_needs_markers_is_not_built_from_unseen() -> None:
 
 def test_a_host_artefact_without_an_interpreter_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoInterpreter, match=r"Python 3\.13"):
-        installed(ROOT / "functions" / "requirements.txt", tmp_path, Target.HOST, None)
+        install_wheels(ROOT / "functions" / "requirements.txt", tmp_path, Target.HOST, None)
 
 
 def test_c6_the_api_has_the_description_of_the_app_that_is_built(for_lambda: Path) -> None:
     """It fails where the document is older than a route or a model."""
     built = for_lambda / "ApiFunction"
-    now = openapi_document((built / "routing.json").read_bytes())
+    now = write_openapi_document((built / "routing.json").read_bytes())
     assert (built / "openapi.json").read_bytes() == now
     for function in set(FUNCTIONS) - {"ApiFunction"}:
         assert not (for_lambda / function / "openapi.json").exists()

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from bench.children import child
-from bench.figures import IN_MEMORY, PASSTHROUGH, Sample, rows
+from bench.figures import IN_MEMORY, PASSTHROUGH, Sample, compare_samples
 from bench.load import Question, ask
-from bench.table import table
+from bench.table import format_table
 from bench.upstream import SHORT_CHUNKS
 
 TOP = Path(__file__).parents[2]
@@ -60,6 +60,6 @@ def test_ratios_are_taken_within_a_round() -> None:
         ("small", PASSTHROUGH): [sample(0.001), sample(0.010), sample(0.001)],
         ("small", IN_MEMORY): [sample(0.002), sample(0.020), sample(0.004)],
     }
-    (row,) = rows(samples, round_trip_s=0.0)
+    (row,) = compare_samples(samples, round_trip_s=0.0)
     assert (row.ratio, row.target, row.met) == ("2.0 ×", "≤ 3 ×", True)
-    assert "met" in table([row])
+    assert "met" in format_table([row])

@@ -232,7 +232,7 @@ async def test_c33_a_break_after_the_first_token_is_told_in_band(
 
 
 def assert_broken(record: GenerationRecord, code: str) -> None:
-    """The provider broke: the caller pays nothing (design.md 3)."""
+    """Assert that a generation broke by its provider (C33) cost its caller nothing."""
     assert (record.outcome, record.error, record.cost_nano_usd) == ("error", code, 0)
     assert [attempt.error for attempt in record.attempts] == [code]
 

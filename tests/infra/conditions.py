@@ -10,7 +10,10 @@ _NO_VALUE: Final = {"Ref": "AWS::NoValue"}
 
 
 def decided(template: JsonObject, given: Mapping[str, str]) -> JsonObject:
-    """The template without what its conditions leave out; KeyError for an unknown parameter."""
+    """Return the template without the parts that its conditions leave out.
+
+    Raises KeyError for an unknown parameter.
+    """
     values = {name: str(it["Default"]) for name, it in template["Parameters"].items()}
     for name, value in given.items():
         if name not in values:

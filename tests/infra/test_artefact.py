@@ -1,4 +1,4 @@
-"""What the template expects to find in functions/ is there."""
+"""Every file of functions/ that the template names exists."""
 
 import ast
 import os

@@ -1,4 +1,4 @@
-"""infra/deploy, with a stand-in for SAM: what it runs, and what it tells to do next.
+"""infra/deploy with a stand-in for SAM: the commands that it runs, the next steps that it prints.
 
 Keeps C54.
 """
@@ -20,7 +20,7 @@ STAND_IN = '#!/bin/sh\necho "$@" >>"{seen}"\nexit {status}\n'
 def deploy(
     folder: Path, stage: str, *, sam_status: int = 0, publish_status: int = 0
 ) -> tuple[list[str], subprocess.CompletedProcess[str]]:
-    """What SAM and the command line were called with, and the script's own result.
+    """The arguments of SAM and of the command line, and the script's own result.
 
     Nobody sits at the terminal.
     """

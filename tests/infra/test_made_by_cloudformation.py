@@ -26,7 +26,7 @@ MADE: Final = (
 
 
 def retained_part(stack: Stack) -> JsonObject:
-    """What moto can make, with everything that these resources refer to."""
+    """The resources that moto can make, with all that they refer to."""
     resources = {name: it for kind in MADE for name, it in stack.resources(kind).items()}
     return {
         "AWSTemplateFormatVersion": "2010-09-09",

@@ -18,7 +18,7 @@ ABSENT: Final = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What is wrong at one place of the source template, and the test that must see it."""
+    """A fault at one place of the source template, and the test that must fail for it."""
 
     at: str
     value: Any
@@ -172,7 +172,7 @@ FAULTS: Final = [
     Fault(at=f"{CHAT_STATEMENTS} 6 Resource", value="*", seen_by=allowed),
     Fault(at=f"{CHAT_STATEMENTS} 2 Action", value="dynamodb:*", seen_by=allowed),
     Fault(at=f"{CHAT_STATEMENTS} 0 NotAction", value="iam:*", seen_by=allowed),
-    # Without a role of ours SAM makes one that may write every log group of the account.
+    # Without a stated role SAM makes one that may write every log group of the account.
     Fault(
         at="Resources ApiFunction Properties Role",
         value=ABSENT,

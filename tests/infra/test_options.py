@@ -1,4 +1,4 @@
-"""What the template makes only where a parameter asks for it.
+"""Resources that the template makes only if a parameter is set.
 
 Keeps C1, C61.
 """
@@ -18,7 +18,7 @@ KEY: Final = "arn:aws:kms:us-east-1:123456789012:key/abc"
 TOPIC: Final = "arn:aws:sns:us-east-1:123456789012:budgets"
 HOOK: Final = "https://hooks.example.com/budgets"
 SECRET: Final = "arn:aws:secretsmanager:us-east-1:123456789012:secret:hook-AbCdEf"
-# What each option adds to the stack of the defaults.
+# The resources that each option adds to the stack of the defaults.
 OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
     "alarm e-mail": ({"AlarmEmail": "a@example.com"}, {"AlarmSubscription"}),
     "key": ({"KmsKeyArn": KEY}, set()),

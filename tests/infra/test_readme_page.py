@@ -1,4 +1,4 @@
-"""infra/README.md names what the template makes, and what it leaves behind."""
+"""infra/README.md names the functions of the template, and the resources that outlive the stack."""
 
 import re
 
@@ -10,7 +10,7 @@ TEMPLATE = (ROOT / "infra" / "template.yaml").read_text(encoding="utf-8")
 PAGE = (ROOT / "infra" / "README.md").read_text(encoding="utf-8")
 RESOURCE = re.compile(r"^  (\w+):\n    Type: (AWS::\S+)\n((?:    .*\n|\n)*)", re.MULTILINE)
 RESOURCES = RESOURCE.findall(TEMPLATE.partition("\nResources:")[2])
-# What the paragraph on teardown calls what is retained.
+# The words for retained resources in the paragraph on teardown.
 WORDS = {"AWS::DynamoDB::Table": "tables", "AWS::S3::Bucket": "bucket", "AWS::IAM::Role": "role"}
 
 

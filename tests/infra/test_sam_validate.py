@@ -1,4 +1,4 @@
-"""SAM's own check of the template, and what samconfig.toml makes of `sam deploy`."""
+"""SAM's own check of the template, and the options that samconfig.toml gives `sam deploy`."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What infra/template.yaml promises, read from the translated document.
+"""The promises of infra/template.yaml, read from the translated document.
 
 Keeps C1, C4, C32, C34, C35, C40, C41, C43, C44, C45, C64.
 """

@@ -34,7 +34,7 @@ OF_AWS: Final = {
 # Of the sweeper's, as powertools writes them.
 SWEPT: Final = {"AuditDifference", "HoldsFound", "HoldsSettled", "OldestHoldAge"}
 CHATS: Final = {it.name for it in vars(emf).values() if isinstance(it, emf.Metric)}
-# What metrics are told apart by, for each service.
+# The dimensions of metrics, for each service.
 DIMENSIONS: Final = {
     "chat": {("service",), ("service", "provider"), ("service", "provider", "error")},
     "sweeper": {("service",)},
@@ -49,7 +49,7 @@ def strings_in(path: str) -> set[str]:
 
 
 def watched(alarm: JsonObject) -> tuple[object, str, object]:
-    """Namespace, name and dimensions of what an alarm looks at, itself or by a formula."""
+    """Return namespace, name and dimensions of the metrics of an alarm, direct or in a formula."""
     if "Metrics" not in alarm:
         return alarm["Namespace"], alarm["MetricName"], alarm["Dimensions"]
     (stat,) = (it["MetricStat"]["Metric"] for it in alarm["Metrics"] if "MetricStat" in it)

@@ -1,4 +1,4 @@
-"""The workflow that plans and publishes: what it may do, what starts it, and that it runs."""
+"""The workflow that plans and publishes: its permissions, its triggers, and a run of its script."""
 
 import json
 import re
@@ -166,7 +166,7 @@ run().then(() => console.log(JSON.stringify(calls)))
 
 
 def scripted(folder: Path, body: str, comments: list[object]) -> list[Any]:
-    """What the script asks of GitHub for a comment, where there are others."""
+    """Return the calls of the script to GitHub for a comment, beside existing comments."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")

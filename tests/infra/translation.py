@@ -41,7 +41,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A translated template and what the tests ask of it."""
+    """A translated template, with the lookups that tests need."""
 
     template: JsonObject
 
@@ -90,7 +90,7 @@ def load_template() -> JsonObject:
 
 
 def translate(source: JsonObject) -> Stack:
-    """Do what CloudFormation's transform does, after packaging has put the code at an address."""
+    """Translate as CloudFormation's transform does once packaging has uploaded the code."""
     packaged = copy.deepcopy(source)
     packaged["Globals"]["Function"]["CodeUri"] = "s3://artefacts/functions.zip"
     session = boto3.Session(region_name="us-east-1")

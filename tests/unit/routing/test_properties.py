@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from bench.catalog_300 import routing as large_routing
+from bench.catalog_300 import make_routing as large_routing
 from tests.unit.routing.catalogs import (
     NOW_S,
     catalog,

@@ -13,7 +13,7 @@ from types import FrameType
 import pytest
 import yaml
 
-from bench.catalog_300 import routing
+from bench.catalog_300 import make_routing
 from tollgate.routing import scalars, schema
 from tollgate.routing.file import compile as compiling
 from tollgate.routing.file import document
@@ -43,7 +43,7 @@ def calls_of(work: Callable[[], object]) -> Counter[str]:
 @pytest.fixture(name="file")
 def _file(tmp_path: Path) -> Path:
     file = tmp_path / "routing.yaml"
-    file.write_text(routing(MODELS), encoding="utf-8")
+    file.write_text(make_routing(MODELS), encoding="utf-8")
     return file
 
 

@@ -14,7 +14,7 @@ from typing import Final
 import click
 from msgspec import Struct
 
-_CHECKOUT: Final = Path(__file__).resolve().parents[3]
+_CHECKOUT: Final = Path(__file__).resolve().parents[4]
 _STOP_S: Final = 10.0
 
 

@@ -1,0 +1,99 @@
+"""Every number that is cited is defined here, and docs/contract.md lists what is untested.
+
+C42 is a statement of the contract, Q12 a quirk of a provider, I3 an invariant of the ledger, R021 a
+problem of a routing file, D6 and "decision 6" the decision record 0006.
+"""
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CONTRACT = ROOT / "docs" / "contract.md"
+CITING = ("functions", "tests", "infra", "bench", "docs", ".github")
+SUFFIXES = {".py", ".md", ".yaml", ".yml"}
+DECISIONS = {f"D{int(path.name[:4])}" for path in (ROOT / "docs" / "decisions").glob("[0-9]*-*.md")}
+
+# A number in prose, and one in the name of a test: `test_c64_c60_a_…`, `test_q17_…`.
+IN_PROSE = re.compile(r"(?<![\w.-])(?:[CQID][0-9]{1,2}|R[0-9]{3})(?![\w-])")
+IN_A_NAME = re.compile(r"\bdef test_((?:[cqidr][0-9]+_)+)")
+A_DECISION = re.compile(r"\bdecisions? ([0-9]{1,4})\b|decisions/([0-9]{4})-")
+KEPT = re.compile(r"\bKeeps ([CQIDR0-9, \n]+)\.")
+
+
+def sources() -> list[Path]:
+    found = list(ROOT.glob("*.md"))
+    for folder in CITING:
+        found += [path for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES]
+    return [path for path in found if path != Path(__file__)]
+
+
+def defined_in(page: str, pattern: str) -> set[str]:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    numbers = re.findall(pattern, text, re.MULTILINE)
+    assert len(numbers) == len(set(numbers)), f"{page} defines a number twice"
+    return set(numbers)
+
+
+@pytest.fixture(scope="module")
+def stated() -> set[str]:
+    return defined_in("contract.md", r"^- \*\*(C[0-9]+)\*\* ")
+
+
+@pytest.fixture(scope="module")
+def cited() -> dict[str, set[str]]:
+    """The files that cite each number."""
+    places = defaultdict(set)
+    for path in sources():
+        text = path.read_text(encoding="utf-8")
+        names = "_".join(IN_A_NAME.findall(text)).upper()
+        decisions = (one or other for one, other in A_DECISION.findall(text))
+        for number in (
+            *IN_PROSE.findall(text),
+            *filter(None, names.split("_")),
+            *(f"D{int(decision)}" for decision in decisions),
+        ):
+            places[number].add(str(path.relative_to(ROOT)))
+    return dict(places)
+
+
+def test_every_number_that_is_cited_is_defined(
+    stated: set[str], cited: dict[str, set[str]]
+) -> None:
+    defined = {
+        *stated,
+        *defined_in("providers.md", r"^\| (Q[0-9]+) \|"),
+        *defined_in("ledger.md", r"^\| (I[0-9]+) \|"),
+        *defined_in("routing.md", r"^\| (R[0-9]{3}) \|"),
+        *DECISIONS,
+    }
+    assert len(cited) > 150
+    assert {number: places for number, places in cited.items() if number not in defined} == {}
+
+
+def test_the_page_lists_the_statements_that_no_test_names(stated: set[str]) -> None:
+    tested = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        text = path.read_text(encoding="utf-8")
+        names = [*IN_A_NAME.findall(text.lower()), *KEPT.findall(text)]
+        tested |= set(re.findall(r"C[0-9]+", "_".join(names).upper()))
+    [listed] = re.findall(r"^No test names these: ([C0-9, ]+)\.$", CONTRACT.read_text(), re.M)
+    assert listed.split(", ") == sorted(stated - tested, key=lambda number: int(number[1:]))
+
+
+def test_what_no_test_names_is_marked_as_not_built() -> None:
+    page = CONTRACT.read_text(encoding="utf-8")
+    [listed] = re.findall(r"^No test names these: ([C0-9, ]+)\.$", page, re.M)
+    statements = dict(re.findall(r"^- \*\*(C[0-9]+)\*\* (.*?)(?=^- \*\*|^## )", page, re.M | re.S))
+    unmarked = [name for name in listed.split(", ") if "- Not built: " not in statements[name]]
+    assert unmarked == []
+
+
+def test_statements_stand_in_the_order_of_their_numbers() -> None:
+    numbers = [
+        int(number) for number in re.findall(r"^- \*\*C([0-9]+)\*\*", CONTRACT.read_text(), re.M)
+    ]
+    assert numbers == sorted(numbers)
+    assert len(numbers) > 60

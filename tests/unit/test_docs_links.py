@@ -1,0 +1,71 @@
+"""Every page is linked from where readers begin, and every relative link leads somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    path
+    for place in (ROOT, DOCS, ROOT / "infra", ROOT / "bench", ROOT / "tests", ROOT / ".github")
+    for path in (place.glob("*.md") if place == ROOT else place.rglob("*.md"))
+)
+# Neither pictures nor code: `[text](target)`, without a title.
+LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\(([^()\s]+)\)")
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`[^`\n]+`")
+
+
+def links_of(page: Path) -> list[str]:
+    text = CODE.sub("``", FENCE.sub("", page.read_text(encoding="utf-8")))
+    return [link for link in LINK.findall(text) if "://" not in link]
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The anchors that GitHub makes of a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.M)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    broken = []
+    for link in links_of(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors_of(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_every_page_is_linked_from_the_readme_or_the_map() -> None:
+    linked = {
+        (start.parent / link.partition("#")[0]).resolve()
+        for start in (ROOT / "README.md", DOCS / "architecture.md")
+        for link in links_of(start)
+    }
+    pages = {path for path in PAGES if path.parent in (ROOT, DOCS)} - {ROOT / "README.md"}
+    assert {page.name for page in pages - linked} == set()
+
+
+def test_every_decision_is_in_the_list_of_decisions() -> None:
+    listed = links_of(DOCS / "decisions" / "README.md")
+    records = {path.name for path in (DOCS / "decisions").glob("[0-9]*.md")}
+    assert records - set(listed) == set()
+
+
+def test_every_page_that_is_named_in_code_exists() -> None:
+    written_by_the_workflow = {"summary.md"}
+    exist = {path.name for path in (*PAGES, *(ROOT / "tests").rglob("*.md"))}
+    named = {
+        (page, str(path.relative_to(ROOT)))
+        for folder in ("functions", "tests", "infra", "bench", ".github")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".yaml", ".yml"}
+        for page in re.findall(r"\b([\w-]+\.md)\b", path.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 15
+    assert {it for it in named if it[0] not in exist | written_by_the_workflow} == set()
