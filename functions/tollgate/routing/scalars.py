@@ -127,12 +127,12 @@ def _stated(section: BaseModel) -> dict[str, object]:
     return section.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-# Marks a section whose keys replace those of another one; `merged` puts the two together.
+# Marks a section whose keys replace those of another one: see `merge_section`.
 Stated = PlainSerializer(_stated)
 
 
-def merged(base: _Section, stated: _Section | None) -> _Section:
-    """The base with the keys that `stated` says."""
+def merge_section(base: _Section, stated: _Section | None) -> _Section:
+    """Return the base with the keys that the file states in `stated`."""
     if stated is None:
         return base
     return base.model_copy(update={key: getattr(stated, key) for key in stated.model_fields_set})

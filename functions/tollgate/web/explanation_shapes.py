@@ -130,7 +130,7 @@ class ExplanationObject(BaseModel):
 
 def explain_plan(
     survey: Survey,
-    demand: PlanningRequest,
+    wanted: PlanningRequest,
     catalog_sha: str,
     *,
     faults: Sequence[Fault] = (),
@@ -148,14 +148,14 @@ def explain_plan(
     attempts = plan.attempts if plan else ()
     places = {_place_of(attempt): place for place, attempt in enumerate(attempts, start=1)}
     return ExplanationObject(
-        requested=demand.model,
+        requested=wanted.model,
         route=survey.trace.route if survey.trace else None,
         rule=survey.trace.rule if survey.trace else None,
-        skipped=[SkippedRuleObject.of(skipped) for skipped in survey.skipped],
+        skipped=[SkippedRuleObject.of(skipped) for skipped in survey.skipped_rules],
         catalog_sha=catalog_sha,
-        drawn_by=demand.draw_key_hash,
-        prompt_tokens=demand.input_tokens,
-        prompt_tokens_max=demand.input_tokens_max,
+        drawn_by=wanted.draw_key_hash,
+        prompt_tokens=wanted.input_tokens,
+        prompt_tokens_max=wanted.input_tokens_max,
         candidates=[_candidate(each, places, resting) for each in survey.candidates],
         hold=usd(plan.cost_max_nano_usd) if plan else None,
         next_on=sorted(plan.next_on) if plan else [],

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
-from tests.traffic import demand, line, record
+from tests.traffic import line, planning_request, record
 from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.review.diff import days_to_come
@@ -60,7 +60,9 @@ def traffic(catalog: Catalog) -> Iterator[bytes]:
         name = ("smart", "best", "acme/large")[number % 3]
         tier = "free" if name == "smart" and number % 4 == 0 else "team"
         tokens = (1_000 * (1 + number % 5), 400 + number)
-        yield line(record(catalog, demand(name, number, tier=tier), number, tokens=tokens))
+        yield line(
+            record(catalog, planning_request(name, number, tier=tier), number, tokens=tokens)
+        )
 
 
 def review(folder: Path, *, replayed: bool = True) -> Review:

@@ -159,13 +159,13 @@ def _by_file(catalog: Catalog, body: bytes, faults: tuple[str, ...], key: _Local
     )
     try:
         parsed = parse(body)
-        demand = PlanningRequest.of(
+        wanted = PlanningRequest.of(
             parsed.request, principal=principal, request_id=IdSource(clock).new_id()
         )
         now_s = clock.now_s() if key.at is None else key.at.replace(tzinfo=UTC).timestamp()
         told = explain_plan(
-            Planner(catalog).survey(demand, now_s=now_s),
-            demand,
+            Planner(catalog).survey(wanted, now_s=now_s),
+            wanted,
             catalog.sha,
             faults=[Fault.parse(fault) for fault in faults],
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),

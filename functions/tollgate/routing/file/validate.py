@@ -186,10 +186,11 @@ def _bad_value(document: YamlDocument, where: Where, detail: ErrorDetails) -> Pr
     value = document.value(where)
     kind = detail["type"]
     subject = str(where[-1]) if isinstance(where[-1], str) else f"item {where[-1] + 1}"
-    hint = ""
+    code, hint = "R004", ""
     if isinstance(value, str) and kind == "bool_type" and _YAML_1_1_BOOLEAN.fullmatch(value):
-        hint = f"{value} is text in YAML 1.2"
+        code, hint = "R006", f"{value} is text in YAML 1.2"
     elif isinstance(value, str) and _GROUPED_NUMBER.fullmatch(value):
+        code = "R006"
         hint = f"{value} is text in YAML 1.2, write {value.replace('_', '')}"
     elif kind == "string_type" and value is not None and not isinstance(value, tuple | dict):
         hint = "write it in quotes"
@@ -202,7 +203,6 @@ def _bad_value(document: YamlDocument, where: Where, detail: ErrorDetails) -> Pr
         message = _PATTERN_WORDS.get(named, "has characters that a name cannot have")
     else:
         message = _WORDS.get(kind, _from_pydantic(detail["msg"]))
-    code = "R006" if hint.startswith(f"{value} is text") else "R004"
     return document.at_value(where, code, f"{subject} {message}", hint=hint)
 
 

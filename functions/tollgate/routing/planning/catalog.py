@@ -1,4 +1,4 @@
-"""A compiled routing.yaml in memory: who serves which name. Reads JSON, never YAML."""
+"""A compiled routing.yaml in memory. Read from JSON: functions have no YAML."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -22,7 +22,7 @@ from tollgate.routing.schema import (
     ServerToolSection,
 )
 
-# A longer name is nobody's typing mistake, and indexing it takes time that a caller chooses.
+# A longer name is no typing mistake, and comparing it takes time that the caller would choose.
 _COMPARED_CHARACTERS_MAX: Final = 128
 
 
@@ -42,7 +42,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_json(cls, compiled: bytes) -> Self:
-        """Read the compiled form; ValueError if it is not one."""
+        """Read the compiled form; ValueError if it is not of this version."""
         content = Routing.model_validate_json(compiled, strict=True)
         return cls(
             sha=sha256(compiled).hexdigest(),
@@ -58,7 +58,8 @@ class Catalog(Struct, frozen=True, kw_only=True):
         )
 
     def target(self, name: str) -> str:
-        """The model or the route that a name leads to through aliases; others are themselves."""
+        """Follow aliases to a model or a route; return any other name unchanged."""
+        # Each step of a chain is another alias, so there are no more steps than aliases.
         for _ in self.aliases:
             alias = self.aliases.get(name)
             if alias is None:
@@ -67,7 +68,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         return name
 
     def nearest(self, name: str) -> tuple[str, ...]:
-        """Up to three names that look like this one, the likeliest first."""
+        """Return up to three names similar to this one, the most similar first."""
         names = (*self.models, *self.aliases, *self.routes)
         compared = name[:_COMPARED_CHARACTERS_MAX].lower()
         return tuple(get_close_matches(compared, names, n=3, cutoff=0.6))

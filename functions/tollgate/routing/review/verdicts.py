@@ -12,7 +12,7 @@ from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.routing.planning.rules import first_that_applies
+from tollgate.routing.planning.rules import select_rule
 from tollgate.routing.price import bill, total_nano_usd
 from tollgate.routing.review.traffic import RecordedRequest
 
@@ -56,9 +56,9 @@ class ReplayPlanner:
     def verdict(self, request: RecordedRequest, *, when_s: int | None = None) -> ReplayVerdict:
         """What happens to a request that is made again, at its own time if none is said."""
         when_s = request.created_s if when_s is None else when_s
-        demand = PlanningRequest.recorded(request.trace)
-        survey = self._planner.survey(demand, now_s=when_s)
-        unknown = self._unknown_metadata(survey, demand, request)
+        wanted = PlanningRequest.recorded(request.trace)
+        survey = self._planner.survey(wanted, now_s=when_s)
+        unknown = self._unknown_metadata(survey, wanted, request)
         if unknown:
             return Unknown(unknown)
         if survey.plan is None:
@@ -72,7 +72,7 @@ class ReplayPlanner:
         )
 
     def _unknown_metadata(
-        self, survey: Survey, demand: PlanningRequest, request: RecordedRequest
+        self, survey: Survey, wanted: PlanningRequest, request: RecordedRequest
     ) -> tuple[str, ...]:
         """The metadata on which it depends whether the first rule that may apply does."""
         trace = survey.trace
@@ -83,17 +83,17 @@ class ReplayPlanner:
         for rule in route.all_rules[: trace.rule]:
             asked = rule.condition.metadata if rule.condition else {}
             unknown = asked.keys() - known
-            if unknown and _applies_otherwise(rule, demand, unknown):
+            if unknown and _applies_otherwise(rule, wanted, unknown):
                 return tuple(sorted(unknown))
         return ()
 
 
-def _applies_otherwise(rule: RuleSection, demand: PlanningRequest, unknown: set[str]) -> bool:
+def _applies_otherwise(rule: RuleSection, wanted: PlanningRequest, unknown: set[str]) -> bool:
     """Whether all conditions of a rule hold, but for those on metadata that are unknown."""
     condition = rule.condition
     if condition is None:
         return True
     known = {name: value for name, value in condition.metadata.items() if name not in unknown}
     rest = rule.model_copy(update={"condition": condition.model_copy(update={"metadata": known})})
-    number, _ = first_that_applies((rest,), demand)
+    number, _ = select_rule((rest,), wanted)
     return number is not None

@@ -42,14 +42,14 @@ def explanation_routes(services: Services) -> APIRouter:
         """Candidates, what removed each, weights and draws of a chat request; it costs nothing."""
         faults = [Fault.parse(fault) for fault in simulate]
         parsed = services.chat.parse(await request.body())
-        demand = PlanningRequest.of(
+        wanted = PlanningRequest.of(
             parsed.request,
             principal=principal,
             request_id=request_id_of(request.scope),
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
         )
         catalog = await services.catalogs.for_key(principal.key_id)
-        survey = Planner(catalog).survey(demand, now_s=services.clock.now_s())
+        survey = Planner(catalog).survey(wanted, now_s=services.clock.now_s())
         resting: Mapping[str, float] = {}
         if survey.plan is not None:
             resting = await services.cooldowns.resting(
@@ -57,7 +57,7 @@ def explanation_routes(services: Services) -> APIRouter:
             )
         return explain_plan(
             survey,
-            demand,
+            wanted,
             catalog.sha,
             faults=faults,
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),

@@ -76,8 +76,8 @@ def providers(plan: Plan) -> list[str]:
 
 
 def surveyed(of: Catalog, asked: Any, **key: Any) -> Survey:
-    demand = PlanningRequest.of(asked, principal=principal(**key), request_id="r-1")
-    return Planner(of).survey(demand, now_s=NOW_S)
+    wanted = PlanningRequest.of(asked, principal=principal(**key), request_id="r-1")
+    return Planner(of).survey(wanted, now_s=NOW_S)
 
 
 def refused(of: Catalog, asked: Any, **key: Any) -> GatewayError:
@@ -191,9 +191,9 @@ def test_c53_the_model_that_was_not_drawn_is_the_next_and_the_plan_shows_the_dra
 @given(st.integers(0, 10_000))
 def test_a_recorded_request_is_planned_again_as_it_was(number: int) -> None:
     asked = request("mixed", order=("far",), session_id="s", size_bytes=number, metadata={"a": "b"})
-    demand = PlanningRequest.of(asked, principal=principal(models=("*",)), request_id=f"r-{number}")
+    wanted = PlanningRequest.of(asked, principal=principal(models=("*",)), request_id=f"r-{number}")
     planner = Planner(weighted(60, 40))
-    plan = planner.plan(demand, now_s=NOW_S)
+    plan = planner.plan(wanted, now_s=NOW_S)
     again = planner.plan(PlanningRequest.recorded(plan.trace), now_s=NOW_S)
     assert again.attempts == plan.attempts
     assert again.cost_max_nano_usd == plan.cost_max_nano_usd
@@ -246,10 +246,10 @@ def test_c51_the_bytes_of_a_picture_are_not_counted_as_text() -> None:
     asked = replace(
         request("acme/large", size_bytes=4_000_300), messages=(UserMessage(content=(PICTURE,)),)
     )
-    demand = PlanningRequest.of(asked, principal=principal(), request_id="r-1")
-    assert demand.input_tokens_min == 50
-    assert demand.input_tokens < 2_000
-    assert demand.input_tokens_max < 10_000
+    wanted = PlanningRequest.of(asked, principal=principal(), request_id="r-1")
+    assert wanted.input_tokens_min == 50
+    assert wanted.input_tokens < 2_000
+    assert wanted.input_tokens_max < 10_000
 
 
 # Tiers.

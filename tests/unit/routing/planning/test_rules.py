@@ -10,9 +10,9 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.routing.chains import ConditionSection, RuleSection
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.routing.planning.rules import SkippedRule, first_that_applies
+from tollgate.routing.planning.rules import SkippedRule, select_rule
 
-DEMAND = PlanningRequest(
+WANTED = PlanningRequest(
     model="smart",
     draw_key_hash="0",
     tier="team",
@@ -49,14 +49,14 @@ def rule(**condition: object) -> RuleSection:
 def test_c50_a_rule_applies_when_all_that_it_says_holds(
     condition: dict[str, object], reason: str | None
 ) -> None:
-    number, skipped = first_that_applies([rule(**condition)], DEMAND)
+    number, skipped = select_rule([rule(**condition)], WANTED)
     assert number == (1 if reason is None else None)
     assert skipped == (() if reason is None else (SkippedRule(1, reason),))
 
 
 def test_c50_the_first_rule_that_applies_counts() -> None:
     rules = [rule(key_tier="free"), rule(capability="tools"), rule()]
-    number, skipped = first_that_applies(rules, DEMAND)
+    number, skipped = select_rule(rules, WANTED)
     assert (number, [each.number for each in skipped]) == (2, [1])
 
 
@@ -89,7 +89,7 @@ def test_the_trace_names_the_rule_and_keeps_the_metadata_that_rules_read() -> No
     plan = plan_of(ruled(), request("smart", metadata=metadata), principal=principal())
     assert (plan.trace.route, plan.trace.rule) == ("smart", 2)
     assert plan.trace.metadata == {"team": "legal"}
-    assert [each.number for each in plan.skipped] == [1]
+    assert [each.number for each in plan.skipped_rules] == [1]
 
 
 def test_a_request_that_no_rule_is_for_is_refused() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.traffic import demand, line, record
+from tests.traffic import line, planning_request, record
 from tests.unit.routing.catalogs import catalog, endpoint, model, routing
 from tollgate.core.generation import GenerationRecord
 from tollgate.routing.file.compile import canonical_json
@@ -34,7 +34,7 @@ def replayed(
 
 
 def served(*names: str, base: Catalog = BASE, **wanted: Any) -> list[GenerationRecord]:
-    return [record(base, demand(name, at, **wanted), at) for at, name in enumerate(names)]
+    return [record(base, planning_request(name, at, **wanted), at) for at, name in enumerate(names)]
 
 
 def models(**changed: object) -> dict[str, object]:
