@@ -22,7 +22,6 @@ from tollgate.routing.price import PriceSchedule
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.scalars import (
     BaseUrl,
-    Count,
     Day,
     Dollars,
     FileGlob,
@@ -199,33 +198,6 @@ class AliasSection(Strict):
     sunset: Day | None = None
 
 
-PluginName = Literal["web_search", "web_fetch", "pdf", "datetime", "image"]
-ServerToolName = Literal["web_search", "web_fetch", "datetime", "image"]
-
-
-class PluginSection(Strict):
-    """What the gateway may do for a request that names the plugin; pages are those of PDF files."""
-
-    enabled: bool = True
-    engine: Slug | None = None
-    key: KeySection | None = None
-    results_max: Count | None = None
-    pages_max: Count | None = None
-    price_usd_per_thousand_pages: Dollars | None = None
-
-
-class ServerToolSection(Strict):
-    """A tool that the gateway runs itself: what a call costs, and its limits."""
-
-    engine: Slug | None = None
-    key: KeySection | None = None
-    model: Name | None = None
-    price_usd_per_thousand_calls: Dollars
-    calls_max: Count = 5
-    bytes_max: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
-    timeout_s: Seconds = 10.0
-
-
 class BudgetSection(Strict):
     """What keys of a tier may spend, each."""
 
@@ -280,8 +252,14 @@ class Routing(IncludedFile):
 
     defaults: DefaultsSection = Field(default_factory=DefaultsSection)
     billing: BillingSection = Field(default_factory=BillingSection)
-    plugins: Mapping[PluginName, PluginSection] = {}
-    server_tools: Mapping[ServerToolName, ServerToolSection] = {}
+
+
+class CompiledRouting(Routing):
+    """The compiled form as functions read it: also that of a catalog published earlier."""
+
+    # Earlier versions wrote these two sections into every catalog, with nothing in them.
+    plugins: Mapping[str, object] = Field(default={}, max_length=0, exclude=True)
+    server_tools: Mapping[str, object] = Field(default={}, max_length=0, exclude=True)
 
 
 class RoutingFile(Routing):

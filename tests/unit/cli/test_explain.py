@@ -17,7 +17,7 @@ FIXED = ("--session", "s-1", "--at", "2026-11-21")
 
 CHOSEN = """\
 best → smart → rule 3 (not rule 1: tier is team, not free; rule 2: no pdf in the input)  \
-catalog 8922cd2
+catalog 7369517
 about 12,000 prompt tokens, 24,000 at most; drawn by 6a840baf5d8c3ff2
 
    model       share  draw   endpoint            share  draw   costs at most
@@ -30,7 +30,7 @@ Holds $0.143. Next on: provider_overloaded, provider_rate_limit, provider_timeou
 provider_unavailable.
 """
 FAILING = """\
-acme/large  catalog 8922cd2
+acme/large  catalog 7369517
 about 20 prompt tokens, 42 at most; drawn by 6a840baf5d8c3ff2
 
    model       endpoint            share  draw    costs at most
@@ -47,7 +47,7 @@ With timeout@anthropic, 429@bedrock:
 Nobody serves: the caller is told provider_rate_limit.
 """
 REFUSED = """\
-smart → rule 1  catalog 8922cd2
+smart → rule 1  catalog 7369517
 about 30,000 prompt tokens, 60,000 at most; drawn by 6a840baf5d8c3ff2
 
    model       endpoint      costs at most

@@ -21,7 +21,7 @@ from tollgate.core.publication import Publication, Publications, Signature, cana
 from tollgate.routing.file.compile import CompiledCatalog, compile_catalog
 from tollgate.routing.file.permissions import NotPermissible, compile_permissions
 from tollgate.routing.file.problems import InvalidRouting
-from tollgate.routing.schema import Routing
+from tollgate.routing.schema import CompiledRouting, Routing
 from tollgate.web.shapes import moment
 from tollgate.wiring.stores import wire_stores
 
@@ -212,7 +212,7 @@ async def _readable(store: Publications, account: AwsAccount, stack: str, sha: s
     """ClickException unless this version and this stack can serve a catalog that was kept."""
     content = await store.catalog(sha)
     try:
-        routing = Routing.model_validate_json(content, strict=True)
+        routing = CompiledRouting.model_validate_json(content, strict=True)
     except ValueError as unreadable:
         raise click.ClickException(
             f"{_short(sha)} was compiled by another version of Tollgate; publish its file again."

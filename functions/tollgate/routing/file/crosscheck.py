@@ -20,7 +20,6 @@ from tollgate.routing.schema import (
     KeySection,
     ModelSection,
     ProviderSection,
-    Routing,
 )
 
 NAMED_SECTIONS: Final = ("models", "aliases", "routes")
@@ -81,7 +80,6 @@ def crosscheck(
         yield from checker.aliases(today)
         yield from checker.routes(models, today)
         yield from checker.key_tiers(every)
-        yield from checker.tools()
 
 
 def _names_taken_twice(parts: Sequence[LoadedFile]) -> Iterator[Problem]:
@@ -167,18 +165,6 @@ class _Checker:
                     message = f'"{glob}" matches no model, alias or route{hint}'
                     where: Where = ("key_tiers", tier, "models", index)
                     yield self._document.at_value(where, "R021", message)
-
-    def tools(self) -> Iterator[Problem]:
-        """Keys of plugins and server tools, and the models that tools use."""
-        if not isinstance(self._content, Routing):
-            return
-        for plugin, section in self._content.plugins.items():
-            yield from self._key(("plugins", plugin, "key"), section.key)
-        for tool, tool_section in self._content.server_tools.items():
-            where: Where = ("server_tools", tool)
-            yield from self._key((*where, "key"), tool_section.key)
-            if tool_section.model is not None:
-                yield from self._reference((*where, "model"), tool_section.model, NAMED_SECTIONS)
 
     def _rules(self, where: Where, route: RouteSection) -> Iterator[Problem]:
         always: int | None = None

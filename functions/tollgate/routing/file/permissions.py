@@ -117,13 +117,9 @@ def _sagemaker_endpoints(routing: Routing) -> Iterator[str]:
 
 
 def _secrets(routing: Routing) -> Iterator[str]:
-    """Of providers, and of what the gateway itself runs."""
-    keys = (
-        *(provider.key for provider in routing.providers.values()),
-        *(plugin.key for plugin in routing.plugins.values()),
-        *(tool.key for tool in routing.server_tools.values()),
-    )
-    for key in keys:
+    """Yield the ARN of each secret that holds a provider's key."""
+    for provider in routing.providers.values():
+        key = provider.key
         if key is not None and key.secret is not None:
             # Secrets Manager ends an ARN with six characters of its own; as many question marks,
             # not a star, so that no longer name begins the same way.

@@ -12,14 +12,10 @@ from tollgate.routing.chains import RouteSection
 from tollgate.routing.schema import (
     AliasSection,
     BillingSection,
+    CompiledRouting,
     DefaultsSection,
     KeyTierSection,
     ModelSection,
-    PluginName,
-    PluginSection,
-    Routing,
-    ServerToolName,
-    ServerToolSection,
 )
 
 # A longer name is no typing mistake, and comparing it takes time that the caller would choose.
@@ -37,13 +33,11 @@ class Catalog(Struct, frozen=True, kw_only=True):
     aliases: Mapping[str, AliasSection]
     routes: Mapping[str, RouteSection]
     key_tiers: Mapping[str, KeyTierSection]
-    plugins: Mapping[PluginName, PluginSection]
-    server_tools: Mapping[ServerToolName, ServerToolSection]
 
     @classmethod
     def from_json(cls, compiled: bytes) -> Self:
         """Read the compiled form; ValueError if it is not of this version."""
-        content = Routing.model_validate_json(compiled, strict=True)
+        content = CompiledRouting.model_validate_json(compiled, strict=True)
         return cls(
             sha=sha256(compiled).hexdigest(),
             defaults=content.defaults,
@@ -53,8 +47,6 @@ class Catalog(Struct, frozen=True, kw_only=True):
             aliases=content.aliases,
             routes=content.routes,
             key_tiers=content.key_tiers,
-            plugins=content.plugins,
-            server_tools=content.server_tools,
         )
 
     def target(self, name: str) -> str:

@@ -33,8 +33,6 @@ What = Literal[
     "alias",
     "tier",
     "provider",
-    "plugin",
-    "tool",
     "defaults",
     "billing",
     "note",
@@ -74,8 +72,6 @@ def changes(before: Routing, after: Routing) -> tuple[Change, ...]:
         *_compared("alias", before.aliases, after.aliases, facts_of),
         *_compared("tier", before.key_tiers, after.key_tiers, facts_of),
         *_compared("provider", before.providers, after.providers, facts_of),
-        *_compared("plugin", before.plugins, after.plugins, facts_of),
-        *_compared("tool", before.server_tools, after.server_tools, facts_of),
         *_changed("defaults", "", facts_of(before.defaults), facts_of(after.defaults)),
         *_changed("billing", "", facts_of(before.billing), facts_of(after.billing)),
     ]

@@ -32,8 +32,6 @@ VARIANTS = (
     routing(providers={"near": provider(), "far": provider()}),
     routing(defaults={"hold_output_tokens": 7}),
     routing(billing={"admission": "covered"}),
-    routing(plugins={"pdf": {"enabled": False}}),
-    routing(server_tools={"datetime": {"price_usd_per_thousand_calls": Decimal(1)}}),
     routing(routes={}, aliases={}),
     large(NEAR),
     large(NEAR, FAR),
