@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from tollgate.cli.options import routing_file
 from tollgate.core.clock import SystemClock
-from tollgate.routing.file.compile import compiled
+from tollgate.routing.file.compile import compile_routing
 from tollgate.routing.file.load import Inspection, inspect
 from tollgate.routing.file.problems import Problem, render_text
 from tollgate.routing.schema import Routing
@@ -57,7 +57,9 @@ def _summary(file: Path, routing: Routing, warnings: int) -> str:
         )
     )
     noted = f", {_count(warnings, 'warning')}" if warnings else ""
-    return f"{file.as_posix()} is fine: {counts}{noted}; catalog {compiled(routing).sha[:12]}"
+    return (
+        f"{file.as_posix()} is fine: {counts}{noted}; catalog {compile_routing(routing).sha[:12]}"
+    )
 
 
 def _as_github(file: Path, inspection: Inspection) -> str:
@@ -77,7 +79,7 @@ def _escaped(value: str) -> str:
 
 
 def _as_json(file: Path, inspection: Inspection) -> str:
-    sha = None if inspection.production is None else compiled(inspection.production).sha
+    sha = None if inspection.production is None else compile_routing(inspection.production).sha
     found = {"catalog_sha": sha, "problems": to_builtins(inspection.problems)}
     return to_json(found, indent=2).decode()
 

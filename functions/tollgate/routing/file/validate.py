@@ -1,4 +1,4 @@
-"""Holds a document to the schema and puts every complaint where its cause stands."""
+"""Validate a document against the schema, and place each error at its cause in the file."""
 
 import re
 from collections.abc import Mapping
@@ -54,10 +54,10 @@ _NOT_BUILT: Final[frozenset[Where]] = frozenset({("plugins",), ("server_tools",)
 
 
 def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None, list[Problem]]:
-    """The content as the schema's model, and what is wrong with it.
+    """Return the content as the schema's model, and its problems.
 
-    Entries with problems are left out of the model, so that the rest can be checked further; it
-    is None if even that cannot be read.
+    Entries with problems are left out of the model, so that the rest can be checked further. The
+    model is None if the rest is not valid either.
     """
     content = document.content
     if document.unreadable:
@@ -73,7 +73,7 @@ def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None,
             for detail in invalid.errors(include_url=False)
             if not (detail["type"] == "too_short" and document.value(tuple(detail["loc"])))
         ]  # a list with faulty items is not too short as well
-    misspelt = {_meant(schema, detail) for detail in details}
+    misspelt = {_intended_key(schema, detail) for detail in details}
     problems = [
         _problem(document, schema, detail)
         for detail in details
@@ -86,7 +86,7 @@ def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None,
 
 
 def _without(content: dict[str, Plain], details: list[ErrorDetails]) -> dict[str, Plain]:
-    """The content without the entries that have errors; one of `defaults` drops all of them."""
+    """Drop the entries that have errors; an error in `defaults` drops one default with its keys."""
     kept = {"version": 1} | {
         name: dict(section) if isinstance(section, dict) else section
         for name, section in content.items()
@@ -152,8 +152,8 @@ def _nearest_key(schema: type[BaseModel], where: Where) -> str | None:
     return next(iter(get_close_matches(str(where[-1]), known, n=1)), None)
 
 
-def _meant(schema: type[BaseModel], detail: ErrorDetails) -> Where | None:
-    """The key that an unknown one was meant to be: it is not missing as well."""
+def _intended_key(schema: type[BaseModel], detail: ErrorDetails) -> Where | None:
+    """Return the key that a misspelt one stands for, which then is not missing as well."""
     where: Where = tuple(detail["loc"])
     if detail["type"] != "extra_forbidden":
         return None
@@ -162,7 +162,7 @@ def _meant(schema: type[BaseModel], detail: ErrorDetails) -> Where | None:
 
 
 def _unknown_name(document: YamlDocument, where: Where, detail: ErrorDetails) -> Problem:
-    """A key of a mapping that has only certain ones."""
+    """Report a key of a mapping that has a fixed set of keys."""
     *inside, name, _ = where
     known = re.findall(r"'([^']*)'", str(detail["ctx"]["expected"]))
     nearest = get_close_matches(str(name), known, n=1)
@@ -224,13 +224,13 @@ def _from_pydantic(message: str) -> str:
 
 
 def _path(where: Where) -> str:
-    """`models.openai/gpt-5.endpoints[0]`"""
+    """Write a path as `models.openai/gpt-5.endpoints[0]`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in where)
     return "".join(steps).removeprefix(".")
 
 
 def _keys_of(schema: type[BaseModel], where: Where) -> list[str]:
-    """The keys that may stand at a place, found by following the annotations to it."""
+    """List the keys that the schema has at a place: annotations are followed along its path."""
     annotation: object = schema
     for step in where:
         annotation = _inside(_bare(annotation), step)
@@ -251,7 +251,7 @@ def _inside(annotation: object, step: str | int) -> object:
 
 
 def _bare(annotation: object) -> object:
-    """An annotation without its constraints, and without None."""
+    """Return an annotation without its constraints, and without None."""
     origin = get_origin(annotation)
     if origin is Annotated or origin in (Union, UnionType):
         return _bare(next(part for part in get_args(annotation) if part is not NoneType))

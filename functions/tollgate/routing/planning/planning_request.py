@@ -1,4 +1,4 @@
-"""All that a plan depends on, of a request and of its key: a record of it can be planned again."""
+"""The input of a plan, of a request and of its key: from its record it can be planned again."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, Self

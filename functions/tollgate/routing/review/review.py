@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tollgate.routing.file.problems import Problem
-from tollgate.routing.file.promise_checks import DatedBreak, breaks_to_come
+from tollgate.routing.file.promise_checks import DatedBreak, find_later_breaks
 from tollgate.routing.review.diff import Change, changes
 from tollgate.routing.review.replay import TrafficReplay
 from tollgate.routing.schema import Routing
@@ -66,7 +66,7 @@ def find_differences(
     before: Routing, after: Routing, today: date
 ) -> tuple[tuple[Change, ...], tuple[BrokenPromise, ...]]:
     """The changes, and the promises that are broken from a day to come on, and were not before."""
-    old = set(breaks_to_come(before, today))
-    new = dict.fromkeys(breaks_to_come(after, today))
+    old = set(find_later_breaks(before, today))
+    new = dict.fromkeys(find_later_breaks(after, today))
     broken = tuple(BrokenPromise(*found) for found in new if found not in old)
     return changes(before, after), broken
