@@ -18,7 +18,7 @@ from tollgate.cli.routing.plan_markdown import as_markdown
 from tollgate.cli.routing.plan_text import as_text
 from tollgate.cli.routing.revisions import Revision, merge_base, of_commit, of_file
 from tollgate.core.clock import SystemClock
-from tollgate.routing.review.diff import days_to_come
+from tollgate.routing.review.diff import find_price_days
 from tollgate.routing.review.replay import replay_traffic
 from tollgate.routing.review.review import Review, find_differences
 from tollgate.routing.review.traffic import BadTraffic, RecordedRequest, read_traffic
@@ -130,7 +130,7 @@ def _reviewed(
         empty = "does not pass the check"
     before = base.routing or Routing(version=1)
     changes, promises = find_differences(before, head.routing, today)
-    days = days_to_come(before, head.routing, today)
+    days = find_price_days(before, head.routing, today)
     return Review(
         base=base.name,
         head=head.name,

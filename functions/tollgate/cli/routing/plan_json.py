@@ -7,7 +7,7 @@ from msgspec import to_builtins
 from pydantic_core import to_json
 
 from tollgate.core.money import usd_text
-from tollgate.routing.review.replay import Flow, Single, TrafficReplay
+from tollgate.routing.review.replay import CostedRequest, Flow, TrafficReplay
 from tollgate.routing.review.review import Review
 
 _Json: TypeAlias = Mapping[str, object] | None
@@ -79,12 +79,12 @@ def _flow(flow: Flow) -> dict[str, object]:
     }
 
 
-def _single(single: Single | None) -> _Json:
+def _single(single: CostedRequest | None) -> _Json:
     if single is None:
         return None
     return {
         "id": single.id,
-        "asked": single.asked,
+        "asked": single.requested,
         "before_usd": usd_text(single.before_nano_usd),
         "after_usd": usd_text(single.after_nano_usd),
     }

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tollgate.core.money import usd
 from tollgate.routing.review.diff import Change, Fact
-from tollgate.routing.review.facts import rate_text
+from tollgate.routing.review.facts import format_rate
 from tollgate.routing.review.replay import Flow, TrafficReplay
 from tollgate.routing.review.review import BrokenPromise, Review
 
@@ -125,7 +125,7 @@ def _share(change: Change, replay: TrafficReplay | None) -> str:
         return ""
     asked = sum(
         count
-        for endpoint, count in replay.asked_first.items()
+        for endpoint, count in replay.first_endpoints.items()
         if endpoint == change.subject or endpoint.startswith(f"{change.subject} @ ")
     )
     return f"{percent_of(asked, replay.requests)} of traffic"
@@ -134,8 +134,8 @@ def _share(change: Change, replay: TrafficReplay | None) -> str:
 def _promise(found: BrokenPromise) -> str:
     broken = found.breaks
     return (
-        f"from {broken.day} {broken.model} @ {broken.provider} costs ${rate_text(broken.rate)}/M "
-        f"{broken.kind}, promised is ${rate_text(broken.most)} at most"
+        f"from {broken.day} {broken.model} @ {broken.provider} costs ${format_rate(broken.rate)}/M "
+        f"{broken.kind}, promised is ${format_rate(broken.most)} at most"
     )
 
 

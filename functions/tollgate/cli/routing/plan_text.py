@@ -95,7 +95,7 @@ def _figures(replay: TrafficReplay) -> Iterator[str]:
     if replay.worst is not None:
         single = replay.worst
         costs = _from_to(single.before_nano_usd, single.after_nano_usd)
-        yield f"Worst {printable(single.id)} for {printable(single.asked)}: {costs}"
+        yield f"Worst {printable(single.id)} for {printable(single.requested)}: {costs}"
 
 
 def _from_to(before_nano_usd: int, after_nano_usd: int) -> str:

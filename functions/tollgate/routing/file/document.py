@@ -258,9 +258,8 @@ def _may_be_secret(where: Where, value: str) -> bool:
         case (*_, "key", "secret"):
             return False
         case _:
-            entry = (
-                where if len(where) <= 2 else (where[0], *where[2:])
-            )  # a slug may be called "token"
+            # Without the slug of an entry, which may be called "token".
+            entry = where if len(where) <= 2 else (where[0], *where[2:])
             return any(isinstance(step, str) and step.lower() in _SECRET_KEYS for step in entry)
 
 

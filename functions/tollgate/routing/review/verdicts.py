@@ -1,6 +1,6 @@
-"""What one revision makes of a recorded request: who is asked first, and what that costs.
+"""Predict the outcome of a recorded request under one revision: its first endpoint and its cost.
 
-Exact for the first attempt while no endpoint rests, at the tokens that were recorded.
+Exact for the first attempt, at the recorded tokens, while no endpoint rests.
 """
 
 from typing import TypeAlias
@@ -18,7 +18,7 @@ from tollgate.routing.review.traffic import RecordedRequest
 
 
 class WouldServe(Struct, frozen=True):
-    """The endpoint that is asked first, and the bill if it answers as was recorded."""
+    """The endpoint of the first attempt, and the bill for an answer as it was recorded."""
 
     model: str
     provider: str
@@ -38,7 +38,7 @@ class WouldRefuse(Struct, frozen=True):
 
 
 class Unknown(Struct, frozen=True):
-    """A rule reads metadata that no rule read then, so that the record does not have them."""
+    """A rule reads metadata that no rule read at the time, so that the record lacks them."""
 
     metadata: tuple[str, ...]
 
@@ -47,14 +47,14 @@ ReplayVerdict: TypeAlias = WouldServe | WouldRefuse | Unknown
 
 
 class ReplayPlanner:
-    """Says of any number of requests what one catalog makes of them."""
+    """Plans any number of recorded requests against one catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._planner = Planner(catalog)
 
-    def verdict(self, request: RecordedRequest, *, when_s: int | None = None) -> ReplayVerdict:
-        """What happens to a request that is made again, at its own time if none is said."""
+    def predict(self, request: RecordedRequest, *, when_s: int | None = None) -> ReplayVerdict:
+        """Plan a request again, at its own time without `when_s`, and bill its first attempt."""
         when_s = request.created_s if when_s is None else when_s
         wanted = PlanningRequest.recorded(request.trace)
         survey = self._planner.survey(wanted, now_s=when_s)
@@ -74,22 +74,22 @@ class ReplayPlanner:
     def _unknown_metadata(
         self, survey: Survey, wanted: PlanningRequest, request: RecordedRequest
     ) -> tuple[str, ...]:
-        """The metadata on which it depends whether the first rule that may apply does."""
+        """Return the metadata that the record lacks and that decide which rule applies."""
         trace = survey.trace
         route = self._catalog.routes.get(trace.route) if trace and trace.route else None
         if trace is None or route is None:
             return ()
         known = {*request.trace.metadata_read, *request.trace.metadata}
         for rule in route.all_rules[: trace.rule]:
-            asked = rule.condition.metadata if rule.condition else {}
-            unknown = asked.keys() - known
-            if unknown and _applies_otherwise(rule, wanted, unknown):
+            read = rule.condition.metadata if rule.condition else {}
+            unknown = read.keys() - known
+            if unknown and _applies_without(rule, wanted, unknown):
                 return tuple(sorted(unknown))
         return ()
 
 
-def _applies_otherwise(rule: RuleSection, wanted: PlanningRequest, unknown: set[str]) -> bool:
-    """Whether all conditions of a rule hold, but for those on metadata that are unknown."""
+def _applies_without(rule: RuleSection, wanted: PlanningRequest, unknown: set[str]) -> bool:
+    """Return True if all conditions of a rule hold, leaving out those on unknown metadata."""
     condition = rule.condition
     if condition is None:
         return True
