@@ -77,11 +77,7 @@ def review(folder: Path, *, replayed: bool = True) -> Review:
         changes=changes,
         promises=promises,
         replay=(
-            replay_traffic(
-                read_traffic(traffic(base)), base, head, find_price_days(old, new, TODAY)
-            )
-            if replayed
-            else None
+            replay_traffic(read_traffic(traffic(base)), base, head, days) if replayed else None
         ),
     )
 

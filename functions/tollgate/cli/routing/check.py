@@ -1,4 +1,4 @@
-"""`tollgate check`: what is wrong with a routing file, for people, for GitHub and for programs."""
+"""`tollgate check`: the problems of a routing file, for people, for GitHub and for programs."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -46,7 +46,7 @@ def _as_text(file: Path, inspection: Inspection) -> str:
 
 
 def _summary(file: Path, routing: Routing, warnings: int) -> str:
-    """One line about what production would serve."""
+    """Sum up in one line what production would serve."""
     counts = ", ".join(
         _count(len(entries), kind)
         for kind, entries in (
@@ -63,15 +63,18 @@ def _summary(file: Path, routing: Routing, warnings: int) -> str:
 
 
 def _as_github(file: Path, inspection: Inspection) -> str:
-    """Workflow commands (docs.github.com, "Workflow commands for GitHub Actions", 2026-11)."""
+    """Write workflow commands.
+
+    docs.github.com, "Workflow commands for GitHub Actions", 2026-11.
+    """
     return "\n".join(_annotation(problem) for problem in inspection.problems)
 
 
 def _annotation(problem: Problem) -> str:
     place = f"line={problem.line},col={problem.column}"
-    words = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
+    text = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
     file = _escaped(problem.file).replace(":", "%3A").replace(",", "%2C")
-    return f"::{problem.severity} file={file},{place},title={problem.code}::{_escaped(words)}"
+    return f"::{problem.severity} file={file},{place},title={problem.code}::{_escaped(text)}"
 
 
 def _escaped(value: str) -> str:

@@ -1,4 +1,4 @@
-"""A review for programs; amounts are exact, as text."""
+"""Render a review for programs; amounts are exact, as text."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -14,7 +14,7 @@ _Json: TypeAlias = Mapping[str, object] | None
 
 
 def as_data(review: Review) -> str:
-    """The whole review, keys and moves by their names."""
+    """Render the whole review as JSON."""
     return to_json(
         {
             "base": review.base,

@@ -12,7 +12,7 @@ import click
 from msgspec.structs import asdict
 
 from tollgate.cli.options import region, routing_file, stack
-from tollgate.cli.routing.permissions import not_allowed
+from tollgate.cli.routing.permissions import list_missing
 from tollgate.cli.stack.aws_account import AccountError, AwsAccount
 from tollgate.cli.tables import show
 from tollgate.core.clock import SystemClock
@@ -221,7 +221,7 @@ async def _readable(store: Publications, account: AwsAccount, stack: str, sha: s
 
 
 def _refuse_what_is_not_allowed(account: AwsAccount, stack: str, routing: Routing) -> None:
-    missing = not_allowed(account.template(stack), compile_permissions(routing))
+    missing = list_missing(account.template(stack), compile_permissions(routing))
     if missing:
         listed = "\n".join(f"  {arn}" for arn in missing)
         raise click.ClickException(
