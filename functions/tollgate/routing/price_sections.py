@@ -78,7 +78,7 @@ class WhenSection(Strict, json_schema_extra={"minProperties": 1}):
     @model_validator(mode="after")
     def _can_happen(self) -> Self:
         if self == _NO_CONDITION:
-            raise ValueError("must say when")
+            raise ValueError("must name a condition")
         if self.since and self.until and self.until <= self.since:
             raise ValueError(f"must begin before it ends on {self.until}")
         if self.utc_window and self.utc_window[:5] == self.utc_window[6:]:

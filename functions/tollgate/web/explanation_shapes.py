@@ -45,9 +45,7 @@ class CandidateObject(BaseModel):
     draw: float | None = Field(description="score of the endpoint's draw")
     cost_max: Usd = Field(description="highest cost of the request here")
     removed: str | None = Field(description="the reason for which it is excluded")
-    resting_until: datetime | None = Field(
-        description="until then it is tried last, since it failed"
-    )
+    resting_until: datetime | None = Field(description="it failed; until then it is tried last")
 
 
 class ExplainedError(BaseModel):

@@ -206,7 +206,7 @@ def _compose(document: YamlDocument, source: str) -> None:
 def _plain(document: YamlDocument, node: yaml.Node, where: Where) -> Plain:
     document.remember(where, None, node)
     if document.is_alias(node):
-        message = "this anchor is used again by an alias (*name): write it out, a line says all"
+        message = "this anchor is used again by an alias (*name): write it out in full"
         document.refuse(node.start_mark, "R001", message)
         return None
     if node.tag not in _PLAIN_TAGS:
