@@ -9,7 +9,7 @@ from tests.tidy.source import Finding, Rule, Source
 # Where control flow decides what is served, refused or billed.
 _DECIDING = ("engine", "routing")
 # Names of values that are sentences for people, ours or a provider's.
-_PROSE = frozenset({"hint", "message", "reason", "reasons", "removed", "words"})
+_PROSE = frozenset({"hint", "message", "reason", "reasons", "words"})
 _COMPARING = (ast.In, ast.NotIn, ast.Eq, ast.NotEq)
 _SEARCHING = frozenset({"count", "endswith", "find", "index", "rfind", "startswith"})
 _MATCHING = frozenset({"findall", "finditer", "fullmatch", "match", "search"})

@@ -11,8 +11,8 @@ from tollgate.core.money import usd
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.simulation import Fault, SimulatedAttempt, simulated
 from tollgate.ingress.base import ParsedCall
-from tollgate.routing.planning.plan import Attempt, Candidate, Plan
-from tollgate.routing.planning.planner import Survey
+from tollgate.routing.planning.plan import Attempt, Plan
+from tollgate.routing.planning.planner import Candidate, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.rules import SkippedRule
 from tollgate.routing.schema import TimeoutsSection
@@ -191,6 +191,6 @@ def _candidate(
         weight=candidate.weight,
         draw=candidate.draw,
         cost_max=usd(candidate.cost_max_nano_usd),
-        removed=candidate.removed,
+        removed=candidate.exclusion.reason if candidate.exclusion else None,
         resting_until=None if until_s is None else moment(int(until_s)),
     )

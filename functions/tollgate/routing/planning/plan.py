@@ -1,4 +1,4 @@
-"""The planner's decision: the endpoints to try in order, and the candidates behind it."""
+"""The planner's decision: the endpoints to try, in order."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -9,7 +9,6 @@ from tollgate.core.errors import ErrorCode
 from tollgate.core.generation import RoutingTrace
 from tollgate.core.limits import TierLimits
 from tollgate.providers.base import Target, Timeouts
-from tollgate.routing.planning.rules import SkippedRule
 from tollgate.routing.price import PriceSchedule
 
 
@@ -35,18 +34,6 @@ class Attempt(Struct, frozen=True, kw_only=True):
     retry: Retry
 
 
-class Candidate(Struct, frozen=True, kw_only=True):
-    """An endpoint that was considered, with its draw. Weights are in percent, draws are scores."""
-
-    attempt: Attempt
-    cost_max_nano_usd: int
-    model_weight: int | None = None  # of its model in the rule's step; None if none was drawn
-    model_draw: float | None = None
-    weight: int | None = None  # of the endpoint in its model; None if none was drawn
-    draw: float | None = None
-    removed: str | None = None  # the reason for people; None for an endpoint that will be tried
-
-
 class Plan(Struct, frozen=True, kw_only=True):
     """The attempts for one request, in order: there is at least one."""
 
@@ -57,8 +44,6 @@ class Plan(Struct, frozen=True, kw_only=True):
     catalog_sha: str
     trace: RoutingTrace
     tier: TierLimits | None = None  # the limits of the key's tier
-    candidates: Sequence[Candidate] = ()  # all endpoints of the chain, resting ones in their place
-    skipped_rules: Sequence[SkippedRule] = ()  # the rules before the one that applied
 
     @property
     def endpoint_ids(self) -> frozenset[str]:

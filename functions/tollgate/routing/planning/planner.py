@@ -22,7 +22,7 @@ from tollgate.routing.planning.exclusions import (
     shorten,
 )
 from tollgate.routing.planning.offers import Chain, Chains, Offer
-from tollgate.routing.planning.plan import Candidate, Plan
+from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.rules import SkippedRule, select_rule
 from tollgate.routing.price import cost_max_nano_usd
@@ -34,16 +34,24 @@ _TENSORZERO_PREFIXES: Final = ("tensorzero::model_name::", "tensorzero::function
 _FALLBACKS_OFF: Final = Exclusion(Cause.FALLBACKS_OFF)
 
 
+class Candidate(Struct, frozen=True, kw_only=True):
+    """An endpoint that was considered, with its draw. Weights are in percent, draws are scores."""
+
+    attempt: Attempt
+    cost_max_nano_usd: int
+    model_weight: int | None = None  # of its model in the rule's step; None if none was drawn
+    model_draw: float | None = None
+    weight: int | None = None  # of the endpoint in its model; None if none was drawn
+    draw: float | None = None
+    exclusion: Exclusion | None = None  # None for an endpoint that will be tried
+
+
 class Survey(Struct, frozen=True, kw_only=True):
-    """Everything that the planner considered, with either a plan or a refusal.
+    """Everything that the planner considered, with either a plan or a refusal."""
 
-    `candidates` are in the order of trying; those with `removed` are not tried. `trace` is None if
-    a name leads nowhere or the key's tier is not defined.
-    """
-
-    candidates: Sequence[Candidate]
-    skipped_rules: Sequence[SkippedRule]
-    trace: RoutingTrace | None
+    candidates: Sequence[Candidate]  # in the order of trying; those with an exclusion are not tried
+    skipped_rules: Sequence[SkippedRule]  # the rules before the one that applied
+    trace: RoutingTrace | None  # None if a name leads nowhere or the key's tier is not defined
     plan: Plan | None
     refusal: GatewayError | None
 
@@ -105,10 +113,9 @@ class Planner:
             off = _FALLBACKS_OFF if place and not wanted.fallbacks else None
             section = self.catalog.models[model.slug]
             excluded = off or exclude_model(model.slug, section, wanted, tier=tier, name=model.name)
-            for candidate, exclusion in self._candidates(
-                model, wanted, tier, now_s=now_s, excluded=excluded
-            ):
+            for candidate in self._candidates(model, wanted, tier, now_s=now_s, excluded=excluded):
                 candidates.append(candidate)
+                exclusion = candidate.exclusion
                 if exclusion is not None and exclusion is not off:
                     exclusions.setdefault(_subject(candidate, exclusion), exclusion)
         if not (wanted.preferences.fallbacks or wanted.preferences.order):
@@ -130,7 +137,7 @@ class Planner:
         *,
         limits: TierLimits | None,
     ) -> Plan | None:
-        kept = [candidate for candidate in candidates if candidate.removed is None]
+        kept = [candidate for candidate in candidates if candidate.exclusion is None]
         if not kept:
             return None
         return Plan(
@@ -141,8 +148,6 @@ class Planner:
             catalog_sha=self.catalog.sha,
             trace=trace,
             tier=limits,
-            candidates=tuple(candidates),
-            skipped_rules=first.skipped_rules,
         )
 
     def _tokens_max(self, kept: Sequence[Candidate], trace: RoutingTrace) -> int:
@@ -196,8 +201,8 @@ class Planner:
         *,
         now_s: float,
         excluded: Exclusion | None,
-    ) -> Iterator[tuple[Candidate, Exclusion | None]]:
-        """Yield a model's endpoints in the order of trying, each with its exclusion.
+    ) -> Iterator[Candidate]:
+        """Yield a model's endpoints in the order of trying.
 
         `excluded` is the model's own exclusion, which then is that of all its endpoints.
         """
@@ -211,17 +216,14 @@ class Planner:
             exclusion = (
                 excluded or exclude_endpoint(attempt, price, wanted) or exclude_by_tier(cost, tier)
             )
-            yield (
-                Candidate(
-                    attempt=attempt,
-                    cost_max_nano_usd=cost,
-                    model_weight=model.weight,
-                    model_draw=model.draw,
-                    weight=offer.weight,
-                    draw=draw,
-                    removed=exclusion.reason if exclusion else None,
-                ),
-                exclusion,
+            yield Candidate(
+                attempt=attempt,
+                cost_max_nano_usd=cost,
+                model_weight=model.weight,
+                model_draw=model.draw,
+                weight=offer.weight,
+                draw=draw,
+                exclusion=exclusion,
             )
 
     def _cost_max_nano_usd(self, offer: Offer, wanted: PlanningRequest, now_s: float) -> int:
@@ -284,11 +286,11 @@ def _order_by_preference(costed: list[_Costed], wanted: PlanningRequest) -> list
 
 
 def _keep_first(candidates: list[Candidate]) -> list[Candidate]:
-    """Mark every candidate as removed, but for the first that may serve."""
-    first = next((each for each in candidates if each.removed is None), None)
+    """Exclude every candidate but the first that may serve."""
+    first = next((each for each in candidates if each.exclusion is None), None)
     return [
-        replace(each, removed=_FALLBACKS_OFF.reason)
-        if each.removed is None and each is not first
+        replace(each, exclusion=_FALLBACKS_OFF)
+        if each.exclusion is None and each is not first
         else each
         for each in candidates
     ]
