@@ -13,13 +13,13 @@ from tollgate.web.generation_shapes import GenerationObject
 RECORDED_S = 1795264201
 
 
-def demand(asked: str, number: int, **wanted: object) -> PlanningRequest:
+def planning_request(asked: str, number: int, **wanted: object) -> PlanningRequest:
     """What the request of a number asks for; without a session its id decides its draw."""
     sizes = {"input_tokens_min": 100, "input_tokens": 150, "input_tokens_max": 300}
     return PlanningRequest(
         model=asked,
         draw_key_hash=draw_key_hash(f"r-{number}"),
-        **{"tier": "team", **sizes, **wanted},  # type: ignore[arg-type]  # by the names of Demand
+        **{"tier": "team", **sizes, **wanted},  # type: ignore[arg-type]  # by the names of its fields
     )
 
 

@@ -1,4 +1,4 @@
-"""What routing.yaml says of routes: rules, weighted steps, promises, on which errors to go on."""
+"""The routes of routing.yaml: rules, weighted steps, promises, retries and guardrails."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, Self
@@ -39,35 +39,43 @@ NEXT_ON_DEFAULT: Final[tuple[NextOn, ...]] = (
     "context_length_exceeded",
     "content_filter",
 )
-# The others are not retried: the same endpoint would answer the same.
+# The other errors are not retried: the same endpoint would answer the same again.
 RetriedError = Literal["provider_rate_limit", "provider_overloaded", "provider_unavailable"]
 Retries = Annotated[int, Field(ge=0, le=2)]
 
 
 class RetrySection(Strict):
-    """How often one endpoint is tried again before the next one is.
+    """Retries of one endpoint, before the next one is tried."""
 
-    `retries_max_by_error` says it apart for an error.
-    """
-
-    retries_max: Retries = 2
-    retries_max_by_error: Mapping[RetriedError, Retries] = {}
-    backoff_min_s: Seconds = 0.25
-    backoff_max_s: Seconds = 4.0
+    retries_max: Retries = Field(default=2, description="Retries of one endpoint.")
+    retries_max_by_error: Mapping[RetriedError, Retries] = Field(
+        default={}, description="Retries on single errors, in place of `retries_max`."
+    )
+    backoff_min_s: Seconds = Field(
+        default=0.25, description="Longest pause before the first retry; it doubles with each."
+    )
+    backoff_max_s: Seconds = Field(
+        default=4.0,
+        description="Longest pause before any retry; a provider that asks for more is not retried.",
+    )
 
 
 class GuardrailSection(Strict):
-    """A guardrail of Amazon Bedrock; a version is a number or DRAFT."""
+    """A guardrail of Amazon Bedrock."""
 
-    id: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9:/_-]+$", max_length=2048)]
-    version: Annotated[str, StringConstraints(pattern=r"^([1-9][0-9]{0,7}|DRAFT)$")]
+    id: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9:/_-]+$", max_length=2048)] = Field(
+        description="Id or ARN."
+    )
+    version: Annotated[str, StringConstraints(pattern=r"^([1-9][0-9]{0,7}|DRAFT)$")] = Field(
+        description="A number in quotes, or DRAFT."
+    )
 
 
 def _weighted(value: object) -> object:
     return {value: _CERTAIN} if isinstance(value, str) else value
 
 
-# A model, or several of which one is drawn and the others come next.
+# A model, or several models of which one is drawn; the others of the step come next.
 Step = Annotated[
     Mapping[ModelSlug, Percent],
     Field(min_length=1, max_length=16),
@@ -90,16 +98,22 @@ Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=16)]
 
 
 class ConditionSection(Strict, json_schema_extra={"minProperties": 1}):
-    """When a rule applies: all that is said must hold.
+    """The conditions of a rule, all of which must hold."""
 
-    `prompt_tokens_over` is compared with an estimate, by the size of the request.
-    """
-
-    key_tier: Slug | None = None
-    metadata: Mapping[str, str] = {}
-    input_has: Modality | None = None
-    prompt_tokens_over: Tokens | None = None
-    capability: Capability | None = None
+    key_tier: Slug | None = Field(default=None, description="Tier of the key.")
+    metadata: Mapping[str, str] = Field(
+        default={}, description="Values that the request's metadata must have."
+    )
+    input_has: Modality | None = Field(
+        default=None, description="Modality of some part of the request."
+    )
+    prompt_tokens_over: Tokens | None = Field(
+        default=None,
+        description="Size that the prompt exceeds, estimated from the request's bytes.",
+    )
+    capability: Capability | None = Field(
+        default=None, description="Capability that the request needs."
+    )
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -112,36 +126,47 @@ _NO_CONDITION: Final = ConditionSection.model_construct()
 
 
 class RuleSection(Strict):
-    """What to try, and when; without `if` always."""
+    """A chain of models, with the conditions under which it is tried."""
 
-    condition: ConditionSection | None = Field(default=None, alias="if")
-    steps: Steps = Field(alias="try")
+    condition: ConditionSection | None = Field(
+        default=None, alias="if", description="Left out, the rule always applies."
+    )
+    steps: Steps = Field(alias="try", description="Models in order; of a map one is drawn.")
 
 
 class PromiseSection(Strict):
-    """What every model that a route may lead to must offer; the check holds the file to it."""
+    """Properties of every model that a route may lead to, which `tollgate check` enforces."""
 
     supports: tuple[Capability, ...] = ()
     context_min: Tokens | None = None
-    input_price_max: Dollars | None = None
-    output_price_max: Dollars | None = None
+    input_price_max: Dollars | None = Field(
+        default=None, description="Dollars per million tokens of input, at every endpoint."
+    )
+    output_price_max: Dollars | None = Field(
+        default=None, description="Dollars per million tokens of output, at every endpoint."
+    )
 
 
 class RouteSection(
     Strict, json_schema_extra={"oneOf": [{"required": ["try"]}, {"required": ["rules"]}]}
 ):
-    """A chain of models, or rules that choose one: the first that applies counts.
-
-    The next attempt is made on the errors of `next_on`.
-    """
+    """A chain of models, or rules with a chain each, of which the first that applies counts."""
 
     description: Sentence
-    steps: Steps | None = Field(default=None, alias="try")
+    steps: Steps | None = Field(
+        default=None, alias="try", description="Models in order; of a map one is drawn."
+    )
     rules: Annotated[tuple[RuleSection, ...], Field(min_length=1, max_length=64)] | None = None
-    next_on: tuple[NextOn, ...] = NEXT_ON_DEFAULT
-    retry: Annotated[RetrySection, Stated] | None = None
+    next_on: tuple[NextOn, ...] = Field(
+        default=NEXT_ON_DEFAULT, description="Errors on which the next attempt is made."
+    )
+    retry: Annotated[RetrySection, Stated] | None = Field(
+        default=None, description="Single keys that replace those of `defaults.retry`."
+    )
     promise: PromiseSection | None = None
-    guardrail: GuardrailSection | None = None
+    guardrail: GuardrailSection | None = Field(
+        default=None, description="For every endpoint of the route that has none of its own."
+    )
 
     @model_validator(mode="after")
     def _either_steps_or_rules(self) -> Self:
@@ -151,7 +176,7 @@ class RouteSection(
 
     @property
     def all_rules(self) -> tuple[RuleSection, ...]:
-        """The rules, of which a plain `try` is one."""
+        """The rules; a plain `try` is one rule without conditions."""
         if self.rules is not None:
             return self.rules
         return (RuleSection.model_construct(condition=None, steps=self.steps),)

@@ -1,4 +1,4 @@
-"""Usage times price: one line per class of tokens, each rounded once, the total their sum."""
+"""Bill usage at a price: a line per class of tokens, each rounded once, and their sum."""
 
 from collections.abc import Iterable, Mapping
 from decimal import ROUND_CEILING, Decimal
@@ -28,7 +28,7 @@ MODEL_ITEMS: Final = frozenset(
         "unpriced_web_search",
     }
 )
-# What a provider charges for and the catalog has no price for: a line that costs nothing.
+# A provider charges for these and the catalog has no price for them: lines that cost nothing.
 UNPRICED_ITEMS: Final = frozenset({"unpriced_web_search"})
 _DAY_MINUTES: Final = 1_440
 # 1970-01-01 was a Thursday.
@@ -41,24 +41,22 @@ _FREE: Final = Decimal(0)
 
 
 class Price(Struct, frozen=True, kw_only=True):
-    """Dollars per million tokens, per request, per picture made, and per search of the provider's.
+    """Rates in dollars, per million tokens unless a line states another unit; None is no rate.
 
-    A class that has no rate is billed as plain input or plain output, cached audio as what else was
-    read from the cache, never for nothing; a picture without a rate is billed by its tokens alone,
-    and searches without a rate are told on a line that costs nothing.
+    A class of tokens without a rate is never free: it is billed at the rate in its line.
     """
 
     input: Decimal
     output: Decimal
-    cache_read: Decimal | None = None
-    cache_write: Decimal | None = None
-    cache_write_1h: Decimal | None = None
-    request: Decimal | None = None
-    audio_input: Decimal | None = None
-    audio_output: Decimal | None = None
-    cache_read_audio: Decimal | None = None
-    image: Decimal | None = None
-    web_search: Decimal | None = None
+    cache_read: Decimal | None = None  # else input
+    cache_write: Decimal | None = None  # else input
+    cache_write_1h: Decimal | None = None  # else input
+    request: Decimal | None = None  # per request; else free
+    audio_input: Decimal | None = None  # else input
+    audio_output: Decimal | None = None  # else output
+    cache_read_audio: Decimal | None = None  # else cache_read
+    image: Decimal | None = None  # per image made; else billed by its tokens alone
+    web_search: Decimal | None = None  # per search; else a line of the bill that costs nothing
 
     @property
     def input_dearest(self) -> Decimal:
@@ -75,22 +73,20 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 class PriceOverride(Struct, frozen=True, kw_only=True):
-    """Rates that replace others while all its conditions hold; None is no condition.
+    """Rates that replace others while all conditions hold; None is no condition.
 
-    Days are half open in Unix seconds, `utc_minutes` half open in minutes of the day, over midnight
-    where the end comes first. `utc_weekdays` are counted from Monday, 0; hours over midnight are of
-    the day on which they begin. `rates` are by the names of `Price`.
+    Times are half open. Hours over midnight are of the day on which they begin.
     """
 
-    rates: Mapping[str, Decimal]
-    since_s: int | None = None
+    rates: Mapping[str, Decimal]  # by the names of the fields of Price
+    since_s: int | None = None  # Unix seconds
     until_s: int | None = None
     prompt_tokens_over: int | None = None
-    utc_minutes: tuple[int, int] | None = None
-    utc_weekdays: frozenset[int] | None = None
+    utc_minutes: tuple[int, int] | None = None  # minutes of the day, over midnight if end < start
+    utc_weekdays: frozenset[int] | None = None  # Monday is 0
 
     def holds_at(self, when_s: float) -> bool:
-        """Whether its time is now, whatever the prompt."""
+        """Return True if the conditions on time hold, for a prompt of any size."""
         if self.since_s is not None and when_s < self.since_s:
             return False
         if self.until_s is not None and when_s >= self.until_s:
@@ -99,13 +95,14 @@ class PriceOverride(Struct, frozen=True, kw_only=True):
         if self.utc_minutes is not None:
             start, end = self.utc_minutes
             if start > end and minute < end:
+                # After midnight the hours still belong to the day on which they began.
                 day -= 1
             elif not (start <= minute < end if start < end else start <= minute):
                 return False
         return self.utc_weekdays is None or (day + _EPOCH_WEEKDAY) % 7 in self.utc_weekdays
 
     def holds_over(self, prompt_tokens: int) -> bool:
-        """Whether it is for a prompt of this size, at whatever time."""
+        """Return True if the condition on the prompt holds, at any time."""
         return self.prompt_tokens_over is None or prompt_tokens > self.prompt_tokens_over
 
 
@@ -116,7 +113,7 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
     overrides: tuple[PriceOverride, ...] = ()
 
     def at(self, when_s: float, prompt_tokens: int) -> Price:
-        """The rates of a request: where several overrides hold, the later wins, rate by rate."""
+        """Return the rates of a request; of several overrides that hold the last wins, by rate."""
         rates: dict[str, Decimal] = {}
         for override in self.overrides:
             if override.holds_at(when_s) and override.holds_over(prompt_tokens):
@@ -124,7 +121,7 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
         return replace(self.base, **rates) if rates else self.base
 
     def possible(self, when_s: float, prompt_tokens_max: int) -> tuple[Price, ...]:
-        """Every price that a prompt of up to so many tokens may turn out to have."""
+        """Return every price that a prompt of at most `prompt_tokens_max` tokens may have."""
         if not self.overrides:
             return (self.base,)
         sizes = {0} | {
@@ -137,7 +134,7 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
 
 
 def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine, ...]:
-    """The lines of one answer; a class that was not reported, or is zero, has none."""
+    """Return the lines of one answer; a class that is zero or not reported has no line."""
     audio_input = audio_output = audio_read = 0
     if price.audio_input is not None:
         audio_input = _part(usage.audio_input_tokens, usage.uncached_input_tokens)
@@ -165,13 +162,13 @@ def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine
         Fee(item="request", quantity=1, usd_each=price.request or _FREE),
     )
     lines += [_fee_line(piece) for piece in pieces if piece.quantity and piece.usd_each]
-    # A fee is said even where it is nothing: that a tool ran is part of the bill.
+    # A fee of nothing has its line too: that a tool ran is part of the bill.
     lines += [_fee_line(fee) for fee in (_searches(usage, price), *fees) if fee.quantity]
     return tuple(lines)
 
 
 def _searches(usage: Usage, price: Price) -> Fee:
-    """What the provider's own searches cost; those that nobody has priced go by another name."""
+    """Return the fee of the provider's own searches; without a rate it has another name."""
     searches = usage.web_searches or 0
     if price.web_search is None:
         return Fee(item="unpriced_web_search", quantity=searches, usd_each=_FREE)
@@ -179,15 +176,15 @@ def _searches(usage: Usage, price: Price) -> Fee:
 
 
 def total_nano_usd(lines: tuple[BillLine, ...]) -> int:
-    """What a bill comes to."""
+    """Add up the lines of a bill."""
     return sum(line.cost_nano_usd for line in lines)
 
 
 def cost_max_nano_usd(input_tokens_max: int, output_tokens_max: int, price: Price) -> int:
-    """What a choice within these limits costs at most, whatever its prompt is billed as.
+    """Return the highest cost of a choice, whichever classes its prompt is billed as.
 
-    A choice is one picture at most: whoever wants more asks for more choices. What a provider may
-    search for by itself has no bound, and is not in this one.
+    A choice has one image at most. The searches that a provider runs by itself have no bound, and
+    are left out.
     """
     exact = (
         input_tokens_max * price.input_dearest
@@ -198,7 +195,7 @@ def cost_max_nano_usd(input_tokens_max: int, output_tokens_max: int, price: Pric
 
 
 def _part(tokens: int | None, whole: int | None) -> int:
-    """Tokens that are part of others: never more than these, whatever a provider says."""
+    """Return the tokens that are part of `whole`: a provider may report more, which is capped."""
     return min(tokens or 0, whole or 0)
 
 

@@ -1,4 +1,4 @@
-"""What routing.yaml may say of prices: rates, what replaces them when, and where they are from."""
+"""The prices of routing.yaml: rates with their source, and the overrides that replace them."""
 
 from datetime import UTC, date, datetime, time
 from typing import Annotated, Final, Literal, Self, get_args
@@ -10,21 +10,35 @@ from tollgate.routing.scalars import Day, Dollars, Sentence, Strict, Tokens, Utc
 
 
 class PriceSection(Strict):
-    """Dollars per million tokens, per request, picture and search, and where that was checked."""
+    """Rates in dollars, and their source. A class of tokens without a rate is never free."""
 
-    input: Dollars
-    output: Dollars
-    cache_read: Dollars | None = None
-    cache_write: Dollars | None = None
-    cache_write_1h: Dollars | None = None
-    audio_input: Dollars | None = None
-    audio_output: Dollars | None = None
-    cache_read_audio: Dollars | None = None
-    request: Dollars | None = None
-    image: Dollars | None = None
-    web_search: Dollars | None = None
-    source: Sentence
-    checked: Day
+    input: Dollars = Field(description="Per million tokens of the prompt.")
+    output: Dollars = Field(description="Per million tokens of the answer.")
+    cache_read: Dollars | None = Field(
+        default=None, description="Per million cached tokens; `input` if it is left out."
+    )
+    cache_write: Dollars | None = Field(
+        default=None, description="Per million tokens cached for 5 minutes; else `input`."
+    )
+    cache_write_1h: Dollars | None = Field(
+        default=None, description="Per million tokens cached for an hour; else `input`."
+    )
+    audio_input: Dollars | None = Field(
+        default=None, description="Per million tokens of audio in the prompt; else `input`."
+    )
+    audio_output: Dollars | None = Field(
+        default=None, description="Per million tokens of audio in the answer; else `output`."
+    )
+    cache_read_audio: Dollars | None = Field(
+        default=None, description="Per million cached tokens of audio; else `cache_read`."
+    )
+    request: Dollars | None = Field(default=None, description="Per request.")
+    image: Dollars | None = Field(default=None, description="Per image made, beside its tokens.")
+    web_search: Dollars | None = Field(
+        default=None, description="Per search that the provider runs by itself."
+    )
+    source: Sentence = Field(description="Page or package that publishes the price.")
+    checked: Day = Field(description="Day on which the source was read.")
 
     @property
     def price(self) -> Price:
@@ -37,28 +51,34 @@ WEEKDAYS: Final[tuple[Weekday, ...]] = get_args(Weekday)
 
 
 def _in_order(days: tuple[Weekday, ...]) -> tuple[Weekday, ...]:
-    """From Monday on, each once, since a catalog is named by the hash of what it says."""
+    """Sort days from Monday on, each once: spelling must not change the catalog's hash."""
     return tuple(day for day in WEEKDAYS if day in days)
 
 
 class WhenSection(Strict, json_schema_extra={"minProperties": 1}):
-    """When an override holds: from a UTC day on, before a day, over a prompt, in hours of the day.
+    """The conditions of an override, all of which must hold."""
 
-    All that is said must hold; hours over midnight are of the day on which they begin.
-    """
-
-    since: Day | None = Field(default=None, alias="from")
-    until: Day | None = None
-    prompt_tokens_over: Tokens | None = None
-    utc_window: UtcWindow | None = None
+    since: Day | None = Field(
+        default=None, alias="from", description="UTC day from whose first second on it holds."
+    )
+    until: Day | None = Field(default=None, description="UTC day before which it holds.")
+    prompt_tokens_over: Tokens | None = Field(
+        default=None, description="Size that the whole prompt exceeds, cached tokens included."
+    )
+    utc_window: UtcWindow | None = Field(
+        default=None, description="Minutes of the day such as 16:30-00:30, the last not included."
+    )
     utc_days: (
         Annotated[tuple[Weekday, ...], Field(min_length=1), AfterValidator(_in_order)] | None
-    ) = None
+    ) = Field(
+        default=None,
+        description="Days of the week; a window over midnight is of the day on which it begins.",
+    )
 
     @model_validator(mode="after")
     def _can_happen(self) -> Self:
-        if self == _NEVER_SAID:
-            raise ValueError("must say when")
+        if self == _NO_CONDITION:
+            raise ValueError("must name a condition")
         if self.since and self.until and self.until <= self.since:
             raise ValueError(f"must begin before it ends on {self.until}")
         if self.utc_window and self.utc_window[:5] == self.utc_window[6:]:
@@ -66,11 +86,11 @@ class WhenSection(Strict, json_schema_extra={"minProperties": 1}):
         return self
 
 
-_NEVER_SAID: Final = WhenSection.model_construct()
+_NO_CONDITION: Final = WhenSection.model_construct()
 
 
 class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
-    """The rates that an override replaces."""
+    """The rates that an override replaces, by the names and units of `price`."""
 
     input: Dollars | None = None
     output: Dollars | None = None
@@ -95,7 +115,7 @@ _NO_RATES: Final = RatesSection.model_construct()
 
 
 class OverrideSection(Strict):
-    """Other rates for a time; of several that hold, the later one wins, rate by rate."""
+    """Other rates under conditions; of several that hold, the last one wins, rate by rate."""
 
     when: WhenSection
     price: RatesSection

@@ -1,7 +1,7 @@
-"""What a single value of routing.yaml may be, and what all sections have in common.
+"""The types of single values in routing.yaml, and the base of its sections.
 
-Dollars are per million tokens and exact. Units are part of a key's name. A function reads thousands
-of decimals and dates at every cold start, so those of the compiled form are read without Python.
+Units are part of a key's name. A function reads thousands of decimals and dates at a cold start, so
+pydantic's core reads those of the compiled form without calling Python.
 """
 
 from datetime import date
@@ -29,7 +29,7 @@ _NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
 
 
 def _decimal(value: object) -> object:
-    """Exact decimals from whole numbers and strings of the YAML file."""
+    """Convert a whole number, a decimal or a string of the YAML file to an exact decimal."""
     if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
         raise ValueError("must be a decimal number")
     try:
@@ -45,7 +45,7 @@ def _decimal(value: object) -> object:
 
 
 def _decimal_text(number: Decimal) -> str:
-    """Plain notation without trailing zeros: how a number is spelled does not change the sha."""
+    """Write a number without exponent or trailing zeros: spelling must not change the sha."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -62,7 +62,7 @@ def _date(value: object) -> object:
 
 
 class _InJson(Struct, frozen=True, eq=False):
-    """Has JSON, which is the compiled form, read by a schema of its own."""
+    """Marks a type with another schema for JSON, which is the compiled form."""
 
     schema: CoreSchema
 
@@ -74,6 +74,7 @@ class _InJson(Struct, frozen=True, eq=False):
         )
 
 
+# Exact; per million tokens unless the key's name or description states another unit.
 Dollars = Annotated[
     Decimal,
     BeforeValidator(_decimal),
@@ -87,28 +88,29 @@ Dollars = Annotated[
 ]
 # The platform ends every invocation after 900 s.
 Seconds = Annotated[float, Field(ge=0, le=900), BeforeValidator(_float)]
+# A time in which something is counted or repeated, which cannot be zero.
 Interval = Annotated[float, Field(ge=1, le=900), BeforeValidator(_float)]
 Tokens = Annotated[int, Field(ge=1, le=100_000_000)]
 Day = Annotated[date, BeforeValidator(_date), _InJson(core_schema.date_schema())]
 Sentence = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Slug = Annotated[str, StringConstraints(pattern=_SLUG, max_length=64)]
 ModelSlug = Annotated[str, StringConstraints(pattern=MODEL_SLUG, max_length=128)]
+# A name that callers write as `model`: of an alias or of a route.
 Name = Annotated[str, StringConstraints(pattern=_NAME, max_length=128)]
 SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9/_+=.@-]+$", max_length=256)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=128)]
 Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", max_length=32)]
 # Ids of projects and names of locations, which become parts of a path.
 GoogleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9:.-]*$", max_length=64)]
-# No credentials, no query, no trailing slash: paths are appended to it.
+# Without credentials, query or trailing slash: paths are appended to it.
 BaseUrl = Annotated[
     str, StringConstraints(pattern=r"^https?://[^\s/?#@]+(/[^\s/?#@]+)*$", max_length=256)
 ]
-# From the first minute to before the last, and over midnight where the last comes first.
+# Half open: the last minute is not included. Over midnight if it is before the first.
 UtcWindow = Annotated[
     str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$")
 ]
 Percent = Annotated[int, Field(ge=0, le=100)]
-Count = Annotated[int, Field(ge=1, le=10_000)]
 Glob = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9*?\[\]!._:/-]+$", max_length=128)]
 FileGlob = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
@@ -123,16 +125,16 @@ _Section = TypeVar("_Section", bound=BaseModel)
 
 
 def _stated(section: BaseModel) -> dict[str, object]:
-    """Only what the file says, since the rest is taken from elsewhere."""
+    """Dump the keys that the file states: the others come from the section that it overrides."""
     return section.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-# Marks a section whose keys replace those of another one; `merged` puts the two together.
+# Marks a section whose keys replace those of another one: see `merge_section`.
 Stated = PlainSerializer(_stated)
 
 
-def merged(base: _Section, stated: _Section | None) -> _Section:
-    """The base with the keys that `stated` says."""
+def merge_section(base: _Section, stated: _Section | None) -> _Section:
+    """Return the base with the keys that the file states in `stated`."""
     if stated is None:
         return base
     return base.model_copy(update={key: getattr(stated, key) for key in stated.model_fields_set})

@@ -1,7 +1,8 @@
-"""What routing.yaml may say, and what its compiled form says: one set of strict models.
+"""The sections of routing.yaml and of its compiled form, as one set of strict models.
 
-Nothing here reads a file: `load` does that on a laptop or in CI, `catalog` reads the compiled form
-in a function.
+No file is read here: `file/load.py` reads YAML on a laptop or in CI, `planning/catalog.py` reads
+the compiled form in a function. Descriptions of fields are shown by editors, through the published
+JSON Schema.
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,6 @@ from tollgate.routing.price import PriceSchedule
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.scalars import (
     BaseUrl,
-    Count,
     Day,
     Dollars,
     FileGlob,
@@ -50,11 +50,11 @@ TransportName = Literal[
 
 
 class AttemptTimeoutsSection(Strict):
-    """Limits of one attempt."""
+    """Time limits of one attempt."""
 
-    connect_s: Seconds = 10.0
-    first_token_s: Seconds = 120.0
-    idle_s: Seconds = 120.0
+    connect_s: Seconds = Field(default=10.0, description="Time to connect, TLS included.")
+    first_token_s: Seconds = Field(default=120.0, description="Time until the first content.")
+    idle_s: Seconds = Field(default=120.0, description="Longest silence within an answer.")
 
     @property
     def attempt(self) -> Timeouts:
@@ -65,17 +65,22 @@ class AttemptTimeoutsSection(Strict):
 
 
 class TimeoutsSection(AttemptTimeoutsSection):
-    """Limits of one attempt, and of a whole answer that is not streamed."""
+    """Time limits of one attempt, and of a whole answer that is not streamed."""
 
-    non_streamed_total_s: Seconds = 285.0
+    # A connection without a byte is cut after 300 s: docs/decisions/0020.
+    non_streamed_total_s: Seconds = Field(
+        default=285.0, description="Time for all attempts of an answer that is not streamed."
+    )
 
 
 class CooldownSection(Strict):
-    """When an endpoint rests: after so many failures within that time, for so long."""
+    """The rule by which a failing endpoint rests: it then is the last of every plan."""
 
-    after_failures: Annotated[int, Field(ge=1, le=100)] = 3
-    within_s: Interval = 60.0
-    rest_s: Seconds = 30.0
+    after_failures: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=3, description="Failures within `within_s` after which an endpoint rests."
+    )
+    within_s: Interval = Field(default=60.0, description="Time in which failures are counted.")
+    rest_s: Seconds = Field(default=30.0, description="Time for which an endpoint rests.")
 
     @property
     def policy(self) -> CooldownPolicy:
@@ -86,35 +91,47 @@ class CooldownSection(Strict):
 
 
 class DefaultsSection(Strict):
-    """What holds where nothing else is said.
-
-    `hold_output_tokens` bounds the cost of a request without a limit of its own; the provider is
-    not clamped by it. `early_commit_after_s: 0` never commits early.
-    """
+    """Settings of every route and endpoint that states no others."""
 
     timeouts: TimeoutsSection = Field(default_factory=TimeoutsSection)
     retry: RetrySection = Field(default_factory=RetrySection)
     cooldown: CooldownSection = Field(default_factory=CooldownSection)
-    hold_output_tokens: Tokens = 4096
-    early_commit_after_s: Seconds = 10.0
-    keep_alive_s: Interval = 15.0
+    hold_output_tokens: Tokens = Field(
+        default=4096,
+        description="Output tokens that are held for a request without a limit of its own. The "
+        "provider may answer more.",
+    )
+    early_commit_after_s: Seconds = Field(
+        default=10.0,
+        description="Silence after which a stream answers 200 before its first content; 0: never.",
+    )
+    keep_alive_s: Interval = Field(
+        default=15.0, description="Interval of comments in a silent stream that answered 200."
+    )
 
 
 class BillingSection(Strict):
-    """How dollars are shown to callers, and who may spend them.
+    """Settings of workspaces that choose no others, and the unit of credits."""
 
-    `positive` admits a request while anything is left; `covered` wants its highest cost covered.
-    """
-
-    admission: Literal["positive", "covered"] = "positive"
-    credits_per_usd: Annotated[Dollars, Field(gt=0)] = Decimal(1)
+    admission: Literal["positive", "covered"] = Field(
+        default="positive",
+        description="`positive` admits a request while anything is left, `covered` only if its "
+        "highest cost is left.",
+    )
+    credits_per_usd: Annotated[Dollars, Field(gt=0)] = Field(
+        default=Decimal(1), description="Credits that a caller sees for one dollar."
+    )
 
 
 class KeySection(Strict):
-    """Where a provider's key lives; never the key."""
+    """A reference to a provider's key, never the key itself."""
 
-    secret: SecretName | None = None
-    env: VariableName | None = None
+    secret: SecretName | None = Field(
+        default=None, description="Name of a secret in AWS Secrets Manager."
+    )
+    env: VariableName | None = Field(
+        default=None, description="Environment variable, which is read before the secret."
+    )
 
     @property
     def reference(self) -> SecretReference:
@@ -123,25 +140,34 @@ class KeySection(Strict):
 
 
 class ProviderSection(Strict):
-    """A provider is a row: a codec, a transport, and where to reach it.
+    """A provider as a row: its format, its transport, its address and its key."""
 
-    `project` and `location` say where in Google Cloud its models are, for `auth: google`.
-    `data_policy` names how it treats prompts; a chain may not lead from one policy to another.
-    """
-
-    codec: CodecName
-    transport: TransportName
-    base_url: BaseUrl | None = None
-    region: Region | None = None
+    codec: CodecName = Field(description="Format of its requests and answers.")
+    transport: TransportName = Field(description="Way in which its bytes travel.")
+    base_url: BaseUrl | None = Field(
+        default=None, description="Address to which paths are appended, for `http_sse`."
+    )
+    region: Region | None = Field(default=None, description="AWS region, for AWS's transports.")
     key: KeySection | None = None
-    auth: Auth = "bearer"
-    project: GoogleName | None = None
-    location: GoogleName | None = None
-    data_policy: Slug | None = None
+    auth: Auth = Field(
+        default="bearer",
+        description="`bearer`, the header that takes the key, or `google` for access tokens.",
+    )
+    project: GoogleName | None = Field(
+        default=None, description="Google Cloud project, for `auth: google`."
+    )
+    location: GoogleName | None = Field(
+        default=None, description="Google Cloud location, for `auth: google`."
+    )
+    data_policy: Slug | None = Field(
+        default=None,
+        description="Name of your own for its treatment of prompts; no chain leads from one policy "
+        "to another.",
+    )
     dialect: Dialect = Field(default_factory=Dialect)
 
     def row(self, slug: str) -> ProviderRow:
-        """The row as the registry takes it."""
+        """Build the row as the registry takes it."""
         return ProviderRow(
             slug=slug,
             codec=self.codec,
@@ -157,19 +183,26 @@ class ProviderSection(Strict):
 
 
 class EndpointSection(Strict):
-    """One provider's offer of a model, under the provider's own name for it.
-
-    With a `weight` the endpoints of a model are drawn, else they are tried in order. `timeouts` and
-    `dialect` replace single keys of the defaults and of the provider's row.
-    """
+    """One provider's offer of a model."""
 
     provider: Slug
-    upstream: Annotated[str, StringConstraints(min_length=1, max_length=256)]
+    upstream: Annotated[str, StringConstraints(min_length=1, max_length=256)] = Field(
+        description="The provider's own name of the model."
+    )
     price: PriceSection
-    overrides: Annotated[tuple[OverrideSection, ...], Field(max_length=32)] = ()
-    weight: Percent | None = None
-    timeouts: Annotated[AttemptTimeoutsSection, Stated] | None = None
-    dialect: Annotated[Dialect, Stated] | None = None
+    overrides: Annotated[tuple[OverrideSection, ...], Field(max_length=32)] = Field(
+        default=(), description="Other rates at some times or for large prompts; the last one wins."
+    )
+    weight: Percent | None = Field(
+        default=None,
+        description="Share of requests in percent. Without weights endpoints are tried in order.",
+    )
+    timeouts: Annotated[AttemptTimeoutsSection, Stated] | None = Field(
+        default=None, description="Single keys that replace those of `defaults.timeouts`."
+    )
+    dialect: Annotated[Dialect, Stated] | None = Field(
+        default=None, description="Single keys that replace those of the provider's dialect."
+    )
     guardrail: GuardrailSection | None = None
 
     @property
@@ -182,71 +215,51 @@ class EndpointSection(Strict):
 
 
 class ModelSection(Strict):
-    """The facts of a model, and who serves it in order of preference."""
+    """A model with its limits and abilities, and its endpoints in order of preference."""
 
-    name: Sentence
-    context: Tokens
-    max_output: Tokens
-    input: Annotated[tuple[Modality, ...], Field(min_length=1)] = ("text",)
+    name: Sentence = Field(description="Name for people.")
+    context: Tokens = Field(description="Tokens of prompt and answer together.")
+    max_output: Tokens = Field(description="Tokens of one answer.")
+    input: Annotated[tuple[Modality, ...], Field(min_length=1)] = Field(
+        default=("text",), description="Modalities that a message may have."
+    )
     supports: tuple[Capability, ...] = ()
     endpoints: Annotated[tuple[EndpointSection, ...], Field(min_length=1, max_length=16)]
 
 
 class AliasSection(Strict):
-    """Another name for a model, a route or an alias, until `sunset` if that is said."""
+    """Another name for a model, a route or an alias."""
 
     to: Name
-    sunset: Day | None = None
-
-
-PluginName = Literal["web_search", "web_fetch", "pdf", "datetime", "image"]
-ServerToolName = Literal["web_search", "web_fetch", "datetime", "image"]
-
-
-class PluginSection(Strict):
-    """What the gateway may do for a request that names the plugin; pages are those of PDF files."""
-
-    enabled: bool = True
-    engine: Slug | None = None
-    key: KeySection | None = None
-    results_max: Count | None = None
-    pages_max: Count | None = None
-    price_usd_per_thousand_pages: Dollars | None = None
-
-
-class ServerToolSection(Strict):
-    """A tool that the gateway runs itself: what a call costs, and its limits."""
-
-    engine: Slug | None = None
-    key: KeySection | None = None
-    model: Name | None = None
-    price_usd_per_thousand_calls: Dollars
-    calls_max: Count = 5
-    bytes_max: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
-    timeout_s: Seconds = 10.0
+    sunset: Day | None = Field(
+        default=None, description="Day after which the check warns that the alias is still there."
+    )
 
 
 class BudgetSection(Strict):
-    """What keys of a tier may spend, each."""
+    """The dollars that each key of a tier may spend in a period."""
 
     usd: Dollars
     per: Period
 
 
 class KeyTierSection(Strict):
-    """What holds for every key of a tier beside the key's own limits: the narrower one counts.
+    """Limits of every key of a tier, beside the key's own: the stricter one holds."""
 
-    `models` are globs; `rpm` is requests per minute.
-    """
-
-    models: Annotated[tuple[Glob, ...], Field(min_length=1, max_length=256)] = ("*",)
-    rpm: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    max_cost_usd_per_request: Dollars | None = None
+    models: Annotated[tuple[Glob, ...], Field(min_length=1, max_length=256)] = Field(
+        default=("*",), description="Globs of models, aliases and routes that a key may name."
+    )
+    rpm: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
+        default=None, description="Requests per minute; bursts may be twice as large."
+    )
+    max_cost_usd_per_request: Dollars | None = Field(
+        default=None, description="Highest cost that one request may turn out to have."
+    )
     budget: BudgetSection | None = None
 
     @property
     def limits(self) -> TierLimits | None:
-        """What the ledger holds each key to; None if that is nothing."""
+        """The limits that the ledger holds each key to; None without any."""
         if self.rpm is None and self.budget is None:
             return None
         if self.budget is None:
@@ -259,20 +272,32 @@ class KeyTierSection(Strict):
 
 
 class DevSection(Strict):
-    """What only `tollgate dev` and `tollgate check` load."""
+    """Files that `tollgate dev` and `tollgate check` read and production leaves out."""
 
-    include: tuple[FileGlob, ...] = ()
+    include: tuple[FileGlob, ...] = Field(
+        default=(), description="Globs of files beside this one, in the same repository."
+    )
 
 
 class IncludedFile(Strict):
     """A file that adds providers, models, names and tiers to the main one."""
 
     version: Literal[1]
-    providers: Mapping[Slug, ProviderSection] = {}
-    models: Mapping[ModelSlug, ModelSection] = {}
-    aliases: Mapping[Name, AliasSection] = {}
-    routes: Mapping[Name, RouteSection] = {}
-    key_tiers: Mapping[Slug, KeyTierSection] = {}
+    providers: Mapping[Slug, ProviderSection] = Field(
+        default={}, description="Rows by a slug of your own."
+    )
+    models: Mapping[ModelSlug, ModelSection] = Field(
+        default={}, description="Models by `author/model`."
+    )
+    aliases: Mapping[Name, AliasSection] = Field(
+        default={}, description="Other names, by the name that a caller writes."
+    )
+    routes: Mapping[Name, RouteSection] = Field(
+        default={}, description="Chains of models, by the name that a caller writes."
+    )
+    key_tiers: Mapping[Slug, KeyTierSection] = Field(
+        default={}, description="Limits that keys share, by the tier that a key names."
+    )
 
 
 class Routing(IncludedFile):
@@ -280,12 +305,21 @@ class Routing(IncludedFile):
 
     defaults: DefaultsSection = Field(default_factory=DefaultsSection)
     billing: BillingSection = Field(default_factory=BillingSection)
-    plugins: Mapping[PluginName, PluginSection] = {}
-    server_tools: Mapping[ServerToolName, ServerToolSection] = {}
+
+
+class CompiledRouting(Routing):
+    """The compiled form as functions read it: also that of a catalog published earlier."""
+
+    # Earlier versions wrote these two sections into every catalog, with nothing in them.
+    plugins: Mapping[str, object] = Field(default={}, max_length=0, exclude=True)
+    server_tools: Mapping[str, object] = Field(default={}, max_length=0, exclude=True)
 
 
 class RoutingFile(Routing):
-    """routing.yaml as people write it; `include` are globs of files beside it."""
+    """routing.yaml: the models, their providers, prices and limits that a gateway serves."""
 
-    include: tuple[FileGlob, ...] = ()
+    include: tuple[FileGlob, ...] = Field(
+        default=(),
+        description="Globs of files beside this one, with more of `providers` to `key_tiers`.",
+    )
     dev: DevSection = Field(default_factory=DevSection)

@@ -1,4 +1,4 @@
-"""A plan explained, as the api and the command line show it."""
+"""The JSON of an explained plan, for the api and the command line."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -11,8 +11,8 @@ from tollgate.core.money import usd
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.simulation import Fault, SimulatedAttempt, simulated
 from tollgate.ingress.base import ParsedCall
-from tollgate.routing.planning.plan import Attempt, Candidate, Plan
-from tollgate.routing.planning.planner import Survey
+from tollgate.routing.planning.plan import Attempt, Plan
+from tollgate.routing.planning.planner import Candidate, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.rules import SkippedRule
 from tollgate.routing.schema import TimeoutsSection
@@ -28,28 +28,28 @@ class SkippedRuleObject(BaseModel):
 
     @classmethod
     def of(cls, skipped: SkippedRule) -> Self:
-        """The rule as it is shown."""
+        """Convert a skipped rule to its JSON."""
         return cls(rule=skipped.number, reason=skipped.reason)
 
 
 class CandidateObject(BaseModel):
     """An endpoint that was considered, in the order of trying."""
 
-    attempt: int | None = Field(description="its place in the plan, from 1; null if it is out")
+    attempt: int | None = Field(description="its place in the plan, from 1; null if it is excluded")
     model: str
     provider: str
     upstream: str = Field(description="the provider's own name of the model")
     model_weight: int | None = Field(description="percent, where models are drawn")
-    model_draw: float | None = Field(description="what the model drew; the highest is first")
+    model_draw: float | None = Field(description="score of the model's draw; the highest is first")
     weight: int | None = Field(description="percent, where endpoints of the model are drawn")
-    draw: float | None = Field(description="what the endpoint drew")
-    cost_max: Usd = Field(description="what the request costs here at most")
-    removed: str | None = Field(description="why it is out")
-    resting_until: datetime | None = Field(description="it failed of late, and is tried last")
+    draw: float | None = Field(description="score of the endpoint's draw")
+    cost_max: Usd = Field(description="highest cost of the request here")
+    removed: str | None = Field(description="the reason for which it is excluded")
+    resting_until: datetime | None = Field(description="it failed; until then it is tried last")
 
 
 class ExplainedError(BaseModel):
-    """What the caller would be told."""
+    """The error that the caller would get."""
 
     code: str
     message: str
@@ -57,23 +57,23 @@ class ExplainedError(BaseModel):
 
     @classmethod
     def of(cls, error: GatewayError) -> Self:
-        """The error as it is shown."""
+        """Convert an error to its JSON."""
         return cls(code=error.code.value, message=error.message, param=error.param)
 
 
 class SimulatedAttemptObject(BaseModel):
-    """One try that was imagined; `error` is null for the one that serves."""
+    """One simulated attempt; `error` is null for the one that serves."""
 
     model: str
     provider: str
     upstream: str
     error: str | None
     took_s: float
-    pause_s: float = Field(description="before the next try")
+    pause_s: float = Field(description="before the next attempt")
 
     @classmethod
     def of(cls, made: SimulatedAttempt) -> Self:
-        """The try as it is shown."""
+        """Convert a simulated attempt to its JSON."""
         target = made.attempt.target
         return cls(
             model=target.model,
@@ -86,7 +86,7 @@ class SimulatedAttemptObject(BaseModel):
 
 
 class SimulationObject(BaseModel):
-    """What would be tried if endpoints failed so; `error` is null if one serves."""
+    """The attempts if endpoints failed as stated; `error` is null if one serves."""
 
     faults: list[str]
     attempts: list[SimulatedAttemptObject]
@@ -94,7 +94,7 @@ class SimulationObject(BaseModel):
 
     @classmethod
     def of(cls, plan: Plan, faults: Sequence[Fault], time_s: float) -> Self:
-        """What the engine would do within `time_s`, as it is shown."""
+        """Simulate the engine's attempts within `time_s`."""
         made = simulated(plan, faults, time_s=time_s)
         return cls(
             faults=[f"{fault.kind}@{fault.where}" for fault in faults],
@@ -104,43 +104,41 @@ class SimulationObject(BaseModel):
 
 
 class ExplanationObject(BaseModel):
-    """How a request would be routed, and why; nothing is asked, held or recorded."""
+    """The routing of a request, with reasons; nothing is sent, held or recorded."""
 
     requested: str
     route: str | None
-    rule: int | None = Field(description="the one that counts, from 1; null if there is no choice")
+    rule: int | None = Field(description="the one that applies, from 1; null if there are no rules")
     skipped: list[SkippedRuleObject]
     catalog_sha: str
     drawn_by: str = Field(description="the hash of the session's id, else of the request's")
     prompt_tokens: int = Field(description="as estimated for rules")
     prompt_tokens_max: int = Field(description="as costs are bounded by")
     candidates: list[CandidateObject]
-    hold: Usd | None = Field(description="what would be set aside; null if it is refused")
+    hold: Usd | None = Field(description="dollars that would be held; null if it is refused")
     next_on: list[str] = Field(description="the errors on which the next attempt is made")
-    error: ExplainedError | None = Field(
-        description="what refuses the request, null if nothing does"
-    )
+    error: ExplainedError | None = Field(description="the refusal; null if the request is planned")
     simulation: SimulationObject | None
 
     @property
     def serves(self) -> bool:
-        """Whether somebody would serve it."""
+        """True if some endpoint would serve it."""
         return self.error is None and not (self.simulation and self.simulation.error)
 
 
 def explain_plan(
     survey: Survey,
-    demand: PlanningRequest,
+    wanted: PlanningRequest,
     catalog_sha: str,
     *,
     faults: Sequence[Fault] = (),
     time_s: float,
     resting: Mapping[str, float],
 ) -> ExplanationObject:
-    """A survey as it is shown; `resting` endpoints are tried last, until that Unix second.
+    """Explain a survey. `resting` endpoints are tried last, each until its Unix second.
 
-    `time_s` is how long the whole answer may take. Raises the refusal of a request that leads
-    nowhere, and RequestError for faults that meet nothing of the plan.
+    `time_s` is the time for the whole answer. Raises the refusal of a request whose name leads
+    nowhere, and RequestError for a fault that matches nothing in the plan.
     """
     if survey.trace is None and survey.refusal is not None:
         raise survey.refusal
@@ -148,14 +146,14 @@ def explain_plan(
     attempts = plan.attempts if plan else ()
     places = {_place_of(attempt): place for place, attempt in enumerate(attempts, start=1)}
     return ExplanationObject(
-        requested=demand.model,
+        requested=wanted.model,
         route=survey.trace.route if survey.trace else None,
         rule=survey.trace.rule if survey.trace else None,
-        skipped=[SkippedRuleObject.of(skipped) for skipped in survey.skipped],
+        skipped=[SkippedRuleObject.of(skipped) for skipped in survey.skipped_rules],
         catalog_sha=catalog_sha,
-        drawn_by=demand.draw_key_hash,
-        prompt_tokens=demand.input_tokens,
-        prompt_tokens_max=demand.input_tokens_max,
+        drawn_by=wanted.draw_key_hash,
+        prompt_tokens=wanted.input_tokens,
+        prompt_tokens_max=wanted.input_tokens_max,
         candidates=[_candidate(each, places, resting) for each in survey.candidates],
         hold=usd(plan.cost_max_nano_usd) if plan else None,
         next_on=sorted(plan.next_on) if plan else [],
@@ -165,7 +163,7 @@ def explain_plan(
 
 
 def answer_time_s(parsed: ParsedCall, timeouts: TimeoutsSection) -> float:
-    """How long an answer may take where no platform says when it ends."""
+    """Return the seconds that an answer may take if no platform ends the invocation."""
     if not parsed.stream:
         return timeouts.non_streamed_total_s
     return WebLimits().stream_total_s - SETTLE_BUDGET_S
@@ -193,6 +191,6 @@ def _candidate(
         weight=candidate.weight,
         draw=candidate.draw,
         cost_max=usd(candidate.cost_max_nano_usd),
-        removed=candidate.removed,
+        removed=candidate.exclusion.reason if candidate.exclusion else None,
         resting_until=None if until_s is None else moment(int(until_s)),
     )

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
-from tests.traffic import demand, line, record
+from tests.traffic import line, planning_request, record
 from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.review.diff import days_to_come
+from tollgate.routing.review.diff import find_price_days
 from tollgate.routing.review.replay import replay_traffic
 from tollgate.routing.review.review import Review, find_differences
 from tollgate.routing.review.traffic import read_traffic
@@ -60,7 +60,9 @@ def traffic(catalog: Catalog) -> Iterator[bytes]:
         name = ("smart", "best", "acme/large")[number % 3]
         tier = "free" if name == "smart" and number % 4 == 0 else "team"
         tokens = (1_000 * (1 + number % 5), 400 + number)
-        yield line(record(catalog, demand(name, number, tier=tier), number, tokens=tokens))
+        yield line(
+            record(catalog, planning_request(name, number, tier=tier), number, tokens=tokens)
+        )
 
 
 def review(folder: Path, *, replayed: bool = True) -> Review:
@@ -68,15 +70,14 @@ def review(folder: Path, *, replayed: bool = True) -> Review:
     old, new = routing(folder, BEFORE), routing(folder, after())
     base, head = (Catalog.from_json(canonical_json(each)) for each in (old, new))
     changes, promises = find_differences(old, new, TODAY)
+    days = find_price_days(old, new, TODAY)
     return Review(
         base="8f2c1d0",
         head="41be77a",
         changes=changes,
         promises=promises,
         replay=(
-            replay_traffic(read_traffic(traffic(base)), base, head, days_to_come(old, new, TODAY))
-            if replayed
-            else None
+            replay_traffic(read_traffic(traffic(base)), base, head, days) if replayed else None
         ),
     )
 

@@ -17,7 +17,7 @@ FIXED = ("--session", "s-1", "--at", "2026-11-21")
 
 CHOSEN = """\
 best → smart → rule 3 (not rule 1: tier is team, not free; rule 2: no pdf in the input)  \
-catalog 8922cd2
+catalog 7369517
 about 12,000 prompt tokens, 24,000 at most; drawn by 6a840baf5d8c3ff2
 
    model       share  draw   endpoint            share  draw   costs at most
@@ -30,7 +30,7 @@ Holds $0.143. Next on: provider_overloaded, provider_rate_limit, provider_timeou
 provider_unavailable.
 """
 FAILING = """\
-acme/large  catalog 8922cd2
+acme/large  catalog 7369517
 about 20 prompt tokens, 42 at most; drawn by 6a840baf5d8c3ff2
 
    model       endpoint            share  draw    costs at most
@@ -44,10 +44,10 @@ With timeout@anthropic, 429@bedrock:
     120.00 s  acme/large at bedrock/us.large-1  provider_rate_limit
     120.19 s  acme/large at bedrock/us.large-1  provider_rate_limit
     120.56 s  acme/large at bedrock/us.large-1  provider_rate_limit
-Nobody serves: the caller is told provider_rate_limit.
+No endpoint serves: the caller gets provider_rate_limit.
 """
 REFUSED = """\
-smart → rule 1  catalog 8922cd2
+smart → rule 1  catalog 7369517
 about 30,000 prompt tokens, 60,000 at most; drawn by 6a840baf5d8c3ff2
 
    model       endpoint      costs at most
@@ -62,7 +62,7 @@ def run(*arguments: str, **variables: str) -> Result:
     return CliRunner(env=variables).invoke(main, ["explain", "--file", str(FILE), *arguments])
 
 
-def told(*arguments: str) -> dict[str, object]:
+def explained(*arguments: str) -> dict[str, object]:
     answer = json.loads(run(*arguments, "--json").stdout)
     assert isinstance(answer, dict)
     return answer
@@ -91,7 +91,7 @@ def test_c53_what_is_refused_says_so_and_exits_with_one() -> None:
 
 
 def test_c53_json_has_what_the_route_answers() -> None:
-    answer = told("smart", "--simulate", "503@acme/plain", *FIXED)
+    answer = explained("smart", "--simulate", "503@acme/plain", *FIXED)
     assert (answer["route"], answer["rule"]) == ("smart", 3)
     assert answer["hold"] == pytest.approx(0.04514, abs=1e-5)
     assert answer["simulation"] == {
@@ -119,8 +119,8 @@ def test_c53_json_has_what_the_route_answers() -> None:
 
 
 def test_prices_are_those_of_the_moment_asked_about() -> None:
-    before = told("acme/large", "--session", "s-1", "--at", "2026-12-31T23:59:59")
-    after = told("acme/large", "--session", "s-1", "--at", "2027-01-01")
+    before = explained("acme/large", "--session", "s-1", "--at", "2026-12-31T23:59:59")
+    after = explained("acme/large", "--session", "s-1", "--at", "2027-01-01")
     assert before["hold"] == pytest.approx(0.04515, abs=1e-5)
     assert after["hold"] == pytest.approx(0.08209, abs=1e-5)
 
@@ -136,7 +136,7 @@ def test_prices_are_those_of_the_moment_asked_about() -> None:
     ],
 )
 def test_what_a_request_has_leaves_out_whoever_cannot_take_it(has: str, code: str) -> None:
-    answer = told("acme/small", "--has", has)
+    answer = explained("acme/small", "--has", has)
     error = answer["error"]
     assert isinstance(error, dict)
     assert (error["code"], answer["hold"]) == (code, None)
@@ -151,7 +151,7 @@ def test_a_chat_request_is_explained_as_it_would_be_sent(tmp_path: Path) -> None
         "provider": {"ignore": ["anthropic"]},
     }
     file.write_text(json.dumps(body), encoding="utf-8")
-    answer = told("--request", str(file))
+    answer = explained("--request", str(file))
     assert (answer["prompt_tokens"], answer["drawn_by"]) == (1028, "6a840baf5d8c3ff2")
     candidates = answer["candidates"]
     assert isinstance(candidates, list)

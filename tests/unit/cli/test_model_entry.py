@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollgate.cli.routing.model_entry import ModelEntry, Unplaceable, entry_lines, with_model
+from tollgate.cli.routing.model_entry import ModelEntry, Unplaceable, insert_model, render_entry
 from tollgate.cli.routing.published_prices import Published
 from tollgate.routing.file.document import read_document
 from tollgate.routing.file.load import inspect
@@ -52,11 +52,11 @@ def entry(slug: str = "acme/new", **changes: Any) -> ModelEntry:
 def placed(folder: Path, content: str, added: ModelEntry) -> str:
     file = folder / "routing.yaml"
     file.write_bytes(content.encode())
-    return with_model(file, added)
+    return insert_model(file, added)
 
 
 def test_an_entry_is_written_as_a_person_would() -> None:
-    assert "\n".join(entry_lines(entry(input=("text", "pdf"), supports=("tools",)))) == (
+    assert "\n".join(render_entry(entry(input=("text", "pdf"), supports=("tools",)))) == (
         """acme/new:
   name: New
   context: 1000
@@ -159,7 +159,7 @@ def test_every_line_that_was_there_stays_as_it_was(
     before = newline.join(lines) + (newline if ends else "")
     folder = tmp_path_factory.mktemp("file")
     after = placed(folder, before, entry())
-    block = newline.join(["", *(f"  {line}" for line in entry_lines(entry())), ""])
+    block = newline.join(["", *(f"  {line}" for line in render_entry(entry())), ""])
     assert after.count(block) == 1
     assert after.replace(block, "", 1) in (before, before + newline)
     (folder / "routing.yaml").write_bytes(after.encode())
@@ -175,7 +175,7 @@ def test_any_name_is_read_back_as_it_was(
 ) -> None:
     file = tmp_path_factory.mktemp("file") / "routing.yaml"
     file.write_text(f"{HEAD}models:\n  acme/a: 1\n", encoding="utf-8")
-    file.write_text(with_model(file, entry(name=name)), encoding="utf-8")
+    file.write_text(insert_model(file, entry(name=name)), encoding="utf-8")
     document = read_document(file, "routing.yaml")
     assert document.problems == []
     assert document.value(("models", "acme/new", "name")) == name

@@ -14,7 +14,7 @@ from tests.unit.cli.planned import review
 from tollgate.cli.routing.plan import EXIT_CHANGES, EXIT_ERROR, EXIT_SAME, exit_status
 from tollgate.cli.routing.plan_json import as_data
 from tollgate.cli.routing.plan_markdown import as_markdown
-from tollgate.cli.routing.plan_rows import money, rise
+from tollgate.cli.routing.plan_rows import format_money, format_rise
 from tollgate.cli.routing.plan_text import as_text
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.review.diff import Change, Fact
@@ -108,12 +108,14 @@ def test_the_gravest_change_is_the_label_and_decides_the_status(tmp_path: Path) 
 
 
 def test_small_amounts_keep_the_digits_that_tell_them_apart() -> None:
-    assert [money(each) for each in (0, 12_345, 5_500_000, 5_537_120_000_000, -20_000_000)] == [
+    assert [
+        format_money(each) for each in (0, 12_345, 5_500_000, 5_537_120_000_000, -20_000_000)
+    ] == [
         "$0.00",
         "$0.000012",
         "$0.0055",
         "$5,537.12",
         "-$0.020",
     ]
-    assert rise(0, 1_000_000_000) == "+$1.00"
-    assert rise(4_000_000_000, 3_000_000_000) == "-$1.00, -25.0 %"
+    assert format_rise(0, 1_000_000_000) == "+$1.00"
+    assert format_rise(4_000_000_000, 3_000_000_000) == "-$1.00, -25.0 %"

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from tollgate.cli.main import main
 from tollgate.cli.routing.price_differences import compare_prices
-from tollgate.cli.routing.price_report import findings, report
+from tollgate.cli.routing.price_report import list_findings, render_report
 from tollgate.routing.file.load import load
 from tollgate.routing.price import Price, PriceOverride, PriceSchedule
 
@@ -30,7 +30,7 @@ def run(*arguments: str | Path) -> Result:
 def said(today: date) -> str:
     routing = load(PRICED)
     offers = [(slug, it) for slug, model in routing.models.items() for it in model.endpoints]
-    return "\n".join([*report(list(findings(routing, offers, today)), len(offers)), ""])
+    return "\n".join([*render_report(list(list_findings(routing, offers, today)), len(offers)), ""])
 
 
 def test_it_says_of_each_class_ours_theirs_when_source_and_day() -> None:

@@ -22,7 +22,7 @@ from genai_prices.types import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollgate.cli.routing.published_prices import Unpublished, in_our_words, published_price
+from tollgate.cli.routing.published_prices import Unpublished, convert_price, find_published_price
 from tollgate.routing.price import PriceSchedule
 from tollgate.routing.schema import ProviderSection
 
@@ -94,7 +94,7 @@ def billed(price: Mapping[str, Decimal | TieredPrices | None], prompt: int) -> d
 def test_c65_a_price_costs_the_same_from_that_day_on(
     model: ModelInfo, days: int, hour: int, prompt: int
 ) -> None:
-    theirs = in_our_words(model, TODAY)
+    theirs = convert_price(model, TODAY)
     schedule = PriceSchedule(
         base=theirs.price.price, overrides=tuple(it.override for it in theirs.overrides)
     )
@@ -110,7 +110,7 @@ def test_c65_a_price_costs_the_same_from_that_day_on(
 
 def test_a_price_that_is_over_is_left_out_and_one_to_come_is_kept() -> None:
     past, coming = TODAY, TODAY + timedelta(days=1)
-    price = in_our_words(
+    price = convert_price(
         model_of(
             [
                 ConditionalPrice(None, prices=ModelPrice(input_mtok=Decimal(1))),
@@ -137,7 +137,7 @@ def test_hours_of_another_zone_are_told_in_utc() -> None:
     night = TimeOfDateConstraint(time(22, tzinfo=zone), time(6, 30, tzinfo=zone))
     both = ModelPrice(input_mtok=Decimal(1), output_mtok=Decimal(1))
     prices = [ConditionalPrice(None, prices=both), ConditionalPrice(night, prices=both)]
-    [override] = in_our_words(model_of(prices), TODAY).overrides
+    [override] = convert_price(model_of(prices), TODAY).overrides
     assert override.when.utc_window == "14:00-22:30"
 
 
@@ -149,7 +149,7 @@ def test_requests_and_searches_are_priced_each_and_what_has_no_rate_is_named() -
         web_searches_kcount=Decimal(10),
         storage_searches_kcount=Decimal(3),
     )
-    found = in_our_words(model_of(price), TODAY)
+    found = convert_price(model_of(price), TODAY)
     assert (found.price.request, found.price.web_search) == (Decimal("0.005"), Decimal("0.01"))
     assert found.unstatable == ("storage_searches_kcount",)
 
@@ -161,7 +161,7 @@ def test_a_later_price_without_a_fee_per_request_has_none() -> None:
         StartDateConstraint(TODAY + timedelta(days=1)), prices=ModelPrice(**rates)
     )
     prices = [ConditionalPrice(None, prices=with_fee), later]
-    [override] = in_our_words(model_of(prices), TODAY).overrides
+    [override] = convert_price(model_of(prices), TODAY).overrides
     assert override.price.request == 0
 
 
@@ -178,4 +178,4 @@ def test_what_is_not_published_is_said_and_not_guessed(
     row: dict[str, str], upstream: str, words: str
 ) -> None:
     with pytest.raises(Unpublished, match=words):
-        published_price(ProviderSection.model_validate(row), upstream, TODAY)
+        find_published_price(ProviderSection.model_validate(row), upstream, TODAY)

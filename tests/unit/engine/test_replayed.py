@@ -132,7 +132,7 @@ async def test_c53_c65_ten_thousand_records_replay_to_the_endpoint_and_the_nano_
     exact = 0
     requests = list(read_traffic(lines(records)))
     for record, request in zip(records, requests, strict=True):
-        verdict = judge.verdict(request)
+        verdict = judge.predict(request)
         assert isinstance(verdict, WouldServe)
         first = record.attempts[0]
         assert (verdict.model, verdict.provider) == (first.model, first.provider)

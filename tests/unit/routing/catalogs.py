@@ -127,7 +127,7 @@ def plan_of(
     now_s: float = NOW_S,
 ) -> Plan:
     """The plan of a request against a catalog."""
-    demand = PlanningRequest.of(
+    wanted = PlanningRequest.of(
         request, principal=principal, request_id=request_id, fallbacks=fallbacks
     )
-    return Planner(catalog).plan(demand, now_s=now_s)
+    return Planner(catalog).plan(wanted, now_s=now_s)

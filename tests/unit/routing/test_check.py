@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tollgate.routing.file.load import inspect, load
-from tollgate.routing.file.problems import InvalidRouting, masked, render_text
+from tollgate.routing.file.problems import InvalidRouting, mask_secrets, render_text
 
 TODAY = date(2026, 11, 21)
 BAD = Path(__file__).parent / "bad"
@@ -86,8 +86,8 @@ def test_a_key_is_masked_even_where_the_yaml_around_it_is_broken(line: str, tmp_
     ],
 )
 def test_what_looks_like_a_secret_is_masked_without_moving_the_caret(value: str) -> None:
-    assert "*" in masked(value)
-    assert len(masked(value)) == len(value)
+    assert "*" in mask_secrets(value)
+    assert len(mask_secrets(value)) == len(value)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_looks_like_a_secret_is_masked_without_moving_the_caret(value: str)
     ],
 )
 def test_what_a_routing_file_usually_holds_is_not_masked(value: str) -> None:
-    assert masked(value) == value
+    assert mask_secrets(value) == value
 
 
 def test_r001_what_cannot_be_read_is_an_error_not_a_crash(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.routing.catalogs import endpoint, model, provider, routing
+from tests.unit.routing.catalogs import catalog, endpoint, model, provider, routing
 from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
@@ -135,10 +135,21 @@ def test_a_catalog_of_another_version_or_with_unknown_parts_is_refused() -> None
             Catalog.from_json(json.dumps({**content, **change}).encode())
 
 
+def test_a_catalog_of_an_earlier_version_is_read_if_its_sections_without_a_use_are_empty() -> None:
+    content = json.loads(canonical_json(routing()))
+    empty: dict[str, object] = {"plugins": {}, "server_tools": {}}
+    earlier = Catalog.from_json(json.dumps({**content, **empty}).encode())
+    assert earlier.models == catalog().models
+    for section in empty:
+        stated = {**content, section: {"web_search": {"engine": "exa"}}}
+        with pytest.raises(ValueError, match=section):
+            Catalog.from_json(json.dumps(stated).encode())
+
+
 def test_nearest_names_are_models_aliases_and_routes() -> None:
-    catalog = Catalog.from_json(compile_catalog(FILE).content)
-    assert catalog.nearest("gpt-4o-mni")[0] == "gpt-4o-mini"
-    assert catalog.nearest("smrt") == ("smart",)
+    shipped = Catalog.from_json(compile_catalog(FILE).content)
+    assert shipped.nearest("gpt-4o-mni")[0] == "gpt-4o-mini"
+    assert shipped.nearest("smrt") == ("smart",)
     shuffled = list("anthropic/claude-sonnet-5.5")
     random.Random(1).shuffle(shuffled)
-    assert catalog.nearest("".join(shuffled)) == ()
+    assert shipped.nearest("".join(shuffled)) == ()

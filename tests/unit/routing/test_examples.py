@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.unit.routing.test_routing_yaml import as_editors_read
-from tollgate.cli.routing.price_report import findings
+from tollgate.cli.routing.price_report import list_findings
 from tollgate.routing.file.document import read_document
 from tollgate.routing.file.json_schema import json_schema_text
 from tollgate.routing.file.load import inspect
@@ -47,7 +47,7 @@ def test_an_example_is_right_priced_as_published_and_permissible(
     offers = [(slug, it) for slug in added for it in routing.models[slug].endpoints]
     assert offers
     for slug, endpoint in offers:
-        found = list(findings(routing, [(slug, endpoint)], endpoint.price.checked))
+        found = list(list_findings(routing, [(slug, endpoint)], endpoint.price.checked))
         assert not [it for it in found if it.kind == "differs"]
         is_ours = endpoint.price.input == endpoint.price.output == 0
         assert is_ours == any(it.kind == "unknown" for it in found)

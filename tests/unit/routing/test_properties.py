@@ -64,15 +64,13 @@ BOTH = pytest.mark.parametrize("drawn", [drawn_endpoints, drawn_models])
 def plans(of: Catalog) -> list[tuple[str, ...]]:
     """Where each of many requests would be tried, best first."""
     planner, asked = Planner(of), request("acme/large")
-    demands = (
+    requests = (
         PlanningRequest.of(asked, principal=principal(), request_id=f"r-{number}")
         for number in range(REQUESTS)
     )
     return [
-        tuple(
-            attempt.target.upstream_model for attempt in planner.plan(demand, now_s=NOW_S).attempts
-        )
-        for demand in demands
+        tuple(attempt.target.upstream_model for attempt in planner.plan(each, now_s=NOW_S).attempts)
+        for each in requests
     ]
 
 

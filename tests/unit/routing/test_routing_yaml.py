@@ -13,7 +13,7 @@ from tollgate.providers.dialect import Dialect
 from tollgate.providers.registry import CODECS, TRANSPORTS
 from tollgate.routing.file.json_schema import json_schema_text
 from tollgate.routing.file.load import inspect, load
-from tollgate.routing.scalars import merged
+from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import (
     CodecName,
     EndpointSection,
@@ -68,7 +68,8 @@ def test_c65_no_caller_chooses_a_tier_that_its_price_does_not_know() -> None:
         endpoint.provider
         for model in routing.models.values()
         for endpoint in model.endpoints
-        if "service_tier" not in merged(_dialect(routing, endpoint), endpoint.dialect).refuses
+        if "service_tier"
+        not in merge_section(_dialect(routing, endpoint), endpoint.dialect).refuses
     }
     # Anthropic's tiers are bought ahead, Groq's flex costs what the others do (both 2026-11-21).
     assert asked == {"anthropic", "groq"}

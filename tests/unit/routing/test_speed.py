@@ -69,8 +69,10 @@ def test_checking_a_file_reads_it_once_and_leaves_the_scanning_to_libyaml(file: 
 def test_what_production_leaves_out_is_told_without_reading_again(file: Path) -> None:
     inspection = inspect(file, dev=True, today=TODAY)
     assert inspection.production is not None
-    assert compiling.compiled(inspection.production) == compiling.compile_catalog(file)
-    calls = calls_of(lambda: compiling.compiled(inspection.production or pytest.fail("none")))
+    assert compiling.compile_routing(inspection.production) == compiling.compile_catalog(file)
+    calls = calls_of(
+        lambda: compiling.compile_routing(inspection.production or pytest.fail("none"))
+    )
     assert calls[document.__file__] == 0
 
 

@@ -1,4 +1,4 @@
-"""A chat request made of what a command line says: enough for a planner, nothing to answer."""
+"""Build a chat request from the options of a command: enough to plan, nothing to answer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
@@ -8,7 +8,9 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 Feature = Literal["audio", "image", "pdf", "structured_output", "tools"]
+# The planner estimates a token for every four bytes.
 _BYTES_PER_TOKEN: Final = 4
+# The smallest media that parse: a GIF of one pixel, the head of a PDF, a WAV without sound.
 _PIXEL: Final = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
 _PAGE: Final = "data:application/pdf;base64,JVBERi0xLjQK"
 _SILENCE: Final = "UklGRgAAAABXQVZF"
@@ -26,7 +28,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, JsonValue]]] = {
 
 
 class Described(Struct, frozen=True, kw_only=True):
-    """A request as a command line describes it; what is None stays as the body has it."""
+    """A request as options describe it; None leaves the field of the given body as it is."""
 
     model: str | None = None
     prompt_tokens: int | None = None
@@ -36,7 +38,7 @@ class Described(Struct, frozen=True, kw_only=True):
     session: str | None = None
 
     def body(self, given: Mapping[str, JsonValue]) -> bytes:
-        """The body of the request: what was given, with what is described over it."""
+        """Build the request's body: the fields of `given`, replaced by those of the options."""
         stated: dict[str, JsonValue] = {
             "model": self.model,
             "max_tokens": self.output_tokens_max,
@@ -59,7 +61,7 @@ class Described(Struct, frozen=True, kw_only=True):
             return written
         filler: dict[str, JsonValue] = {"role": "user", "content": ""}
         body["messages"] = [*_messages(body), filler]
-        # The new message takes a comma and itself.
+        # The new message also takes a comma and its own JSON.
         filler["content"] = "x" * max(0, lacking - len(to_json(filler)) - 1)
         return to_json(body)
 

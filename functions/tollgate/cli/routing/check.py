@@ -1,4 +1,4 @@
-"""`tollgate check`: what is wrong with a routing file, for people, for GitHub and for programs."""
+"""`tollgate check`: the problems of a routing file, for people, for GitHub and for programs."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from tollgate.cli.options import routing_file
 from tollgate.core.clock import SystemClock
-from tollgate.routing.file.compile import compiled
+from tollgate.routing.file.compile import compile_routing
 from tollgate.routing.file.load import Inspection, inspect
 from tollgate.routing.file.problems import Problem, render_text
 from tollgate.routing.schema import Routing
@@ -46,7 +46,7 @@ def _as_text(file: Path, inspection: Inspection) -> str:
 
 
 def _summary(file: Path, routing: Routing, warnings: int) -> str:
-    """One line about what production would serve."""
+    """Sum up in one line what production would serve."""
     counts = ", ".join(
         _count(len(entries), kind)
         for kind, entries in (
@@ -57,19 +57,24 @@ def _summary(file: Path, routing: Routing, warnings: int) -> str:
         )
     )
     noted = f", {_count(warnings, 'warning')}" if warnings else ""
-    return f"{file.as_posix()} is fine: {counts}{noted}; catalog {compiled(routing).sha[:12]}"
+    return (
+        f"{file.as_posix()} is fine: {counts}{noted}; catalog {compile_routing(routing).sha[:12]}"
+    )
 
 
 def _as_github(file: Path, inspection: Inspection) -> str:
-    """Workflow commands (docs.github.com, "Workflow commands for GitHub Actions", 2026-11)."""
+    """Write workflow commands.
+
+    docs.github.com, "Workflow commands for GitHub Actions", 2026-11.
+    """
     return "\n".join(_annotation(problem) for problem in inspection.problems)
 
 
 def _annotation(problem: Problem) -> str:
     place = f"line={problem.line},col={problem.column}"
-    words = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
+    text = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
     file = _escaped(problem.file).replace(":", "%3A").replace(",", "%2C")
-    return f"::{problem.severity} file={file},{place},title={problem.code}::{_escaped(words)}"
+    return f"::{problem.severity} file={file},{place},title={problem.code}::{_escaped(text)}"
 
 
 def _escaped(value: str) -> str:
@@ -77,7 +82,7 @@ def _escaped(value: str) -> str:
 
 
 def _as_json(file: Path, inspection: Inspection) -> str:
-    sha = None if inspection.production is None else compiled(inspection.production).sha
+    sha = None if inspection.production is None else compile_routing(inspection.production).sha
     found = {"catalog_sha": sha, "problems": to_builtins(inspection.problems)}
     return to_json(found, indent=2).decode()
 

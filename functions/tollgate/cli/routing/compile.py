@@ -1,4 +1,4 @@
-"""`tollgate compile`: the one form of a routing file that functions read."""
+"""`tollgate compile`: write the JSON of a routing file that functions read."""
 
 from pathlib import Path
 
@@ -30,6 +30,7 @@ def compile_file(file: Path, output: Path, production: bool) -> None:
         compiled = compile_catalog(file, dev=not production)
     except InvalidRouting as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
+    # Renamed when it is complete: a reader never sees half a catalog.
     written = output.with_name(f"{output.name}.part")
     try:
         written.write_bytes(compiled.content)

@@ -1,4 +1,4 @@
-"""`tollgate explain`: where a request would go and why, by a file or by a running gateway."""
+"""`tollgate explain`: the route of a request and its reasons, by a file or a running gateway."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from tollgate.cli.gateway.http import gateway
 from tollgate.cli.routing.chat_body import Described
-from tollgate.cli.routing.explanation import explanation
+from tollgate.cli.routing.explanation import render_explanation
 from tollgate.cli.tables import as_json
 from tollgate.core.clock import SystemClock
 from tollgate.core.errors import ErrorCode, GatewayError
@@ -31,7 +31,7 @@ _KEEP_DEV: Final = "\nWhat the file includes for development is left out; --dev 
 
 
 class _LocalKey(Struct, frozen=True, kw_only=True):
-    """A key that is only imagined, in production or not, and the moment whose prices hold."""
+    """An imagined key for an explanation by a file, and the moment whose prices hold."""
 
     production: bool
     tier: str | None
@@ -50,10 +50,10 @@ class _LocalKey(Struct, frozen=True, kw_only=True):
     "--has",
     multiple=True,
     type=click.Choice(["audio", "image", "pdf", "structured_output", "tools"]),
-    help="What the request has or asks for.",
+    help="A part or a feature of the request.",
 )
 @click.option("--metadata", multiple=True, metavar="NAME=VALUE", help="Metadata of the request.")
-@click.option("--session", help="Its session_id, which draws are made by.")
+@click.option("--session", help="Its session_id, which decides the draws.")
 @click.option("--simulate", multiple=True, metavar="KIND@WHERE", help="A failure: 429@openai.")
 @click.option(
     "--file",
@@ -62,10 +62,14 @@ class _LocalKey(Struct, frozen=True, kw_only=True):
     type=click.Path(path_type=Path, dir_okay=False),
     help="The routing file to explain by, unless a gateway is named.",
 )
-@click.option("--production/--dev", default=True, help="Whether FILE leaves out what is for dev.")
+@click.option(
+    "--production/--dev",
+    default=True,
+    help="Leave out what FILE includes for development, or keep it.",
+)
 @click.option("--tier", help="By a file: the tier of the key.")
 @click.option(
-    "--key-models", multiple=True, metavar="GLOB", help="By a file: what the key may use."
+    "--key-models", multiple=True, metavar="GLOB", help="By a file: the models of the key."
 )
 @click.option("--at", type=click.DateTime(), help="By a file: the moment in UTC; now otherwise.")
 @click.option(
@@ -75,9 +79,9 @@ class _LocalKey(Struct, frozen=True, kw_only=True):
 @click.option("--json", "as_data", is_flag=True, help="Print JSON.")
 @click.pass_context
 def explain(ctx: click.Context, /, **options: Any) -> None:
-    """Say where a request for MODEL would go, and why; nothing is sent to a provider.
+    """Explain where a request for MODEL would go; nothing is sent to a provider.
 
-    Exit status 1 if it is refused, or if nobody serves it in the simulation.
+    Exit status 1 if it is refused, or if no endpoint serves it in the simulation.
     """
     described = Described(
         model=options["model"],
@@ -88,9 +92,9 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
         session=options["session"],
     )
     body = described.body(_given(options["given"], options["model"]))
-    if _is_asked_of_a_gateway(ctx, options["url"]):
+    if _asks_gateway(ctx, options["url"]):
         api = gateway(options["url"], options["secret"])
-        told = api.post("/route/explain", from_json(body), {"simulate": options["simulate"]})
+        answer = api.post("/route/explain", from_json(body), {"simulate": options["simulate"]})
     else:
         key = _LocalKey(
             production=options["production"],
@@ -99,19 +103,19 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
             at=options["at"],
         )
         catalog = _catalog(options["file"], production=key.production)
-        told = _by_file(catalog, body, options["simulate"], key)
-    click.echo(as_json(told) if options["as_data"] else "\n".join(explanation(told)))
-    if told["error"] or (told["simulation"] and told["simulation"]["error"]):
+        answer = _by_file(catalog, body, options["simulate"], key)
+    click.echo(as_json(answer) if options["as_data"] else "\n".join(render_explanation(answer)))
+    if answer["error"] or (answer["simulation"] and answer["simulation"]["error"]):
         raise SystemExit(1)
 
 
-def _is_asked_of_a_gateway(ctx: click.Context, url: str | None) -> bool:
-    """What is said on the command line decides; a URL of the environment gives way to a file."""
-    said = {
+def _asks_gateway(ctx: click.Context, url: str | None) -> bool:
+    """Return True if a gateway explains: a URL of the environment yields to options of a file."""
+    stated = {
         name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
-    local = sorted(said & {"file", "production", "tier", "key_models", "at"})
-    if "url" in said and local:
+    local = sorted(stated & {"file", "production", "tier", "key_models", "at"})
+    if "url" in stated and local:
         raise click.UsageError(
             f"--{local[0].replace('_', '-')} belongs to a file, not to a gateway."
         )
@@ -147,7 +151,7 @@ def _catalog(file: Path, *, production: bool) -> Catalog:
 
 
 def _by_file(catalog: Catalog, body: bytes, faults: tuple[str, ...], key: _LocalKey) -> Any:
-    """What a gateway of this catalog would answer, as far as a file tells."""
+    """Explain a request as a gateway of this catalog would, with no endpoint resting."""
     clock = SystemClock()
     principal = Principal(
         key_id="local",
@@ -159,13 +163,13 @@ def _by_file(catalog: Catalog, body: bytes, faults: tuple[str, ...], key: _Local
     )
     try:
         parsed = parse(body)
-        demand = PlanningRequest.of(
+        wanted = PlanningRequest.of(
             parsed.request, principal=principal, request_id=IdSource(clock).new_id()
         )
         now_s = clock.now_s() if key.at is None else key.at.replace(tzinfo=UTC).timestamp()
-        told = explain_plan(
-            Planner(catalog).survey(demand, now_s=now_s),
-            demand,
+        answer = explain_plan(
+            Planner(catalog).survey(wanted, now_s=now_s),
+            wanted,
             catalog.sha,
             faults=[Fault.parse(fault) for fault in faults],
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),
@@ -174,4 +178,4 @@ def _by_file(catalog: Catalog, body: bytes, faults: tuple[str, ...], key: _Local
     except GatewayError as refusal:
         hint = _KEEP_DEV if key.production and refusal.code is ErrorCode.MODEL_NOT_FOUND else ""
         raise click.ClickException(f"{refusal.message} ({refusal.code}){hint}") from refusal
-    return told.model_dump(mode="json")
+    return answer.model_dump(mode="json")

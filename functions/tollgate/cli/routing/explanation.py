@@ -1,4 +1,4 @@
-"""A plan as a person reads it: where the request goes, who is considered, what would happen."""
+"""Render an explained plan for people: the route, its candidates, the simulated attempts."""
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -9,39 +9,37 @@ _HEADS: Final = ("", "model", "share", "draw", "endpoint", "share", "draw", "cos
 _GAP: Final = "  "
 
 
-def explanation(told: Any) -> list[str]:
-    """The lines of an explanation, which is as `POST /v1/route/explain` answers it."""
-    lines = [_headline(told), _sizes(told), ""]
-    lines += _aligned([_HEADS, *(_row(each) for each in _in_order(told["candidates"]))])
+def render_explanation(answer: Any) -> list[str]:
+    """Render the answer of `POST /v1/route/explain` as lines."""
+    lines = [_headline(answer), _sizes(answer), ""]
+    lines += _aligned([_HEADS, *(_row(each) for each in _in_order(answer["candidates"]))])
     lines.append("")
-    if told["error"] is None:
-        lines.append(f"Holds {_dollars(told['hold'])}. Next on: {', '.join(told['next_on'])}.")
+    if answer["error"] is None:
+        lines.append(f"Holds {_dollars(answer['hold'])}. Next on: {', '.join(answer['next_on'])}.")
     else:
-        lines.append(f"Refused: {told['error']['message']} ({told['error']['code']})")
-    if told["simulation"] is not None:
-        lines += _simulation(told["simulation"])
+        lines.append(f"Refused: {answer['error']['message']} ({answer['error']['code']})")
+    if answer["simulation"] is not None:
+        lines += _simulation(answer["simulation"])
     return lines
 
 
-def _headline(told: Any) -> str:
-    name = told["requested"]
-    if told["route"] not in (None, name):
-        name = f"{name} → {told['route']}"
-    chosen = f" → rule {told['rule']}" if told["rule"] else ""
-    skipped = "; ".join(f"rule {each['rule']}: {each['reason']}" for each in told["skipped"])
+def _headline(answer: Any) -> str:
+    name = answer["requested"]
+    if answer["route"] not in (None, name):
+        name = f"{name} → {answer['route']}"
+    chosen = f" → rule {answer['rule']}" if answer["rule"] else ""
+    skipped = "; ".join(f"rule {each['rule']}: {each['reason']}" for each in answer["skipped"])
     because = f" (not {skipped})" if skipped else ""
-    return f"{name}{chosen}{because}{_GAP}catalog {told['catalog_sha'][:7]}"
+    return f"{name}{chosen}{because}{_GAP}catalog {answer['catalog_sha'][:7]}"
 
 
-def _sizes(told: Any) -> str:
-    return (
-        f"about {told['prompt_tokens']:,} prompt tokens, {told['prompt_tokens_max']:,} at most; "
-        f"drawn by {told['drawn_by']}"
-    )
+def _sizes(answer: Any) -> str:
+    about, most = answer["prompt_tokens"], answer["prompt_tokens_max"]
+    return f"about {about:,} prompt tokens, {most:,} at most; drawn by {answer['drawn_by']}"
 
 
 def _in_order(candidates: Sequence[Any]) -> list[Any]:
-    """Those of the plan in its order, then those that are out."""
+    """Sort the candidates of the plan by their attempt, and the others behind them."""
     return sorted(candidates, key=lambda each: each["attempt"] or len(candidates) + 1)
 
 
@@ -61,20 +59,20 @@ def _row(candidate: Any) -> tuple[str, ...]:
 
 
 def _simulation(simulation: Any) -> Iterator[str]:
-    """Every try of the walk, one line each."""
+    """Yield a line for every simulated attempt."""
     yield f"With {', '.join(simulation['faults'])}:"
     elapsed_s = Decimal(0)
     for attempt in simulation["attempts"]:
         elapsed_s += Decimal(str(attempt["took_s"]))
-        who = f"{attempt['model']} at {attempt['provider']}/{attempt['upstream']}"
-        yield f"  {elapsed_s:>8.2f} s  {who}  {attempt['error'] or 'serves'}"
+        endpoint = f"{attempt['model']} at {attempt['provider']}/{attempt['upstream']}"
+        yield f"  {elapsed_s:>8.2f} s  {endpoint}  {attempt['error'] or 'serves'}"
         elapsed_s += Decimal(str(attempt["pause_s"]))
     if simulation["error"] is not None:
-        yield f"Nobody serves: the caller is told {simulation['error']}."
+        yield f"No endpoint serves: the caller gets {simulation['error']}."
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The rows under each other, without the columns that say nothing."""
+    """Align the rows in columns, without columns that are empty in all of them."""
     heads, *body = rows
     used = [index for index in range(len(heads)) if any(row[index] for row in body)]
     widths = {index: max(len(row[index]) for row in rows) for index in used}
@@ -93,7 +91,7 @@ def _score(draw: Any) -> str:
 
 
 def _dollars(amount: Any) -> str:
-    """Dollars with as many digits as it takes to tell small amounts apart."""
+    """Write dollars with three digits after the point, or two significant ones if smaller."""
     exact = Decimal(str(amount))
     places = max(_PLACES_MIN, 2 - exact.adjusted()) if exact else _PLACES_MIN
     return f"${exact:,.{places}f}"

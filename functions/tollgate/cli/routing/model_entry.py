@@ -1,4 +1,4 @@
-"""The lines of one model in a routing file, and where they go: no other line is touched."""
+"""Insert the lines of one model into a routing file, without a change to any other line."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _INDENT: Final = "  "
 
 
 class Unplaceable(ValueError):
-    """A file into which no lines can be put: it has errors, the model, or no such lines."""
+    """A file into which the model cannot be inserted: it has errors, the model, or no models."""
 
 
 class ModelEntry(Struct, frozen=True, kw_only=True):
@@ -38,15 +38,15 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
     published: Published
 
 
-def with_model(path: Path, entry: ModelEntry) -> str:
-    """The file's text with the entry behind its author's models; Unplaceable if it cannot be."""
+def insert_model(path: Path, entry: ModelEntry) -> str:
+    """Return the file's text with the entry behind its author's models; or Unplaceable."""
     document = read_document(path, path.as_posix())
     if document.problems:
-        raise Unplaceable(f"{path.as_posix()} cannot be read; `tollgate check` says why")
+        raise Unplaceable(f"{path.as_posix()} cannot be read; `tollgate check` shows why")
     if ("models", entry.slug) in document.keys:
         place = document.place_text(("models", entry.slug))
         raise Unplaceable(
-            f"{entry.slug} is there already: {place}; who else serves it is one more of its "
+            f"{entry.slug} is there already: {place}; another provider of it is one more of its "
             "endpoints, written by hand"
         )
     with path.open(encoding="utf-8", newline="") as file:
@@ -55,12 +55,12 @@ def with_model(path: Path, entry: ModelEntry) -> str:
     after, indent = _position(document, entry.slug)
     if lines and after == len(lines) and not lines[-1].endswith(("\n", "\r")):
         lines[-1] += newline
-    block = ["", *(f"{indent}{line}" for line in entry_lines(entry))]
+    block = ["", *(f"{indent}{line}" for line in render_entry(entry))]
     return "".join([*lines[:after], *(line + newline for line in block), *lines[after:]])
 
 
 def _position(document: YamlDocument, slug: str) -> tuple[int, str]:
-    """Behind how many lines a model belongs, and how far models are indented."""
+    """Return the number of lines before a new model, and the indentation of models."""
     models = [where for where in document.keys if where[:1] == ("models",) and len(where) == 2]
     if not models or document.keys[models[0]].line == document.keys["models",].line:
         raise Unplaceable(f"{document.file} has no section models with a line for each model")
@@ -78,13 +78,16 @@ def _position(document: YamlDocument, slug: str) -> tuple[int, str]:
 
 
 def _is_between(line: str, indent: str) -> bool:
-    """Whether a line belongs to what follows: empty, or a comment that is not further in."""
+    """Return True for an empty line, or a comment that is not indented deeper than models.
+
+    Such a line belongs to the entry behind it.
+    """
     text = line.lstrip()
     return not text or (text.startswith("#") and len(line) - len(text) <= len(indent))
 
 
-def entry_lines(entry: ModelEntry) -> Iterator[str]:
-    """The entry as a person would write it, without indentation."""
+def render_entry(entry: ModelEntry) -> Iterator[str]:
+    """Yield the lines of the entry as a person would write them, without indentation."""
     yield f"{entry.slug}:"
     yield f"{_INDENT}name: {_text(entry.name)}"
     yield f"{_INDENT}context: {entry.context}"
@@ -118,7 +121,7 @@ def _offer(upstream: str, published: Published) -> Iterator[str]:
 
 
 def _dollars(amount: Decimal) -> str:
-    """With cents, and with every digit there is beyond them."""
+    """Write dollars with cents, and with all further digits."""
     exact = amount.normalize()
     exponent = exact.as_tuple().exponent
     if isinstance(exponent, int) and exponent > _CENTS_EXPONENT:
@@ -126,13 +129,13 @@ def _dollars(amount: Decimal) -> str:
     return f"{exact:f}"
 
 
-def _text(words: str) -> str:
-    """A scalar that is read as these words, in quotes where it must be."""
+def _text(value: str) -> str:
+    """Write a text as a YAML scalar, in quotes where it would be read as something else."""
     plain = (
-        _PLAIN.fullmatch(words)
-        and ": " not in words
-        and not words.endswith((":", " "))
-        and words.lower() not in _AMBIGUOUS
-        and isinstance(scalar(words), str)
+        _PLAIN.fullmatch(value)
+        and ": " not in value
+        and not value.endswith((":", " "))
+        and value.lower() not in _AMBIGUOUS
+        and isinstance(scalar(value), str)
     )
-    return words if plain else to_json(words).decode()
+    return value if plain else to_json(value).decode()

@@ -11,13 +11,13 @@ import click
 from msgspec.structs import replace
 
 from tollgate.cli.options import routing_file
-from tollgate.cli.routing.model_entry import ModelEntry, Unplaceable, with_model
+from tollgate.cli.routing.model_entry import ModelEntry, Unplaceable, insert_model
 from tollgate.cli.routing.published_prices import (
     SOURCE,
     Published,
     Unpublished,
-    is_covered,
-    published_price,
+    find_published_price,
+    is_published,
 )
 from tollgate.core.clock import SystemClock
 from tollgate.core.request import Capability, Modality
@@ -35,10 +35,10 @@ def models() -> None:
 @models.command()
 @click.argument("model")
 @routing_file
-@click.option("--provider", help="Whose price it is; needed where several providers have it.")
-@click.option("--upstream", help="The provider's own name of it, where that is another.")
-@click.option("--name", help="What people call it.")
-@click.option("--context", type=click.IntRange(1), help="Tokens; what is published otherwise.")
+@click.option("--provider", help="Provider of the price; needed where several have it.")
+@click.option("--upstream", help="The provider's own name of it, if it differs.")
+@click.option("--name", help="Its name for people.")
+@click.option("--context", type=click.IntRange(1), help="Tokens; by default the published context.")
 @click.option("--max-output", type=click.IntRange(1), required=True, help="Tokens of an answer.")
 @click.option(
     "--input",
@@ -47,13 +47,13 @@ def models() -> None:
     default=("text",),
     show_default=True,
     type=click.Choice(get_args(Modality)),
-    help="What it takes; once for each.",
+    help="A modality that it takes; repeat for others.",
 )
 @click.option(
     "--supports",
     multiple=True,
     type=click.Choice(get_args(Capability)),
-    help="What it can do; once for each.",
+    help="A capability that it has; repeat for others.",
 )
 def add(
     model: str,
@@ -82,7 +82,7 @@ def add(
         )
         tokens = price.context if context is None else context
         if tokens is None:
-            raise Unpublished(f"{SOURCE} has no context of {its_name}: say it with --context")
+            raise Unpublished(f"{SOURCE} has no context of {its_name}: state it with --context")
         entry = ModelEntry(
             slug=model,
             name=name or model.partition("/")[2],
@@ -94,7 +94,7 @@ def add(
             upstream=its_name,
             published=price,
         )
-        _write(file, with_model(file, entry), today)
+        _write(file, insert_model(file, entry), today)
     except InvalidRouting as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
     except (Unplaceable, Unpublished) as refused:
@@ -109,7 +109,7 @@ def add(
 def _offer(
     routing: Routing, model: str, *, provider: str | None, upstream: str | None, today: date
 ) -> tuple[str, str, Published]:
-    """The provider, its name of the model and the price; Unpublished unless there is just one."""
+    """Return the provider, its name of the model and its price; Unpublished unless one fits."""
     if provider is not None and provider not in routing.providers:
         raise click.ClickException(
             f"{provider} is no provider of the file: {', '.join(sorted(routing.providers))}"
@@ -125,7 +125,7 @@ def _offer(
     match offers:
         case [offer]:
             return offer
-        case [] if provider and not is_covered(routing.providers[provider]):
+        case [] if provider and not is_published(routing.providers[provider]):
             raise Unpublished(
                 f"{SOURCE} has no prices of {provider}: write {model} into the file by hand, "
                 "with the page that its price is from as `source`"
@@ -133,7 +133,7 @@ def _offer(
         case []:
             raise Unpublished(
                 f"{SOURCE} has no price for {model} at {provider or 'any provider of the file'}: "
-                "say the provider's own name of it with --upstream"
+                "state the provider's own name of it with --upstream"
             )
         case _:
             places = ", ".join(f"{slug} ({its_name})" for slug, its_name, _ in offers)
@@ -141,7 +141,7 @@ def _offer(
 
 
 def _likely_names(model: str) -> tuple[str, ...]:
-    """How providers name a model: with its author or without, with dots or with hyphens."""
+    """List the likely upstream names: with the author or without, with dots or with hyphens."""
     short = model.partition("/")[2]
     return tuple(dict.fromkeys((model, short, short.replace(".", "-"))))
 
@@ -151,13 +151,13 @@ def _published_as(
 ) -> Iterator[tuple[str, Published]]:
     for name in names:
         try:
-            yield name, published_price(routing.providers[provider], name, today)
+            yield name, find_published_price(routing.providers[provider], name, today)
         except Unpublished:
             continue
 
 
 def _write(file: Path, content: str, today: date) -> None:
-    """Replace the file if it is right, and show what changed; InvalidRouting if it is not."""
+    """Replace the file and print the change; InvalidRouting if it would have errors."""
     before = file.read_text(encoding="utf-8")
     written = file.with_name(f"{file.name}.part")
     written.write_text(content, encoding="utf-8", newline="")

@@ -1,7 +1,7 @@
-"""`tollgate permissions`: keep the template's permissions for what a routing file names, no more.
+"""`tollgate permissions`: give the chat function the permissions for a routing file, and no more.
 
-They stand in the template itself, between two marks, so that a pull request that adds a model or a
-provider shows what the chat function is newly allowed.
+The statements stand in the template itself, between two marks, so that a pull request that adds a
+model or a provider shows the new permissions of the chat function.
 """
 
 import re
@@ -41,7 +41,7 @@ def permissions(file: Path, template: Path, check: bool) -> None:
     except (InvalidRouting, NotPermissible) as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
     before = template.read_text()
-    after = with_permissions(before, needed)
+    after = write_permissions(before, needed)
     if before == after:
         click.echo(f"{template.as_posix()} allows exactly what {file.as_posix()} names")
         return
@@ -54,8 +54,8 @@ def permissions(file: Path, template: Path, check: bool) -> None:
     click.echo(f"{template.as_posix()}: permissions rewritten; review and commit them")
 
 
-def not_allowed(template: str, needed: Permissions) -> list[str]:
-    """Which of the ARNs a deployed template does not name, whatever its spelling."""
+def list_missing(template: str, needed: Permissions) -> list[str]:
+    """List the ARNs that a deployed template does not name, in YAML or in JSON."""
     arns = (
         *needed.models,
         *needed.secrets,
@@ -65,8 +65,8 @@ def not_allowed(template: str, needed: Permissions) -> list[str]:
     return [arn for arn in arns if not re.search(rf"{re.escape(arn)}(?![\w.:/?-])", template)]
 
 
-def with_permissions(template: str, needed: Permissions) -> str:
-    """The template with these permissions between its marks; ClickException without marks."""
+def write_permissions(template: str, needed: Permissions) -> str:
+    """Return the template with these permissions between its marks; ClickException without."""
     found = _MARKED.search(template)
     if found is None:
         raise click.ClickException(f"the template has no lines {BEGIN!r} and {END!r}")
@@ -81,7 +81,7 @@ def _statements(needed: Permissions) -> Iterator[str]:
     yield from _statement("bedrock:ApplyGuardrail", needed.guardrails)
     yield from _statement("bedrock:InvokeModelWithResponseStream", needed.models)
     yield from _statement("bedrock:ApplyGuardrail", needed.guardrails)
-    # The streaming call needs this action too, says its API reference (2026-11-21).
+    # By its API reference (2026-11-21) the streaming call needs this action too.
     yield from _statement("sagemaker:InvokeEndpoint", needed.sagemaker_endpoints)
 
 

@@ -1,4 +1,4 @@
-"""`tollgate plan`: what a change of routing.yaml does, in dollars and traffic, before it merges."""
+"""`tollgate plan`: the effects of a change of routing.yaml on cost and traffic."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,9 +16,9 @@ from tollgate.cli.options import since_moment
 from tollgate.cli.routing.plan_json import as_data
 from tollgate.cli.routing.plan_markdown import as_markdown
 from tollgate.cli.routing.plan_text import as_text
-from tollgate.cli.routing.revisions import Revision, merge_base, of_commit, of_file
+from tollgate.cli.routing.revisions import Revision, find_merge_base, read_commit, read_file
 from tollgate.core.clock import SystemClock
-from tollgate.routing.review.diff import days_to_come
+from tollgate.routing.review.diff import find_price_days
 from tollgate.routing.review.replay import replay_traffic
 from tollgate.routing.review.review import Review, find_differences
 from tollgate.routing.review.traffic import BadTraffic, RecordedRequest, read_traffic
@@ -42,7 +42,7 @@ class _Misused(click.UsageError):
 
 
 class _Plan(click.Command):
-    """A command whose wrong use is an error like any other: 2 says that something changes."""
+    """A command whose wrong use exits with 1, not with click's 2, which stands for changes."""
 
     @override
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
@@ -74,7 +74,10 @@ class _Plan(click.Command):
 )
 @click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
 @click.option(
-    "--since", default="7d", show_default=True, help="How much traffic of a gateway: 7d, 12h."
+    "--since",
+    default="7d",
+    show_default=True,
+    help="Age of the oldest traffic of a gateway: 7d, 12h.",
 )
 @click.option("--markdown", "style", flag_value="markdown", help="Print a comment for GitHub.")
 @click.option("--json", "style", flag_value="json", help="Print JSON.")
@@ -90,10 +93,10 @@ def plan(
     style: PlanStyle,
     **source: str | None,
 ) -> None:
-    """Say what a change of the routing file does, and replay recorded traffic through it.
+    """Review a change of the routing file, and replay recorded traffic through it.
 
     A revision is one of git or another file. HEAD is the working tree if it is left out, BASE the
-    last commit; BASE...HEAD compares with where the two went apart.
+    last commit; BASE...HEAD compares with their last common commit.
 
     Exit status 0 if no request would notice, 2 if one would, 1 if there is no plan or HEAD must not
     be used.
@@ -101,10 +104,10 @@ def plan(
     now_s = SystemClock().now_s()
     today = datetime.fromtimestamp(now_s, UTC).date()
     base, head = _revisions(revisions, file, today)
-    asked = ctx.get_parameter_source("url") is ParameterSource.COMMANDLINE
-    requests = _traffic(traffic, source, now_s=now_s, asked=asked)
+    named = ctx.get_parameter_source("url") is ParameterSource.COMMANDLINE
+    requests = _traffic(traffic, source, now_s=now_s, named=named)
     try:
-        review = _reviewed(base, head, requests, today)
+        review = _review(base, head, requests, today)
     except BadTraffic as bad:
         raise click.ClickException(f"The recorded traffic cannot be read: {bad}.") from bad
     click.echo(_RENDERED[style](review))
@@ -112,13 +115,13 @@ def plan(
 
 
 def exit_status(review: Review) -> int:
-    """As terraform's -detailed-exitcode says it: 0 same, 1 error, 2 changes."""
+    """Return 0 for no change, 1 for an error, 2 for changes, as terraform -detailed-exitcode."""
     if review.errors:
         return EXIT_ERROR
     return EXIT_SAME if review.label is None else EXIT_CHANGES
 
 
-def _reviewed(
+def _review(
     base: Revision, head: Revision, requests: Iterator[RecordedRequest] | None, today: date
 ) -> Review:
     if head.routing is None:
@@ -130,7 +133,7 @@ def _reviewed(
         empty = "does not pass the check"
     before = base.routing or Routing(version=1)
     changes, promises = find_differences(before, head.routing, today)
-    days = days_to_come(before, head.routing, today)
+    days = find_price_days(before, head.routing, today)
     return Review(
         base=base.name,
         head=head.name,
@@ -144,7 +147,7 @@ def _reviewed(
 
 
 def _revisions(names: Sequence[str], file: Path, today: date) -> tuple[Revision, Revision]:
-    """Base and head as they are named."""
+    """Read base and head by the names on the command line."""
     if len(names) > 2:
         raise click.ClickException("Name two revisions at most: BASE HEAD.")
     if len(names) == 2:
@@ -152,31 +155,31 @@ def _revisions(names: Sequence[str], file: Path, today: date) -> tuple[Revision,
     base = names[0] if names else "HEAD"
     between = _RANGE.fullmatch(base)
     if between is None or Path(base).is_file():
-        return _revision(base, file, today), of_file(file, "working tree", today)
+        return _revision(base, file, today), read_file(file, "working tree", today)
     base, head = between["base"] or "HEAD", between["head"] or "HEAD"
     if between["dots"] == "...":
-        base = merge_base(base, head)
-    return of_commit(base, file, today), of_commit(head, file, today)
+        base = find_merge_base(base, head)
+    return read_commit(base, file, today), read_commit(head, file, today)
 
 
 def _revision(name: str, file: Path, today: date) -> Revision:
     path = Path(name)
     if path.suffix in (".yaml", ".yml") and path.is_file():
-        return of_file(path, name, today)
-    return of_commit(name, file, today)
+        return read_file(path, name, today)
+    return read_commit(name, file, today)
 
 
 def _traffic(
-    file: BinaryIO | None, source: Mapping[str, str | None], *, now_s: float, asked: bool
+    file: BinaryIO | None, source: Mapping[str, str | None], *, now_s: float, named: bool
 ) -> Iterator[RecordedRequest] | None:
-    """The traffic to replay, read while it is; None if none is named.
+    """Return the traffic to replay, read as it is consumed; None if none is named.
 
-    A URL of the environment without a key, as in the workflow of a fork, names none.
+    A URL of the environment without a key is ignored: the workflow of a fork has one.
     """
     url, secret, since = source["url"], source["secret"], source["since"]
     if file is not None:
         return read_traffic(file)
-    if url is None or not (secret or asked):
+    if url is None or not (secret or named):
         return None
     query: Query = {"since": since_moment(since or "", now_s), "limit": _PAGE}
     return _recorded(gateway(url, secret).pages("/generations", query, "cursor"))

@@ -1,4 +1,4 @@
-"""A review for programs; amounts are exact, as text."""
+"""Render a review for programs; amounts are exact, as text."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -7,14 +7,14 @@ from msgspec import to_builtins
 from pydantic_core import to_json
 
 from tollgate.core.money import usd_text
-from tollgate.routing.review.replay import Flow, Single, TrafficReplay
+from tollgate.routing.review.replay import CostedRequest, Flow, TrafficReplay
 from tollgate.routing.review.review import Review
 
 _Json: TypeAlias = Mapping[str, object] | None
 
 
 def as_data(review: Review) -> str:
-    """The whole review, keys and moves by their names."""
+    """Render the whole review as JSON."""
     return to_json(
         {
             "base": review.base,
@@ -79,12 +79,12 @@ def _flow(flow: Flow) -> dict[str, object]:
     }
 
 
-def _single(single: Single | None) -> _Json:
+def _single(single: CostedRequest | None) -> _Json:
     if single is None:
         return None
     return {
         "id": single.id,
-        "asked": single.asked,
+        "asked": single.requested,
         "before_usd": usd_text(single.before_nano_usd),
         "after_usd": usd_text(single.after_nano_usd),
     }

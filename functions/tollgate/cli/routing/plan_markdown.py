@@ -1,7 +1,7 @@
-"""A review as a comment on a pull request: the figures, what is lost, and the rest folded.
+"""Render a review as a comment on a pull request: figures, losses, and the rest folded.
 
-All that a pull request may say itself stands in fenced blocks, where GitHub reads no markup, links
-nobody and mentions nobody.
+All text that a pull request may contain stands in fenced blocks, in which GitHub renders no markup,
+links or mentions.
 """
 
 import re
@@ -9,30 +9,30 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tollgate.cli.routing.plan_rows import (
-    aligned,
+    align_rows,
     breaking_rows,
-    money,
+    format_money,
+    format_percent,
+    format_rise,
+    make_printable,
     note_rows,
     other_rows,
-    percent_of,
-    printable,
-    rise,
 )
-from tollgate.cli.routing.plan_text import exactness, span
+from tollgate.cli.routing.plan_text import describe_exactness, describe_span
 from tollgate.routing.file.problems import render_text
 from tollgate.routing.review.replay import TrafficReplay
 from tollgate.routing.review.review import Review
 
 # The workflow finds its comment by the first line, and the label in it.
 MARKER: Final = "<!-- tollgate-plan"
-# GitHub takes 65,536 characters; bytes are never fewer than these, and the frame needs a few.
+# GitHub takes 65,536 characters, which are never more than bytes; the frame needs some of them.
 _BREAKING_BYTES_MAX: Final = 20_000
 _OTHER_BYTES_MAX: Final = 30_000
 _NOTES_BYTES_MAX: Final = 8_000
 
 
 def as_markdown(review: Review) -> str:
-    """The whole comment, shorter than GitHub's limit."""
+    """Render the whole comment, shorter than GitHub's limit."""
     return "\n".join(_lines(review))
 
 
@@ -43,7 +43,7 @@ def _lines(review: Review) -> Iterator[str]:
         yield f"### Routing plan {names}: the file must not be used"
         yield ""
         problems = [line for problem in review.errors for line in render_text(problem).splitlines()]
-        yield from _fenced([printable(line) for line in problems], "text", _BREAKING_BYTES_MAX)
+        yield from _fenced([make_printable(line) for line in problems], "text", _BREAKING_BYTES_MAX)
         return
     yield f"### Routing plan {names}: {_headline(review)}"
     yield ""
@@ -53,13 +53,13 @@ def _lines(review: Review) -> Iterator[str]:
     if review.replay is not None and review.replay.requests:
         yield from _figures(review, review.replay)
         yield ""
-    breaking = aligned(breaking_rows(review))
+    breaking = align_rows(breaking_rows(review))
     if breaking:
         yield "**Removed, refused or promised and not kept**"
         yield ""
         yield from _fenced(breaking, "diff", _BREAKING_BYTES_MAX)
-    yield from _folded("what changes", aligned(other_rows(review)), _OTHER_BYTES_MAX)
-    yield from _folded("what only people read", aligned(note_rows(review)), _NOTES_BYTES_MAX)
+    yield from _folded("what changes", align_rows(other_rows(review)), _OTHER_BYTES_MAX)
+    yield from _folded("what only people read", align_rows(note_rows(review)), _NOTES_BYTES_MAX)
     yield _small_print(review)
 
 
@@ -71,28 +71,32 @@ def _headline(review: Review) -> str:
         return "no traffic to replay"
     flow = replay.served
     before, after = flow.before_nano_usd, flow.after_nano_usd
-    said = f"spend {money(before)} → {money(after)} ({rise(before, after)})"
+    spend = f"spend {format_money(before)} → {format_money(after)} ({format_rise(before, after)})"
     refused = sum(each.requests for each in replay.refused.values())
-    return f"{said}, {refused:,} requests refused" if refused else said
+    return f"{spend}, {refused:,} requests refused" if refused else spend
 
 
 def _figures(review: Review, replay: TrafficReplay) -> Iterator[str]:
-    yield f"Replay of {span(replay)}."
+    yield f"Replay of {describe_span(replay)}."
     yield ""
     yield "| | before | after |"
     yield "|---|---:|---:|"
     flow = replay.served
-    yield f"| spend | {money(flow.before_nano_usd)} | {money(flow.after_nano_usd)} |"
+    yield f"| spend | {format_money(flow.before_nano_usd)} | {format_money(flow.after_nano_usd)} |"
     for day, later in replay.later.items():
-        before, after = money(later.before_nano_usd), money(later.after_nano_usd)
+        before, after = format_money(later.before_nano_usd), format_money(later.after_nano_usd)
         yield f"| the same from {day} on | {before} | {after} |"
     if replay.dearest_before and replay.dearest_after:
-        before = money(replay.dearest_before.before_nano_usd)
-        yield f"| dearest request | {before} | {money(replay.dearest_after.after_nano_usd)} |"
+        before = format_money(replay.dearest_before.before_nano_usd)
+        after = format_money(replay.dearest_after.after_nano_usd)
+        yield f"| dearest request | {before} | {after} |"
     if replay.worst:
-        before, after = money(replay.worst.before_nano_usd), money(replay.worst.after_nano_usd)
+        before, after = (
+            format_money(replay.worst.before_nano_usd),
+            format_money(replay.worst.after_nano_usd),
+        )
         yield f"| worst single request | {before} | {after} |"
-    moved = f"{replay.moved:,} ({percent_of(replay.moved, replay.requests)})"
+    moved = f"{replay.moved:,} ({format_percent(replay.moved, replay.requests)})"
     yield f"| requests that move | | {moved} |"
     yield f"| keys affected | | {review.keys_affected} of {len(replay.keys)} |"
 
@@ -100,7 +104,7 @@ def _figures(review: Review, replay: TrafficReplay) -> Iterator[str]:
 def _small_print(review: Review) -> str:
     if review.replay is None:
         return "<sub>No traffic was given to replay.</sub>"
-    return f"<sub>{exactness(review.replay)}</sub>" if review.replay.requests else ""
+    return f"<sub>{describe_exactness(review.replay)}</sub>" if review.replay.requests else ""
 
 
 def _folded(title: str, lines: Sequence[str], bytes_max: int) -> Iterator[str]:
@@ -115,7 +119,7 @@ def _folded(title: str, lines: Sequence[str], bytes_max: int) -> Iterator[str]:
 
 
 def _fenced(lines: Sequence[str], language: str, bytes_max: int) -> Iterator[str]:
-    """The lines in a fence that none of them can close, as many as fit."""
+    """Yield as many lines as fit, in a fence that none of them can close."""
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}{language}"
@@ -130,5 +134,5 @@ def _fenced(lines: Sequence[str], language: str, bytes_max: int) -> Iterator[str
 
 
 def _code(name: str) -> str:
-    """A name that cannot end the code it stands in."""
-    return printable(name).replace("`", "'")
+    """Replace the characters of a name that would end its inline code."""
+    return make_printable(name).replace("`", "'")

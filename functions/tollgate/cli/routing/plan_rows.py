@@ -1,4 +1,4 @@
-"""A review in rows, for people: what is lost first, then what else is different."""
+"""Rows of a review for people: losses first, then the other differences."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tollgate.core.money import usd
 from tollgate.routing.review.diff import Change, Fact
-from tollgate.routing.review.facts import rate_text
+from tollgate.routing.review.facts import format_rate
 from tollgate.routing.review.replay import Flow, TrafficReplay
 from tollgate.routing.review.review import BrokenPromise, Review
 
@@ -22,28 +22,28 @@ _Place = TypeVar("_Place", str, tuple[str, ...], tuple[str, str], tuple[str, str
 
 
 class ReviewRow(Struct, frozen=True):
-    """One line: a sign as a diff has it, what kind of thing, which one, and what is said of it."""
+    """One line: a sign as in a diff, the kind of subject, its name, and the difference."""
 
     sign: Sign
     what: str
     subject: str
-    said: str = ""
+    detail: str = ""
 
 
 def breaking_rows(review: Review) -> list[ReviewRow]:
-    """What is removed, refused, or promised and not kept."""
+    """List the removals, the refused requests and the promises that will break."""
     rows = [_changed(change, review) for change in review.removals]
     rows += [ReviewRow("!", "promise", found.route, _promise(found)) for found in review.promises]
     if review.replay is not None:
         rows += [
-            ReviewRow("-", "refused", asked, f"{_requests(flow.requests)}, {code}, {_spend(flow)}")
-            for (asked, code), flow in _most_first(review.replay.refused.items())
+            ReviewRow("-", "refused", name, f"{_requests(flow.requests)}, {code}, {_spend(flow)}")
+            for (name, code), flow in _most_first(review.replay.refused.items())
         ]
     return rows
 
 
 def other_rows(review: Review) -> list[ReviewRow]:
-    """What else is different, and what it does to traffic."""
+    """List the other differences, and their effects on traffic."""
     rows = [
         _changed(change, review)
         for change in review.changes
@@ -53,57 +53,58 @@ def other_rows(review: Review) -> list[ReviewRow]:
 
 
 def note_rows(review: Review) -> list[ReviewRow]:
-    """What only people read."""
+    """List the differences of values for people."""
     return [_changed(change, review) for change in review.changes if change.what == "note"]
 
 
-def aligned(rows: Sequence[ReviewRow]) -> list[str]:
-    """The rows under each other, none longer than a line may be."""
+def align_rows(rows: Sequence[ReviewRow]) -> list[str]:
+    """Align the rows in columns, and clip lines that are too long."""
     what = max((len(row.what) for row in rows), default=0)
     subject = min(max((len(row.subject) for row in rows), default=0), _SUBJECT_WIDTH_MAX)
     lines = (
-        f"{row.sign} {row.what:<{what}}  {printable(row.subject):<{subject}}  {printable(row.said)}"
+        f"{row.sign} {row.what:<{what}}  {make_printable(row.subject):<{subject}}  "
+        f"{make_printable(row.detail)}"
         for row in rows
     )
     return [_clipped(line.rstrip()) for line in lines]
 
 
-def printable(text: str) -> str:
-    """Text that cannot colour, hide or break a line, whatever somebody wrote into a file."""
+def make_printable(text: str) -> str:
+    """Replace characters of a file's text that would colour, hide or break a line."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
-def money(amount_nano_usd: int) -> str:
-    """Dollars with cents, or as many digits as tell a small amount."""
+def format_money(amount_nano_usd: int) -> str:
+    """Write dollars with cents, or with two significant digits if there are fewer."""
     exact = usd(amount_nano_usd)
     places = max(_CENTS, 1 - exact.adjusted()) if exact else _CENTS
     return f"{'-' if exact < 0 else ''}${abs(exact):,.{places}f}"
 
 
-def rise(before_nano_usd: int, after_nano_usd: int) -> str:
-    """`+$10.18, +0.2 %`"""
+def format_rise(before_nano_usd: int, after_nano_usd: int) -> str:
+    """Write a difference as `+$10.18, +0.2 %`."""
     more = after_nano_usd - before_nano_usd
     sign = "-" if more < 0 else "+"
-    said = f"{sign}{money(abs(more))}"
+    amount = f"{sign}{format_money(abs(more))}"
     if not before_nano_usd:
-        return said
-    return f"{said}, {_signed(Decimal(more) / Decimal(before_nano_usd) * 100)} %"
+        return amount
+    return f"{amount}, {_signed(Decimal(more) / Decimal(before_nano_usd) * 100)} %"
 
 
-def percent_of(part: int, whole: int) -> str:
-    """`1.8 %`"""
+def format_percent(part: int, whole: int) -> str:
+    """Write a share as `1.8 %`."""
     share = Decimal(part) / Decimal(whole) * 100 if whole else Decimal(0)
     return f"{share.quantize(_TENTH)} %"
 
 
 def _changed(change: Change, review: Review) -> ReviewRow:
-    said = "  ".join(map(_fact, change.facts))
+    facts = "  ".join(map(_fact, change.facts))
     share = _share(change, review.replay)
     return ReviewRow(
         _SIGNS[change.kind],
         change.what,
         change.subject,
-        "   ".join(filter(None, (said, share))),
+        "   ".join(filter(None, (facts, share))),
     )
 
 
@@ -116,40 +117,42 @@ def _fact(fact: Fact) -> str:
 
 
 def _share(change: Change, replay: TrafficReplay | None) -> str:
-    """How much of the traffic is asked of what changes, before it does."""
+    """Write the share of traffic that the base sends to the changed model or endpoint first."""
     if (
         replay is None
         or change.kind == "added"
         or change.what not in ("model", "endpoint", "price")
     ):
         return ""
-    asked = sum(
+    requests = sum(
         count
-        for endpoint, count in replay.asked_first.items()
+        for endpoint, count in replay.first_endpoints.items()
         if endpoint == change.subject or endpoint.startswith(f"{change.subject} @ ")
     )
-    return f"{percent_of(asked, replay.requests)} of traffic"
+    return f"{format_percent(requests, replay.requests)} of traffic"
 
 
 def _promise(found: BrokenPromise) -> str:
     broken = found.breaks
     return (
-        f"from {broken.day} {broken.model} @ {broken.provider} costs ${rate_text(broken.rate)}/M "
-        f"{broken.kind}, promised is ${rate_text(broken.most)} at most"
+        f"from {broken.day} {broken.model} @ {broken.provider} costs ${format_rate(broken.rate)}/M "
+        f"{broken.kind}, promised is ${format_rate(broken.most)} at most"
     )
 
 
 def _traffic(replay: TrafficReplay) -> Iterator[ReviewRow]:
-    for (asked, before, after), flow in _most_first(replay.moves.items()):
-        said = f"{_requests(flow.requests)}: {before} → {after}, {_spend(flow)}"
-        yield ReviewRow("~", "moves", asked, said)
+    for (name, before, after), flow in _most_first(replay.moves.items()):
+        detail = f"{_requests(flow.requests)}: {before} → {after}, {_spend(flow)}"
+        yield ReviewRow("~", "moves", name, detail)
     for endpoint, flow in _most_first(replay.repriced.items()):
         yield ReviewRow("~", "costs", endpoint, f"{_requests(flow.requests)}, {_spend(flow)}")
-    for asked, flow in _most_first(replay.admitted.items()):
-        yield ReviewRow("+", "admitted", asked, f"{_requests(flow.requests)}, {_spend(flow)}")
+    for name, flow in _most_first(replay.admitted.items()):
+        yield ReviewRow("+", "admitted", name, f"{_requests(flow.requests)}, {_spend(flow)}")
     for metadata, flow in _most_first(replay.undecided.items()):
-        said = f"{_requests(flow.requests)} ({money(flow.before_nano_usd)}) do not record it"
-        yield ReviewRow("!", "unknown", f"metadata {', '.join(metadata)}", said)
+        detail = (
+            f"{_requests(flow.requests)} ({format_money(flow.before_nano_usd)}) do not record it"
+        )
+        yield ReviewRow("!", "unknown", f"metadata {', '.join(metadata)}", detail)
 
 
 def _most_first(flows: Iterable[tuple[_Place, Flow]]) -> list[tuple[_Place, Flow]]:
@@ -161,7 +164,7 @@ def _requests(count: int) -> str:
 
 
 def _spend(flow: Flow) -> str:
-    return f"{money(flow.before_nano_usd)} → {money(flow.after_nano_usd)}"
+    return f"{format_money(flow.before_nano_usd)} → {format_money(flow.after_nano_usd)}"
 
 
 def _signed(percent: Decimal) -> str:

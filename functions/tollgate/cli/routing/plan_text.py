@@ -1,18 +1,18 @@
-"""A review for a terminal."""
+"""Render a review for a terminal."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
 from tollgate.cli.routing.plan_rows import (
-    aligned,
+    align_rows,
     breaking_rows,
-    money,
+    format_money,
+    format_percent,
+    format_rise,
+    make_printable,
     note_rows,
     other_rows,
-    percent_of,
-    printable,
-    rise,
 )
 from tollgate.routing.file.problems import render_text
 from tollgate.routing.review.replay import TrafficReplay
@@ -24,12 +24,12 @@ _NO_TRAFFIC: Final = (
 
 
 def as_text(review: Review) -> str:
-    """The review, what is lost first."""
+    """Render the review, losses first."""
     return "\n".join(_lines(review))
 
 
-def span(replay: TrafficReplay) -> str:
-    """`412,306 requests, 2026-11-14 to 2026-11-21`"""
+def describe_span(replay: TrafficReplay) -> str:
+    """Write the extent of a replay as `412,306 requests, 2026-11-14 to 2026-11-21`."""
     if not replay.requests:
         return "no requests"
     first, last = (
@@ -39,42 +39,42 @@ def span(replay: TrafficReplay) -> str:
     return f"{replay.requests:,} request{'' if replay.requests == 1 else 's'}, {days}"
 
 
-def exactness(replay: TrafficReplay) -> str:
-    """What a replay can and cannot tell."""
-    recorded = percent_of(replay.as_recorded, replay.requests)
-    said = (
+def describe_exactness(replay: TrafficReplay) -> str:
+    """State the limits of a replay's figures."""
+    recorded = format_percent(replay.as_recorded, replay.requests)
+    sentences = (
         f"First attempts, with no endpoint resting, at the recorded tokens and times; {recorded} "
         "of the requests went and cost as the base says."
     )
     if replay.refused or replay.admitted:
-        said += " Spend is of what both serve."
+        sentences += " Spend is of what both serve."
     if replay.unplanned:
-        said += f" {replay.unplanned:,} lost records say nothing of their requests."
-    return said
+        sentences += f" {replay.unplanned:,} lost records say nothing of their requests."
+    return sentences
 
 
 def _lines(review: Review) -> Iterator[str]:
-    names = f"Routing plan  {printable(review.base)} → {printable(review.head)}"
+    names = f"Routing plan  {make_printable(review.base)} → {make_printable(review.head)}"
     if review.errors:
         yield f"{names}  must not be used"
         yield from (render_text(problem) for problem in review.errors)
         yield f"Label: {review.label}"
         return
     replay = review.replay
-    yield names if replay is None else f"{names}        replay of {span(replay)}"
+    yield names if replay is None else f"{names}        replay of {describe_span(replay)}"
     if review.base_is_empty is not None:
-        yield f"At {printable(review.base)} the file {review.base_is_empty}: all of it is new."
+        yield f"At {make_printable(review.base)} the file {review.base_is_empty}: all of it is new."
     if replay is not None and replay.requests:
         yield from _figures(replay)
     for rows in (breaking_rows(review) + other_rows(review), note_rows(review)):
         if rows:
             yield ""
-            yield from aligned(rows)
+            yield from align_rows(rows)
     yield ""
     if replay is None:
         yield _NO_TRAFFIC
     elif replay.requests:
-        yield exactness(replay)
+        yield describe_exactness(replay)
     yield _verdict(review)
 
 
@@ -85,21 +85,22 @@ def _figures(replay: TrafficReplay) -> Iterator[str]:
     if replay.dearest_before and replay.dearest_after:
         before, after = replay.dearest_before.before_nano_usd, replay.dearest_after.after_nano_usd
         dearest = f"   dearest request {_from_to(before, after)}"
-    yield f"Spend {spend} ({rise(flow.before_nano_usd, flow.after_nano_usd)}){dearest}"
+    yield f"Spend {spend} ({format_rise(flow.before_nano_usd, flow.after_nano_usd)}){dearest}"
     for day, later in replay.later.items():
         costs = _from_to(later.before_nano_usd, later.after_nano_usd)
-        yield f"Spend from {day} on {costs} ({rise(later.before_nano_usd, later.after_nano_usd)})"
+        rise = format_rise(later.before_nano_usd, later.after_nano_usd)
+        yield f"Spend from {day} on {costs} ({rise})"
     if replay.moves:
-        share = percent_of(replay.moved, replay.requests)
+        share = format_percent(replay.moved, replay.requests)
         yield f"Moved {replay.moved:,} of {replay.requests:,} requests ({share})"
     if replay.worst is not None:
         single = replay.worst
         costs = _from_to(single.before_nano_usd, single.after_nano_usd)
-        yield f"Worst {printable(single.id)} for {printable(single.asked)}: {costs}"
+        yield f"Worst {make_printable(single.id)} for {make_printable(single.requested)}: {costs}"
 
 
 def _from_to(before_nano_usd: int, after_nano_usd: int) -> str:
-    return f"{money(before_nano_usd)} → {money(after_nano_usd)}"
+    return f"{format_money(before_nano_usd)} → {format_money(after_nano_usd)}"
 
 
 def _verdict(review: Review) -> str:

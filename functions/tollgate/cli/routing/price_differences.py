@@ -1,7 +1,7 @@
-"""Where two prices of one endpoint bill differently: per class, at each time and size that counts.
+"""Compare two prices of one endpoint: each class, at each time and size at which either changes.
 
-Compared is what a token costs, not how a file spells it: a class without a rate is billed as input
-or output, and overrides are what they come to.
+The billed rates are compared, not the files: a class without a rate is billed as input or output,
+and overrides are applied.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ class _Situation(Struct, frozen=True):
 
 
 class PriceDifference(Struct, frozen=True, kw_only=True):
-    """One class that costs differently, and when it does: `always`, or where exactly."""
+    """One class with two rates; `when` is `always`, or the times and sizes."""
 
     rate: str
     ours: Decimal
@@ -36,7 +36,7 @@ class PriceDifference(Struct, frozen=True, kw_only=True):
 def compare_prices(
     ours: PriceSchedule, theirs: PriceSchedule, today: date
 ) -> tuple[PriceDifference, ...]:
-    """What differs from a UTC day on."""
+    """List the differences from a UTC day on."""
     situations = tuple(_situations((*ours.overrides, *theirs.overrides), today))
     found: dict[tuple[str, Decimal, Decimal], list[str]] = {}
     for situation in situations:
@@ -62,7 +62,7 @@ def _stated(price: Price) -> set[str]:
 
 
 def _billed(price: Price) -> dict[str, Decimal]:
-    """What each class is billed at."""
+    """Return the rate at which each class is billed."""
     cache_read = price.input if price.cache_read is None else price.cache_read
     as_input = {
         "cache_read": cache_read,
@@ -85,11 +85,11 @@ def _billed(price: Price) -> dict[str, Decimal]:
 
 
 def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_Situation]:
-    """The first second of each span in which nothing changes, with the smallest prompts of each."""
+    """Yield the first second of each span without a change, at the smallest prompt of each."""
     midnight_s = datetime.combine(today, time(), UTC).timestamp()
     edges = {edge_s for it in overrides for edge_s in (it.since_s, it.until_s) if edge_s}
     days_s = [midnight_s, *sorted(edge_s for edge_s in edges if edge_s > midnight_s)]
-    weeks = _alike_weekdays(overrides)
+    weeks = _group_weekdays(overrides)
     # A day of the week ends at midnight, whatever the hours of other overrides are.
     midnight = {0} if len(weeks) > 1 else set()
     minutes = sorted(midnight.union(*(it.utc_minutes or () for it in overrides))) or [0]
@@ -108,8 +108,11 @@ def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_
                     yield _Situation(day_s + minute * 60, size + 1, words)
 
 
-def _alike_weekdays(overrides: tuple[PriceOverride, ...]) -> list[list[int]]:
-    """The days of the week by what holds on them; hours over midnight reach into the next day."""
+def _group_weekdays(overrides: tuple[PriceOverride, ...]) -> list[list[int]]:
+    """Group the days of the week on which the same overrides hold.
+
+    Hours over midnight reach into the next day.
+    """
     alike: dict[tuple[bool, ...], list[int]] = {}
     for day in range(7):
         here = tuple(
@@ -127,7 +130,7 @@ def _is_over_midnight(override: PriceOverride) -> bool:
 
 
 def _first_of(weekdays: list[int], day_s: float) -> float:
-    """The first midnight, from one on, that begins such a day of the week."""
+    """Return the first midnight from `day_s` on that begins one of these days of the week."""
     today = datetime.fromtimestamp(day_s, UTC).weekday()
     return day_s + min((day - today) % 7 for day in weekdays) * DAY_S
 

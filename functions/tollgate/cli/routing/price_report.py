@@ -1,4 +1,4 @@
-"""What there is to say about the prices of a routing file beside the published ones."""
+"""Report how the prices of a routing file differ from the published ones."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from tollgate.cli.routing.price_differences import compare_prices
-from tollgate.cli.routing.published_prices import SOURCE, Unpublished, published_price
+from tollgate.cli.routing.published_prices import SOURCE, Unpublished, find_published_price
 from tollgate.cli.tables import exact
 from tollgate.routing.price import PriceSchedule
 from tollgate.routing.schema import EndpointSection, Routing
@@ -17,31 +17,30 @@ PricedEndpoint: TypeAlias = tuple[str, EndpointSection]
 
 
 class PriceFinding(Struct, frozen=True, kw_only=True):
-    """One line about one endpoint.
-
-    It `differs` in a class, nothing is known of it (`unknown`), or units of the published price are
-    `unstatable` in a routing file. `stated` and `published` say who says what, and of which day.
-    """
+    """One finding about the price of one endpoint."""
 
     model: str
     provider: str
+    # A class differs; no price is published; or a routing file has no rate for a published unit.
     kind: Literal["differs", "unknown", "unstatable"]
     rate: str = ""
     ours: str = ""
     theirs: str = ""
     when: str = ""
-    stated: str
-    published: str
+    stated: str  # source and day of the price in the file
+    published: str  # source and day of the published price, or the reason for which there is none
 
 
-def findings(
+def list_findings(
     routing: Routing, offers: Iterable[PricedEndpoint], today: date
 ) -> Iterator[PriceFinding]:
-    """What differs from a day on, and what cannot be compared."""
+    """Yield the differences from `today` on, and the prices that cannot be compared."""
     for slug, endpoint in offers:
         stated = f"{endpoint.price.source}, {endpoint.price.checked}"
         try:
-            theirs = published_price(routing.providers[endpoint.provider], endpoint.upstream, today)
+            theirs = find_published_price(
+                routing.providers[endpoint.provider], endpoint.upstream, today
+            )
         except Unpublished as unpublished:
             yield PriceFinding(
                 model=slug,
@@ -79,8 +78,8 @@ def findings(
             )
 
 
-def report(found: Sequence[PriceFinding], compared: int) -> Iterator[str]:
-    """The findings for people, each endpoint once, and how many there are of so many."""
+def render_report(found: Sequence[PriceFinding], compared: int) -> Iterator[str]:
+    """Yield the findings for people by endpoint, and their number of `compared` prices."""
     place = ""
     for it in found:
         before, place = place, f"{it.model} @ {it.provider}"
@@ -97,9 +96,10 @@ def report(found: Sequence[PriceFinding], compared: int) -> Iterator[str]:
     for unit, prices in sorted(unstatable.items()):
         yield f"? {unit}: published for {prices}, but a routing file has no rate for it"
     unknown = sum(it.kind == "unknown" for it in found)
-    yield f"{compared} prices compared with {SOURCE}: {differing(found)} differ, {unknown} unknown"
+    differ = count_differing(found)
+    yield f"{compared} prices compared with {SOURCE}: {differ} differ, {unknown} unknown"
 
 
-def differing(found: Iterable[PriceFinding]) -> int:
-    """How many endpoints differ."""
+def count_differing(found: Iterable[PriceFinding]) -> int:
+    """Count the endpoints whose prices differ."""
     return len({(it.model, it.provider) for it in found if it.kind == "differs"})

@@ -1,4 +1,4 @@
-"""`tollgate prices`: how the prices of a routing file compare with those that are published."""
+"""`tollgate prices`: compare the prices of a routing file with the published ones."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -8,7 +8,12 @@ import click
 from msgspec.structs import asdict
 
 from tollgate.cli.options import routing_file
-from tollgate.cli.routing.price_report import PricedEndpoint, differing, findings, report
+from tollgate.cli.routing.price_report import (
+    PricedEndpoint,
+    count_differing,
+    list_findings,
+    render_report,
+)
 from tollgate.cli.tables import as_json
 from tollgate.core.clock import SystemClock
 from tollgate.routing.file.load import load
@@ -27,9 +32,9 @@ def prices() -> None:
 @click.option("--model", "slug", help="Only this model.")
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 def diff(file: Path, provider: str | None, slug: str | None, is_json: bool) -> None:
-    """Say where FILE differs from genai-prices: exit status 1 if it does. Changes nothing.
+    """List where FILE differs from genai-prices: exit status 1 if it does. Changes nothing.
 
-    Whose price is not published is listed as unknown, and is no difference.
+    A price that is not published is listed as unknown, and is no difference.
     """
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
     try:
@@ -39,13 +44,13 @@ def diff(file: Path, provider: str | None, slug: str | None, is_json: bool) -> N
     offers = list(_offers(routing, provider, slug))
     if not offers:
         raise click.UsageError("no endpoint of the file is of that model and provider")
-    found = list(findings(routing, offers, today))
+    found = list(list_findings(routing, offers, today))
     if is_json:
         lines = as_json([_stated(asdict(finding)) for finding in found])
     else:
-        lines = "\n".join(report(found, len(offers)))
+        lines = "\n".join(render_report(found, len(offers)))
     click.echo(lines)
-    if differing(found):
+    if count_differing(found):
         raise SystemExit(1)
 
 

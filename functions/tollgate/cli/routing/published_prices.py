@@ -1,7 +1,7 @@
-"""What genai-prices publishes, in the words of a routing file: to be reviewed, never a bill.
+"""Convert prices of genai-prices to those of a routing file, for review; no bill is made of them.
 
-It has prices by date, by hour and by size of the prompt, and it needs no network. Of its units
-those are kept that a routing file can state; the others are named.
+The package has prices by date, by hour and by size of the prompt, and needs no network. Units that
+a routing file cannot state are named.
 """
 
 import re
@@ -40,7 +40,7 @@ _RATES: Final = {
     "web_searches_kcount": "web_search",
 }
 _PER_THOUSAND: Final = frozenset({"requests_kcount", "web_searches_kcount"})
-# As whom a class is billed that has no rate of its own.
+# The class whose rate is billed for a class without a rate of its own.
 _BILLED_AS: Final = {
     "cache_read": "input",
     "cache_read_audio": "cache_read",
@@ -49,7 +49,7 @@ _BILLED_AS: Final = {
     "audio_input": "input",
     "audio_output": "output",
 }
-# Published hours have a fixed offset, so that any day converts them.
+# Published hours have a fixed offset from UTC, so that any day converts them.
 _ANY_DAY: Final = date(2000, 1, 1)
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 
@@ -61,20 +61,17 @@ class Unpublished(LookupError):
 
 
 class Published(Struct, frozen=True, kw_only=True):
-    """One model's price from a day on; `upstream` is the publisher's own name of the model.
+    """The published price of one model from a day on."""
 
-    `unstatable` are its units for which a routing file has no rate.
-    """
-
-    upstream: str
+    upstream: str  # the publisher's own name of the model
     context: int | None
     price: PriceSection
     overrides: tuple[OverrideSection, ...]
-    unstatable: tuple[str, ...]
+    unstatable: tuple[str, ...]  # its units for which a routing file has no rate
 
 
-def is_covered(row: ProviderSection) -> bool:
-    """Whether anything that a provider asks is published."""
+def is_published(row: ProviderSection) -> bool:
+    """Return True if prices of a provider are published."""
     try:
         _publisher(row)
     except Unpublished:
@@ -82,13 +79,13 @@ def is_covered(row: ProviderSection) -> bool:
     return True
 
 
-def published_price(row: ProviderSection, upstream: str, day: date) -> Published:
-    """What a provider's model costs from a day on; Unpublished if that is not known."""
-    return in_our_words(_model(_publisher(row), upstream), day)
+def find_published_price(row: ProviderSection, upstream: str, day: date) -> Published:
+    """Find the price of a provider's model from a day on; Unpublished if there is none."""
+    return convert_price(_model(_publisher(row), upstream), day)
 
 
-def in_our_words(model: ModelInfo, day: date) -> Published:
-    """A model's published price as a routing file states it; Unpublished if it has no tokens."""
+def convert_price(model: ModelInfo, day: date) -> Published:
+    """Convert a published price to a routing file's; Unpublished without rates for tokens."""
     base, later = _from(day, model)
     rates = _plain(base)
     missing = {"input", "output"} - rates.keys()
@@ -122,9 +119,9 @@ def _model(publisher: Provider, upstream: str) -> ModelInfo:
 
 
 def _from(day: date, model: ModelInfo) -> tuple[ModelPrice, Sequence[ConditionalPrice]]:
-    """The price that holds on a day, and those that replace it at some hours or on a later day.
+    """Return the price of a day, and those that replace it at some hours or from a later day.
 
-    Of several that hold, the last is the one that counts.
+    Of several that hold, the last one counts.
     """
     if isinstance(model.prices, ModelPrice):
         return model.prices, ()
@@ -139,7 +136,7 @@ def _from(day: date, model: ModelInfo) -> tuple[ModelPrice, Sequence[Conditional
 
 
 def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[OverrideSection]:
-    """Tiers and later prices; each of these states every rate, since it replaces a whole price."""
+    """Yield tiers and later prices; a later one states every rate, to replace the whole price."""
     yield from _tiers(base, {}, set())
     stated = set(_plain(base))
     for conditional in later:
@@ -152,7 +149,7 @@ def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[
 
 
 def _billed_as(rates: PublishedRates, unstated: Set[str]) -> PublishedRates:
-    """What classes without a rate cost; a request without one is free."""
+    """Return the rates billed for classes without a rate; a request without one is free."""
     return {
         name: rates[_billed_like(name, rates)] if name in _BILLED_AS else Decimal(0)
         for name in unstated
@@ -160,7 +157,7 @@ def _billed_as(rates: PublishedRates, unstated: Set[str]) -> PublishedRates:
 
 
 def _billed_like(name: str, stated: PublishedRates) -> str:
-    """The class with a rate as which one without is billed."""
+    """Return the class with a rate as which a class without one is billed."""
     like = _BILLED_AS[name]
     return like if like in stated else _billed_like(like, stated)
 
@@ -168,7 +165,7 @@ def _billed_like(name: str, stated: PublishedRates) -> str:
 def _tiers(
     price: ModelPrice, when: Mapping[str, object], unstated: Set[str]
 ) -> Iterator[OverrideSection]:
-    """The rates of larger prompts; `unstated` classes go with the one that they are billed as."""
+    """Yield the rates of larger prompts; `unstated` classes take those they are billed as."""
     stated = _plain(price)
     by_size: dict[int, PublishedRates] = {}
     for unit, amount in _units(price).items():
@@ -205,7 +202,7 @@ def _override(when: Mapping[str, object], rates: PublishedRates) -> OverrideSect
 
 
 def _plain(price: ModelPrice) -> PublishedRates:
-    """The rates of a small prompt."""
+    """Return the rates of a prompt below all tiers."""
     return {
         _RATES[unit]: (amount.base if isinstance(amount, TieredPrices) else amount)
         / (1000 if unit in _PER_THOUSAND else 1)

@@ -1,4 +1,4 @@
-"""A routing file as it is in the working tree, in another file, or at a revision of git."""
+"""Read a routing file from the working tree, from another file, or at a revision of git."""
 
 import posixpath
 import shutil
@@ -30,35 +30,35 @@ _REGULAR: Final = ("100644", "100755")
 
 
 class Revision(Struct, frozen=True, kw_only=True):
-    """A routing by the name of its revision; `routing` is None if it has errors or is not there."""
+    """A routing file at a revision."""
 
     name: str
-    routing: Routing | None
+    routing: Routing | None  # None if the file has errors or is missing
     problems: tuple[Problem, ...] = ()
     exists: bool = True
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        """Why it must not be used."""
+        """The problems for which the file must not be used."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
     @property
     def catalog(self) -> Catalog:
-        """It as functions see it; without routing, one that serves nothing."""
+        """The catalog as functions read it; without a routing, an empty one."""
         return Catalog.from_json(canonical_json(self.routing or Routing(version=1)))
 
 
-def of_file(file: Path, name: str, today: date) -> Revision:
-    """A file of this machine, with what it includes."""
+def read_file(file: Path, name: str, today: date) -> Revision:
+    """Read a file of this machine, with the files that it includes."""
     found = inspect(file, dev=False, today=today)
     return Revision(
         name=name, routing=found.routing, problems=found.problems, exists=file.is_file()
     )
 
 
-def of_commit(reference: str, file: Path, today: date) -> Revision:
-    """A file as a commit has it, with what it includes of the same commit and nothing else."""
-    commit = commit_of(reference)
+def read_commit(reference: str, file: Path, today: date) -> Revision:
+    """Read a file of a commit, with the files of the same commit that it includes."""
+    commit = resolve_commit(reference)
     top = Path(_git("rev-parse", "--show-toplevel").decode().strip())
     try:
         path = (file.parent.resolve() / file.name).relative_to(top.resolve()).as_posix()
@@ -78,21 +78,21 @@ def of_commit(reference: str, file: Path, today: date) -> Revision:
     return Revision(name=commit[:_SHORT], routing=found.routing, problems=problems)
 
 
-def commit_of(reference: str) -> str:
-    """The full name of the commit that a reference means."""
+def resolve_commit(reference: str) -> str:
+    """Return the full hash of the commit that a reference names."""
     if not reference or reference.startswith("-"):
         raise click.ClickException(f"{reference!r} is no revision of git.")
-    asked = ("rev-parse", "--verify", "--end-of-options", f"{reference}^{{commit}}")
-    return _git(*asked, refusal=f"{reference!r} is no revision of git").decode().split()[-1]
+    arguments = ("rev-parse", "--verify", "--end-of-options", f"{reference}^{{commit}}")
+    return _git(*arguments, refusal=f"{reference!r} is no revision of git").decode().split()[-1]
 
 
-def merge_base(one: str, other: str) -> str:
-    """The commit from which two went apart."""
-    return _git("merge-base", commit_of(one), commit_of(other)).decode().strip()
+def find_merge_base(one: str, other: str) -> str:
+    """Return the last commit that two commits have in common."""
+    return _git("merge-base", resolve_commit(one), resolve_commit(other)).decode().strip()
 
 
 def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
-    """The files of a commit that may be meant by what a file includes; `inspect` decides."""
+    """Yield all files of a commit that an `include` may match; `inspect` matches exactly."""
     globs = read_document(root / path, path).value(("include",))
     folder = posixpath.dirname(path)
     found: set[str] = set()
@@ -111,7 +111,7 @@ def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
 
 
 def _blobs(commit: str) -> dict[str, str]:
-    """The regular files of a commit that may be routing files by their size: path and blob."""
+    """Return the regular files of a commit, up to a routing file's size: path and blob."""
     blobs: dict[str, str] = {}
     for row in _git("ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
         if row:
@@ -140,7 +140,7 @@ def _without_folder(problem: Problem, root: Path) -> Problem:
 
 
 def _git(*arguments: str, refusal: str = "git refuses") -> bytes:
-    """What git says; ClickException with its own words if it refuses."""
+    """Run git and return its output; ClickException with its own words if it refuses."""
     program = shutil.which("git")
     if program is None:
         raise click.ClickException("git is not installed.")

@@ -9,8 +9,8 @@ from typing import Final, Generic, TypeVar
 import click
 
 from tollgate.core.clock import Clock
-from tollgate.routing.file.compile import compiled
-from tollgate.routing.file.includes import included
+from tollgate.routing.file.compile import compile_routing
+from tollgate.routing.file.includes import find_included
 from tollgate.routing.file.load import inspect
 from tollgate.routing.file.problems import InvalidRouting, render_text
 from tollgate.routing.planning.catalog import Catalog
@@ -57,7 +57,7 @@ class RoutingSource:
         self._stamps = {file: before.get(file, _stamp(file)) for file in inspection.files}
         if inspection.routing is None:
             raise InvalidRouting(inspection.errors)
-        return Catalog.from_json(compiled(inspection.routing).content)
+        return Catalog.from_json(compile_routing(inspection.routing).content)
 
     def has_changed(self) -> bool:
         """Whether a file that was read last is another now, or a glob matches other files."""
@@ -83,7 +83,7 @@ class RoutingSource:
             )
 
     def _stamps_now(self) -> _Stamps:
-        others = (included(self._path, glob).files for glob in self._globs)
+        others = (find_included(self._path, glob).files for glob in self._globs)
         return {file: _stamp(file) for file in (self._path, *chain.from_iterable(others))}
 
 

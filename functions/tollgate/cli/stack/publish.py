@@ -12,7 +12,7 @@ import click
 from msgspec.structs import asdict
 
 from tollgate.cli.options import region, routing_file, stack
-from tollgate.cli.routing.permissions import not_allowed
+from tollgate.cli.routing.permissions import list_missing
 from tollgate.cli.stack.aws_account import AccountError, AwsAccount
 from tollgate.cli.tables import show
 from tollgate.core.clock import SystemClock
@@ -21,7 +21,7 @@ from tollgate.core.publication import Publication, Publications, Signature, cana
 from tollgate.routing.file.compile import CompiledCatalog, compile_catalog
 from tollgate.routing.file.permissions import NotPermissible, compile_permissions
 from tollgate.routing.file.problems import InvalidRouting
-from tollgate.routing.schema import Routing
+from tollgate.routing.schema import CompiledRouting, Routing
 from tollgate.web.shapes import moment
 from tollgate.wiring.stores import wire_stores
 
@@ -212,7 +212,7 @@ async def _readable(store: Publications, account: AwsAccount, stack: str, sha: s
     """ClickException unless this version and this stack can serve a catalog that was kept."""
     content = await store.catalog(sha)
     try:
-        routing = Routing.model_validate_json(content, strict=True)
+        routing = CompiledRouting.model_validate_json(content, strict=True)
     except ValueError as unreadable:
         raise click.ClickException(
             f"{_short(sha)} was compiled by another version of Tollgate; publish its file again."
@@ -221,7 +221,7 @@ async def _readable(store: Publications, account: AwsAccount, stack: str, sha: s
 
 
 def _refuse_what_is_not_allowed(account: AwsAccount, stack: str, routing: Routing) -> None:
-    missing = not_allowed(account.template(stack), compile_permissions(routing))
+    missing = list_missing(account.template(stack), compile_permissions(routing))
     if missing:
         listed = "\n".join(f"  {arn}" for arn in missing)
         raise click.ClickException(

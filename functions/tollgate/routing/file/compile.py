@@ -1,4 +1,4 @@
-"""From the checked file to what functions read: canonical JSON, named by its own hash."""
+"""Compile a checked file to the canonical JSON that functions read, named by its own hash."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -23,17 +23,20 @@ def compile_catalog(path: Path, *, dev: bool = False) -> CompiledCatalog:
 
     Raises InvalidRouting with every error that was found.
     """
-    return compiled(load(path, dev=dev))
+    return compile_routing(load(path, dev=dev))
 
 
-def compiled(routing: Routing) -> CompiledCatalog:
-    """The compiled form of a routing that was checked."""
+def compile_routing(routing: Routing) -> CompiledCatalog:
+    """Compile a routing that was checked."""
     content = canonical_json(routing)
     return CompiledCatalog(sha256(content).hexdigest(), content, routing)
 
 
 def canonical_json(routing: Routing) -> bytes:
-    """One spelling of a routing: sorted keys, no blanks, defaults written out, decimals as text."""
+    """Write a routing with sorted keys, no blanks, defaults written out and decimals as text.
+
+    Two files with the same meaning have the same JSON, and so the same hash.
+    """
     return to_json(_sorted(routing.model_dump(mode="json", by_alias=True, exclude_none=True)))
 
 

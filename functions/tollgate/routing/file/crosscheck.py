@@ -1,4 +1,4 @@
-"""What the schema cannot see: references, names taken twice, and prices that cannot be meant."""
+"""Check what the schema cannot: references, names, prices, promises and data policies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -13,14 +13,18 @@ from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.policy_checks import check_model_policy, check_route_policy
 from tollgate.routing.file.price_checks import check_prices
 from tollgate.routing.file.problems import Problem, looks_like_secret
-from tollgate.routing.file.promise_checks import PlacedModel, chains_of, check_promise, steps_of
+from tollgate.routing.file.promise_checks import (
+    PlacedModel,
+    check_promise,
+    place_chains,
+    place_steps,
+)
 from tollgate.routing.schema import (
     EndpointSection,
     IncludedFile,
     KeySection,
     ModelSection,
     ProviderSection,
-    Routing,
 )
 
 NAMED_SECTIONS: Final = ("models", "aliases", "routes")
@@ -48,13 +52,13 @@ _TRANSPORTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class LoadedFile(Struct, frozen=True):
-    """One file of the routing: where things stand, and what of it could be read."""
+    """One file of the routing: its document, and the entries of it that have no error."""
 
     document: YamlDocument
     content: IncludedFile
 
     def names(self, section: str) -> frozenset[str]:
-        """Every name of a section, those with a faulty entry too."""
+        """Return every name of a section, those of entries with errors too."""
         entries = self.document.value((section,))
         return frozenset(entries) if isinstance(entries, dict) else frozenset()
 
@@ -64,7 +68,7 @@ def crosscheck(
 ) -> Iterator[Problem]:
     """Check all files against each other.
 
-    What the first ones name must be in them, since production leaves those of development out.
+    Production leaves out the files of `development`, so `parts` may not refer to them.
     """
     every = (*parts, *development)
     yield from _names_taken_twice(every)
@@ -81,7 +85,6 @@ def crosscheck(
         yield from checker.aliases(today)
         yield from checker.routes(models, today)
         yield from checker.key_tiers(every)
-        yield from checker.tools()
 
 
 def _names_taken_twice(parts: Sequence[LoadedFile]) -> Iterator[Problem]:
@@ -113,12 +116,12 @@ class _Checker:
         }
 
     def providers(self) -> Iterator[Problem]:
-        """A row must be complete for its transport."""
+        """Check that each row has all that its transport needs."""
         for slug, provider in self._content.providers.items():
             yield from self._provider(("providers", slug), provider)
 
     def models(self, today: date | None) -> Iterator[Problem]:
-        """Limits, endpoints and prices of each model."""
+        """Check the limits, endpoints, prices and data policies of each model."""
         for slug, model in self._content.models.items():
             where: Where = ("models", slug)
             if model.max_output > model.context:
@@ -128,13 +131,13 @@ class _Checker:
             yield from check_model_policy(self._document, slug, model, self._policies)
 
     def aliases(self, today: date | None) -> Iterator[Problem]:
-        """Where aliases lead."""
+        """Check that aliases lead to a name, not in a circle, and have not outlived their day."""
         for name, alias in self._content.aliases.items():
             where: Where = ("aliases", name)
             yield from self._reference((*where, "to"), alias.to, NAMED_SECTIONS)
-            ring = self._ring(name)
-            if ring and name == min(ring):  # once for all that are in it
-                message = f"alias leads in a circle: {' -> '.join(ring)}"
+            circle = self._circle(name)
+            if circle and name == min(circle):  # one problem for all aliases of the circle
+                message = f"alias leads in a circle: {' -> '.join(circle)}"
                 yield self._document.at_value((*where, "to"), "R051", message)
             if today and alias.sunset and alias.sunset < today:
                 message = f'alias "{name}" was to go on {alias.sunset}'
@@ -143,21 +146,21 @@ class _Checker:
                 )
 
     def routes(self, models: Mapping[str, PlacedModel], today: date | None) -> Iterator[Problem]:
-        """The rules of routes, where they lead, and what they promise."""
+        """Check the rules of routes, their steps, guardrails, promises and data policies."""
         for name, route in self._content.routes.items():
             where: Where = ("routes", name)
             yield from self._rules(where, route)
-            for step, weights in steps_of(route, where):
+            for step, weights in place_steps(route, where):
                 yield from self._step(step, weights)
             if route.guardrail is not None:
-                yield from self._guarded(where, route, models)
+                yield from self._guardrails(where, route, models)
             yield from check_promise(self._document, name, route, models=models, today=today)
             yield from check_route_policy(
                 self._document, name, route, models=models, policies=self._policies
             )
 
     def key_tiers(self, every: Sequence[LoadedFile]) -> Iterator[Problem]:
-        """Whether the globs of a tier match anything."""
+        """Check that each glob of a tier matches a name."""
         names = self._known(NAMED_SECTIONS, every)
         for tier, section in self._content.key_tiers.items():
             for index, glob in enumerate(section.models):
@@ -167,18 +170,6 @@ class _Checker:
                     message = f'"{glob}" matches no model, alias or route{hint}'
                     where: Where = ("key_tiers", tier, "models", index)
                     yield self._document.at_value(where, "R021", message)
-
-    def tools(self) -> Iterator[Problem]:
-        """Keys of plugins and server tools, and the models that tools use."""
-        if not isinstance(self._content, Routing):
-            return
-        for plugin, section in self._content.plugins.items():
-            yield from self._key(("plugins", plugin, "key"), section.key)
-        for tool, tool_section in self._content.server_tools.items():
-            where: Where = ("server_tools", tool)
-            yield from self._key((*where, "key"), tool_section.key)
-            if tool_section.model is not None:
-                yield from self._reference((*where, "model"), tool_section.model, NAMED_SECTIONS)
 
     def _rules(self, where: Where, route: RouteSection) -> Iterator[Problem]:
         always: int | None = None
@@ -192,7 +183,7 @@ class _Checker:
             tier = rule.condition.key_tier if rule.condition else None
             if tier is not None:
                 yield from self._reference((*place, "if", "key_tier"), tier, ("key_tiers",))
-        for place, steps in chains_of(route, where):
+        for place, steps in place_chains(route, where):
             tried: set[str] = set()
             for index, step in enumerate(steps):
                 for model in sorted(tried & step.keys()):
@@ -210,10 +201,10 @@ class _Checker:
             message = f"weights sum to {sum(step.values())}, not to 100"
             yield self._document.at_value(where, "R052", message)
 
-    def _guarded(
+    def _guardrails(
         self, where: Where, route: RouteSection, models: Mapping[str, PlacedModel]
     ) -> Iterator[Problem]:
-        slugs = {slug for _, step in steps_of(route, where) for slug in step if slug in models}
+        slugs = {slug for _, step in place_steps(route, where) for slug in step if slug in models}
         for slug in sorted(slugs):
             for endpoint in models[slug].section.endpoints:
                 if not self._may_guard(endpoint.provider):
@@ -224,8 +215,8 @@ class _Checker:
         rows = [part.content.providers.get(provider) for part in (*self._visible, *self._included)]
         return all(row is None or row.codec in _GUARDED_CODECS for row in rows)
 
-    def _ring(self, name: str) -> list[str]:
-        """The aliases from this one back to itself, empty if it leads elsewhere."""
+    def _circle(self, name: str) -> list[str]:
+        """Return the aliases from this one back to itself; empty if it is in no circle."""
         aliases = {
             alias: section.to
             for part in self._visible
@@ -264,7 +255,7 @@ class _Checker:
         yield from self._key((*where, "key"), provider.key)
 
     def _carrier(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
-        """Who speaks Anthropic's format decides the path, which the rest of the row must fit."""
+        """Check that the row fits the service that speaks Anthropic's format for it."""
         carrier = provider.dialect.claude_carrier
         if (carrier == "bedrock") != (provider.transport == "bedrock_invoke"):
             message = f"claude_carrier {carrier} cannot use transport {provider.transport}"

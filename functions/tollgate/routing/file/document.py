@@ -1,8 +1,8 @@
-"""A YAML file as plain values that remember where they stand. For the command line only.
+"""A YAML file as plain values with the line and column of each. For the command line only.
 
-Scalars follow the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), which is
-what editors speak: `yes`, `on` and `1_000` are text. Decimals are exact. PyYAML would keep the last
-of two equal keys and say nothing, so keys are compared here.
+Scalars follow the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), as
+editors do: `yes`, `on` and `1_000` are text. Decimals are exact. PyYAML would keep the last of two
+equal keys without an error, so keys are compared here.
 """
 
 import re
@@ -14,14 +14,14 @@ import yaml
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tollgate.routing.file.problems import Problem, Severity, hidden, masked
-from tollgate.routing.file.yaml_nodes import NotYaml, composed
+from tollgate.routing.file.problems import Problem, Severity, hide_secret, mask_secrets
+from tollgate.routing.file.yaml_nodes import NotYaml, compose_yaml
 
 Plain: TypeAlias = "bool | int | Decimal | str | tuple[Plain, ...] | dict[str, Plain] | None"
 Where: TypeAlias = tuple[str | int, ...]
 
 _FILE_BYTES_MAX: Final = 4_000_000
-# Every problem repeats its line, but not that of a file on one line.
+# A problem repeats its line, unless the whole file is one long line.
 _EXCERPT_CHARACTERS_MAX: Final = 1_000
 _DIGITS_MAX: Final = 40
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
@@ -31,11 +31,11 @@ _INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 _DECIMAL: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
-# What holds a credential wherever it stands, even where no such key is known.
+# Keys whose value may be a credential, in any section, even where the schema has no such key.
 _SECRET_KEYS: Final = frozenset(
     {"key", "api_key", "apikey", "token", "secret", "password", "access_key", "authorization"}
 )
-# For files that are not YAML, of which only lines are known: all that follows such a key.
+# For files that are not YAML, which have only lines: all text behind such a key.
 _AFTER_SECRET_KEY: Final = re.compile(
     rf"""(?i)(\b(?:{"|".join(sorted(_SECRET_KEYS))})["']?\s*[:=\[{{]\s*)(.+)"""
 )
@@ -49,7 +49,7 @@ class SourcePosition(Struct, frozen=True):
 
 
 class YamlDocument(Struct):
-    """One file: its plain content, the place of every key and value, and what is wrong so far."""
+    """One file: its plain content, the place of every key and value, and its problems so far."""
 
     file: str
     content: Plain = None
@@ -60,7 +60,7 @@ class YamlDocument(Struct):
     _composed: set[int] = field(default_factory=set)
 
     def at_key(self, where: Where, code: str, message: str, *, hint: str = "") -> Problem:
-        """A problem shown at a key, or at the item where it is one of a list."""
+        """Place a problem at a key; in a list, at the item."""
         place = self.keys.get(where) or self._place(where)
         return self._problem(place, code, message, hint=hint)
 
@@ -73,21 +73,21 @@ class YamlDocument(Struct):
         hint: str = "",
         severity: Severity = "error",
     ) -> Problem:
-        """A problem shown at a value, or at what should contain it."""
+        """Place a problem at a value; if that is missing, at its section."""
         return self._problem(self._place(where), code, message, hint=hint, severity=severity)
 
     def place_text(self, where: Where) -> str:
-        """`file:line:column` of a key."""
+        """Write the place of a key as `file:line:column`."""
         place = self.keys.get(where) or self._place(where)
         return f"{self.file}:{place.line}:{place.column}"
 
     @property
     def unreadable(self) -> bool:
-        """Whether the file could not be read as YAML, so that its content means nothing."""
+        """True if the file could not be read as YAML: its content then is incomplete."""
         return any(problem.code == "R001" for problem in self.problems)
 
     def value(self, where: Where) -> Plain:
-        """What stands somewhere; None if nothing does."""
+        """Return the value at a path; None if there is none."""
         found = self.content
         for step in where:
             match found, step:
@@ -118,7 +118,7 @@ class YamlDocument(Struct):
             line=place.line,
             column=place.column,
             code=code,
-            message=masked(message),
+            message=mask_secrets(message),
             severity=severity,
             hint=hint,
             excerpt=self._excerpt(place.line),
@@ -128,36 +128,36 @@ class YamlDocument(Struct):
         if not 0 < line <= len(self.lines):
             return ""
         shown = self.lines[line - 1]
-        return masked(shown) if len(shown) <= _EXCERPT_CHARACTERS_MAX else ""
+        return mask_secrets(shown) if len(shown) <= _EXCERPT_CHARACTERS_MAX else ""
 
     def refuse(self, mark: yaml.Mark | None, code: str, message: str, *, hint: str = "") -> None:
-        """Note a problem found while composing."""
+        """Add a problem that was found while composing."""
         place = SourcePosition(mark.line + 1, mark.column + 1) if mark else SourcePosition(1, 1)
         self.problems.append(self._problem(place, code, message, hint=hint))
 
     def is_alias(self, node: yaml.Node) -> bool:
-        """Whether a node was met before, which only `*name` does."""
+        """Return True at the second sight of a node: only an alias, `*name`, repeats one."""
         met = id(node) in self._composed
         self._composed.add(id(node))
         return met
 
     def remember(self, where: Where, key: yaml.Node | None, value: yaml.Node) -> None:
-        """Note where a value first stands, and its key if it has one."""
+        """Record the first place of a value, and that of its key if it has one."""
         self.values.setdefault(where, _place_of(value))
         if key is not None:
             self.keys.setdefault(where, _place_of(key))
 
     def hide(self, node: yaml.Node) -> None:
-        """Never show this text, whatever is wrong around it."""
+        """Replace a node's text in all excerpts by stars."""
         start, end = node.start_mark, node.end_mark
         for number in range(start.line, min(end.line + 1, len(self.lines))):
             line = self.lines[number]
             first = start.column if number == start.line else 0
             last = end.column if number == end.line else len(line)
-            self.lines[number] = line[:first] + hidden(line[first:last]) + line[last:]
+            self.lines[number] = line[:first] + hide_secret(line[first:last]) + line[last:]
 
     def conceal(self) -> None:
-        """Quote again what was quoted before all secrets of the file were known."""
+        """Build all excerpts anew: some were built before all secrets of the file were found."""
         if self.unreadable:
             self.lines = [_AFTER_SECRET_KEY.sub(_hidden_value, line) for line in self.lines]
         self.problems = [
@@ -166,7 +166,7 @@ class YamlDocument(Struct):
 
 
 def read_document(path: Path, file: str) -> YamlDocument:
-    """Read a file, shown as `file`; problems are noted in the document, none is raised."""
+    """Read a file, named `file` in problems. Errors are added to the document, not raised."""
     document = YamlDocument(file)
     source = _source(document, path)
     if source is not None:
@@ -194,7 +194,7 @@ def _source(document: YamlDocument, path: Path) -> str | None:
 
 def _compose(document: YamlDocument, source: str) -> None:
     try:
-        root = composed(source)
+        root = compose_yaml(source)
         if root is not None:
             document.content = _plain(document, root, ())
     except NotYaml as broken:
@@ -206,7 +206,7 @@ def _compose(document: YamlDocument, source: str) -> None:
 def _plain(document: YamlDocument, node: yaml.Node, where: Where) -> Plain:
     document.remember(where, None, node)
     if document.is_alias(node):
-        message = "this anchor is used again by an alias (*name): write it out, a line says all"
+        message = "this anchor is used again by an alias (*name): write it out in full"
         document.refuse(node.start_mark, "R001", message)
         return None
     if node.tag not in _PLAIN_TAGS:
@@ -237,7 +237,7 @@ def _mapping(document: YamlDocument, node: yaml.MappingNode, where: Where) -> di
         inside = (*where, name)
         if name in mapping:
             first = document.place_text(inside).removeprefix(f"{document.file}:")
-            _plain(document, value, inside)  # for the secrets in it
+            _plain(document, value, inside)  # hides the secrets in it
             document.refuse(
                 key.start_mark,
                 "R002",
@@ -251,19 +251,20 @@ def _mapping(document: YamlDocument, node: yaml.MappingNode, where: Where) -> di
 
 
 def _may_be_secret(where: Where, value: str) -> bool:
-    """Whether a value is never shown: below `key` whatever cannot be a reference."""
+    """Return True for a value to hide: below `key`, all that cannot be a reference."""
     match where:
         case (*_, "key", "env"):
             return not _VARIABLE.fullmatch(value)
         case (*_, "key", "secret"):
             return False
         case _:
-            entry = where if len(where) <= 2 else (where[0], *where[2:])  # a slug is no such key
+            # Without the slug of an entry, which may be called "token".
+            entry = where if len(where) <= 2 else (where[0], *where[2:])
             return any(isinstance(step, str) and step.lower() in _SECRET_KEYS for step in entry)
 
 
 def scalar(text: str) -> Plain:
-    """An unquoted scalar by the YAML 1.2 core schema; numbers of absurd length stay text."""
+    """Convert an unquoted scalar by the YAML 1.2 core schema; very long numbers stay text."""
     if text in _NULL:
         return None
     if text in _TRUE:
@@ -280,7 +281,7 @@ def scalar(text: str) -> Plain:
 
 
 def _hidden_value(match: re.Match[str]) -> str:
-    return match[1] + hidden(match[2])
+    return match[1] + hide_secret(match[2])
 
 
 def _place_of(node: yaml.Node) -> SourcePosition:

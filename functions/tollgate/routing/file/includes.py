@@ -1,4 +1,4 @@
-"""Which files a routing file includes: those of its repository, whatever the glob says."""
+"""Find the files that a routing file includes, never one outside of its repository."""
 
 import os
 from collections.abc import Iterator
@@ -13,17 +13,17 @@ FILES_MAX: Final = 1_000
 
 
 class Included(Struct, frozen=True):
-    """The files of a glob in the order of their names, or why there are none: code and words."""
+    """The files of a glob in the order of their names, or the code and message of an error."""
 
     files: tuple[Path, ...] = ()
     code: str = ""
     message: str = ""
 
 
-def included(main: Path, glob: str, top: Path | None = None) -> Included:
-    """The files that `main` includes by a glob, none of them outside of `top`.
+def find_included(main: Path, glob: str, top: Path | None = None) -> Included:
+    """Find the files that `main` includes by a glob, none of them outside of `top`.
 
-    Without `top` that is the git repository that the file is in, or its folder if it is in none.
+    Without `top` the bound is the git repository of the file, or its folder if there is none.
     """
     folder = main.parent
     repository = None if top else _repository_of(folder)
@@ -46,13 +46,13 @@ def included(main: Path, glob: str, top: Path | None = None) -> Included:
 
 
 def _repository_of(folder: Path) -> Path | None:
-    """The nearest folder with a `.git`, which is a file in a worktree."""
+    """Return the nearest folder with a `.git`, which is a file in a worktree."""
     here = folder.resolve()
     return next((each for each in (here, *here.parents) if (each / ".git").exists()), None)
 
 
 def _leads_out(folder: Path, glob: str, inside: Path) -> bool:
-    """Whether a glob could match outside, seen before any folder is read."""
+    """Return True if a glob could match outside of `inside`; reads no folder."""
     parts = Path(glob).parts
     fixed = next((at for at, part in enumerate(parts) if has_magic(part)), len(parts))
     begins = Path(os.path.normpath(folder.joinpath(*parts[:fixed])))

@@ -14,7 +14,7 @@ from tollgate.routing.schema import RoutingFile
 
 
 class _WithoutTitles(GenerateJsonSchema):
-    """Editors show a title in place of the key, and "Keep Alive S" says less than the key."""
+    """Leaves out titles: editors would show "Keep Alive S" in place of `keep_alive_s`."""
 
     @override
     def field_title_should_be_set(self, schema: CoreSchema) -> bool:
@@ -22,7 +22,7 @@ class _WithoutTitles(GenerateJsonSchema):
 
 
 def json_schema_text() -> str:
-    """The schema as the file holds it; what references mean only `tollgate check` knows."""
+    """Return the content of the schema file. Only `tollgate check` resolves references."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **RoutingFile.model_json_schema(by_alias=True, schema_generator=_WithoutTitles),

@@ -1,6 +1,6 @@
-"""Reads routing.yaml and what it includes; finds every error, not only the first.
+"""Read routing.yaml and the files that it includes; find every error, not only the first.
 
-For the command line: functions read the compiled form through `catalog`.
+For the command line: functions read the compiled form (planning/catalog.py).
 """
 
 from collections.abc import Sequence
@@ -11,24 +11,20 @@ from msgspec import Struct
 
 from tollgate.routing.file.crosscheck import LoadedFile, crosscheck
 from tollgate.routing.file.document import Where, read_document
-from tollgate.routing.file.includes import included
+from tollgate.routing.file.includes import find_included
 from tollgate.routing.file.problems import InvalidRouting, Problem
 from tollgate.routing.file.validate import validate
 from tollgate.routing.schema import IncludedFile, Routing, RoutingFile
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
-    """What was found; `routing` is None if there are errors.
-
-    `production` is the routing without what was included for development. `files` are those that
-    were read, `globs` what the first of them includes, as far as that may be.
-    """
+    """The result of reading a file and the files that it includes."""
 
     problems: tuple[Problem, ...]
-    routing: Routing | None
-    production: Routing | None
-    files: tuple[Path, ...]
-    globs: tuple[str, ...] = ()
+    routing: Routing | None  # None if there are errors
+    production: Routing | None  # the routing without the files included for development
+    files: tuple[Path, ...]  # every file that was read
+    globs: tuple[str, ...] = ()  # the `include` of the main file, without globs that are refused
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -37,7 +33,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
 
 
 def load(path: Path, *, dev: bool = False) -> Routing:
-    """The routing of a file; InvalidRouting with every error if there is one."""
+    """Return the routing of a file; InvalidRouting with all its errors if it has any."""
     inspection = inspect(path, dev=dev)
     if inspection.routing is None:
         raise InvalidRouting(inspection.errors)
@@ -47,10 +43,10 @@ def load(path: Path, *, dev: bool = False) -> Routing:
 def inspect(
     path: Path, *, dev: bool, today: date | None = None, top: Path | None = None
 ) -> Inspection:
-    """Check a file and those it includes, with `dev` also those for development.
+    """Check a file and the files that it includes, with `dev` also those for development.
 
-    Without `today` nothing is said about prices and aliases that have grown old. Nothing outside of
-    `top` is included, or of the file's repository if that is not said.
+    Without `today` there are no warnings about old prices and aliases. No file outside of `top` is
+    included; without `top` the bound is the file's repository.
     """
     document = read_document(path, path.as_posix())
     problems = list(document.problems)
@@ -72,7 +68,7 @@ def inspect(
         ]
     files, watched = [path], list[str]()
     for where, glob, group in globs:
-        matching = included(path, glob, top)
+        matching = find_included(path, glob, top)
         files += matching.files
         if matching.message:
             problems.append(document.at_value(where, matching.code, matching.message))
@@ -85,8 +81,8 @@ def inspect(
     clean = all(problem.severity != "error" for problem in problems)
     return Inspection(
         problems=_in_order(problems),
-        routing=_merged(main, [*parts, *development]) if clean else None,
-        production=_merged(main, parts) if clean else None,
+        routing=_combine(main, [*parts, *development]) if clean else None,
+        production=_combine(main, parts) if clean else None,
         files=tuple(files),
         globs=tuple(watched),
     )
@@ -104,14 +100,12 @@ def _parts(paths: Sequence[Path]) -> tuple[list[LoadedFile], list[Problem]]:
     return parts, problems
 
 
-def _merged(main: RoutingFile, parts: list[LoadedFile]) -> Routing:
+def _combine(main: RoutingFile, parts: list[LoadedFile]) -> Routing:
     contents = [part.content for part in parts]
     return Routing(
         version=1,
         defaults=main.defaults,
         billing=main.billing,
-        plugins=main.plugins,
-        server_tools=main.server_tools,
         providers={slug: row for each in contents for slug, row in each.providers.items()},
         models={slug: model for each in contents for slug, model in each.models.items()},
         aliases={name: alias for each in contents for name, alias in each.aliases.items()},

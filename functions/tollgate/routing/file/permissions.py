@@ -1,4 +1,4 @@
-"""What the chat function must be allowed, and nothing else: read from the catalog.
+"""Compile the permissions that the chat function needs to serve a catalog, and no others.
 
 ARNs are written for CloudFormation's `Fn::Sub`, which fills in partition, region and account.
 """
@@ -12,8 +12,8 @@ from msgspec import Struct
 from tollgate.routing.chains import GuardrailSection
 from tollgate.routing.schema import ModelSection, Routing
 
-# Bedrock user guide, "Supported Regions and models for inference profiles" (2026-11-21): such a
-# profile is a model's id behind where its requests may go.
+# Bedrock user guide, "Supported Regions and models for inference profiles" (2026-11-21): the id of
+# a profile is the model's id behind one of these prefixes.
 _GEOGRAPHIES: Final = frozenset({"apac", "au", "ca", "eu", "global", "jp", "us", "us-gov"})
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 _SAGEMAKER: Final = "sagemaker_runtime"
@@ -36,28 +36,29 @@ class Permissions(Struct, frozen=True, kw_only=True):
 
 
 def compile_permissions(routing: Routing) -> Permissions:
-    """What serving this catalog takes; NotPermissible if an id may not be written in a policy."""
+    """Return the permissions of a catalog; NotPermissible if an id cannot stand in a policy."""
     return Permissions(
-        models=tuple(sorted(set(_models(routing)))),
+        models=tuple(sorted(set(_bedrock_models(routing)))),
         secrets=tuple(sorted(set(_secrets(routing)))),
         guardrails=tuple(sorted(set(_guardrails(routing)))),
         sagemaker_endpoints=tuple(sorted(set(_sagemaker_endpoints(routing)))),
     )
 
 
-def _models(routing: Routing) -> Iterator[str]:
+def _bedrock_models(routing: Routing) -> Iterator[str]:
     for model in routing.models.values():
         for endpoint in model.endpoints:
             provider = routing.providers[endpoint.provider]
             if provider.transport in _BEDROCK:
-                yield from _bedrock(endpoint.upstream, provider.region or "${AWS::Region}")
+                yield from _bedrock_arns(endpoint.upstream, provider.region or "${AWS::Region}")
 
 
-def _bedrock(upstream: str, region: str) -> Iterator[str]:
-    """One upstream id; a profile also needs its model in every region that it may choose.
+def _bedrock_arns(upstream: str, region: str) -> Iterator[str]:
+    """Yield the ARNs of one upstream id; a profile also needs its model in every region.
 
-    Bedrock user guide, "Prerequisites for inference profiles" (2026-11-21). Which regions those are
-    changes with AWS, the model does not: hence the one wildcard, which `global` needs empty.
+    Bedrock user guide, "Prerequisites for inference profiles" (2026-11-21). AWS changes the regions
+    of a profile, but not its model: hence the wildcard for the region. An ARN of a `global` profile
+    has no region, which the wildcard matches too.
     """
     if not _UPSTREAM.fullmatch(upstream):
         raise NotPermissible(f"{upstream!r} cannot be the id of a Bedrock model")
@@ -73,20 +74,23 @@ def _bedrock(upstream: str, region: str) -> Iterator[str]:
 
 
 def _guardrails(routing: Routing) -> Iterator[str]:
-    """Each guardrail in the regions of the endpoints it is for, by itself or through a route."""
+    """Yield the ARN of each guardrail, of endpoints and of routes, in its endpoints' regions."""
     for model in routing.models.values():
-        yield from _guarded(routing, model, None)
+        yield from _guardrail_arns(routing, model, None)
     for route in routing.routes.values():
         for rule in route.all_rules:
             for step in rule.steps:
                 for slug in step:
-                    yield from _guarded(routing, routing.models[slug], route.guardrail)
+                    yield from _guardrail_arns(routing, routing.models[slug], route.guardrail)
 
 
-def _guarded(
+def _guardrail_arns(
     routing: Routing, model: ModelSection, of_route: GuardrailSection | None
 ) -> Iterator[str]:
-    """Service Authorization Reference, Amazon Bedrock: `ApplyGuardrail` is on a guardrail's ARN."""
+    """Yield the guardrail's ARN of each endpoint that has one; ids become ARNs.
+
+    Service Authorization Reference, Amazon Bedrock: `ApplyGuardrail` is on a guardrail's ARN.
+    """
     for endpoint in model.endpoints:
         guardrail = endpoint.guardrail or of_route
         if guardrail is None:
@@ -108,7 +112,7 @@ def _sagemaker_endpoints(routing: Routing) -> Iterator[str]:
             if not _ENDPOINT.fullmatch(endpoint.upstream):
                 raise NotPermissible(f"{endpoint.upstream!r} cannot be the name of an endpoint")
             region = provider.region or "${AWS::Region}"
-            # ARNs that SageMaker shows are in lower case, however an endpoint was named.
+            # SageMaker shows ARNs in lower case, though a name may have capitals: both are allowed.
             for name in (endpoint.upstream, endpoint.upstream.lower()):
                 yield (
                     f"arn:${{AWS::Partition}}:sagemaker:{region}"
@@ -117,13 +121,9 @@ def _sagemaker_endpoints(routing: Routing) -> Iterator[str]:
 
 
 def _secrets(routing: Routing) -> Iterator[str]:
-    """Of providers, and of what the gateway itself runs."""
-    keys = (
-        *(provider.key for provider in routing.providers.values()),
-        *(plugin.key for plugin in routing.plugins.values()),
-        *(tool.key for tool in routing.server_tools.values()),
-    )
-    for key in keys:
+    """Yield the ARN of each secret that holds a provider's key."""
+    for provider in routing.providers.values():
+        key = provider.key
         if key is not None and key.secret is not None:
             # Secrets Manager ends an ARN with six characters of its own; as many question marks,
             # not a star, so that no longer name begins the same way.

@@ -1,21 +1,21 @@
-"""Whether fallback could hand a prompt to a provider that treats data another way."""
+"""Find fallbacks that would send a prompt to a provider with another data policy."""
 
 from collections.abc import Iterator, Mapping
 
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem
-from tollgate.routing.file.promise_checks import PlacedModel, chains_of
+from tollgate.routing.file.promise_checks import PlacedModel, place_chains
 from tollgate.routing.schema import ModelSection
 
-# By provider; one that is missing has a problem of its own.
+# By provider. A provider that is not defined is missing: another check reports it.
 Policies = Mapping[str, str | None]
 
 
 def check_model_policy(
     document: YamlDocument, slug: str, model: ModelSection, policies: Policies
 ) -> Iterator[Problem]:
-    """Endpoints of a model whose provider's policy is not that of the first."""
+    """Yield a problem for each endpoint whose provider's policy is not that of the first."""
     first = model.endpoints[0].provider
     for index, endpoint in enumerate(model.endpoints):
         if _crosses(first, endpoint.provider, policies):
@@ -32,8 +32,8 @@ def check_route_policy(
     models: Mapping[str, PlacedModel],
     policies: Policies,
 ) -> Iterator[Problem]:
-    """Models of a chain whose first provider's policy is not that of the chain's first."""
-    for where, steps in chains_of(route, ("routes", name)):
+    """Yield a problem for each model whose first provider has another policy than the chain's."""
+    for where, steps in place_chains(route, ("routes", name)):
         tried = [
             ((*where, index, slug) if len(step) > 1 else (*where, index), slug)
             for index, step in enumerate(steps)

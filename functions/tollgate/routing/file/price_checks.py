@@ -1,4 +1,4 @@
-"""What is wrong with prices: orders of magnitude, cache rates, and age."""
+"""Find prices of a wrong order of magnitude, dear cache reads, and old prices."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
@@ -11,7 +11,8 @@ from tollgate.routing.price_sections import PriceSection, RatesSection
 from tollgate.routing.schema import EndpointSection
 
 _CHECKED_DAYS_MAX: Final = 90
-# The cheapest tokens on sale cost about 0.01 dollars per million; per token they cost a millionth.
+# The cheapest tokens on sale cost about 0.01 dollars per million, which is more; prices of up to
+# 500 dollars per million, written per token, are less.
 _PER_TOKEN_BELOW: Final = Decimal("0.0005")
 # The dearest search on sale costs 0.035 dollars.
 _PER_THOUSAND_FROM: Final = Decimal(1)
@@ -20,7 +21,7 @@ _PER_THOUSAND_FROM: Final = Decimal(1)
 def check_prices(
     document: YamlDocument, where: Where, endpoint: EndpointSection, today: date | None
 ) -> Iterator[Problem]:
-    """The price of an endpoint and its overrides."""
+    """Yield the problems of an endpoint's price and of its overrides."""
     price = endpoint.price
     yield from _rates(document, (*where, "price"), price, price.input)
     if today and not timedelta(0) <= today - price.checked <= timedelta(days=_CHECKED_DAYS_MAX):

@@ -1,4 +1,4 @@
-"""What is wrong with a routing file, said the way compilers do: place, code, words, excerpt."""
+"""Problems of a routing file as compilers print them: place, code, message, excerpt and caret."""
 
 import re
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from msgspec import Struct
 
 Severity = Literal["error", "warning"]
 
-# Keys of the providers we know, then any long run that mixes letters and digits as keys do.
+# The prefixes of known providers' keys, then any long run that mixes letters and digits.
 _SECRET_LOOKING: Final = re.compile(
     r"(?:\b(?:sk|pk|rk|gsk|xai|fw|tgp|nvapi|hf|ghp|github_pat)[-_]|AKIA|ASIA|AIza|eyJ)"
     r"[A-Za-z0-9_.+-]{12,}"
-    # Looked for only where a run begins: from each of its characters would take quadratic time.
+    # Tried only at the beginning of a run: at each of its characters it would take quadratic time.
     r"|(?<![A-Za-z0-9+_])(?=[A-Za-z0-9+_]*[0-9])(?=[A-Za-z0-9+_]*[A-Za-z])[A-Za-z0-9+_]{32,}"
 )
 _CREDENTIALS_IN_URL: Final = re.compile(r"(?<=://)[^\s/@]+(?=@)|(?<=[?&])[\w-]+=[^\s\"'&]+")
@@ -21,19 +21,16 @@ _HIDDEN_WHOLE_BELOW: Final = 16
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """One finding, at a line and a column that count from 1.
-
-    `excerpt` is that line with secrets masked; `hint`, what to write instead, goes to the caret.
-    """
+    """One finding, at a line and a column that count from 1."""
 
     file: str
     line: int
     column: int
-    code: str
+    code: str  # R001 to R071: docs/routing.md lists them
     message: str
     severity: Severity = "error"
-    hint: str = ""
-    excerpt: str = ""
+    hint: str = ""  # the text to write instead, printed beside the caret
+    excerpt: str = ""  # the line, its secrets masked
 
 
 class InvalidRouting(Exception):
@@ -45,7 +42,7 @@ class InvalidRouting(Exception):
 
 
 def render_text(problem: Problem) -> str:
-    """For a terminal: the place, then the line and a caret under it."""
+    """Render a problem for a terminal: its place, the line, and a caret under the column."""
     place = f"{problem.file}:{problem.line}:{problem.column}"
     headline = f"{place}: {problem.severity}[{problem.code}] {problem.message}"
     if not problem.excerpt:
@@ -56,17 +53,17 @@ def render_text(problem: Problem) -> str:
 
 
 def looks_like_secret(value: str) -> bool:
-    """Whether a text could be a key that somebody pasted."""
+    """Return True if a text could be a pasted key."""
     return _SECRET_LOOKING.search(value) is not None
 
 
-def masked(value: str) -> str:
-    """The text with whatever looks like a secret hidden, of unchanged length."""
-    without_credentials = _CREDENTIALS_IN_URL.sub(lambda match: hidden(match[0]), value)
-    return _SECRET_LOOKING.sub(lambda match: hidden(match[0]), without_credentials)
+def mask_secrets(value: str) -> str:
+    """Replace all that looks like a secret by stars; the length stays, for the caret."""
+    without_credentials = _CREDENTIALS_IN_URL.sub(lambda match: hide_secret(match[0]), value)
+    return _SECRET_LOOKING.sub(lambda match: hide_secret(match[0]), without_credentials)
 
 
-def hidden(value: str) -> str:
-    """A secret's first characters if it is long, then stars; the length stays, for the caret."""
+def hide_secret(value: str) -> str:
+    """Replace a secret by stars, but for its first characters if it is long."""
     shown = _SHOWN_CHARACTERS if len(value) >= _HIDDEN_WHOLE_BELOW else 0
     return value[:shown] + "*" * (len(value) - shown)

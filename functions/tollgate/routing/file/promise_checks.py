@@ -1,4 +1,4 @@
-"""Whether every model that a route may lead to keeps what the route promises, now and later."""
+"""Find models of a route that break its promise, today or on a day that is known already."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -14,16 +14,16 @@ from tollgate.routing.schema import EndpointSection, ModelSection, Routing
 
 
 class PlacedModel(Struct, frozen=True):
-    """A model, and the file it stands in."""
+    """A model with the document that defines it."""
 
     document: YamlDocument
     section: ModelSection
 
 
-def chains_of(
+def place_chains(
     route: RouteSection, where: Where
 ) -> Iterator[tuple[Where, Sequence[Mapping[str, int]]]]:
-    """The chain of each rule of a route, with its place."""
+    """Yield the chain of each rule of a route, with its place in the file."""
     if route.steps is not None:
         yield (*where, "try"), route.steps
     for number, rule in enumerate(route.rules or ()):
@@ -31,7 +31,7 @@ def chains_of(
 
 
 class DatedBreak(Struct, frozen=True, kw_only=True):
-    """From `day` on a model costs `rate` at a provider, over the `most` that is promised."""
+    """A promise broken from `day` on: a model then costs `rate` at a provider, over `most`."""
 
     day: date
     model: str
@@ -41,9 +41,9 @@ class DatedBreak(Struct, frozen=True, kw_only=True):
     most: Decimal
 
 
-def steps_of(route: RouteSection, where: Where) -> Iterator[tuple[Where, Mapping[str, int]]]:
-    """The steps of all rules of a route, each with its place."""
-    for place, steps in chains_of(route, where):
+def place_steps(route: RouteSection, where: Where) -> Iterator[tuple[Where, Mapping[str, int]]]:
+    """Yield the steps of all rules of a route, each with its place in the file."""
+    for place, steps in place_chains(route, where):
         for index, step in enumerate(steps):
             yield (*place, index), step
 
@@ -56,12 +56,12 @@ def check_promise(
     models: Mapping[str, PlacedModel],
     today: date | None,
 ) -> Iterator[Problem]:
-    """What a route promises and a model of it does not keep: errors now, warnings for later."""
+    """Yield an error for each promise that a model breaks today, a warning for a later day."""
     promise = route.promise
     if promise is None:
         return
     places: dict[str, list[Where]] = {}
-    for where, step in steps_of(route, ("routes", name)):
+    for where, step in place_steps(route, ("routes", name)):
         for slug in step:
             place = (*where, slug) if (*where, slug) in document.values else where
             places.setdefault(slug, []).append(place)
@@ -108,7 +108,7 @@ def _broken_later(
     today: date,
     steps: Sequence[str],
 ) -> Iterator[Problem]:
-    """Prices that are within a promise until a day that is known already."""
+    """Yield a warning for each price that breaks a promise from a later day on."""
     for index, endpoint in enumerate(model.section.endpoints):
         for found, where in _dated_breaks(slug, endpoint, promise, today):
             message = (
@@ -119,11 +119,11 @@ def _broken_later(
             yield model.document.at_value(place, "R062", message, severity="warning")
 
 
-def breaks_to_come(routing: Routing, today: date) -> Iterator[tuple[str, DatedBreak]]:
-    """The promises that are kept until a day that is known already, with their routes."""
+def find_later_breaks(routing: Routing, today: date) -> Iterator[tuple[str, DatedBreak]]:
+    """Yield the promises that a dated price will break, each with its route."""
     for name, route in routing.routes.items():
         slugs = dict.fromkeys(
-            slug for _, step in steps_of(route, ("routes", name)) for slug in step
+            slug for _, step in place_steps(route, ("routes", name)) for slug in step
         )
         for slug in slugs if route.promise else ():
             for endpoint in routing.models[slug].endpoints:
@@ -159,7 +159,7 @@ def _ceilings(promise: PromiseSection) -> Iterator[tuple[str, Decimal]]:
 
 
 def _turning_points(endpoint: EndpointSection, today: date) -> list[tuple[date, Where]]:
-    """The days to come on which overrides begin or end."""
+    """Return the later days on which overrides begin or end, with their places."""
     points: dict[date, Where] = {}
     for index, override in enumerate(endpoint.overrides):
         for name, day in (("from", override.when.since), ("until", override.when.until)):
@@ -169,13 +169,14 @@ def _turning_points(endpoint: EndpointSection, today: date) -> list[tuple[date, 
 
 
 def _dearest(endpoint: EndpointSection, kind: str, day: date | None) -> Decimal:
-    """The highest rate of a day, whatever the hour and the prompt; without a day, the usual one."""
+    """Return the highest rate of a day, at any hour and size; without a day, the undated one."""
     rates = [endpoint.price.input if kind == "input" else endpoint.price.output]
     for override in endpoint.overrides:
         rate = override.price.input if kind == "input" else override.price.output
         if rate is None or not _is_on(override, day):
             continue
         when = override.when
+        # An override that depends on nothing but days replaces the rate for sure.
         certain = (when.prompt_tokens_over, when.utc_window, when.utc_days) == (None, None, None)
         rates = [rate] if certain else [*rates, rate]
     return max(rates)

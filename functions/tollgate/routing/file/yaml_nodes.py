@@ -1,15 +1,15 @@
-"""The nodes of a YAML text, and why a text has none. What they mean is told by `document`."""
+"""Compose a YAML text into nodes, or report the place at which it is not YAML."""
 
 import re
 from typing import Final
 
 import yaml
 
-# libyaml's composer calls itself for every level and ends the process at some 30,000 of them;
-# PyYAML's own raises RecursionError. Text that looks deep but is not only takes longer by it.
+# libyaml's composer recurses in C and crashes the process at some 30,000 levels; PyYAML's own
+# raises RecursionError. A text that only looks deep is composed by PyYAML too, which takes longer.
 _LEVELS_MAX: Final = 1_000
 _OPENED_OR_CLOSED: Final = re.compile(r"[\[{\]}]")
-# What opens a level without a bracket: columns, and the indicators of compact blocks.
+# Levels open without a bracket too: by indentation, and by the indicators of compact blocks.
 _INDENT: Final = re.compile(r"^[ \t?:-]*", re.MULTILINE)
 
 _HINTS: Final = {
@@ -20,7 +20,7 @@ _HINTS: Final = {
 
 
 class NotYaml(Exception):
-    """A text that is not YAML; `mark` is where, if that is known, and `hint` what to do."""
+    """A text that is not YAML: its place, if that is known, and a hint on the correction."""
 
     def __init__(self, message: str, mark: yaml.Mark | None = None, hint: str = "") -> None:
         super().__init__(message)
@@ -29,11 +29,11 @@ class NotYaml(Exception):
         self.hint = hint
 
 
-def composed(source: str) -> yaml.Node | None:
-    """The root of a text, None of an empty one; NotYaml if there is none to be had.
+def compose_yaml(source: str) -> yaml.Node | None:
+    """Return the root node of a text, None of an empty one; NotYaml if it is not YAML.
 
-    By libyaml where it is there: it takes a tenth of the time. What it refuses is read again by
-    PyYAML itself, so that every machine says the same of it.
+    libyaml, where it is installed, takes a tenth of the time. A text that it refuses is composed
+    again by PyYAML itself, so that error messages are the same on every machine.
     """
     try:
         if yaml.__with_libyaml__ and not _may_be_deep(source):
@@ -43,7 +43,7 @@ def composed(source: str) -> yaml.Node | None:
                 return yaml.compose(source, Loader=yaml.BaseLoader)
         return yaml.compose(source, Loader=yaml.BaseLoader)
     except yaml.MarkedYAMLError as broken:
-        raise _explained(broken, source) from broken
+        raise _not_yaml(broken, source) from broken
     except yaml.YAMLError as broken:
         raise NotYaml(f"not YAML: {str(broken).splitlines()[0]}") from broken
     except RecursionError as deep:
@@ -51,7 +51,7 @@ def composed(source: str) -> yaml.Node | None:
 
 
 def _may_be_deep(source: str) -> bool:
-    """Whether a text could have more levels than libyaml should be trusted with."""
+    """Return True if a text may have so many levels that libyaml could crash."""
     if max(len(match[0]) for match in _INDENT.finditer(source)) > _LEVELS_MAX:
         return True
     level = 0
@@ -62,13 +62,13 @@ def _may_be_deep(source: str) -> bool:
     return False
 
 
-def _explained(broken: yaml.MarkedYAMLError, source: str) -> NotYaml:
-    """Where something is missing up to the end of the text, the place is where it began."""
+def _not_yaml(broken: yaml.MarkedYAMLError, source: str) -> NotYaml:
+    """Convert PyYAML's error. If an end is missing, its place is the beginning of that part."""
     words = ", ".join(filter(None, (broken.context, broken.problem)))
     mark = broken.problem_mark or broken.context_mark
     at_the_end = mark is not None and mark.index >= len(source.rstrip())
     if at_the_end and broken.context_mark is not None:
         mark = broken.context_mark
     problem = broken.problem or ""
-    hint = next((told for words, told in _HINTS.items() if problem.startswith(words)), "")
+    hint = next((hint for start, hint in _HINTS.items() if problem.startswith(start)), "")
     return NotYaml(f"not YAML: {words}", mark, hint)

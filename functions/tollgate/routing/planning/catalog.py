@@ -1,4 +1,4 @@
-"""A compiled routing.yaml in memory: who serves which name. Reads JSON, never YAML."""
+"""A compiled routing.yaml in memory. Read from JSON: functions have no YAML."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -12,17 +12,13 @@ from tollgate.routing.chains import RouteSection
 from tollgate.routing.schema import (
     AliasSection,
     BillingSection,
+    CompiledRouting,
     DefaultsSection,
     KeyTierSection,
     ModelSection,
-    PluginName,
-    PluginSection,
-    Routing,
-    ServerToolName,
-    ServerToolSection,
 )
 
-# A longer name is nobody's typing mistake, and indexing it takes time that a caller chooses.
+# A longer name is no typing mistake, and comparing it takes time that the caller would choose.
 _COMPARED_CHARACTERS_MAX: Final = 128
 
 
@@ -37,13 +33,11 @@ class Catalog(Struct, frozen=True, kw_only=True):
     aliases: Mapping[str, AliasSection]
     routes: Mapping[str, RouteSection]
     key_tiers: Mapping[str, KeyTierSection]
-    plugins: Mapping[PluginName, PluginSection]
-    server_tools: Mapping[ServerToolName, ServerToolSection]
 
     @classmethod
     def from_json(cls, compiled: bytes) -> Self:
-        """Read the compiled form; ValueError if it is not one."""
-        content = Routing.model_validate_json(compiled, strict=True)
+        """Read the compiled form; ValueError if it is not of this version."""
+        content = CompiledRouting.model_validate_json(compiled, strict=True)
         return cls(
             sha=sha256(compiled).hexdigest(),
             defaults=content.defaults,
@@ -53,12 +47,11 @@ class Catalog(Struct, frozen=True, kw_only=True):
             aliases=content.aliases,
             routes=content.routes,
             key_tiers=content.key_tiers,
-            plugins=content.plugins,
-            server_tools=content.server_tools,
         )
 
     def target(self, name: str) -> str:
-        """The model or the route that a name leads to through aliases; others are themselves."""
+        """Follow aliases to a model or a route; return any other name unchanged."""
+        # Each step of a chain is another alias, so there are no more steps than aliases.
         for _ in self.aliases:
             alias = self.aliases.get(name)
             if alias is None:
@@ -67,7 +60,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         return name
 
     def nearest(self, name: str) -> tuple[str, ...]:
-        """Up to three names that look like this one, the likeliest first."""
+        """Return up to three names similar to this one, the most similar first."""
         names = (*self.models, *self.aliases, *self.routes)
         compared = name[:_COMPARED_CHARACTERS_MAX].lower()
         return tuple(get_close_matches(compared, names, n=3, cutoff=0.6))

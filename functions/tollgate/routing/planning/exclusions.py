@@ -1,12 +1,12 @@
-"""What keeps a model or an endpoint from serving a request, and what the caller is told then.
+"""Decide which models and endpoints cannot serve a request, and the error if none is left.
 
-The checks come in one order. When nothing is left, the caller hears of the last check at which
-something was still standing: it is what would have to change.
+The checks run in a fixed order. If nothing is left, the error is that of the last check which
+something reached: the caller came closest there, so that is what the request has to change.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from enum import IntEnum, auto
+from enum import Enum, IntEnum, auto
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -42,118 +42,171 @@ class Check(IntEnum):
     FALLBACK = auto()
 
 
-class Exclusion(Struct, frozen=True):
-    """Why something is out, in words, and the check that said so."""
+class Cause(Enum):
+    """One cause of an exclusion: the check that found it, and the words that are filled in last."""
 
-    check: Check
-    reason: str
+    KEY_MODELS = Check.ALLOWED, "is not for this key"
+    TIER_MODELS = Check.ALLOWED, "is not for this tier"
+    CAPABILITIES = Check.CAPABLE, "does not support {}"
+    MODALITIES = Check.MODALITY, "does not take {} input"
+    CONTEXT = Check.CONTEXT, "takes {} tokens"
+    NOT_IN_ONLY = Check.PREFERRED, "is not in provider.only"
+    IN_IGNORE = Check.PREFERRED, "is in provider.ignore"
+    NOT_IN_ORDER = Check.PREFERRED, "is not in provider.order"
+    PARAMETERS = Check.PARAMETERS, "does not take {}"
+    PRICE = Check.AFFORDABLE, "costs ${} for {}, over provider.max_price"
+    TIER_COST = Check.AFFORDABLE, "may cost ${}, the tier's limit is ${}"
+    FALLBACKS_OFF = Check.FALLBACK, "fallbacks are off"
+
+    def __init__(self, check: Check, words: str) -> None:
+        self.check = check
+        self.words = words
+
+
+class Exclusion(Struct, frozen=True):
+    """The cause that excludes a model or an endpoint, with the values that decide the error.
+
+    `missing` are the capabilities, modalities or parameters that it lacks, sorted. `amounts` are
+    the other values that the words name.
+    """
+
+    cause: Cause
+    missing: tuple[str, ...] = ()
+    amounts: tuple[str, ...] = ()
+
+    @property
+    def check(self) -> Check:
+        """The check that found the cause."""
+        return self.cause.check
+
+    @property
+    def reason(self) -> str:
+        """The exclusion in words, for people only: no decision reads them."""
+        separator = " or " if self.cause is Cause.MODALITIES else ", "
+        values = (separator.join(self.missing),) if self.missing else self.amounts
+        return self.cause.words.format(*values)
 
 
 def exclude_model(
     slug: str,
     model: ModelSection,
-    demand: PlanningRequest,
+    wanted: PlanningRequest,
     *,
     tier: KeyTierSection | None,
-    asked: str,
+    name: str,
 ) -> Exclusion | None:
-    """What keeps a model from serving; `asked` is the name that led to it."""
-    for globs, whose in ((demand.key_models, "key"), (tier.models if tier else None, "tier")):
-        if globs is not None and not (_matches(asked, globs) or _matches(slug, globs)):
-            return Exclusion(Check.ALLOWED, f"is not for this {whose}")
-    if missing := demand.capabilities - _abilities(model):
-        return Exclusion(Check.CAPABLE, f"does not support {', '.join(sorted(missing))}")
-    if not demand.modalities <= frozenset(model.input):
-        strange = demand.modalities.difference(model.input)
-        return Exclusion(Check.MODALITY, f"does not take {' or '.join(sorted(strange))} input")
-    if demand.input_tokens_min > model.context:
-        return Exclusion(Check.CONTEXT, f"takes {model.context} tokens")
+    """Return the first cause for which a model cannot serve, None if there is none.
+
+    `name` is the name in the request that led to the model: globs may match either.
+    """
+    for globs, cause in (
+        (wanted.key_models, Cause.KEY_MODELS),
+        (tier.models if tier else None, Cause.TIER_MODELS),
+    ):
+        if globs is not None and not (_match_any(globs, name) or _match_any(globs, slug)):
+            return Exclusion(cause)
+    if lacking := wanted.capabilities - _abilities(model):
+        return _lacks(Cause.CAPABILITIES, lacking)
+    if untaken := wanted.modalities - frozenset(model.input):
+        return _lacks(Cause.MODALITIES, untaken)
+    if wanted.input_tokens_min > model.context:
+        return Exclusion(Cause.CONTEXT, amounts=(str(model.context),))
     return None
 
 
+def _lacks(cause: Cause, missing: Iterable[str]) -> Exclusion:
+    return Exclusion(cause, missing=tuple(sorted(missing)))
+
+
 def _abilities(model: ModelSection) -> frozenset[Capability]:
-    """What a model can do, by itself or with our help: tools are enough for structured output."""
+    """Return what a model can do: codecs emulate structured output for a model that takes tools."""
     supports = frozenset(model.supports)
     return supports | {"structured_output"} if "tools" in supports else supports
 
 
-def exclude_endpoint(attempt: Attempt, price: Price, demand: PlanningRequest) -> Exclusion | None:
-    """What keeps an endpoint from serving by the caller's own wishes."""
-    wishes = demand.preferences
+def exclude_endpoint(attempt: Attempt, price: Price, wanted: PlanningRequest) -> Exclusion | None:
+    """Return the first of the request's `provider` preferences that excludes an endpoint."""
+    preferences = wanted.preferences
     provider = attempt.target.provider
-    if wishes.only and provider not in wishes.only:
-        return Exclusion(Check.PREFERRED, "is not in provider.only")
-    if provider in wishes.ignore:
-        return Exclusion(Check.PREFERRED, "is in provider.ignore")
-    if not wishes.fallbacks and wishes.order and provider not in wishes.order:
-        return Exclusion(Check.PREFERRED, "is not in provider.order")
-    if wishes.require_parameters:
-        refused = demand.parameters.intersection(attempt.target.dialect.refuses)
+    if preferences.only and provider not in preferences.only:
+        return Exclusion(Cause.NOT_IN_ONLY)
+    if provider in preferences.ignore:
+        return Exclusion(Cause.IN_IGNORE)
+    if not preferences.fallbacks and preferences.order and provider not in preferences.order:
+        return Exclusion(Cause.NOT_IN_ORDER)
+    if preferences.require_parameters:
+        refused = wanted.parameters.intersection(attempt.target.dialect.refuses)
         if refused:
-            return Exclusion(Check.PARAMETERS, f"does not take {', '.join(sorted(refused))}")
-    if wishes.price_max is not None:
-        dearer = _dearer(price, wishes.price_max)
-        if dearer:
-            return Exclusion(Check.AFFORDABLE, f"costs {dearer}, over provider.max_price")
+            return _lacks(Cause.PARAMETERS, refused)
+    if preferences.price_max is not None:
+        return _exclude_by_price(price, preferences.price_max)
     return None
 
 
 def exclude_by_tier(cost_max_nano_usd: int, tier: KeyTierSection | None) -> Exclusion | None:
-    """What a key's tier says of a request's cost."""
+    """Return the exclusion if a request may cost more than a key's tier allows."""
     ceiling = tier.max_cost_usd_per_request if tier else None
     if ceiling is not None and cost_max_nano_usd > nano_usd(ceiling):
-        cost = usd_text(cost_max_nano_usd)
-        return Exclusion(Check.AFFORDABLE, f"may cost ${cost}, the tier's limit is ${ceiling:f}")
+        return Exclusion(Cause.TIER_COST, amounts=(usd_text(cost_max_nano_usd), f"{ceiling:f}"))
     return None
 
 
-def refusal(name: str, obstacles: Mapping[str, Exclusion], demand: PlanningRequest) -> GatewayError:
-    """What a caller is told when obstacles, by what they are in the way of, leave nothing."""
-    last = max(obstacle.check for obstacle in obstacles.values())
-    reached = {who: found.reason for who, found in obstacles.items() if found.check is last}
-    who, reason = next(iter(reached.items()))
-    reasons = "; ".join(f"{each} {why}" for each, why in reached.items())[:_REASONS_CHARACTERS_MAX]
-    said = shown(name)
+def refusal(
+    name: str, exclusions: Mapping[str, Exclusion], wanted: PlanningRequest
+) -> GatewayError:
+    """Return the error for a request of which nothing is left.
+
+    `exclusions` are by the model or endpoint that each excludes, in the order of trying.
+    """
+    last = max(exclusion.check for exclusion in exclusions.values())
+    reached = {subject: found for subject, found in exclusions.items() if found.check is last}
+    subject, first = next(iter(reached.items()))
+    reasons = "; ".join(f"{each} {found.reason}" for each, found in reached.items())
+    reasons = reasons[:_REASONS_CHARACTERS_MAX]
+    model = shorten(name)
     match last:
         case Check.ALLOWED:
             return AccessError(
-                ErrorCode.MODEL_NOT_ALLOWED, f"This key may not use {said}.", param="model"
+                ErrorCode.MODEL_NOT_ALLOWED, f"This key may not use {model}.", param="model"
             )
         case Check.CAPABLE:
-            return RequestError(ErrorCode.INVALID_REQUEST, f"{said} {reason}.", param="model")
+            return RequestError(
+                ErrorCode.INVALID_REQUEST, f"{model} {first.reason}.", param="model"
+            )
         case Check.MODALITY:
-            missing = sorted(kind for kind in _NOT_SUPPORTED if kind in reason)
-            code = _NOT_SUPPORTED[missing[0]] if missing else ErrorCode.INVALID_REQUEST
-            return RequestError(code, f"{said} {reason}.", param="messages")
+            code = next(
+                (_NOT_SUPPORTED[kind] for kind in first.missing if kind in _NOT_SUPPORTED),
+                ErrorCode.INVALID_REQUEST,
+            )
+            return RequestError(code, f"{model} {first.reason}.", param="messages")
         case Check.CONTEXT:
             return RequestError(
                 ErrorCode.CONTEXT_LENGTH_EXCEEDED,
-                f"The request has {demand.input_tokens_min} tokens or more by its size: {reasons}.",
+                f"The request has {wanted.input_tokens_min} tokens or more by its size: {reasons}.",
                 param="messages",
             )
-        case Check.AFFORDABLE if "tier" in reason:
+        case Check.AFFORDABLE if first.cause is Cause.TIER_COST:
             return AccessError(
                 ErrorCode.KEY_LIMIT_EXCEEDED,
-                f"{who} {reason}; ask for fewer tokens with max_tokens.",
+                f"{subject} {first.reason}; ask for fewer tokens with max_tokens.",
                 param="max_tokens",
             )
         case _:
             return RequestError(
                 ErrorCode.INVALID_REQUEST,
-                f"No provider of {said} fits the request: {reasons}.",
+                f"No provider of {model} fits the request: {reasons}.",
                 param="provider",
             )
 
 
-def shown(name: str) -> str:
-    """A caller's word, short enough to repeat."""
+def shorten(name: str) -> str:
+    """Cut a caller's name to the length that an error message repeats."""
     if len(name) > _SHOWN_CHARACTERS_MAX:
         return f"{name[:_SHOWN_CHARACTERS_MAX]}..."
     return name
 
 
-def _dearer(price: Price, ceiling: PriceCeiling) -> str | None:
-    """The rate that is over what a caller will pay."""
+def _exclude_by_price(price: Price, ceiling: PriceCeiling) -> Exclusion | None:
     pairs: tuple[tuple[str, Decimal | None, Decimal | None], ...] = (
         ("input", price.input, ceiling.input),
         ("output", price.output, ceiling.output),
@@ -161,9 +214,9 @@ def _dearer(price: Price, ceiling: PriceCeiling) -> str | None:
     )
     for name, rate, most in pairs:
         if rate is not None and most is not None and rate > most:
-            return f"${rate:f} for {name}"
+            return Exclusion(Cause.PRICE, amounts=(f"{rate:f}", name))
     return None
 
 
-def _matches(name: str, globs: tuple[str, ...]) -> bool:
+def _match_any(globs: tuple[str, ...], name: str) -> bool:
     return any(fnmatchcase(name, glob) for glob in globs)

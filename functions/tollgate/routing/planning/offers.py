@@ -1,4 +1,4 @@
-"""A catalog made ready for planning: chains with their attempts, each built once."""
+"""Chains of a catalog with their attempts ready for planning, each built once."""
 
 from collections.abc import Mapping
 
@@ -15,43 +15,38 @@ from tollgate.routing.chains import (
 )
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.plan import Attempt, Retry
-from tollgate.routing.scalars import merged
+from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import EndpointSection, ModelSection
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """An endpoint of a model: how to ask it, and its weight in percent if it is drawn."""
+    """An endpoint of a model as an attempt, and its weight in percent if it is drawn."""
 
     attempt: Attempt
     weight: int | None
 
 
 class Chain(Struct, frozen=True, kw_only=True):
-    """What a name leads to: rules with steps of models, and each model's offers.
+    """A model or a route: rules with steps of models, and the offers of each model."""
 
-    `draw_scope` is what the draw hashes: the route, or the model where the name is one.
-    `metadata_names` are the names of metadata that rules ask for. `numbered` is False where there
-    are no rules to tell apart.
-    """
-
-    draw_scope: str
+    draw_scope: str  # the slug of the route or of the model, which every draw hashes
     route: str | None
     rules: tuple[RuleSection, ...]
     next_on: frozenset[ErrorCode]
     offers: Mapping[str, tuple[Offer, ...]]
-    metadata_names: frozenset[str] = frozenset()
-    numbered: bool = False
+    metadata_names: frozenset[str] = frozenset()  # the metadata that some rule reads
+    numbered: bool = False  # False for a plain `try`, whose only rule has no number in records
 
 
 class Chains:
-    """The chains of a catalog by name, each built when it is first asked for."""
+    """The chains of a catalog by name, each built at its first use."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._built: dict[str, Chain] = {}
 
     def get(self, name: str) -> Chain | None:
-        """The chain of a model or of a route; None if the catalog has none of that name."""
+        """Return the chain of a model or of a route; None if the catalog has neither."""
         chain = self._built.get(name) or self._build(name)
         if chain is not None:
             self._built[name] = chain
@@ -92,7 +87,7 @@ def _chain_of_route(catalog: Catalog, name: str, route: RouteSection) -> Chain:
 
 def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Offer, ...]:
     model = catalog.models[slug]
-    retry = _retry(merged(catalog.defaults.retry, route.retry if route else None))
+    retry = _retry(merge_section(catalog.defaults.retry, route.retry if route else None))
     return tuple(
         Offer(
             attempt=Attempt(
@@ -104,7 +99,7 @@ def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Of
                     guardrail=endpoint.guardrail or (route.guardrail if route else None),
                 ),
                 prices=endpoint.schedule,
-                timeouts=merged(catalog.defaults.timeouts, endpoint.timeouts).attempt,
+                timeouts=merge_section(catalog.defaults.timeouts, endpoint.timeouts).attempt,
                 retry=retry,
             ),
             weight=endpoint.weight,
@@ -125,7 +120,7 @@ def _target(
         provider=endpoint.provider,
         model=slug,
         upstream_model=endpoint.upstream,
-        dialect=merged(row.dialect, endpoint.dialect),
+        dialect=merge_section(row.dialect, endpoint.dialect),
         output_tokens_max=model.max_output,
         supports=frozenset(model.supports),
         input=frozenset(model.input),

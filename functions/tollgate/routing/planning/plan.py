@@ -1,4 +1,4 @@
-"""What the planner decides: the endpoints to try, in order, and how it came to them."""
+"""The planner's decision: the endpoints to try, in order."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -9,12 +9,11 @@ from tollgate.core.errors import ErrorCode
 from tollgate.core.generation import RoutingTrace
 from tollgate.core.limits import TierLimits
 from tollgate.providers.base import Target, Timeouts
-from tollgate.routing.planning.rules import SkippedRule
 from tollgate.routing.price import PriceSchedule
 
 
 class Retry(Struct, frozen=True, kw_only=True):
-    """How often one endpoint is tried again, by error, and how long to wait in between."""
+    """The retries of one endpoint, and the pauses between them."""
 
     retries_max: int = 2
     backoff_min_s: float = 0.25
@@ -22,7 +21,7 @@ class Retry(Struct, frozen=True, kw_only=True):
     retries_max_by_error: Mapping[ErrorCode, int] = field(default_factory=dict)
 
     def retries_max_on(self, code: ErrorCode) -> int:
-        """How often an endpoint is tried again after this error."""
+        """Return the number of retries of one endpoint after this error."""
         return self.retries_max_by_error.get(code, self.retries_max)
 
 
@@ -35,49 +34,24 @@ class Attempt(Struct, frozen=True, kw_only=True):
     retry: Retry
 
 
-class Candidate(Struct, frozen=True, kw_only=True):
-    """An endpoint that was considered: what it costs at most, how it was drawn, why it is out.
-
-    `model_draw` and `draw` are the scores of its model within a step and of itself within its
-    model, with their weights in percent; None where nothing was drawn. `removed` is None for
-    those that will be tried.
-    """
-
-    attempt: Attempt
-    cost_max_nano_usd: int
-    model_weight: int | None = None
-    model_draw: float | None = None
-    weight: int | None = None
-    draw: float | None = None
-    removed: str | None = None
-
-
 class Plan(Struct, frozen=True, kw_only=True):
-    """What the planner decided: never empty.
-
-    `next_on` are the error codes that move on to the next attempt; `cost_max_nano_usd` bounds the
-    dearest attempt, `tokens_max` is what counts against tokens per minute; `tier` is what the key's
-    tier limits. `candidates` are all endpoints of the chain, in the order before resting ones were
-    moved; `skipped` the rules before the one that applied.
-    """
+    """The attempts for one request, in order: there is at least one."""
 
     attempts: Sequence[Attempt]
-    next_on: frozenset[ErrorCode]
-    cost_max_nano_usd: int
-    tokens_max: int
+    next_on: frozenset[ErrorCode]  # the errors on which the next attempt is made
+    cost_max_nano_usd: int  # of the dearest attempt
+    tokens_max: int  # what the request counts against tokens per minute
     catalog_sha: str
     trace: RoutingTrace
-    tier: TierLimits | None = None
-    candidates: Sequence[Candidate] = ()
-    skipped: Sequence[SkippedRule] = ()
+    tier: TierLimits | None = None  # the limits of the key's tier
 
     @property
     def endpoint_ids(self) -> frozenset[str]:
-        """The endpoints that may be asked."""
+        """The ids of the endpoints in the plan."""
         return frozenset(attempt.target.endpoint_id for attempt in self.attempts)
 
     def resting_last(self, resting: Collection[str]) -> "Plan":
-        """The plan with resting endpoints moved to its end: they may still be better than none."""
+        """Return the plan with resting endpoints at its end: trying one is better than refusing."""
         if not resting:
             return self
         attempts = sorted(self.attempts, key=lambda attempt: attempt.target.endpoint_id in resting)

@@ -1,4 +1,4 @@
-"""The one planner: the engine, `explain` and `plan` all ask it. Pure; it knows no clock."""
+"""The planner of the engine, of `explain` and of `plan`. Pure: the caller passes the time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -10,291 +10,310 @@ from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestEr
 from tollgate.core.generation import RoutingTrace
 from tollgate.core.limits import TierLimits
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.draw import ranked
+from tollgate.routing.planning.draw import rank
 from tollgate.routing.planning.exclusions import (
+    Cause,
     Check,
     Exclusion,
     exclude_by_tier,
     exclude_endpoint,
     exclude_model,
     refusal,
-    shown,
+    shorten,
 )
 from tollgate.routing.planning.offers import Chain, Chains, Offer
-from tollgate.routing.planning.plan import Candidate, Plan
+from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.routing.planning.rules import SkippedRule, first_that_applies
+from tollgate.routing.planning.rules import SkippedRule, select_rule
 from tollgate.routing.price import cost_max_nano_usd
 from tollgate.routing.schema import KeyTierSection
 
-_FORMS_OF_TENSORZERO: Final = ("tensorzero::model_name::", "tensorzero::function_name::")
+# TensorZero's clients put one of these before the name of a model or of a function.
+_TENSORZERO_PREFIXES: Final = ("tensorzero::model_name::", "tensorzero::function_name::")
 
-_FALLBACKS_OFF: Final = Exclusion(Check.FALLBACK, "fallbacks are off")
+_FALLBACKS_OFF: Final = Exclusion(Cause.FALLBACKS_OFF)
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """An endpoint that was considered, with its draw. Weights are in percent, draws are scores."""
+
+    attempt: Attempt
+    cost_max_nano_usd: int
+    model_weight: int | None = None  # of its model in the rule's step; None if none was drawn
+    model_draw: float | None = None
+    weight: int | None = None  # of the endpoint in its model; None if none was drawn
+    draw: float | None = None
+    exclusion: Exclusion | None = None  # None for an endpoint that will be tried
 
 
 class Survey(Struct, frozen=True, kw_only=True):
-    """Everything that was considered: there is either a plan or a refusal.
+    """Everything that the planner considered, with either a plan or a refusal."""
 
-    `candidates` are in the order they would be tried in, those with `removed` are not.
-    """
-
-    candidates: Sequence[Candidate]
-    skipped: Sequence[SkippedRule]
-    trace: RoutingTrace | None
+    candidates: Sequence[Candidate]  # in the order of trying; those with an exclusion are not tried
+    skipped_rules: Sequence[SkippedRule]  # the rules before the one that applied
+    trace: RoutingTrace | None  # None if a name leads nowhere or the key's tier is not defined
     plan: Plan | None
     refusal: GatewayError | None
 
 
-class _Leg(Struct, frozen=True, kw_only=True):
-    """A model of a chain, with the name that led to it and how it was drawn."""
+class _RankedModel(Struct, frozen=True, kw_only=True):
+    """A model of a chain, with the name that led to it and its draw."""
 
     name: str
-    model: str
+    slug: str
     chain: Chain
     weight: int | None = None
     draw: float | None = None
 
 
-class _Choice(Struct, frozen=True, kw_only=True):
-    """The rule that counts for a name, and the models it leads to."""
+class _NamedChain(Struct, frozen=True, kw_only=True):
+    """The chain of a name in the request: the rule that applies, and its models in order."""
 
     chain: Chain
     rule: int | None
-    skipped: tuple[SkippedRule, ...]
-    legs: tuple[_Leg, ...]
+    skipped_rules: tuple[SkippedRule, ...]
+    models: tuple[_RankedModel, ...]
 
 
 class Planner:
-    """Plans requests against one catalog; good for any number of them."""
+    """Plans any number of requests against one catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self._chains = Chains(catalog)
 
-    def plan(self, demand: PlanningRequest, *, now_s: float) -> Plan:
-        """The attempts for a request, best first, at the prices of now.
+    def plan(self, wanted: PlanningRequest, *, now_s: float) -> Plan:
+        """Return the attempts for a request, best first, at the prices of `now_s`.
 
         Raises RequestError (model_not_found, invalid_request and `*_not_supported_by_model` for
         what no model of the chain can do, context_length_exceeded) or AccessError
         (model_not_allowed, key_limit_exceeded).
         """
-        survey = self.survey(demand, now_s=now_s)
+        survey = self.survey(wanted, now_s=now_s)
         if survey.plan is None:
             raise survey.refusal or RequestError(ErrorCode.MODEL_NOT_FOUND, "There is no plan.")
         return survey.plan
 
-    def survey(self, demand: PlanningRequest, *, now_s: float) -> Survey:
-        """The plan or the refusal, with all that led to it."""
+    def survey(self, wanted: PlanningRequest, *, now_s: float) -> Survey:
+        """Return the plan or the refusal, with every candidate and its exclusion."""
         try:
-            tier = self._tier(demand)
-            names = (demand.model, *demand.preferences.models)
-            choices = [self._choice(name, demand) for name in names]
+            tier = self._tier(wanted)
+            names = (wanted.model, *wanted.preferences.models)
+            chains = [self._named_chain(name, wanted) for name in names]
         except GatewayError as error:
-            return Survey(candidates=(), skipped=(), trace=None, plan=None, refusal=error)
-        asked = choices[0]
-        read = frozenset().union(*(choice.chain.metadata_names for choice in choices))
-        trace = demand.trace(route=asked.chain.route, rule=asked.rule, read=read)
+            return Survey(candidates=(), skipped_rules=(), trace=None, plan=None, refusal=error)
+        first = chains[0]
+        metadata_names = frozenset().union(*(each.chain.metadata_names for each in chains))
+        trace = wanted.trace(
+            route=first.chain.route, rule=first.rule, metadata_names=metadata_names
+        )
         candidates: list[Candidate] = []
-        obstacles: dict[str, Exclusion] = {}
-        for place, leg in enumerate(_first_of_each_model(choices)):
-            off = _FALLBACKS_OFF if place and not demand.fallbacks else None
-            model = self.catalog.models[leg.model]
-            out = off or exclude_model(leg.model, model, demand, tier=tier, asked=leg.name)
-            for candidate, obstacle in self._candidates(leg, demand, tier, now_s=now_s, out=out):
+        exclusions: dict[str, Exclusion] = {}
+        for place, model in enumerate(_first_of_each_model(chains)):
+            off = _FALLBACKS_OFF if place and not wanted.fallbacks else None
+            section = self.catalog.models[model.slug]
+            excluded = off or exclude_model(model.slug, section, wanted, tier=tier, name=model.name)
+            for candidate in self._candidates(model, wanted, tier, now_s=now_s, excluded=excluded):
                 candidates.append(candidate)
-                if obstacle is not None and obstacle is not off:
-                    obstacles.setdefault(_subject(candidate, obstacle), obstacle)
-        if not (demand.preferences.fallbacks or demand.preferences.order):
-            candidates = _only_first(candidates)
-        plan = self._plan(candidates, asked, trace, limits=tier.limits if tier else None)
+                exclusion = candidate.exclusion
+                if exclusion is not None and exclusion is not off:
+                    exclusions.setdefault(_subject(candidate, exclusion), exclusion)
+        if not (wanted.preferences.fallbacks or wanted.preferences.order):
+            candidates = _keep_first(candidates)
+        plan = self._plan(candidates, first, trace, limits=tier.limits if tier else None)
         return Survey(
             candidates=tuple(candidates),
-            skipped=asked.skipped,
+            skipped_rules=first.skipped_rules,
             trace=trace,
             plan=plan,
-            refusal=None if plan else _nothing_left(asked, obstacles, demand),
+            refusal=None if plan else _refuse(exclusions, wanted),
         )
 
     def _plan(
         self,
         candidates: Sequence[Candidate],
-        asked: _Choice,
+        first: _NamedChain,
         trace: RoutingTrace,
         *,
         limits: TierLimits | None,
     ) -> Plan | None:
-        kept = [candidate for candidate in candidates if candidate.removed is None]
+        kept = [candidate for candidate in candidates if candidate.exclusion is None]
         if not kept:
             return None
         return Plan(
             attempts=tuple(candidate.attempt for candidate in kept),
-            next_on=asked.chain.next_on,
+            next_on=first.chain.next_on,
             cost_max_nano_usd=max(candidate.cost_max_nano_usd for candidate in kept),
             tokens_max=self._tokens_max(kept, trace),
             catalog_sha=self.catalog.sha,
             trace=trace,
             tier=limits,
-            candidates=tuple(candidates),
-            skipped=asked.skipped,
         )
 
     def _tokens_max(self, kept: Sequence[Candidate], trace: RoutingTrace) -> int:
-        """The prompt as estimated, and the longest output that is asked for, or else held."""
-        wanted = trace.output_tokens_max
-        held = self.catalog.defaults.hold_output_tokens if wanted is None else wanted
+        """Add the longest output that a kept model may give to the estimated prompt."""
         longest = max(
             self.catalog.models[candidate.attempt.target.model].max_output for candidate in kept
         )
+        held = self._held_output_tokens(trace.output_tokens_max)
         return trace.estimated_input_tokens + min(held, longest)
 
-    def _tier(self, demand: PlanningRequest) -> KeyTierSection | None:
-        """The limits of the key's tier; a tier that nobody defines allows nothing."""
-        if demand.tier is None:
+    def _held_output_tokens(self, limit: int | None) -> int:
+        return self.catalog.defaults.hold_output_tokens if limit is None else limit
+
+    def _tier(self, wanted: PlanningRequest) -> KeyTierSection | None:
+        """Return the limits of the key's tier; AccessError if only other tiers are defined."""
+        if wanted.tier is None:
             return None
-        tier = self.catalog.key_tiers.get(demand.tier)
+        tier = self.catalog.key_tiers.get(wanted.tier)
         if tier is None and self.catalog.key_tiers:
             raise AccessError(
-                ErrorCode.MODEL_NOT_ALLOWED, f"The key's tier {shown(demand.tier)} is not defined."
+                ErrorCode.MODEL_NOT_ALLOWED,
+                f"The key's tier {shorten(wanted.tier)} is not defined.",
             )
         return tier
 
-    def _choice(self, name: str, demand: PlanningRequest) -> _Choice:
-        bare = _without_form(name)
+    def _named_chain(self, name: str, wanted: PlanningRequest) -> _NamedChain:
+        bare = _without_prefix(name)
         chain = self._chains.get(self.catalog.target(bare))
         if chain is None:
             nearest = self.catalog.nearest(bare)
             hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
             raise RequestError(
                 ErrorCode.MODEL_NOT_FOUND,
-                f"There is no model, alias or route named {shown(bare)}.{hint}",
-                param="model" if name == demand.model else "models",
+                f"There is no model, alias or route named {shorten(bare)}.{hint}",
+                param="model" if name == wanted.model else "models",
             )
-        rule, skipped = first_that_applies(chain.rules, demand)
-        legs = () if rule is None else tuple(_legs(bare, chain, rule, demand))
-        return _Choice(
-            chain=chain, rule=rule if chain.numbered else None, skipped=skipped, legs=legs
+        rule, skipped_rules = select_rule(chain.rules, wanted)
+        models = () if rule is None else tuple(_rank_models(bare, chain, rule, wanted))
+        return _NamedChain(
+            chain=chain,
+            rule=rule if chain.numbered else None,
+            skipped_rules=skipped_rules,
+            models=models,
         )
 
     def _candidates(
         self,
-        leg: _Leg,
-        demand: PlanningRequest,
+        model: _RankedModel,
+        wanted: PlanningRequest,
         tier: KeyTierSection | None,
         *,
         now_s: float,
-        out: Exclusion | None,
-    ) -> Iterator[tuple[Candidate, Exclusion | None]]:
-        """The endpoints of a model in the order to try them, each with what is in its way."""
+        excluded: Exclusion | None,
+    ) -> Iterator[Candidate]:
+        """Yield a model's endpoints in the order of trying.
+
+        `excluded` is the model's own exclusion, which then is that of all its endpoints.
+        """
         costed = [
-            (self._cost_max_nano_usd(offer, demand, now_s), offer, draw)
-            for offer, draw in _drawn(leg, demand)
+            (self._cost_max_nano_usd(offer, wanted, now_s), offer, draw)
+            for offer, draw in _rank_offers(model, wanted)
         ]
-        for cost, offer, draw in _as_preferred(costed, demand):
+        for cost, offer, draw in _order_by_preference(costed, wanted):
             attempt = offer.attempt
-            price = attempt.prices.at(now_s, demand.input_tokens)
-            obstacle = (
-                out or exclude_endpoint(attempt, price, demand) or exclude_by_tier(cost, tier)
+            price = attempt.prices.at(now_s, wanted.input_tokens)
+            exclusion = (
+                excluded or exclude_endpoint(attempt, price, wanted) or exclude_by_tier(cost, tier)
             )
-            yield (
-                Candidate(
-                    attempt=attempt,
-                    cost_max_nano_usd=cost,
-                    model_weight=leg.weight,
-                    model_draw=leg.draw,
-                    weight=offer.weight,
-                    draw=draw,
-                    removed=obstacle.reason if obstacle else None,
-                ),
-                obstacle,
+            yield Candidate(
+                attempt=attempt,
+                cost_max_nano_usd=cost,
+                model_weight=model.weight,
+                model_draw=model.draw,
+                weight=offer.weight,
+                draw=draw,
+                exclusion=exclusion,
             )
 
-    def _cost_max_nano_usd(self, offer: Offer, demand: PlanningRequest, now_s: float) -> int:
+    def _cost_max_nano_usd(self, offer: Offer, wanted: PlanningRequest, now_s: float) -> int:
         attempt = offer.attempt
         model = self.catalog.models[attempt.target.model]
-        wanted = demand.output_tokens_max
-        held = self.catalog.defaults.hold_output_tokens if wanted is None else wanted
-        input_tokens_max = min(demand.input_tokens_max, model.context)
-        return demand.choices * max(
+        held = self._held_output_tokens(wanted.output_tokens_max)
+        input_tokens_max = min(wanted.input_tokens_max, model.context)
+        return wanted.choices * max(
             cost_max_nano_usd(input_tokens_max, min(held, model.max_output), price)
             for price in attempt.prices.possible(now_s, input_tokens_max)
         )
 
 
-def _legs(name: str, chain: Chain, rule: int, demand: PlanningRequest) -> Iterator[_Leg]:
-    """The models of a rule, each step's own drawn among themselves."""
+def _rank_models(
+    name: str, chain: Chain, rule: int, wanted: PlanningRequest
+) -> Iterator[_RankedModel]:
+    """Yield the models of a rule: its steps in order, the models of a step as they are drawn."""
     for step in chain.rules[rule - 1].steps:
         if len(step) == 1:
-            yield _Leg(name=name, model=next(iter(step)), chain=chain)
+            yield _RankedModel(name=name, slug=next(iter(step)), chain=chain)
             continue
-        for model, draw in ranked(chain.draw_scope, demand.draw_key_hash, step):
-            yield _Leg(name=name, model=model, chain=chain, weight=step[model], draw=draw)
+        for slug, draw in rank(chain.draw_scope, wanted.draw_key_hash, step):
+            yield _RankedModel(name=name, slug=slug, chain=chain, weight=step[slug], draw=draw)
 
 
-def _first_of_each_model(choices: Sequence[_Choice]) -> list[_Leg]:
-    legs: dict[str, _Leg] = {}
-    for choice in choices:
-        for leg in choice.legs:
-            legs.setdefault(leg.model, leg)
-    return list(legs.values())
+def _first_of_each_model(chains: Sequence[_NamedChain]) -> list[_RankedModel]:
+    first: dict[str, _RankedModel] = {}
+    for chain in chains:
+        for model in chain.models:
+            first.setdefault(model.slug, model)
+    return list(first.values())
 
 
-def _drawn(leg: _Leg, demand: PlanningRequest) -> list[tuple[Offer, float | None]]:
-    """The offers of a model in order, by weight where they have one."""
-    offers = leg.chain.offers[leg.model]
+def _rank_offers(model: _RankedModel, wanted: PlanningRequest) -> list[tuple[Offer, float | None]]:
+    """Return a model's offers as they are drawn, or in the file's order if they have no weights."""
+    offers = model.chain.offers[model.slug]
     if len(offers) == 1 or offers[0].weight is None:
         return [(offer, None) for offer in offers]
     by_id = {offer.attempt.target.endpoint_id: offer for offer in offers}
     weights: Mapping[str, int] = {name: offer.weight or 0 for name, offer in by_id.items()}
-    scores = ranked(leg.chain.draw_scope, demand.draw_key_hash, weights)
+    scores = rank(model.chain.draw_scope, wanted.draw_key_hash, weights)
     return [(by_id[name], draw) for name, draw in scores]
 
 
 _Costed = tuple[int, Offer, float | None]
 
 
-def _as_preferred(costed: list[_Costed], demand: PlanningRequest) -> list[_Costed]:
-    """The offers of a model in the order that the caller wishes, where one is wished."""
-    wishes = demand.preferences
-    if wishes.sort == "price":
+def _order_by_preference(costed: list[_Costed], wanted: PlanningRequest) -> list[_Costed]:
+    """Sort a model's offers by the request's `provider.sort` and `provider.order`."""
+    preferences = wanted.preferences
+    if preferences.sort == "price":
         costed = sorted(costed, key=lambda each: each[0])
-    if wishes.order:
-        order = {provider: place for place, provider in reversed(list(enumerate(wishes.order)))}
+    if preferences.order:
+        # Reversed, so that of a provider that is listed twice the first place counts.
+        places = list(enumerate(preferences.order))
+        order = {provider: place for place, provider in reversed(places)}
         last = len(order)
         costed = sorted(costed, key=lambda each: order.get(each[1].attempt.target.provider, last))
     return costed
 
 
-def _only_first(candidates: list[Candidate]) -> list[Candidate]:
-    """The candidates, with all but the first of those that may serve marked as not wanted."""
-    first = next((each for each in candidates if each.removed is None), None)
+def _keep_first(candidates: list[Candidate]) -> list[Candidate]:
+    """Exclude every candidate but the first that may serve."""
+    first = next((each for each in candidates if each.exclusion is None), None)
     return [
-        replace(each, removed=_FALLBACKS_OFF.reason)
-        if each.removed is None and each is not first
+        replace(each, exclusion=_FALLBACKS_OFF)
+        if each.exclusion is None and each is not first
         else each
         for each in candidates
     ]
 
 
-def _subject(candidate: Candidate, obstacle: Exclusion) -> str:
-    """What an obstacle is in the way of: a model, or one of its endpoints."""
+def _subject(candidate: Candidate, exclusion: Exclusion) -> str:
+    """Return what an exclusion excludes: a model, or one of its endpoints."""
     target = candidate.attempt.target
-    return target.model if obstacle.check <= Check.CONTEXT else target.endpoint_id
+    return target.model if exclusion.check <= Check.CONTEXT else target.endpoint_id
 
 
-def _nothing_left(
-    asked: _Choice, obstacles: Mapping[str, Exclusion], demand: PlanningRequest
-) -> GatewayError:
-    if not obstacles:
+def _refuse(exclusions: Mapping[str, Exclusion], wanted: PlanningRequest) -> GatewayError:
+    if not exclusions:
         return RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"No rule of {shown(demand.model)} applies to this request.",
+            f"No rule of {shorten(wanted.model)} applies to this request.",
             param="model",
         )
-    return refusal(demand.model, obstacles, demand)
+    return refusal(wanted.model, exclusions, wanted)
 
 
-def _without_form(name: str) -> str:
-    for form in _FORMS_OF_TENSORZERO:
-        if name.startswith(form):
-            return name.removeprefix(form)
+def _without_prefix(name: str) -> str:
+    for prefix in _TENSORZERO_PREFIXES:
+        if name.startswith(prefix):
+            return name.removeprefix(prefix)
     return name

@@ -1,4 +1,4 @@
-"""What a plan depends on, of a request and of its key: enough to plan it again from its record."""
+"""The input of a plan, of a request and of its key: from its record it can be planned again."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, Self
@@ -18,8 +18,8 @@ from tollgate.core.request import (
 )
 from tollgate.routing.planning.draw import draw_key_hash
 
-# Nothing here counts tokens, so one figure for each use: the bound must hold for dense text too,
-# the estimate is for English, and the filter must not refuse what might fit.
+# There is no tokenizer here, so each use has its own figure: the bound must hold for dense text
+# too, the estimate is for English, and the filter must not refuse a prompt that might fit.
 _BYTES_PER_TOKEN_MIN: Final = 2
 _BYTES_PER_TOKEN_TYPICAL: Final = 4
 _BYTES_PER_TOKEN_MAX: Final = 6
@@ -31,27 +31,23 @@ _FILE_CHARACTERS_PER_TOKEN_TYPICAL: Final = 40
 
 
 class PlanningRequest(Struct, frozen=True, kw_only=True):
-    """What is asked for, by whom, and for which draw.
+    """A request as the planner sees it: its name, its needs, its sizes, and its key's rights."""
 
-    `input_tokens_min` is certain, `input_tokens_max` a bound, `input_tokens` the estimate that
-    rules go by. `parameters` are those that a server may refuse. `key_models` are the key's globs.
-    """
-
-    model: str
+    model: str  # the name in the request: a model, an alias or a route
     draw_key_hash: str
-    tier: str | None = None
-    key_models: tuple[str, ...] | None = None
+    tier: str | None = None  # of the key
+    key_models: tuple[str, ...] | None = None  # the key's globs; None allows every model
     capabilities: frozenset[Capability] = frozenset()
     modalities: frozenset[Modality] = frozenset({"text"})
-    input_tokens_min: int = 0
-    input_tokens: int = 0
-    input_tokens_max: int = 0
-    output_tokens_max: int | None = None
+    input_tokens_min: int = 0  # certain: models with a smaller context are excluded
+    input_tokens: int = 0  # the estimate that rules and prices go by
+    input_tokens_max: int = 0  # the bound that costs are computed with
+    output_tokens_max: int | None = None  # the caller's limit; None without one
     choices: int = 1
-    parameters: frozenset[str] = frozenset()
+    parameters: frozenset[str] = frozenset()  # those that some server refuses
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
-    fallbacks: bool = True
+    fallbacks: bool = True  # False: only the first model of the chain
 
     @classmethod
     def of(
@@ -62,7 +58,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         request_id: str,
         fallbacks: bool = True,
     ) -> Self:
-        """What a request asks for; without a session it is drawn by its own id."""
+        """Describe a request for the planner; without a session its own id decides its draws."""
         sizes = _Sizes.of(request)
         return cls(
             model=request.model,
@@ -87,9 +83,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def recorded(cls, trace: RoutingTrace) -> Self:
-        """What a recorded request asked for, as far as its record says.
+        """Describe a recorded request as it was planned then.
 
-        Metadata are only those that a rule could read at the time.
+        A record has only the metadata that a rule of the route could read at the time.
         """
         return cls(
             model=trace.requested_model,
@@ -109,8 +105,13 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             fallbacks=trace.fallbacks,
         )
 
-    def trace(self, *, route: str | None, rule: int | None, read: frozenset[str]) -> RoutingTrace:
-        """What a record keeps of it; of the metadata only what rules read."""
+    def trace(
+        self, *, route: str | None, rule: int | None, metadata_names: frozenset[str]
+    ) -> RoutingTrace:
+        """Build the trace for the record, with the metadata of `metadata_names` alone.
+
+        Metadata are the caller's own words: a record keeps no more of them than rules can read.
+        """
         preferences = self.preferences
         return RoutingTrace(
             requested_model=self.model,
@@ -127,8 +128,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             output_tokens_max=self.output_tokens_max,
             choices=self.choices,
             parameters=tuple(sorted(self.parameters)) if preferences.require_parameters else (),
-            metadata={name: self.metadata[name] for name in read & self.metadata.keys()},
-            metadata_read=tuple(sorted(read)),
+            metadata={name: self.metadata[name] for name in metadata_names & self.metadata.keys()},
+            metadata_read=tuple(sorted(metadata_names)),
             preferences=None if preferences == _NO_PREFERENCES else _recordable(preferences),
             fallbacks=self.fallbacks,
         )
@@ -139,14 +140,14 @@ _NO_SAMPLING: Final = Sampling()
 
 
 def _recordable(preferences: RoutingPreferences) -> RoutingPreferences:
-    """Without the session, which is the caller's own; the draw's hash stands for it."""
+    """Return the preferences without the session's id, for which the draw's hash stands."""
     if preferences.session_id is None:
         return preferences
     return replace(preferences, session_id=None)
 
 
 class _Sizes(Struct, frozen=True):
-    """Characters of text and of files, and how many pictures."""
+    """Characters of text, number of images, characters of files."""
 
     text: int
     images: int
@@ -172,7 +173,7 @@ class _Sizes(Struct, frozen=True):
 
 
 def _parameters(request: GenerationRequest) -> Iterator[str]:
-    """The caller's parameters that some server refuses."""
+    """Yield the names of the request's parameters that some server refuses."""
     sampling = request.sampling
     if request.parallel_tool_calls is not None and request.tools:
         yield "parallel_tool_calls"

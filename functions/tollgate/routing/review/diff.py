@@ -1,4 +1,4 @@
-"""What differs in meaning between two revisions of a routing: facts, not lines of text."""
+"""List the differences in meaning between two revisions of a routing: facts, not lines of text."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
@@ -15,17 +15,17 @@ from tollgate.routing.review.facts import (
     NOTES,
     Facts,
     OrderedNames,
-    facts_of,
-    facts_of_endpoint,
-    facts_of_model,
-    facts_of_route,
-    notes_of_price,
-    rates_of,
+    list_endpoint_facts,
+    list_facts,
+    list_model_facts,
+    list_price_notes,
+    list_rates,
+    list_route_facts,
 )
 from tollgate.routing.schema import EndpointSection, ModelSection, Routing
 
 DifferenceKind = Literal["removed", "changed", "added"]
-What = Literal[
+SubjectKind = Literal[
     "model",
     "endpoint",
     "price",
@@ -33,8 +33,6 @@ What = Literal[
     "alias",
     "tier",
     "provider",
-    "plugin",
-    "tool",
     "defaults",
     "billing",
     "note",
@@ -48,42 +46,43 @@ _Section = TypeVar("_Section")
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """One thing that is said otherwise, None where it is not said; `percent` is a price's rise."""
+    """One value that differs."""
 
     name: str
-    before: str | None
+    before: str | None  # None if only the later revision states it
     after: str | None
-    percent: Decimal | None = None
+    percent: Decimal | None = None  # the rise of a price
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """What became of one thing; a `note` is what only people read."""
+    """The difference of one model, endpoint, route or other subject.
+
+    A `note` is about values that only people read: no request notices it.
+    """
 
     kind: DifferenceKind
-    what: What
+    what: SubjectKind
     subject: str
     facts: tuple[Fact, ...] = ()
 
 
-def changes(before: Routing, after: Routing) -> tuple[Change, ...]:
-    """Every difference that has a meaning, removals first."""
+def list_changes(before: Routing, after: Routing) -> tuple[Change, ...]:
+    """List every difference that has a meaning, removals first."""
     found = [
-        *_compared("model", before.models, after.models, facts_of_model),
-        *_endpoints(before, after),
-        *_compared("route", before.routes, after.routes, facts_of_route),
-        *_compared("alias", before.aliases, after.aliases, facts_of),
-        *_compared("tier", before.key_tiers, after.key_tiers, facts_of),
-        *_compared("provider", before.providers, after.providers, facts_of),
-        *_compared("plugin", before.plugins, after.plugins, facts_of),
-        *_compared("tool", before.server_tools, after.server_tools, facts_of),
-        *_changed("defaults", "", facts_of(before.defaults), facts_of(after.defaults)),
-        *_changed("billing", "", facts_of(before.billing), facts_of(after.billing)),
+        *_compare_sections("model", before.models, after.models, list_model_facts),
+        *_compare_endpoints(before, after),
+        *_compare_sections("route", before.routes, after.routes, list_route_facts),
+        *_compare_sections("alias", before.aliases, after.aliases, list_facts),
+        *_compare_sections("tier", before.key_tiers, after.key_tiers, list_facts),
+        *_compare_sections("provider", before.providers, after.providers, list_facts),
+        *_compare_facts("defaults", "", list_facts(before.defaults), list_facts(after.defaults)),
+        *_compare_facts("billing", "", list_facts(before.billing), list_facts(after.billing)),
     ]
     return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
 
 
-def days_to_come(before: Routing, after: Routing, today: date) -> tuple[date, ...]:
-    """The next days, three at most, on which a price begins or ends in one of the two only."""
+def find_price_days(before: Routing, after: Routing, today: date) -> tuple[date, ...]:
+    """Find the next days, three at most, on which a price changes in only one revision."""
     differing = _dated(before, today) ^ _dated(after, today)
     return tuple(sorted({day for day, *_ in differing}))[:_DAYS_MAX]
 
@@ -99,13 +98,13 @@ def _dated(routing: Routing, today: date) -> set[tuple[date, str, str, OverrideS
     }
 
 
-def _compared(
-    what: What,
+def _compare_sections(
+    what: SubjectKind,
     before: Mapping[_Name, _Section],
     after: Mapping[_Name, _Section],
     facts: Callable[..., Facts],
 ) -> Iterator[Change]:
-    """What became of the sections of one kind, by their names."""
+    """Yield the changes of the sections of one kind, by their names."""
     for name in sorted({*before, *after}):
         if name not in after:
             yield Change(kind="removed", what=what, subject=name)
@@ -113,11 +112,11 @@ def _compared(
             stated = tuple(_differing({}, facts(after[name], stated_only=True)))
             yield Change(kind="added", what=what, subject=name, facts=stated)
         else:
-            yield from _changed(what, name, facts(before[name]), facts(after[name]))
+            yield from _compare_facts(what, name, facts(before[name]), facts(after[name]))
 
 
-def _changed(what: What, name: str, before: Facts, after: Facts) -> Iterator[Change]:
-    """One change of what requests notice, and one of what people read, where there are any."""
+def _compare_facts(what: SubjectKind, name: str, before: Facts, after: Facts) -> Iterator[Change]:
+    """Yield one change of the facts that requests notice, and one of the notes for people."""
     facts = tuple(_differing(before, after))
     notes = tuple(fact for fact in facts if fact.name in NOTES)
     noticed = tuple(fact for fact in facts if fact.name not in NOTES)
@@ -131,49 +130,54 @@ def _differing(before: Facts, after: Facts) -> Iterator[Fact]:
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name), after.get(name)
         if isinstance(old, tuple) or isinstance(new, tuple):
-            yield from _rechained(name, tuple(old or ()), tuple(new or ()))
+            yield from _compare_steps(name, tuple(old or ()), tuple(new or ()))
         elif old != new:
             yield Fact(name=name, before=old, after=new)
 
 
-def _rechained(name: str, before: OrderedNames, after: OrderedNames) -> Iterator[Fact]:
-    """The steps that differ, without those before and after them that stay."""
+def _compare_steps(name: str, before: OrderedNames, after: OrderedNames) -> Iterator[Fact]:
+    """Yield the steps that differ, without equal steps at the beginning and the end."""
     if before == after:
         return
-    start = _alike(before, after)
+    start = _common_steps(before, after)
     before, after = before[start:], after[start:]
-    end = _alike(before[::-1], after[::-1])
+    end = _common_steps(before[::-1], after[::-1])
     removed, added = (", then ".join(chain[: len(chain) - end]) for chain in (before, after))
     yield Fact(name=f"{name} {start + 1}", before=removed or None, after=added or None)
 
 
-def _alike(one: OrderedNames, other: OrderedNames) -> int:
-    """With how many equal steps two chains begin."""
+def _common_steps(one: OrderedNames, other: OrderedNames) -> int:
+    """Count the equal steps with which two chains begin."""
     return sum(takewhile(bool, map(eq, one, other)))
 
 
-def _endpoints(before: Routing, after: Routing) -> Iterator[Change]:
-    """The endpoints of models that stay; those of others come and go with them."""
+def _compare_endpoints(before: Routing, after: Routing) -> Iterator[Change]:
+    """Yield the changes of endpoints, of models that both revisions have.
+
+    Endpoints of a new or a removed model are part of the model's own change.
+    """
     for slug in sorted(before.models.keys() & after.models.keys()):
         old, new = _by_name(slug, before.models[slug]), _by_name(slug, after.models[slug])
-        yield from _compared("endpoint", old, new, facts_of_endpoint)
+        yield from _compare_sections("endpoint", old, new, list_endpoint_facts)
         kept = [name for name in old if name in new]
         if kept != [name for name in new if name in old]:
             order = (", ".join(old), ", ".join(new))
             facts = (Fact(name="order", before=order[0], after=order[1]),)
             yield Change(kind="changed", what="model", subject=slug, facts=facts)
         for name in kept:
-            yield from _prices(name, old[name], new[name])
+            yield from _compare_prices(name, old[name], new[name])
 
 
 def _by_name(slug: str, model: ModelSection) -> dict[str, EndpointSection]:
     return {f"{slug} @ {each.provider}/{each.upstream}": each for each in model.endpoints}
 
 
-def _prices(name: str, before: EndpointSection, after: EndpointSection) -> Iterator[Change]:
-    for change in _changed("price", name, rates_of(before), rates_of(after)):
+def _compare_prices(name: str, before: EndpointSection, after: EndpointSection) -> Iterator[Change]:
+    for change in _compare_facts("price", name, list_rates(before), list_rates(after)):
         yield replace(change, facts=tuple(map(_with_percent, change.facts)))
-    yield from _changed("note", name, notes_of_price(before.price), notes_of_price(after.price))
+    yield from _compare_facts(
+        "note", name, list_price_notes(before.price), list_price_notes(after.price)
+    )
 
 
 def _with_percent(fact: Fact) -> Fact:

@@ -14,16 +14,16 @@ from tollgate.routing.schema import EndpointSection, ModelSection
 OrderedNames = tuple[str, ...]
 Facts = Mapping[str, str | OrderedNames]
 
-# What only people read: it changes the sha, and nothing that a request could notice.
+# Values for people: they change the sha, and nothing that a request could notice.
 NOTES: Final = frozenset({"name", "description", "source", "checked"})
-# Lists of which the order says nothing.
+# Lists whose order has no meaning.
 _SETS: Final = frozenset({"input", "supports", "next_on", "models", "refuses"})
 
 
-def facts_of(
+def list_facts(
     section: BaseModel, *, without: Collection[str] = (), stated_only: bool = False
 ) -> dict[str, str]:
-    """Every value of a section by its path; with `stated_only` those that are not the default."""
+    """List every value of a section by its path; with `stated_only` all but defaults."""
     content = section.model_dump(
         mode="json",
         by_alias=True,
@@ -34,12 +34,12 @@ def facts_of(
     return dict(_leaves(content, ""))
 
 
-def facts_of_route(
+def list_route_facts(
     route: RouteSection, *, stated_only: bool = False
 ) -> dict[str, str | OrderedNames]:
-    """A route with its rules in words, and the chain of each."""
+    """List a route's values, its rules in words, and the chain of each rule."""
     facts: dict[str, str | OrderedNames] = {
-        **facts_of(route, without=("steps", "rules"), stated_only=stated_only)
+        **list_facts(route, without=("steps", "rules"), stated_only=stated_only)
     }
     for number, rule in enumerate(route.all_rules, start=1):
         place = "" if route.rules is None else f"rule {number} "
@@ -49,52 +49,52 @@ def facts_of_route(
     return facts
 
 
-def facts_of_model(model: ModelSection, *, stated_only: bool = False) -> dict[str, str]:
-    """What a model is, whoever serves it; of a new one, with `stated_only`, what each asks too."""
-    facts = facts_of(model, without=("endpoints",), stated_only=stated_only)
+def list_model_facts(model: ModelSection, *, stated_only: bool = False) -> dict[str, str]:
+    """List a model's own values; with `stated_only`, of a new model, its prices too."""
+    facts = list_facts(model, without=("endpoints",), stated_only=stated_only)
     if stated_only:
         offers = {f"{each.provider}/{each.upstream}": each for each in model.endpoints}
-        facts |= {name: price_in_short(endpoint) for name, endpoint in offers.items()}
+        facts |= {name: summarize_price(endpoint) for name, endpoint in offers.items()}
     return facts
 
 
-def facts_of_endpoint(endpoint: EndpointSection, *, stated_only: bool = False) -> dict[str, str]:
-    """What an endpoint is, prices apart; of a new one, with `stated_only`, what it asks too."""
+def list_endpoint_facts(endpoint: EndpointSection, *, stated_only: bool = False) -> dict[str, str]:
+    """List an endpoint's values without prices; with `stated_only`, of a new one, its price too."""
     without = ("provider", "upstream", "price", "overrides")
-    facts = facts_of(endpoint, without=without, stated_only=stated_only)
+    facts = list_facts(endpoint, without=without, stated_only=stated_only)
     if stated_only:
-        facts["price"] = price_in_short(endpoint)
+        facts["price"] = summarize_price(endpoint)
     elif len(endpoint.overrides) > 1:
-        # Of several overrides that hold, the later one wins.
+        # Their order is a fact: of several overrides that hold, the last one wins.
         facts["overrides"] = "; ".join(map(_when, endpoint.overrides))
     return facts
 
 
-def rates_of(endpoint: EndpointSection) -> dict[str, str]:
-    """Every rate of an endpoint, those of overrides under their conditions."""
+def list_rates(endpoint: EndpointSection) -> dict[str, str]:
+    """List every rate of an endpoint, those of overrides under their conditions."""
     rates = _rates(endpoint.price, "")
     for override in endpoint.overrides:
         rates |= _rates(override.price, f"{_when(override)} ")
     return rates
 
 
-def notes_of_price(price: PriceSection) -> dict[str, str]:
-    """Where a price is from, and when that was looked up."""
+def list_price_notes(price: PriceSection) -> dict[str, str]:
+    """List the source of a price, and the day on which it was checked."""
     return {"source": price.source, "checked": price.checked.isoformat()}
 
 
-def price_in_short(endpoint: EndpointSection) -> str:
-    """`2.00 / 10.00, from 2026-12-01 4.00 / 20.00`: input and output."""
+def summarize_price(endpoint: EndpointSection) -> str:
+    """Write input and output: `2.00 / 10.00, from 2026-12-01 4.00 / 20.00`."""
     base = endpoint.price
-    parts = [f"{rate_text(base.input)} / {rate_text(base.output)}"]
+    parts = [f"{format_rate(base.input)} / {format_rate(base.output)}"]
     for override in endpoint.overrides:
         rates = (override.price.input or base.input, override.price.output or base.output)
-        parts.append(f"{_when(override)} {rate_text(rates[0])} / {rate_text(rates[1])}")
+        parts.append(f"{_when(override)} {format_rate(rates[0])} / {format_rate(rates[1])}")
     return ", ".join(parts)
 
 
-def rate_text(rate: Decimal) -> str:
-    """Dollars with two digits after the point, or as many as it takes."""
+def format_rate(rate: Decimal) -> str:
+    """Write dollars with two digits after the point, or with all if there are more."""
     return f"{rate:.2f}" if rate == round(rate, 2) else f"{rate.normalize():f}"
 
 
@@ -117,7 +117,7 @@ def _leaves(value: object, path: str) -> Iterator[tuple[str, str]]:
 
 def _rates(section: BaseModel, prefix: str) -> dict[str, str]:
     return {
-        f"{prefix}{name}": rate_text(rate) for name, rate in section if isinstance(rate, Decimal)
+        f"{prefix}{name}": format_rate(rate) for name, rate in section if isinstance(rate, Decimal)
     }
 
 
@@ -134,7 +134,7 @@ def _when(override: OverrideSection) -> str:
 
 
 def _condition(condition: ConditionSection) -> str:
-    return ", ".join(f"{name} {value}" for name, value in facts_of(condition).items())
+    return ", ".join(f"{name} {value}" for name, value in list_facts(condition).items())
 
 
 def _step(weights: Mapping[str, int]) -> str:

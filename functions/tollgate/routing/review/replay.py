@@ -1,6 +1,6 @@
-"""Recorded traffic through two revisions: what moves, what it costs, what is refused.
+"""Replay recorded traffic through two revisions: count what moves, its cost, what is refused.
 
-Keeps sums only, so that memory does not grow with the number of requests.
+Only sums are stored, so that memory does not grow with the number of requests.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from tollgate.routing.review.verdicts import (
 
 
 class Flow(Struct):
-    """Some requests, with what they cost before and after."""
+    """A number of requests, with their cost before and after."""
 
     requests: int = 0
     before_nano_usd: int = 0
@@ -36,67 +36,69 @@ class Flow(Struct):
 
 
 class KeyTraffic(Struct):
-    """What one key sent; `affected` of its requests move, cost otherwise, or change sides."""
+    """The requests of one key, and how many of them are served otherwise."""
 
     name: str
     tiers: set[str | None] = field(default_factory=set)
     requests: int = 0
-    affected: int = 0
+    affected: int = 0  # that move, cost otherwise, or are served by one revision only
 
 
-class Single(Struct, frozen=True):
-    """One request, and what it costs before and after."""
+class CostedRequest(Struct, frozen=True):
+    """One request with its cost before and after."""
 
     id: str
-    asked: str
+    requested: str
     before_nano_usd: int
     after_nano_usd: int
 
     @property
     def rise_nano_usd(self) -> int:
-        """How much more it costs."""
+        """The rise of its cost."""
         return self.after_nano_usd - self.before_nano_usd
 
 
 class TrafficReplay(Struct):
-    """What two revisions make of the same requests.
-
-    `served` are those that both serve. Of these, `moves` are by the name that was asked for and
-    the endpoints before and after, `repriced` by the endpoint that they stay at. `refused` are
-    served before only, by name and error, `admitted` after only. `undecided` are by the metadata
-    that their records lack; they count nowhere else. `as_recorded` counts those that the base
-    serves as they were served then, to the nano-dollar; `unplanned` are records that the sweeper
-    wrote, of which nothing is known. `later` is what both serve, made again on a day to come.
-    """
+    """The outcomes of the same requests under two revisions, counted."""
 
     requests: int = 0
+    # Records that the sweeper wrote: the request behind them is unknown.
     unplanned: int = 0
+    # Requests that the base serves where they were served, at the same cost to the nano-dollar.
     as_recorded: int = 0
     recorded_nano_usd: int = 0
     first_s: int = 0
     last_s: int = 0
+    # Requests that both revisions serve.
     served: Flow = field(default_factory=Flow)
+    # Of these, by requested name, endpoint before and endpoint after.
     moves: dict[tuple[str, str, str], Flow] = field(default_factory=dict)
+    # Of these, by the endpoint at which they stay.
     repriced: dict[str, Flow] = field(default_factory=dict)
+    # Served before only, by requested name and error.
     refused: dict[tuple[str, str], Flow] = field(default_factory=dict)
+    # Served after only, by requested name.
     admitted: dict[str, Flow] = field(default_factory=dict)
+    # By the metadata that a rule reads and the record lacks; they count nowhere else.
     undecided: dict[tuple[str, ...], Flow] = field(default_factory=dict)
+    # Requests that both serve, made again on a later day.
     later: dict[date, Flow] = field(default_factory=dict)
     refused_by_both: int = 0
-    asked_first: Counter[str] = field(default_factory=Counter)
+    # Requests by the endpoint that the base tries first.
+    first_endpoints: Counter[str] = field(default_factory=Counter)
     keys: dict[str, KeyTraffic] = field(default_factory=dict)
-    dearest_before: Single | None = None
-    dearest_after: Single | None = None
-    worst: Single | None = None
+    dearest_before: CostedRequest | None = None
+    dearest_after: CostedRequest | None = None
+    worst: CostedRequest | None = None
 
     @property
     def moved(self) -> int:
-        """How many requests go elsewhere."""
+        """The number of requests that go to another endpoint."""
         return sum(flow.requests for flow in self.moves.values())
 
     @property
     def changes_anything(self) -> bool:
-        """Whether a request goes elsewhere, costs otherwise, or is served by one side only."""
+        """True if a request moves, costs otherwise, or is served by one revision only."""
         return bool(self.moves or self.repriced or self.refused or self.admitted)
 
     def note(self, request: RecordedRequest, before: ReplayVerdict, after: ReplayVerdict) -> None:
@@ -114,31 +116,31 @@ class TrafficReplay(Struct):
     def _is_affected(
         self, request: RecordedRequest, before: ReplayVerdict, after: ReplayVerdict
     ) -> bool:
-        asked = request.trace.requested_model
+        name = request.trace.requested_model
         match before, after:
             case (Unknown(metadata), _) | (_, Unknown(metadata)):
                 cost = request.cost_nano_usd
                 self.undecided.setdefault(metadata, Flow()).add(cost, cost)
                 return False
             case WouldServe(), WouldServe():
-                self._note_cost(request.id, asked, before, after)
-                return self._is_changed(asked, before, after)
+                self._note_cost(request.id, name, before, after)
+                return self._is_changed(name, before, after)
             case WouldServe(), WouldRefuse(code):
-                flow = self.refused.setdefault((asked, code.value), Flow())
+                flow = self.refused.setdefault((name, code.value), Flow())
                 flow.add(before.cost_nano_usd, 0)
-                self.asked_first[before.endpoint] += 1
+                self.first_endpoints[before.endpoint] += 1
                 return True
             case WouldRefuse(), WouldServe():
-                self.admitted.setdefault(asked, Flow()).add(0, after.cost_nano_usd)
+                self.admitted.setdefault(name, Flow()).add(0, after.cost_nano_usd)
                 return True
             case _:
                 self.refused_by_both += 1
                 return False
 
-    def _note_cost(self, id_: str, asked: str, before: WouldServe, after: WouldServe) -> None:
-        self.asked_first[before.endpoint] += 1
+    def _note_cost(self, id_: str, name: str, before: WouldServe, after: WouldServe) -> None:
+        self.first_endpoints[before.endpoint] += 1
         self.served.add(before.cost_nano_usd, after.cost_nano_usd)
-        single = Single(id_, asked, before.cost_nano_usd, after.cost_nano_usd)
+        single = CostedRequest(id_, name, before.cost_nano_usd, after.cost_nano_usd)
         if not self.dearest_before or single.before_nano_usd > self.dearest_before.before_nano_usd:
             self.dearest_before = single
         if not self.dearest_after or single.after_nano_usd > self.dearest_after.after_nano_usd:
@@ -146,9 +148,9 @@ class TrafficReplay(Struct):
         if single.rise_nano_usd > (self.worst.rise_nano_usd if self.worst else 0):
             self.worst = single
 
-    def _is_changed(self, asked: str, before: WouldServe, after: WouldServe) -> bool:
+    def _is_changed(self, name: str, before: WouldServe, after: WouldServe) -> bool:
         if before.endpoint != after.endpoint:
-            place = (asked, before.endpoint, after.endpoint)
+            place = (name, before.endpoint, after.endpoint)
             flow = self.moves.setdefault(place, Flow())
         elif before.cost_nano_usd != after.cost_nano_usd:
             flow = self.repriced.setdefault(before.endpoint, Flow())
@@ -161,20 +163,23 @@ class TrafficReplay(Struct):
 def replay_traffic(
     requests: Iterable[RecordedRequest], base: Catalog, head: Catalog, days: Sequence[date] = ()
 ) -> TrafficReplay:
-    """What two catalogs make of recorded requests, read one by one, and would on days to come."""
+    """Count the outcomes of recorded requests under two catalogs, and their cost on `days`.
+
+    Requests are read one by one.
+    """
     counted = TrafficReplay(later={day: Flow() for day in days})
-    judge_before, judge_after = ReplayPlanner(base), ReplayPlanner(head)
+    base_planner, head_planner = ReplayPlanner(base), ReplayPlanner(head)
     for request in requests:
         if not request.trace.requested_model:
             counted.unplanned += 1
             continue
-        before = judge_before.verdict(request)
-        after = before if base.sha == head.sha else judge_after.verdict(request)
+        before = base_planner.predict(request)
+        after = before if base.sha == head.sha else head_planner.predict(request)
         counted.note(request, before, after)
         for day, flow in counted.later.items():
             when_s = _same_time_on(day, request.created_s)
-            before = judge_before.verdict(request, when_s=when_s)
-            after = judge_after.verdict(request, when_s=when_s)
+            before = base_planner.predict(request, when_s=when_s)
+            after = head_planner.predict(request, when_s=when_s)
             if isinstance(before, WouldServe) and isinstance(after, WouldServe):
                 flow.add(before.cost_nano_usd, after.cost_nano_usd)
     return counted

@@ -1,4 +1,4 @@
-"""What a change of routing comes to: differences, promises, traffic; and how grave it is."""
+"""The review of a change of routing: differences, promises, replayed traffic, and its label."""
 
 from datetime import date
 from typing import Literal
@@ -6,8 +6,8 @@ from typing import Literal
 from msgspec import Struct
 
 from tollgate.routing.file.problems import Problem
-from tollgate.routing.file.promise_checks import DatedBreak, breaks_to_come
-from tollgate.routing.review.diff import Change, changes
+from tollgate.routing.file.promise_checks import DatedBreak, find_later_breaks
+from tollgate.routing.review.diff import Change, list_changes
 from tollgate.routing.review.replay import TrafficReplay
 from tollgate.routing.schema import Routing
 
@@ -15,35 +15,31 @@ PullRequestLabel = Literal["routing:invalid", "routing:breaking", "routing:price
 
 
 class BrokenPromise(Struct, frozen=True):
-    """A route whose promise is kept until a day that is known already."""
+    """A route whose promise a dated price will break."""
 
     route: str
     breaks: DatedBreak
 
 
 class Review(Struct, frozen=True, kw_only=True):
-    """Two revisions by their names, and what becomes different from one to the other.
-
-    With `errors`, head must not be used and nothing else is said. `base_is_empty` is why there is
-    nothing to compare with, None where there is. `promises` are only those that head breaks newly.
-    """
+    """The differences between two revisions, `base` and `head`: commits of git, or files."""
 
     base: str
     head: str
-    errors: tuple[Problem, ...] = ()
-    base_is_empty: str | None = None
+    errors: tuple[Problem, ...] = ()  # of head, which then must not be used: the rest is empty
+    base_is_empty: str | None = None  # the reason for which base has no routing to compare with
     changes: tuple[Change, ...] = ()
-    promises: tuple[BrokenPromise, ...] = ()
-    replay: TrafficReplay | None = None
+    promises: tuple[BrokenPromise, ...] = ()  # those that head breaks and base does not
+    replay: TrafficReplay | None = None  # None without recorded traffic
 
     @property
     def removals(self) -> tuple[Change, ...]:
-        """What is there no more."""
+        """The changes that remove something."""
         return tuple(change for change in self.changes if change.kind == "removed")
 
     @property
     def label(self) -> PullRequestLabel | None:
-        """What kind of change it is, the gravest that applies; None if nobody would notice."""
+        """The gravest label that applies; None if no request would notice the change."""
         noticed = [change for change in self.changes if change.what != "note"]
         replay = self.replay or TrafficReplay()
         if self.errors:
@@ -56,7 +52,7 @@ class Review(Struct, frozen=True, kw_only=True):
 
     @property
     def keys_affected(self) -> int:
-        """How many keys have a request that changes, or are of a tier that does."""
+        """The number of keys with a request that changes, or with a tier that does."""
         tiers = {change.subject for change in self.changes if change.what == "tier"}
         keys = self.replay.keys.values() if self.replay else ()
         return sum(bool(key.affected or key.tiers & tiers) for key in keys)
@@ -65,8 +61,8 @@ class Review(Struct, frozen=True, kw_only=True):
 def find_differences(
     before: Routing, after: Routing, today: date
 ) -> tuple[tuple[Change, ...], tuple[BrokenPromise, ...]]:
-    """The changes, and the promises that are broken from a day to come on, and were not before."""
-    old = set(breaks_to_come(before, today))
-    new = dict.fromkeys(breaks_to_come(after, today))
+    """Return the changes, and the promises that newly break on a later day."""
+    old = set(find_later_breaks(before, today))
+    new = dict.fromkeys(find_later_breaks(after, today))
     broken = tuple(BrokenPromise(*found) for found in new if found not in old)
-    return changes(before, after), broken
+    return list_changes(before, after), broken

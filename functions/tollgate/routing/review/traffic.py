@@ -1,4 +1,4 @@
-"""Recorded traffic for a plan to replay: a generation a line, as `GET /generations` shows it."""
+"""Read recorded traffic: one generation a line, as `GET /generations` returns it."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -13,7 +13,7 @@ from tollgate.core.money import nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.price import MODEL_ITEMS
 
-# A record holds no text of a conversation; a longer line is some other file.
+# A record has no text of a conversation: a longer line is from another kind of file.
 _LINE_BYTES_MAX: Final = 1_000_000
 _PIECES_PER_RATE: Final = 1_000_000
 # A generation that broke or was lost costs its caller nothing, whatever it used.
@@ -21,7 +21,7 @@ _BILLED: Final = frozenset({"ok", "cancelled"})
 
 
 class BadTraffic(Exception):
-    """A line that is no generation, or lacks what a replay needs."""
+    """A line that is not a generation, or lacks a field that a replay needs."""
 
 
 class RecordedLine(Struct, frozen=True):
@@ -33,7 +33,7 @@ class RecordedLine(Struct, frozen=True):
 
 
 class RecordedRequest(Struct, frozen=True, kw_only=True):
-    """What a replay needs of a generation; whatever else a line says is ignored."""
+    """The fields of a generation that a replay needs; others are ignored."""
 
     id: str
     created_at: Annotated[datetime, Meta(tz=True)]
@@ -50,22 +50,22 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def created_s(self) -> int:
-        """When it was admitted, in Unix seconds."""
+        """The second of its admission, in Unix time."""
         return int(self.created_at.timestamp())
 
     @property
     def cost_nano_usd(self) -> int:
-        """What its caller paid."""
+        """The cost that its caller paid."""
         return nano_usd(self.total_cost)
 
     @property
     def billed(self) -> bool:
-        """Whether such an outcome is paid for."""
+        """True if the caller pays for such an outcome."""
         return self.status in _BILLED
 
     @property
     def fees(self) -> tuple[Fee, ...]:
-        """What it paid by the piece, beside the model."""
+        """The fees in its bill, beside the model's own lines."""
         return tuple(
             Fee(
                 item=line.item,
@@ -81,7 +81,7 @@ _REQUESTS: Final = msgspec.json.Decoder(RecordedRequest)
 
 
 def read_traffic(lines: Iterable[bytes]) -> Iterator[RecordedRequest]:
-    """The generations of a JSONL file, one at a time; raises BadTraffic with the line's number."""
+    """Yield the generations of a JSONL file; BadTraffic, with the line's number, ends it."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

@@ -1,6 +1,6 @@
-"""What one revision makes of a recorded request: who is asked first, and what that costs.
+"""Predict the outcome of a recorded request under one revision: its first endpoint and its cost.
 
-Exact for the first attempt while no endpoint rests, at the tokens that were recorded.
+Exact for the first attempt, at the recorded tokens, while no endpoint rests.
 """
 
 from typing import TypeAlias
@@ -12,13 +12,13 @@ from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.routing.planning.rules import first_that_applies
+from tollgate.routing.planning.rules import select_rule
 from tollgate.routing.price import bill, total_nano_usd
 from tollgate.routing.review.traffic import RecordedRequest
 
 
 class WouldServe(Struct, frozen=True):
-    """The endpoint that is asked first, and the bill if it answers as was recorded."""
+    """The endpoint of the first attempt, and the bill for an answer as it was recorded."""
 
     model: str
     provider: str
@@ -38,7 +38,7 @@ class WouldRefuse(Struct, frozen=True):
 
 
 class Unknown(Struct, frozen=True):
-    """A rule reads metadata that no rule read then, so that the record does not have them."""
+    """A rule reads metadata that no rule read at the time, so that the record lacks them."""
 
     metadata: tuple[str, ...]
 
@@ -47,18 +47,18 @@ ReplayVerdict: TypeAlias = WouldServe | WouldRefuse | Unknown
 
 
 class ReplayPlanner:
-    """Says of any number of requests what one catalog makes of them."""
+    """Plans any number of recorded requests against one catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._planner = Planner(catalog)
 
-    def verdict(self, request: RecordedRequest, *, when_s: int | None = None) -> ReplayVerdict:
-        """What happens to a request that is made again, at its own time if none is said."""
+    def predict(self, request: RecordedRequest, *, when_s: int | None = None) -> ReplayVerdict:
+        """Plan a request again, at its own time without `when_s`, and bill its first attempt."""
         when_s = request.created_s if when_s is None else when_s
-        demand = PlanningRequest.recorded(request.trace)
-        survey = self._planner.survey(demand, now_s=when_s)
-        unknown = self._unknown_metadata(survey, demand, request)
+        wanted = PlanningRequest.recorded(request.trace)
+        survey = self._planner.survey(wanted, now_s=when_s)
+        unknown = self._unknown_metadata(survey, wanted, request)
         if unknown:
             return Unknown(unknown)
         if survey.plan is None:
@@ -72,28 +72,28 @@ class ReplayPlanner:
         )
 
     def _unknown_metadata(
-        self, survey: Survey, demand: PlanningRequest, request: RecordedRequest
+        self, survey: Survey, wanted: PlanningRequest, request: RecordedRequest
     ) -> tuple[str, ...]:
-        """The metadata on which it depends whether the first rule that may apply does."""
+        """Return the metadata that the record lacks and that decide which rule applies."""
         trace = survey.trace
         route = self._catalog.routes.get(trace.route) if trace and trace.route else None
         if trace is None or route is None:
             return ()
         known = {*request.trace.metadata_read, *request.trace.metadata}
         for rule in route.all_rules[: trace.rule]:
-            asked = rule.condition.metadata if rule.condition else {}
-            unknown = asked.keys() - known
-            if unknown and _applies_otherwise(rule, demand, unknown):
+            read = rule.condition.metadata if rule.condition else {}
+            unknown = read.keys() - known
+            if unknown and _applies_without(rule, wanted, unknown):
                 return tuple(sorted(unknown))
         return ()
 
 
-def _applies_otherwise(rule: RuleSection, demand: PlanningRequest, unknown: set[str]) -> bool:
-    """Whether all conditions of a rule hold, but for those on metadata that are unknown."""
+def _applies_without(rule: RuleSection, wanted: PlanningRequest, unknown: set[str]) -> bool:
+    """Return True if all conditions of a rule hold, leaving out those on unknown metadata."""
     condition = rule.condition
     if condition is None:
         return True
     known = {name: value for name, value in condition.metadata.items() if name not in unknown}
     rest = rule.model_copy(update={"condition": condition.model_copy(update={"metadata": known})})
-    number, _ = first_that_applies((rest,), demand)
+    number, _ = select_rule((rest,), wanted)
     return number is not None

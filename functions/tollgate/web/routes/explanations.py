@@ -1,4 +1,4 @@
-"""How a request would be routed, told before it is sent."""
+"""The route that explains the routing of a request before it is sent."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -26,7 +26,7 @@ _Fault = Annotated[str, Query(max_length=256)]
 
 
 def explanation_routes(services: Services) -> APIRouter:
-    """`/v1/route/explain`."""
+    """Build the router of `/v1/route/explain`."""
     router = APIRouter(prefix="/v1", tags=["models"])
     reader = Annotated[Principal, Depends(services.authenticated_untracked)]
 
@@ -36,20 +36,20 @@ def explanation_routes(services: Services) -> APIRouter:
         request: Request,
         simulate: Annotated[
             list[_Fault],
-            Query(max_length=_FAULTS_MAX, description="failures to imagine: `429@openai`"),
+            Query(max_length=_FAULTS_MAX, description="failures to simulate: `429@openai`"),
         ] = [],  # noqa: B006 - FastAPI copies it
     ) -> ExplanationObject:
-        """Candidates, what removed each, weights and draws of a chat request; it costs nothing."""
+        """Explain the candidates of a chat request, their exclusions and draws, at no cost."""
         faults = [Fault.parse(fault) for fault in simulate]
         parsed = services.chat.parse(await request.body())
-        demand = PlanningRequest.of(
+        wanted = PlanningRequest.of(
             parsed.request,
             principal=principal,
             request_id=request_id_of(request.scope),
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
         )
         catalog = await services.catalogs.for_key(principal.key_id)
-        survey = Planner(catalog).survey(demand, now_s=services.clock.now_s())
+        survey = Planner(catalog).survey(wanted, now_s=services.clock.now_s())
         resting: Mapping[str, float] = {}
         if survey.plan is not None:
             resting = await services.cooldowns.resting(
@@ -57,7 +57,7 @@ def explanation_routes(services: Services) -> APIRouter:
             )
         return explain_plan(
             survey,
-            demand,
+            wanted,
             catalog.sha,
             faults=faults,
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),

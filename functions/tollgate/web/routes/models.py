@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.exclusions import shown
+from tollgate.routing.planning.exclusions import shorten
 from tollgate.web.model_shapes import (
     EndpointsReply,
     ModelObject,
@@ -76,7 +76,7 @@ def _known(catalog: Catalog, name: str, principal: Principal | None) -> str:
     hint = " or ".join(near for near in catalog.nearest(name) if _allowed(near, principal))
     raise RequestError(
         ErrorCode.MODEL_NOT_FOUND,
-        f"There is no model {shown(name)}." + (f" Did you mean {hint}?" if hint else ""),
+        f"There is no model {shorten(name)}." + (f" Did you mean {hint}?" if hint else ""),
         param="model",
     )
 

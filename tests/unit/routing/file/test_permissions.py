@@ -134,9 +134,3 @@ def test_a_sagemaker_endpoint_is_allowed_by_its_name() -> None:
 def test_a_name_that_would_widen_the_policy_is_refused(name: str) -> None:
     with pytest.raises(NotPermissible):
         on_sagemaker(name)
-
-
-def test_the_keys_of_tools_may_be_read_too() -> None:
-    tool = {"key": {"secret": "tollgate/exa"}, "price_usd_per_thousand_calls": "1"}
-    needed = compile_permissions(routing(server_tools={"web_search": tool}))
-    assert f"{SECRETS}tollgate/exa-??????" in needed.secrets

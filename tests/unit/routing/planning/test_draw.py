@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollgate.routing.planning.draw import draw_key_hash, ranked, score
+from tollgate.routing.planning.draw import draw_key_hash, rank, score
 
 names = st.text(alphabet="abc/-.0", min_size=1, max_size=8)
 weights = st.dictionaries(names, st.integers(1, 100), min_size=1, max_size=6)
@@ -18,7 +18,7 @@ MANY = [draw_key_hash(f"request-{number}") for number in range(20_000)]
 
 
 def winner(key: str, drawn: dict[str, int], place: str = "smart") -> str:
-    return ranked(place, key, drawn)[0][0]
+    return rank(place, key, drawn)[0][0]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_c53_over_many_requests_the_shares_are_the_weights(drawn: dict[str, int]
 def test_c53_of_those_that_did_not_win_the_next_is_drawn_by_weight_too() -> None:
     drawn = {"a": 50, "b": 40, "c": 10}
     behind_a = Counter(
-        order[1][0] for key in MANY if (order := ranked("smart", key, drawn))[0][0] == "a"
+        order[1][0] for key in MANY if (order := rank("smart", key, drawn))[0][0] == "a"
     )
     assert behind_a["b"] / behind_a.total() == pytest.approx(0.8, abs=0.02)
 
@@ -43,7 +43,7 @@ def test_c53_of_those_that_did_not_win_the_next_is_drawn_by_weight_too() -> None
 def test_c53_a_draw_is_the_same_every_time_in_whatever_order_it_is_written(
     drawn: dict[str, int], key: str
 ) -> None:
-    assert ranked("smart", key, drawn) == ranked("smart", key, dict(reversed(drawn.items())))
+    assert rank("smart", key, drawn) == rank("smart", key, dict(reversed(drawn.items())))
 
 
 @given(weights, keys, names, st.integers(1, 100))
@@ -51,8 +51,8 @@ def test_c53_a_name_that_is_added_or_removed_moves_nobody_else(
     drawn: dict[str, int], key: str, name: str, weight: int
 ) -> None:
     without = {each: share for each, share in drawn.items() if each != name}
-    before = [each for each, _ in ranked("smart", key, without)]
-    after = [each for each, _ in ranked("smart", key, without | {name: weight})]
+    before = [each for each, _ in rank("smart", key, without)]
+    after = [each for each, _ in rank("smart", key, without | {name: weight})]
     assert [each for each in after if each != name] == before
 
 
@@ -76,7 +76,7 @@ def test_c53_an_added_endpoint_takes_its_share_from_each_in_proportion() -> None
 
 
 def test_a_name_without_weight_comes_last() -> None:
-    assert ranked("smart", MANY[0], {"a": 0, "b": 1})[1] == ("a", 0.0)
+    assert rank("smart", MANY[0], {"a": 0, "b": 1})[1] == ("a", 0.0)
 
 
 def test_draws_of_two_routes_have_nothing_to_do_with_each_other() -> None:
@@ -93,7 +93,7 @@ def test_a_score_is_finite_and_positive(key: str, name: str) -> None:
 def test_a_draw_does_not_change_with_the_python_or_the_platform() -> None:
     """Another hash would move every session once, and no record could be replayed."""
     assert draw_key_hash("request-1") == "19f1064b619d49d3"
-    scores = ranked("smart", MANY[1], {"a": 50, "b": 30, "c": 20})
+    scores = rank("smart", MANY[1], {"a": 50, "b": 30, "c": 20})
     assert [(name, round(drawn, 6)) for name, drawn in scores] == [
         ("a", 144.349363),
         ("b", 42.574561),

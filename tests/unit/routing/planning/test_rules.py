@@ -5,14 +5,15 @@ Keeps C50.
 
 import pytest
 
-from tests.unit.routing.catalogs import catalog, endpoint, model, plan_of, principal, request
+from tests.unit.routing.catalogs import NOW_S, catalog, endpoint, model, plan_of, principal, request
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.routing.chains import ConditionSection, RuleSection
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.routing.planning.rules import SkippedRule, first_that_applies
+from tollgate.routing.planning.rules import SkippedRule, select_rule
 
-DEMAND = PlanningRequest(
+WANTED = PlanningRequest(
     model="smart",
     draw_key_hash="0",
     tier="team",
@@ -49,14 +50,14 @@ def rule(**condition: object) -> RuleSection:
 def test_c50_a_rule_applies_when_all_that_it_says_holds(
     condition: dict[str, object], reason: str | None
 ) -> None:
-    number, skipped = first_that_applies([rule(**condition)], DEMAND)
+    number, skipped = select_rule([rule(**condition)], WANTED)
     assert number == (1 if reason is None else None)
     assert skipped == (() if reason is None else (SkippedRule(1, reason),))
 
 
 def test_c50_the_first_rule_that_applies_counts() -> None:
     rules = [rule(key_tier="free"), rule(capability="tools"), rule()]
-    number, skipped = first_that_applies(rules, DEMAND)
+    number, skipped = select_rule(rules, WANTED)
     assert (number, [each.number for each in skipped]) == (2, [1])
 
 
@@ -86,10 +87,14 @@ def ruled() -> Catalog:
 
 def test_the_trace_names_the_rule_and_keeps_the_metadata_that_rules_read() -> None:
     metadata = {"team": "legal", "user": "somebody"}
-    plan = plan_of(ruled(), request("smart", metadata=metadata), principal=principal())
-    assert (plan.trace.route, plan.trace.rule) == ("smart", 2)
-    assert plan.trace.metadata == {"team": "legal"}
-    assert [each.number for each in plan.skipped] == [1]
+    wanted = PlanningRequest.of(
+        request("smart", metadata=metadata), principal=principal(), request_id="r-1"
+    )
+    survey = Planner(ruled()).survey(wanted, now_s=NOW_S)
+    assert survey.trace is not None
+    assert (survey.trace.route, survey.trace.rule) == ("smart", 2)
+    assert survey.trace.metadata == {"team": "legal"}
+    assert [each.number for each in survey.skipped_rules] == [1]
 
 
 def test_a_request_that_no_rule_is_for_is_refused() -> None:

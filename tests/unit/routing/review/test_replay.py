@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.traffic import demand, line, record
+from tests.traffic import line, planning_request, record
 from tests.unit.routing.catalogs import catalog, endpoint, model, routing
 from tollgate.core.generation import GenerationRecord
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.review.diff import days_to_come
+from tollgate.routing.review.diff import find_price_days
 from tollgate.routing.review.replay import Flow, TrafficReplay, replay_traffic
 from tollgate.routing.review.traffic import BadTraffic, read_traffic
 from tollgate.routing.review.verdicts import ReplayPlanner, Unknown, WouldServe
@@ -34,7 +34,7 @@ def replayed(
 
 
 def served(*names: str, base: Catalog = BASE, **wanted: Any) -> list[GenerationRecord]:
-    return [record(base, demand(name, at, **wanted), at) for at, name in enumerate(names)]
+    return [record(base, planning_request(name, at, **wanted), at) for at, name in enumerate(names)]
 
 
 def models(**changed: object) -> dict[str, object]:
@@ -78,7 +78,7 @@ def test_c53_a_request_that_goes_elsewhere_moves_and_is_billed_there() -> None:
     found = replayed(served("smart", "smart"), head)
     assert found.moved == 2
     assert found.moves[("smart", SMALL, LARGE)].requests == 2
-    assert found.asked_first == {SMALL: 2}
+    assert found.first_endpoints == {SMALL: 2}
     assert found.repriced == {}
 
 
@@ -126,7 +126,7 @@ def test_c53_a_rule_on_metadata_that_decides_nothing_hides_nothing(
     conditions: list[dict[str, object]],
 ) -> None:
     [request] = read_traffic(map(line, served("smart")))
-    assert isinstance(ReplayPlanner(by_metadata(*conditions)).verdict(request), WouldServe)
+    assert isinstance(ReplayPlanner(by_metadata(*conditions)).predict(request), WouldServe)
 
 
 def test_c53_metadata_that_a_rule_read_then_are_known_even_where_a_request_had_none() -> None:
@@ -134,11 +134,11 @@ def test_c53_metadata_that_a_rule_read_then_are_known_even_where_a_request_had_n
     head = by_metadata({"metadata": {"team": "web"}})
     for metadata, model_after in (({"team": "web"}, "acme/large"), ({}, "acme/small")):
         [request] = read_traffic(map(line, served("smart", base=base, metadata=metadata)))
-        verdict = ReplayPlanner(head).verdict(request)
+        verdict = ReplayPlanner(head).predict(request)
         assert isinstance(verdict, WouldServe)
         assert verdict.model == model_after
     other = by_metadata({"metadata": {"member": "ana"}})
-    assert ReplayPlanner(other).verdict(request) == Unknown(("member",))
+    assert ReplayPlanner(other).predict(request) == Unknown(("member",))
 
 
 def test_c65_traffic_is_made_again_on_days_to_come_at_its_own_hour() -> None:
@@ -148,9 +148,9 @@ def test_c65_traffic_is_made_again_on_days_to_come_at_its_own_hour() -> None:
         return routing(models=models(acme_large=model({**offer, "overrides": (override,)})))
 
     base, head = routing(), dearer("2026-12-01", utc_window="13:00-14:00")
-    days = days_to_come(base, head, date(2026, 11, 21))
+    days = find_price_days(base, head, date(2026, 11, 21))
     assert days == (date(2026, 12, 1),)
-    assert days_to_come(head, head, date(2026, 11, 21)) == ()
+    assert find_price_days(head, head, date(2026, 11, 21)) == ()
     # The first is of 12:30, the second of 13:30.
     requests = read_traffic(map(line, served("acme/large", "acme/large")))
     found = replay_traffic(requests, BASE, Catalog.from_json(canonical_json(head)), days)
@@ -165,7 +165,7 @@ def test_only_the_next_days_are_planned_for() -> None:
     ]
     large = {**endpoint("near", "large-1"), "overrides": tuple(offers)}
     head = routing(models=models(acme_large=model(large)))
-    days = days_to_come(routing(), head, date(2027, 2, 1))
+    days = find_price_days(routing(), head, date(2027, 2, 1))
     assert [day.month for day in days] == [3, 4, 5]
 
 
