@@ -23,8 +23,8 @@ from tollgate.core.request import (
     SchemaOutput,
     ToolMessage,
 )
-from tollgate.providers.base import Codec, Guardrail, NativeChoices, Target
-from tollgate.providers.registry import CODECS
+from tollgate.providers.base import Codec, Guardrail, Target
+from tollgate.providers.formats import FORMATS
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import Chains
@@ -105,7 +105,7 @@ def _guided(field: str, value: object) -> Probe:
 
 
 def _choices(codec: Codec, target: Target) -> str:
-    is_native = isinstance(codec, NativeChoices) and target.dialect.native_choices
+    is_native = codec.demultiplexer is not None and target.dialect.native_choices
     return "native" if is_native else "fanned out"
 
 
@@ -179,7 +179,7 @@ def _providers() -> str:
     rows = []
     for slug, row in sorted(catalog.providers.items()):
         own = [target for target in targets if target.provider == slug]
-        codec = CODECS[row.codec]()
+        codec = FORMATS[row.codec].load()
         cells = (_of_all(_taken(name, codec, target) for target in own) for name in OF_A_PROVIDER)
         rows.append([slug, row.codec, row.transport, str(len(own)), *cells])
     return _table(["provider", "codec", "transport", "endpoints", *OF_A_PROVIDER], rows)

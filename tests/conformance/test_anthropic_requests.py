@@ -25,8 +25,8 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.providers.anthropic.codec import AnthropicCodec
 from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.formats import codec_of
 
 DIALECTS = [asking.OLDER, asking.NEWER]
 CHOICES = [
@@ -109,4 +109,4 @@ def test_every_kind_of_content_validates(schema: Any) -> None:
 def test_a_recorded_request_validates_when_we_send_it(recording: Recording, schema: Any) -> None:
     request: GenerationRequest = read(recording.sent)
     at = target(recording)
-    check(AnthropicCodec().encode(request, at), at, schema)
+    check(codec_of("anthropic").encode(request, at), at, schema)

@@ -21,7 +21,6 @@ from tollgate.providers.base import (
     Decoder,
     Demultiplexer,
     Frame,
-    NativeChoices,
     Provider,
     UpstreamRefused,
     WireRequest,
@@ -53,7 +52,7 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
 def asking(provider: Provider, attempt: Attempt, request: GenerationRequest) -> EncodedAttempt:
     """Encode a request; RequestError for what the provider can never take."""
     together = request.choices == 1 or (
-        attempt.target.dialect.native_choices and isinstance(provider.codec, NativeChoices)
+        attempt.target.dialect.native_choices and provider.codec.demultiplexer is not None
     )
     asked = (request,) if together else tuple(_each_choice(request))
     wires = tuple(provider.codec.encode(one, attempt.target) for one in asked)
@@ -94,7 +93,7 @@ async def _stream(
         except UpstreamRefused as refused:
             raise codec.error(refused, target) from refused
         sorter: Demultiplexer = _OneChoice()
-        if choices > 1 and isinstance(codec, NativeChoices):
+        if choices > 1 and codec.demultiplexer is not None:
             sorter = codec.demultiplexer(target, choices)
         decoders = [unwrapped(codec.decoder(target), wire.wrapping) for _ in range(choices)]
         yield _decoded(frames, sorter, decoders, asking.attempt)

@@ -1,8 +1,8 @@
 """The two halves of a provider: a pure codec, and a transport that does the I/O."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 from msgspec import Struct, field
 from pydantic import JsonValue
@@ -136,35 +136,28 @@ class _Unwrapped:
             yield from self._unwrapping.feed(event)
 
 
-class Codec(Protocol):
-    """Translates between the middle and one provider format; does no I/O and keeps no state."""
-
-    def encode(self, request: GenerationRequest, target: Target) -> WireRequest:
-        """The request in the provider's words; RequestError for what it can never take."""
-
-    def decoder(self, target: Target) -> Decoder:
-        """A fresh decoder for one attempt."""
-
-    def error(self, refused: UpstreamRefused, target: Target) -> UpstreamError:
-        """The public error that an error reply means."""
-
-
 class Demultiplexer(Protocol):
     """Gives each choice of one stream the frames that its decoder is to see; owns their state."""
 
     def feed(self, frame: Frame) -> Iterable[tuple[int, Frame]]:
-        """The frames of each choice in a frame; UpstreamError for a choice nobody asked for."""
+        """Yield the frames of each choice; UpstreamError for a choice that was not requested.
+
+        Usage must reach one decoder only, or it would be counted once for each choice.
+        """
 
 
-@runtime_checkable
-class NativeChoices(Protocol):
-    """What a codec has besides, if its format can hold several choices in one stream.
+class Codec(Struct, frozen=True, kw_only=True):
+    """Translates between the middle and one provider format; does no I/O and keeps no state."""
 
-    It is used where the dialect has `native_choices`; usage is to reach one decoder only.
-    """
-
-    def demultiplexer(self, target: Target, choices: int) -> Demultiplexer:
-        """A fresh sorter for one stream."""
+    # Encode a request; RequestError for what the provider can never take.
+    encode: Callable[[GenerationRequest, Target], WireRequest]
+    # Make a new decoder, for one attempt.
+    decoder: Callable[[Target], Decoder]
+    # Translate an error reply into the public error that it means.
+    error: Callable[[UpstreamRefused, Target], UpstreamError]
+    # Make a new demultiplexer of so many choices, for one stream; None if the format holds one
+    # choice in a stream. It is used where the dialect has `native_choices`.
+    demultiplexer: Callable[[Target, int], Demultiplexer] | None = None
 
 
 class Transport(Protocol):

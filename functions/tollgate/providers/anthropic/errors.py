@@ -6,7 +6,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tollgate.core.errors import UpstreamError
 from tollgate.providers.anthropic.wire import ErrorBody, ErrorDetail
-from tollgate.providers.base import Frame, UpstreamRefused
+from tollgate.providers.base import Frame, Target, UpstreamRefused
 from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
 from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
 
@@ -29,14 +29,14 @@ _STATUS_OF_TYPE: Final = {
 }
 
 
-def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
+def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
     """The meaning of an error status, from whichever of the three clouds it came."""
     body = _body(reply.body)
     detail = body.error or ErrorDetail()
     name = aws_class(reply.headers.get("x-amzn-errortype", ""))
     return refused(
         ProviderRefusal(
-            provider=provider,
+            provider=target.provider,
             status=reply.status,
             message=detail.message or body.message or body.capital_message or "",
             code=code_of(name) if name else (detail.type or detail.status or "").lower(),

@@ -3,7 +3,7 @@
 import msgspec
 
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.base import Frame, UpstreamRefused
+from tollgate.providers.base import Frame, Target, UpstreamRefused
 from tollgate.providers.bedrock.wire import ErrorBody
 from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
 from tollgate.providers.shared.refusals import (
@@ -14,13 +14,13 @@ from tollgate.providers.shared.refusals import (
 )
 
 
-def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
+def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
     """The meaning of an error status, with its class from `x-amzn-errortype` or the body."""
     body = _body(reply.body)
     name = aws_class(reply.headers.get("x-amzn-errortype") or body.type or "")
     return refused(
         ProviderRefusal(
-            provider=provider,
+            provider=target.provider,
             status=reply.status,
             message=_message(body),
             code=code_of(name),

@@ -10,7 +10,7 @@ from typing import Final
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.base import UpstreamRefused
+from tollgate.providers.base import Target, UpstreamRefused
 from tollgate.providers.gemini.wire import ErrorBody, ErrorDetail
 from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
 
@@ -29,7 +29,7 @@ _OURS: Final = frozenset(
 _BODY: Final[TypeAdapter[ErrorBody | list[ErrorBody]]] = TypeAdapter(ErrorBody | list[ErrorBody])
 
 
-def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
+def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
     """The meaning of an error status with its body, which is a list where a list was asked for."""
     try:
         body = _BODY.validate_json(reply.body)
@@ -38,7 +38,7 @@ def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
         detail = ErrorDetail()
     else:
         detail = _first(body)
-    return _meant(detail, provider, reply.status, reply.headers)
+    return _meant(detail, target.provider, reply.status, reply.headers)
 
 
 def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:

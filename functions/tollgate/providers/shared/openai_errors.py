@@ -5,7 +5,7 @@ from typing import Final
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.base import UpstreamRefused
+from tollgate.providers.base import Target, UpstreamRefused
 from tollgate.providers.shared.openai_error_body import (
     ErrorBody,
     ErrorDetail,
@@ -38,7 +38,7 @@ _STATUS_OF_TYPE: Final = {
 }
 
 
-def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
+def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
     """The meaning of an error status with its body, whatever the body is."""
     try:
         body = _BODY.validate_json(reply.body)
@@ -48,7 +48,7 @@ def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
         detail = ErrorDetail()
     return refused(
         ProviderRefusal(
-            provider=provider,
+            provider=target.provider,
             status=reply.status,
             message=detail.message or "",
             code=_code(detail),

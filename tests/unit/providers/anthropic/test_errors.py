@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.anthropic.codec import AnthropicCodec
 from tollgate.providers.base import Target, UpstreamRefused
+from tollgate.providers.formats import codec_of
 
 TARGET = Target(provider="acme", model="anthropic/m", upstream_model="m-1")
 
 
 def error(status: int, body: Any, **headers: str) -> UpstreamError:
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return AnthropicCodec().error(UpstreamRefused(status, headers, sent), TARGET)
+    return codec_of("anthropic").error(UpstreamRefused(status, headers, sent), TARGET)
 
 
 def anthropic(status: int, kind: str, message: str = "no", **headers: str) -> UpstreamError:

@@ -10,7 +10,7 @@ import pytest
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.base import Target, UpstreamRefused
-from tollgate.providers.gemini.codec import GeminiCodec
+from tollgate.providers.formats import codec_of
 
 TARGET = Target(provider="google", model="google/m", upstream_model="m")
 
@@ -25,7 +25,7 @@ def body(status: str = "", message: str = "", *details: dict[str, Any], code: in
 
 
 def meant(refused: UpstreamRefused) -> UpstreamError:
-    return GeminiCodec().error(refused, TARGET)
+    return codec_of("gemini").error(refused, TARGET)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.anthropic.codec import AnthropicCodec
 from tollgate.providers.base import Codec, Target, UpstreamRefused
-from tollgate.providers.bedrock.codec import BedrockCodec
-from tollgate.providers.gemini.codec import GeminiCodec
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.formats import codec_of
 from tollgate.providers.shared.redaction import MESSAGE_LENGTH_MAX, redacted
 from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
 
@@ -32,13 +29,13 @@ SECRETS = [
 
 
 def chat(status: int, body: bytes = b"", **headers: str) -> UpstreamError:
-    return OpenAiChatCodec().error(UpstreamRefused(status, headers, body), TARGET)
+    return codec_of("openai_chat").error(UpstreamRefused(status, headers, body), TARGET)
 
 
 def aws(status: int, kind: str = "", message: str = "") -> UpstreamError:
     headers = {"x-amzn-errortype": f"{kind}:http://internal.example/coral/"} if kind else {}
     body = b'{"message":"%b"}' % message.encode()
-    return BedrockCodec().error(UpstreamRefused(status, headers, body), TARGET)
+    return codec_of("bedrock").error(UpstreamRefused(status, headers, body), TARGET)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +111,9 @@ RETRY_INFO = (
 )
 
 
-@pytest.mark.parametrize("codec", [OpenAiChatCodec(), AnthropicCodec(), GeminiCodec()])
+@pytest.mark.parametrize(
+    "codec", [codec_of("openai_chat"), codec_of("anthropic"), codec_of("gemini")]
+)
 def test_c43_googles_retry_info_is_kept_in_whatever_format_it_comes(codec: Codec) -> None:
     assert codec.error(UpstreamRefused(429, {}, RETRY_INFO), TARGET).retry_after_s == 34.4
     stated = UpstreamRefused(429, {"retry-after": "7"}, RETRY_INFO)
@@ -156,7 +155,7 @@ def test_c41_a_class_of_aws_is_told_where_the_status_is_not_enough(
 
 def test_c41_the_class_may_stand_in_the_body() -> None:
     body = b'{"__type":"com.amazon.coral#ExpiredTokenException","Message":"expired"}'
-    error = BedrockCodec().error(UpstreamRefused(400, {}, body), TARGET)
+    error = codec_of("bedrock").error(UpstreamRefused(400, {}, body), TARGET)
     assert error.code is ErrorCode.PROVIDER_AUTH
 
 
@@ -189,7 +188,7 @@ def test_c43_retry_after_is_read_in_every_form(
     headers: dict[str, str], expected: float | None
 ) -> None:
     assert parse_retry_after_s(headers) == expected
-    error = OpenAiChatCodec().error(UpstreamRefused(429, headers, b""), TARGET)
+    error = codec_of("openai_chat").error(UpstreamRefused(429, headers, b""), TARGET)
     assert error.retry_after_s == expected
 
 

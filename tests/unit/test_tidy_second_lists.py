@@ -1,0 +1,55 @@
+"""A format is stated in one table: no other module lists formats."""
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import get_args
+
+import pytest
+
+from tests.tidy.second_lists import second_lists
+from tests.tidy.source import Source
+from tollgate.providers.formats import FormatName
+
+ROOT = Path(__file__).parents[2]
+FORMATS_HOME = "functions/tollgate/providers/formats.py"
+
+
+def sources(*homes: str) -> Iterator[Source]:
+    """Yield every module of the product but the homes."""
+    for path in sorted((ROOT / "functions").rglob("*.py")):
+        place = path.relative_to(ROOT).as_posix()
+        if place not in homes:
+            yield Source(PurePosixPath(place), path.read_text(encoding="utf-8"))
+
+
+def test_formats_are_listed_in_one_table_only() -> None:
+    names = get_args(FormatName)
+    found = [
+        str(finding)
+        for source in sources(FORMATS_HOME)
+        for finding in second_lists(source, names, at_least=2, home=FORMATS_HOME)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'a = {"x", "y"}',
+        'a = ["x", "y", "y"]',
+        'a = ("x", "y")',
+        'A = Literal["x", "y"]',
+        'a = {"x": 1, "y": 2}',
+        'match a:\n    case "x" | "y": pass',
+    ],
+)
+def test_a_second_list_is_found_in_whatever_form(text: str) -> None:
+    source = Source(PurePosixPath("functions/tollgate/a.py"), text)
+    assert [*second_lists(source, ["x", "y", "z"], at_least=2, home="b")] != []
+    assert [*second_lists(source, ["x", "y", "z"], at_least=3, home="b")] == []
+
+
+@pytest.mark.parametrize("text", ['a = "x", "other"', 'a = {"x": 1, "y": 2, **b}', 'f("x", "y")'])
+def test_a_list_of_other_words_is_none(text: str) -> None:
+    source = Source(PurePosixPath("functions/tollgate/a.py"), text)
+    assert [*second_lists(source, ["x", "y"], at_least=2, home="b")] == []
