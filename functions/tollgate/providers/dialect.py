@@ -9,26 +9,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from tollgate.core.request import Effort
-
-# Parameters of a caller that some OpenAI-like servers refuse with 400 instead of ignoring.
-Parameter = Literal[
-    "frequency_penalty",
-    "logit_bias",
-    "logprobs",
-    "min_p",
-    "parallel_tool_calls",
-    "presence_penalty",
-    "prompt_cache_key",
-    "repetition_penalty",
-    "seed",
-    "service_tier",
-    "stop",
-    "temperature",
-    "top_k",
-    "top_logprobs",
-    "top_p",
-    "user",
-]
+from tollgate.providers.parameters import REFUSED_BY_DEFAULT, Parameter
 
 # Who speaks the Messages API: Anthropic, Vertex AI, or Bedrock's InvokeModel.
 ClaudeCarrier = Literal["anthropic", "vertex", "bedrock"]
@@ -115,13 +96,7 @@ class Dialect(BaseModel):
     message_names: bool = True
     any_tool: Literal["required", "any"] = "required"
     stream_usage: bool = True
-    refuses: Annotated[tuple[Parameter, ...], AfterValidator(_as_a_set)] = (
-        "min_p",
-        "prompt_cache_key",
-        "repetition_penalty",
-        "service_tier",
-        "top_k",
-    )
+    refuses: Annotated[tuple[Parameter, ...], AfterValidator(_as_a_set)] = REFUSED_BY_DEFAULT
     reasoning_field: (
         Literal[
             "reasoning", "reasoning_content", "reasoning_details", "think_tags", "thinking_parts"

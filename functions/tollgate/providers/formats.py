@@ -5,12 +5,12 @@ Loaders import what they load, so that a deployment without Claude never imports
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from tollgate.providers.base import Codec
-from tollgate.providers.dialect import Parameter
+from tollgate.providers.parameters import PARAMETERS
 
 FormatName = Literal["openai_chat", "openai_responses", "anthropic", "bedrock", "gemini"]
 TransportName = Literal[
@@ -100,7 +100,7 @@ FORMATS: Final[Mapping[str, WireFormat]] = {
     "openai_chat": WireFormat(
         load=_load_openai_chat,
         transports=("http_sse", "sagemaker_runtime", "simulator"),
-        parameters=frozenset(get_args(Parameter)),
+        parameters=frozenset(PARAMETERS),
     ),
     # OpenAI's Responses, for models that refuse tools on chat completions.
     "openai_responses": WireFormat(

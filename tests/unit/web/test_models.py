@@ -4,7 +4,7 @@ Keeps C3, C41.
 """
 
 from decimal import Decimal
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -14,8 +14,9 @@ from tollgate.core.content import Text
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.request import GenerationRequest, Sampling, Tool, UserMessage
 from tollgate.providers.base import Target
-from tollgate.providers.dialect import Dialect, Parameter
+from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import FORMATS
+from tollgate.providers.parameters import PARAMETERS
 from tollgate.stores.administration import NewKey
 
 LARGE = "/v1/models/acme/large"
@@ -174,7 +175,7 @@ def test_c3_the_parameters_of_a_format_are_those_that_its_codec_sends(name: str)
     dialect = Dialect(refuses=())
     target = Target(provider="p", model="a/b", upstream_model="m", dialect=dialect)
     sent = set()
-    for parameter in get_args(Parameter):
+    for parameter in PARAMETERS:
         changes = REQUEST.get(parameter)
         if changes is None:
             changes = {"sampling": Sampling(**{parameter: SAMPLING[parameter]})}

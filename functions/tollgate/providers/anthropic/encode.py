@@ -14,6 +14,7 @@ from tollgate.providers.anthropic.tools import Tooling, tooling
 from tollgate.providers.anthropic.turns import Conversation, conversation
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import ClaudeCarrier, Dialect
+from tollgate.providers.formats import FORMATS
 from tollgate.providers.parameters import unsupported
 from tollgate.providers.shared.cache_marks import with_last_marks
 
@@ -26,18 +27,11 @@ _TEMPERATURE_MAX: Final = 1.0
 _DEFAULTS: Final = {"temperature": 1.0, "top_p": 1.0}
 _CACHE_MARKS_MAX: Final = 4
 _USER_CHARACTERS_MAX: Final = 256
-# What has other names in a body, or is named where it is left out.
-_MET: Final = frozenset(
-    {
-        "cache_control",
-        "parallel_tool_calls",
-        "stop",
-        "temperature",
-        "tools.strict",
-        "top_k",
-        "top_p",
-    }
-)
+# Options that have other names in a body, or that are reported where they are left out.
+_MET: Final = FORMATS["anthropic"].parameters - {"service_tier", "user"} | {
+    "cache_control",
+    "tools.strict",
+}
 _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
 
 
@@ -171,7 +165,8 @@ def _sampling(
     wanted: dict[str, float | int | None] = {
         "temperature": asked.temperature,
         "top_p": asked.top_p,
-        "top_k": asked.top_k or None,
+        # 0 is no limit, which is what Anthropic does without one.
+        **({"top_k": asked.top_k} if asked.top_k else {}),
     }
     refused = set(wanted) if thoughts.is_on else set(dialect.refuses)
     if asked.temperature is not None and not dialect.claude.temperature_and_top_p:

@@ -14,26 +14,13 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.formats import FORMATS
 from tollgate.providers.gemini.thinking import thinking_config
 from tollgate.providers.gemini.turns import conversation
 from tollgate.providers.parameters import unsupported
 from tollgate.providers.shared.emulation import unguided, with_output_tool
 
 _INT32_MAX: Final = 2**31 - 1
-# Of what callers ask for, what Gemini has a field for.
-_MET: Final = frozenset(
-    {
-        "frequency_penalty",
-        "logprobs",
-        "presence_penalty",
-        "seed",
-        "stop",
-        "temperature",
-        "top_k",
-        "top_logprobs",
-        "top_p",
-    }
-)
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
@@ -61,7 +48,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         body=body,
         adapted=(
             *(("seed",) if _is_beyond_int32(request.sampling.seed) else ()),
-            *unsupported(request, _MET),
+            *unsupported(request, FORMATS["gemini"].parameters),
             *(("reasoning",) if thinks_otherwise else ()),
         ),
         wrapping=wrapping,

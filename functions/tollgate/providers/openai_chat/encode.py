@@ -8,16 +8,15 @@ from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,
     OutputFormat,
-    Sampling,
     SchemaOutput,
     Tool,
     ToolChoice,
 )
 from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.dialect import Dialect, Parameter
+from tollgate.providers.dialect import Dialect
 from tollgate.providers.openai_chat.messages import ChatMessages, marked
 from tollgate.providers.openai_chat.reasoning import reasoning_fields
-from tollgate.providers.parameters import unsupported
+from tollgate.providers.parameters import stated_parameters, unsupported
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping, unguided, with_output_tool
 from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
 from tollgate.providers.shared.strict_schema import closed
@@ -92,31 +91,11 @@ def _met(dialect: Dialect) -> set[str]:
 
 
 def _parameters(request: GenerationRequest, dialect: Dialect) -> dict[str, JsonValue]:
-    """What the caller set of the parameters that a server may refuse, and this one does not."""
-    sampling: Sampling = request.sampling
-    stated: dict[Parameter, JsonValue] = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "top_k": sampling.top_k,
-        "min_p": sampling.min_p,
-        "presence_penalty": sampling.presence_penalty,
-        "frequency_penalty": sampling.frequency_penalty,
-        "repetition_penalty": sampling.repetition_penalty,
-        "seed": sampling.seed,
-        "stop": list(sampling.stop) or None,
-        "logit_bias": dict(sampling.logit_bias) or None,
-        "logprobs": sampling.logprobs,
-        "top_logprobs": sampling.top_logprobs,
-        # OpenAI refuses it without tools.
-        "parallel_tool_calls": request.parallel_tool_calls if request.tools else None,
-        "prompt_cache_key": request.prompt_cache_key,
-        "service_tier": request.service_tier,
-        "user": request.user,
-    }
+    """Return the parameters that the caller set and that the server does not refuse."""
     return {
         name: value
-        for name, value in stated.items()
-        if value is not None and name not in dialect.refuses
+        for name, value in stated_parameters(request).items()
+        if name not in dialect.refuses
     }
 
 

@@ -14,14 +14,17 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.formats import FORMATS
 from tollgate.providers.openai_responses.items import items
-from tollgate.providers.parameters import unsupported
+from tollgate.providers.parameters import stated_parameters, unsupported
 from tollgate.providers.shared.efforts import effort_wanted, nearest, wants_thoughts
 from tollgate.providers.shared.emulation import Wrapping, unguided, with_output_tool
 from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
 from tollgate.providers.shared.strict_schema import closed
 
 _PATH: Final = "/responses"
+# Log probabilities are requested by `include`.
+_FIELDS: Final = FORMATS["openai_responses"].parameters - {"logprobs"}
 _OUTPUT_TOKENS_MIN: Final = 16
 
 
@@ -71,21 +74,11 @@ def _limit(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
 
 
 def _parameters(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
-    """What the caller set of the parameters that this format has a field for."""
-    sampling = request.sampling
-    stated: dict[str, JsonValue] = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "top_logprobs": sampling.top_logprobs,
-        "parallel_tool_calls": request.parallel_tool_calls if request.tools else None,
-        "prompt_cache_key": request.prompt_cache_key,
-        "service_tier": request.service_tier,
-        "user": request.user,
-    }
+    """Return the parameters that the caller set and that have a field in the body."""
     return {
         name: value
-        for name, value in stated.items()
-        if value is not None and name not in target.dialect.refuses
+        for name, value in stated_parameters(request).items()
+        if name in _FIELDS and name not in target.dialect.refuses
     }
 
 
