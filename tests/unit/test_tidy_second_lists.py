@@ -1,4 +1,4 @@
-"""A format is stated in one table: no other module lists formats."""
+"""Formats and parameters are each listed in one place: no other module lists them."""
 
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -8,10 +8,14 @@ import pytest
 
 from tests.tidy.second_lists import second_lists
 from tests.tidy.source import Source
+from tollgate.core.request import Sampling
+from tollgate.ingress.chat_completions.wire.request import ChatRequest
 from tollgate.providers.formats import FormatName
+from tollgate.providers.parameters import PARAMETERS
 
 ROOT = Path(__file__).parents[2]
 FORMATS_HOME = "functions/tollgate/providers/formats.py"
+PARAMETERS_HOME = "functions/tollgate/providers/parameters.py"
 
 
 def sources(*homes: str) -> Iterator[Source]:
@@ -30,6 +34,21 @@ def test_formats_are_listed_in_one_table_only() -> None:
         for finding in second_lists(source, names, at_least=2, home=FORMATS_HOME)
     ]
     assert found == []
+
+
+def test_parameters_are_listed_in_one_place_only() -> None:
+    """The table of formats may say which of them a format takes; a codec's body has other words."""
+    found = [
+        str(finding)
+        for source in sources(FORMATS_HOME, PARAMETERS_HOME)
+        for finding in second_lists(source, PARAMETERS, at_least=3, home=PARAMETERS_HOME)
+    ]
+    assert found == []
+
+
+def test_a_sampling_parameter_is_a_field_of_the_client_format_by_the_same_name() -> None:
+    assert set(Sampling.__struct_fields__) <= ChatRequest.model_fields.keys()
+    assert set(Sampling.__struct_fields__) <= set(PARAMETERS)
 
 
 @pytest.mark.parametrize(
