@@ -7,6 +7,7 @@ the client formats; here it appears by itself, in codecs where a provider has it
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
+from msgspec.structs import asdict
 from pydantic import JsonValue
 
 from tollgate.core.content import Image
@@ -35,8 +36,6 @@ else:
     Parameter = Literal[PARAMETERS]
 
 _NO_SAMPLING: Final = Sampling()
-# Empty stop sequences and biases are as good as none.
-_NOTHING: Final[tuple[object, ...]] = ((), {})
 # Values that ask for what a provider does anyway: leaving them out changes no answer.
 _WITHOUT_EFFECT: Final[Mapping[str, JsonValue]] = {
     "logprobs": False,
@@ -49,9 +48,9 @@ def stated_parameters(request: GenerationRequest) -> dict[str, JsonValue]:
     """Return every parameter that the caller set, by name, as a JSON value."""
     values: dict[str, JsonValue] = {}
     if request.sampling != _NO_SAMPLING:
-        for name in _SAMPLING:
-            value = getattr(request.sampling, name)
-            if value is not None and value not in _NOTHING:
+        for name, value in asdict(request.sampling).items():
+            # 0 and False are stated; None, no sequences and no biases are not.
+            if value or value == 0:
                 values[name] = list(value) if isinstance(value, tuple) else value
     for name in _OF_THE_REQUEST:
         value = getattr(request, name)
@@ -68,19 +67,17 @@ def unsupported(request: GenerationRequest, met: Collection[str]) -> tuple[str, 
 
     `met` are the names of what goes out. Options within messages and tools count too.
     """
-    return tuple(
+    names = [*effective_parameters(request), *_content_options(request)]
+    return tuple(name for name in names if name not in met)
+
+
+def effective_parameters(request: GenerationRequest) -> list[str]:
+    """Return the names of parameters that the caller set to something that changes the answer."""
+    return [
         name
-        for names in (effective_parameters(request), _content_options(request))
-        for name in names
-        if name not in met
-    )
-
-
-def effective_parameters(request: GenerationRequest) -> Iterator[str]:
-    """Yield the names of parameters that the caller set to something that changes the answer."""
-    for name, value in stated_parameters(request).items():
-        if name not in _WITHOUT_EFFECT or value != _WITHOUT_EFFECT[name]:
-            yield name
+        for name, value in stated_parameters(request).items()
+        if name not in _WITHOUT_EFFECT or value != _WITHOUT_EFFECT[name]
+    ]
 
 
 def _content_options(request: GenerationRequest) -> Iterator[str]:

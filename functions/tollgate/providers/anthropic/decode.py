@@ -5,13 +5,9 @@ from typing import Final, assert_never
 
 from pydantic import JsonValue, ValidationError
 
-from tollgate.core.content import Refusal
 from tollgate.core.events import (
     Ended,
     Finish,
-    PartDelta,
-    PartEnd,
-    PartStart,
     Started,
     StreamEvent,
     UsageReported,
@@ -115,7 +111,7 @@ class MessagesDecoder:
             case ContentBlockDelta(index=index, delta=delta):
                 yield from self._blocks.more(index, delta)
             case ContentBlockStop(index=index):
-                yield from self._blocks.stop(index)
+                yield from self._blocks.parts.close(index)
             case MessageDelta(delta=stop, usage=usage):
                 if stop.stop_reason is not None:
                     self._stop = stop
@@ -141,22 +137,19 @@ class MessagesDecoder:
         yield from self._start(message)
         for index, block in enumerate(message.content):
             yield from self._blocks.start(index, block)
-            yield from self._blocks.stop(index)
+            yield from self._blocks.parts.close(index)
         if message.stop_reason is None:
             raise malformed(self._provider, "an answer without a stop reason")
         self._stop = Stop(stop_reason=message.stop_reason, stop_details=message.stop_details)
         yield from self._finish()
 
     def _finish(self) -> Iterator[StreamEvent]:
-        yield from self._blocks.end()
+        yield from self._blocks.parts.close_all()
         details = self._stop.stop_details
         if details is not None and details.explanation:
-            index = self._blocks.count
-            yield PartStart(index=index, part=Refusal(text=""))
-            yield PartDelta(index=index, text=details.explanation)
-            yield PartEnd(index=index)
+            yield from self._blocks.parts.refuse(details.explanation)
         finish = _FINISH.get(self._stop.stop_reason or "", "stop")
-        if finish == "stop" and self._blocks.has_calls:
+        if finish == "stop" and self._blocks.parts.has_calls:
             finish = "tool_calls"
         self._ended = True
         yield Ended(finish=finish, raw_finish=self._stop.stop_reason)

@@ -1,21 +1,17 @@
 """Gemini's generateContent, streamed or whole, as events."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 from msgspec.structs import replace
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from tollgate.core.content import Reasoning, Refusal, Text
+from tollgate.core.content import Reasoning, Text
 from tollgate.core.events import (
     Citation,
     Ended,
     Finish,
     LogProbs,
-    PartDelta,
-    PartEnd,
-    PartNote,
-    PartStart,
     Started,
     StreamEvent,
     UsageReported,
@@ -23,12 +19,13 @@ from tollgate.core.events import (
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
 from tollgate.providers.gemini.arguments import UnknownPlace
-from tollgate.providers.gemini.calls import OpenCall
+from tollgate.providers.gemini.calls import OpenCall, new_call
 from tollgate.providers.gemini.errors import error_in_stream
 from tollgate.providers.gemini.notes import citations, log_probs
 from tollgate.providers.gemini.signatures import opaque_of
 from tollgate.providers.gemini.usage import usage_of
 from tollgate.providers.gemini.wire import Candidate, Chunk, FunctionCall, Part, UsageMetadata
+from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import closed_early, malformed
 
 # `STOP` is also said of an answer that asks for calls.
@@ -63,6 +60,9 @@ _BESIDE_CONTENT: Final = frozenset({"mediaResolution", "partMetadata", "videoMet
 _CHUNKS: Final = TypeAdapter(list[Chunk])
 
 _TextKind = type[Text] | type[Reasoning]
+# One text and one call may be open; either ends when the other begins.
+_TEXT: Final = "text"
+_CALL: Final = "call"
 
 
 class GeminiDecoder:
@@ -72,12 +72,8 @@ class GeminiDecoder:
         self._provider = provider
         self._searches_billed_once = searches_billed_once
         self._started = False
-        self._parts = 0
-        self._open: tuple[_TextKind, int] | None = None
+        self._parts = Parts[str, OpenPart]()
         self._said: list[str] = []
-        self._thought_signature: str | None = None
-        self._call: OpenCall | None = None
-        self._has_calls = False
         self._cited: set[Citation] = set()
         self._queries: set[str] = set()
         self._raw_usage: JsonValue = None
@@ -98,12 +94,11 @@ class GeminiDecoder:
         if reason is None:
             raise closed_early(self._provider)
         known = "content_filter" if self._blocked else _FINISH.get(reason)
-        if reason in _BROKEN or (known is None and not self._parts):
+        if reason in _BROKEN or (known is None and not self._parts.count):
             raise malformed(self._provider, f"the finish reason {reason[:64]!r}")
-        yield from self._close_text()
-        yield from self._close_call()
+        yield from self._parts.close_all()
         finish: Finish = known or "stop"
-        if finish == "stop" and self._has_calls:
+        if finish == "stop" and self._parts.has_calls:
             finish = "tool_calls"
         yield Ended(finish=finish, raw_finish=reason)
 
@@ -129,7 +124,8 @@ class GeminiDecoder:
             )
         if chunk.feedback is not None and chunk.feedback.block_reason:
             self._blocked = chunk.feedback.block_reason
-            yield from self._refusal(chunk.feedback.message)
+            if chunk.feedback.message:
+                yield from self._parts.refuse(chunk.feedback.message)
         for candidate in chunk.candidates or ():
             yield from self._candidate(candidate, seed)
         self._raw_usage = chunk.usage or self._raw_usage
@@ -168,41 +164,47 @@ class GeminiDecoder:
             raise malformed(self._provider, f"a part {unknown[0][:64]!r}, which no answer can hold")
         kind = Reasoning if part.thought else Text
         if part.text:
-            yield from self._opened(kind)
-            yield from self._delta(part.text)
+            opened = yield from self._open(kind)
+            if kind is Text:
+                self._said.append(part.text)
+            yield opened.add(part.text)
         if part.signature is None:
             return
-        if self._open is not None and self._open[0] is Reasoning and kind is Reasoning:
-            self._thought_signature = part.signature
+        thought = self._open_thought()
+        if thought is not None and kind is Reasoning:
+            thought.opaque = opaque_of(part.signature)
             yield from self._close_text()
         else:
             yield from self._signature_alone(part.signature)
 
+    def _open_thought(self) -> OpenPart | None:
+        opened = self._parts.get(_TEXT)
+        return opened if opened is not None and isinstance(opened.part, Reasoning) else None
+
     def _signature_alone(self, signature: str) -> Iterator[StreamEvent]:
-        """A signature of text, which has no place for one: a reasoning without words keeps it."""
-        if self._open is not None and self._open[0] is Reasoning:
+        """Yield a reasoning without words to keep the signature of a text, which has no room."""
+        if self._open_thought() is not None:
             yield from self._close_text()
-        index = self._next_part()
-        yield PartStart(index=index, part=Reasoning(text=""))
-        yield PartEnd(index=index, opaque=opaque_of(signature))
+        keeper = OpenPart(part=Reasoning(text=""), opaque=opaque_of(signature))
+        yield self._parts.begin(keeper)
+        yield from keeper.finish()
 
     def _function_call(
         self, call: FunctionCall, signature: str | None, seed: bytes
     ) -> Iterator[StreamEvent]:
         if call.name:
             yield from self._close_text()
-            yield from self._close_call()
-            self._call = OpenCall(self._next_part(), call, seed)
-            self._has_calls = True
-            yield self._call.started()
-        if self._call is None:
+            yield from self._parts.close(_CALL)
+            yield from self._parts.open(_CALL, new_call(call, seed, self._parts.count))
+        opened = self._parts.get(_CALL)
+        if not isinstance(opened, OpenCall):
             raise malformed(self._provider, "a piece of a call that has no name")
         try:
-            self._call.take(call, signature)
+            opened.take(call, signature)
         except UnknownPlace as unknown:
             raise malformed(self._provider, "a piece of a call for no known place") from unknown
         if not call.will_continue:
-            yield from self._close_call()
+            yield from self._parts.close(_CALL)
 
     def _notes(self, candidate: Candidate) -> Iterator[StreamEvent]:
         if candidate.log_probs is not None:
@@ -218,42 +220,19 @@ class GeminiDecoder:
                 yield from self._noted(citation)
 
     def _noted(self, note: Citation | LogProbs) -> Iterator[StreamEvent]:
-        yield from self._opened(Text)
-        if self._open is not None:
-            yield PartNote(index=self._open[1], note=note)
+        opened = yield from self._open(Text)
+        yield opened.note(note)
 
-    def _refusal(self, words: str | None) -> Iterator[StreamEvent]:
-        if words:
-            index = self._next_part()
-            yield PartStart(index=index, part=Refusal(text=""))
-            yield PartDelta(index=index, text=words)
-            yield PartEnd(index=index)
-
-    def _opened(self, kind: _TextKind) -> Iterator[StreamEvent]:
-        """Open a text of a kind, unless it is open already."""
-        yield from self._close_call()
-        if self._open is None or self._open[0] is not kind:
+    def _open(self, kind: _TextKind) -> Generator[StreamEvent, None, OpenPart]:
+        """Open a text of a kind, unless it is open already, and return it."""
+        yield from self._parts.close(_CALL)
+        opened = self._parts.get(_TEXT)
+        if opened is None or not isinstance(opened.part, kind):
             yield from self._close_text()
-            self._open = kind, self._next_part()
-            yield PartStart(index=self._open[1], part=kind(text=""))
-
-    def _delta(self, text: str) -> Iterator[StreamEvent]:
-        if self._open is not None:
-            if self._open[0] is Text:
-                self._said.append(text)
-            yield PartDelta(index=self._open[1], text=text)
+            opened = OpenPart(part=kind(text=""))
+            yield from self._parts.open(_TEXT, opened)
+        return opened
 
     def _close_text(self) -> Iterator[StreamEvent]:
-        if self._open is not None:
-            yield PartEnd(index=self._open[1], opaque=opaque_of(self._thought_signature))
-            self._open = self._thought_signature = None
-            self._said.clear()
-
-    def _close_call(self) -> Iterator[StreamEvent]:
-        if self._call is not None:
-            yield from self._call.ended()
-            self._call = None
-
-    def _next_part(self) -> int:
-        self._parts += 1
-        return self._parts - 1
+        yield from self._parts.close(_TEXT)
+        self._said.clear()

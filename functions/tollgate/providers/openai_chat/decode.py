@@ -1,21 +1,17 @@
 """OpenAI-like streams as events."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Hashable, Iterator
 from typing import Final, assert_never
 
 import msgspec
 from pydantic import JsonValue
 
-from tollgate.core.content import Opaque, Reasoning, Refusal, Text
+from tollgate.core.content import Reasoning, Refusal, Text
 from tollgate.core.events import (
     Citation,
     Ended,
     Finish,
     LogProbs,
-    PartDelta,
-    PartEnd,
-    PartNote,
-    PartStart,
     Started,
     StreamEvent,
     UsageReported,
@@ -36,6 +32,7 @@ from tollgate.providers.openai_chat.wire import (
     UsageReport,
 )
 from tollgate.providers.shared.openai_errors import error_in_stream
+from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import UNREADABLE, closed_early, malformed
 
 # Words of the OpenAI family for why an answer ended, in lower case; a word that is not here counts
@@ -71,6 +68,7 @@ _BROKEN: Final = frozenset(
 )
 
 _TextKind = type[Text] | type[Reasoning] | type[Refusal]
+_TEXT: Final = "text"
 
 
 class ChatDecoder:
@@ -83,9 +81,9 @@ class ChatDecoder:
     def __init__(self, provider: str) -> None:
         self._provider = provider
         self._started = False
-        self._parts = 0
-        self._open: tuple[_TextKind, int] | None = None
-        self._calls = ToolCalls(provider)
+        # The open text is kept under _TEXT, calls under their number.
+        self._parts = Parts[Hashable, OpenPart]()
+        self._calls = ToolCalls(provider, self._parts)
         self._details = ReasoningDetails()
         self._citations = Citations()
         self._notes: list[Citation | LogProbs] = []
@@ -103,15 +101,15 @@ class ChatDecoder:
     def end(self) -> Iterator[StreamEvent]:
         """Close what is open; UpstreamError if the answer was not complete."""
         # Snowflake finishes with an empty word, which would not tell an end of a stream from a cut.
-        if self._finish is None or not (self._finish or self._done or self._calls):
+        if self._finish is None or not (self._finish or self._done or self._parts.has_calls):
             raise closed_early(self._provider)
         word = self._finish.lower()
         if word in _BROKEN:
             raise malformed(self._provider, f"the finish reason {word!r}")
         yield from self._close_text()
-        yield from self._calls.end()
+        yield from self._parts.close_all()
         finish = _FINISH.get(word, "stop")
-        if finish == "stop" and self._calls:
+        if finish == "stop" and self._parts.has_calls:
             finish = "tool_calls"
         yield Ended(finish=finish, raw_finish=self._finish or None)
 
@@ -172,7 +170,7 @@ class ChatDecoder:
         if thinking := plain or thought(details):
             yield from self._text(Reasoning, thinking)
         for detail in details:
-            yield from self._opened(Reasoning)
+            yield from self._open(Reasoning)
             self._details.add(detail)
         if isinstance(delta.content, str):
             yield from self._text(Text, delta.content)
@@ -186,9 +184,7 @@ class ChatDecoder:
         for piece in delta.tool_calls or ():
             yield from self._close_text()
             try:
-                for event in self._calls.feed(piece, self._parts, data):
-                    self._parts += isinstance(event, PartStart)
-                    yield event
+                yield from self._calls.feed(piece, data)
             except OrphanPiece as orphan:
                 raise malformed(self._provider, "a piece of a call that has no name") from orphan
 
@@ -207,34 +203,33 @@ class ChatDecoder:
 
     def _text(self, kind: _TextKind, text: str | None) -> Iterator[StreamEvent]:
         if text:
-            yield from self._opened(kind)
-            yield PartDelta(index=self._parts - 1, text=text)
+            opened = self._parts.get(_TEXT)
+            if opened is None or type(opened.part) is not kind:
+                opened = yield from self._open(kind)
+            yield opened.add(text)
 
-    def _opened(self, kind: _TextKind) -> Iterator[StreamEvent]:
-        """Open a part of this kind unless the open one is; calls never come while one is open."""
-        if self._open is None or self._open[0] is not kind:
+    def _open(self, kind: _TextKind) -> Generator[StreamEvent, None, OpenPart]:
+        """Open a text of this kind unless it is open already, and return it."""
+        opened = self._parts.get(_TEXT)
+        if opened is None or type(opened.part) is not kind:
             yield from self._close_text()
-            self._open = kind, self._parts
-            self._parts += 1
-            yield PartStart(index=self._open[1], part=kind(text=""))
+            opened = OpenPart(part=kind(text=""))
+            yield from self._parts.open(_TEXT, opened)
+        return opened
 
     def _noted(self) -> Iterator[StreamEvent]:
-        """Tell what is known of the open text; it may have come before there was any."""
-        if self._open is not None and self._open[0] is not Reasoning:
-            for note in self._notes:
-                yield PartNote(index=self._open[1], note=note)
+        """Yield the notes on the open text; they wait while there is none, or only reasoning."""
+        opened = self._parts.get(_TEXT)
+        if opened is not None and not isinstance(opened.part, Reasoning):
+            yield from map(opened.note, self._notes)
             self._notes.clear()
 
     def _close_text(self) -> Iterator[StreamEvent]:
-        if self._open is None:
-            return
-        kind, index = self._open
-        opaque: Opaque = {}
-        if kind is Reasoning:
-            opaque = self._details.opaque(self._provider)
+        opened = self._parts.get(_TEXT)
+        if opened is not None and isinstance(opened.part, Reasoning):
+            opened.opaque = self._details.opaque(self._provider)
             self._details = ReasoningDetails()
-        yield PartEnd(index=index, opaque=opaque)
-        self._open = None
+        yield from self._parts.close(_TEXT)
 
     def _usage(self, counted: dict[str, JsonValue], tier: str | None) -> UsageReported:
         try:
