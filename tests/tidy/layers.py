@@ -15,6 +15,7 @@ LAYERS = (
         "providers.formats",
         "providers.parameters",
         "providers.shared",
+        "providers.unwrapping",
         "stores.administration",
         "stores.base",
         "stores.rules",

@@ -24,8 +24,8 @@ from tollgate.providers.base import (
     Provider,
     UpstreamRefused,
     WireRequest,
-    unwrapped,
 )
+from tollgate.providers.unwrapping import unwrapped
 from tollgate.routing.planning.plan import Attempt
 
 # An event, and the number of the choice that it belongs to.

@@ -1,6 +1,6 @@
 """The two halves of a provider: a pure codec, and a transport that does the I/O."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol
 
@@ -13,7 +13,6 @@ from tollgate.core.request import Capability, GenerationRequest, Modality
 from tollgate.core.secret import SecretReference
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
-from tollgate.providers.shared.unwrapping import Unwrapping
 
 
 class Guardrail(Struct, frozen=True, kw_only=True):
@@ -113,27 +112,6 @@ class Decoder(Protocol):
 
     def end(self) -> Iterable[StreamEvent]:
         """The events due when the stream closes; UpstreamError if it closed too early."""
-
-
-def unwrapped(decoder: Decoder, wrapping: Wrapping) -> Decoder:
-    """The decoder of the answer that is meant, where the request asked for one in a wrapping."""
-    return decoder if wrapping == NOT_WRAPPED else _Unwrapped(decoder, wrapping)
-
-
-class _Unwrapped:
-    """A decoder of answers that have something around them; see `core.emulation`."""
-
-    def __init__(self, decoder: Decoder, wrapping: Wrapping) -> None:
-        self._decoder = decoder
-        self._unwrapping = Unwrapping(wrapping)
-
-    def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        for event in self._decoder.feed(frame):
-            yield from self._unwrapping.feed(event)
-
-    def end(self) -> Iterator[StreamEvent]:
-        for event in self._decoder.end():
-            yield from self._unwrapping.feed(event)
 
 
 class Demultiplexer(Protocol):

@@ -15,7 +15,6 @@ from msgspec import Struct
 from pydantic import JsonValue
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.shared.redaction import redacted
 
 _BY_STATUS: Final = {
     401: (ErrorCode.PROVIDER_AUTH, "did not accept our credentials"),
@@ -66,6 +65,53 @@ _SECONDS: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 # Anthropic has no code for it: https://github.com/anthropics/claude-code/issues/58367.
 _FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
 
+MESSAGE_LENGTH_MAX: Final = 300
+_INPUT_LENGTH_MAX: Final = 4096
+# A quotation longer than any name of a field, a model or a value may be a piece of the prompt.
+_LONG: Final = 48
+
+_CUTS: Final = (
+    # Addresses, whole: secrets ride in user part, path and query alike.
+    (re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://\S+", re.IGNORECASE), "[url]"),
+    # Data written out, such as the offending part of a request; an index is no data.
+    (re.compile(rf"\{{.{{{_LONG},}}(?:\}}|$)|\[(?!\d{{1,4}}\]).{{{_LONG},}}(?:\]|$)"), "[...]"),
+    # Long quotations.
+    (re.compile(rf"(?P<q>[\"'`])(?:(?!(?P=q)).){{{_LONG},}}(?:(?P=q)|$)"), "[...]"),
+    (re.compile(rf"“[^”]{{{_LONG},}}(?:”|$)"), "[...]"),
+    # What is announced as a secret, its scheme first.
+    (re.compile(r"\b(?:bearer|basic)\s+\S+", re.IGNORECASE), "[redacted]"),
+    (
+        re.compile(
+            r"\b(?:(?:api|access|secret|account)?[ _-]?key(?:[ _-]?id)?|token|secret|password"
+            r"|authorization|signature|credential)\b(?:\s+provided)?[\"']?\s*[:=]\s*\S+",
+            re.IGNORECASE,
+        ),
+        "[redacted]",
+    ),
+    # Well-known forms of keys, their masked forms included.
+    (
+        re.compile(
+            r"\b(?:sk|pk|rk|gsk|xai|key|hf|ghp|github_pat|nvapi|csk|fw|r8|tgp|pplx)[-_][\w*.-]{6,}"
+            r"|\b(?:AKIA|ASIA|AIza)[\w*-]{8,}"
+        ),
+        "[redacted]",
+    ),
+    (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "[redacted]"),
+    # Any long run that mixes letters and digits, unlike words and the names of models.
+    (
+        re.compile(r"(?<![\w+/=])(?=[\w+/=]*\d)(?=[\w+/=]*[A-Za-z])[\w+/=]{20,}"),
+        "[redacted]",
+    ),
+    (re.compile(r"\S*\*{3,}\S*"), "[redacted]"),
+    # Whose account it is: ARNs, the twelve digits in them, Google's projects, addresses of mail.
+    (
+        re.compile(
+            r"\barn:aws[\w-]*:\S+|(?<!\d)\d{12}(?!\d)|\bprojects/[\w.:-]+"
+            r"|[\w.+-]+@[\w-]+\.[\w.-]+"
+        ),
+        "[redacted]",
+    ),
+)
 
 # A frame that is no JSON, no UTF-8 or of another shape, or that is nested too deep.
 UNREADABLE: Final = (ValueError, RecursionError)
@@ -109,6 +155,17 @@ def _meaning(refusal: ProviderRefusal) -> tuple[ErrorCode, str]:
         return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "cannot take a prompt of this length"
     said = redacted(refusal.message).rstrip(".")
     return ErrorCode.INVALID_REQUEST, f"refused the request: {said}" if said else "refused it"
+
+
+def redacted(message: str) -> str:
+    """One line of at most MESSAGE_LENGTH_MAX characters, without what must not be shown."""
+    text = " ".join(message[:_INPUT_LENGTH_MAX].split())
+    text = "".join(character for character in text if character.isprintable())
+    for pattern, replacement in _CUTS:
+        text = pattern.sub(replacement, text)
+    if len(text) > MESSAGE_LENGTH_MAX:
+        text = text[: MESSAGE_LENGTH_MAX - 3] + "..."
+    return text
 
 
 def parse_retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -> float | None:

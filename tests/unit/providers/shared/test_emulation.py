@@ -39,7 +39,7 @@ from tollgate.providers.shared.emulation import (
     unguided,
     with_output_tool,
 )
-from tollgate.providers.shared.unwrapping import Unwrapping
+from tollgate.providers.unwrapping import Unwrapping
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
 OUTPUT = SchemaOutput(name="city", schema=CITY, strict=True, description="A city.")

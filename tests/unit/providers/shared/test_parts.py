@@ -23,7 +23,7 @@ def test_indices_are_dense_and_calls_stay_open_beside_each_other() -> None:
     parts = Parts[str, OpenPart]()
     made = [opened(parts, "a", TEXT), opened(parts, "b", call("1")), opened(parts, "c", call("2"))]
     assert [each.index for each in made] == [0, 1, 2]
-    assert parts.has_calls
+    assert parts.has_calls is True
     assert [*parts.close("b")] == [PartDelta(index=1, text="{}"), PartEnd(index=1)]
     assert [*parts.close_all()] == [
         PartEnd(index=0),

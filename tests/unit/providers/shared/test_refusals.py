@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.base import Codec, Target, UpstreamRefused
 from tollgate.providers.formats import codec_of
-from tollgate.providers.shared.redaction import MESSAGE_LENGTH_MAX, redacted
-from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
+from tollgate.providers.shared.refusals import (
+    MESSAGE_LENGTH_MAX,
+    ProviderRefusal,
+    parse_retry_after_s,
+    redacted,
+    refused,
+)
 
 TARGET = Target(provider="acme", model="acme/m", upstream_model="m-1")
 SECRETS = [

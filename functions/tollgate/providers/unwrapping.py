@@ -18,7 +18,29 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
-from tollgate.providers.shared.emulation import CHOICE, OUTPUT_TOOL, Wrapping
+from tollgate.providers.base import Decoder, Frame
+from tollgate.providers.shared.emulation import CHOICE, NOT_WRAPPED, OUTPUT_TOOL, Wrapping
+
+
+def unwrapped(decoder: Decoder, wrapping: Wrapping) -> Decoder:
+    """The decoder of the answer that is meant, where the request asked for one in a wrapping."""
+    return decoder if wrapping == NOT_WRAPPED else _Unwrapped(decoder, wrapping)
+
+
+class _Unwrapped:
+    """A decoder of answers that have something around them; see `core.emulation`."""
+
+    def __init__(self, decoder: Decoder, wrapping: Wrapping) -> None:
+        self._decoder = decoder
+        self._unwrapping = Unwrapping(wrapping)
+
+    def feed(self, frame: Frame) -> Iterator[StreamEvent]:
+        for event in self._decoder.feed(frame):
+            yield from self._unwrapping.feed(event)
+
+    def end(self) -> Iterator[StreamEvent]:
+        for event in self._decoder.end():
+            yield from self._unwrapping.feed(event)
 
 
 class Unwrapping:
