@@ -18,10 +18,11 @@ from tollgate.stores.base import SecretStore
 
 
 class ProviderServices(Struct, frozen=True, kw_only=True):
-    """What transports are built from; `credentials` gives None where there is no AWS identity."""
+    """The services that transports are built from."""
 
     pool: HttpPool
     secrets: SecretStore
+    # Returns None where there is no AWS identity.
     credentials: Callable[[], Credentials | None]
     clock: Clock
 
@@ -30,7 +31,7 @@ _Entry = TypeVar("_Entry")
 
 
 class RowError(ValueError):
-    """A provider row names what does not exist, or lacks what its transport needs."""
+    """A provider row names an unknown format or transport, or lacks a field of its transport."""
 
 
 def _key_header(row: ProviderRow, services: ProviderServices) -> Authorization:
@@ -100,7 +101,7 @@ class Registry:
         self._made: dict[ProviderRow, Provider] = {}
 
     def provider(self, row: ProviderRow) -> Provider:
-        """Return the provider of a row; RowError if it names what does not exist."""
+        """Return the provider of a row; RowError for a row that cannot be made."""
         if row not in self._made:
             wire_format = _named(FORMATS, row.codec, f"codec of provider {row.slug}")
             transport = _named(TRANSPORTS, row.transport, f"transport of provider {row.slug}")

@@ -1,7 +1,7 @@
 """Content blocks of a streamed message as parts.
 
-What Anthropic's own tools did has no part of its own: such a block is carried whole beside the
-reasoning, where it goes back untouched. Any other is an error: nothing is dropped.
+A block of one of Anthropic's own tools becomes a reasoning without text, which carries the block
+whole and brings it back in the next request. A block of unknown kind is an error: none is dropped.
 """
 
 import re
@@ -32,7 +32,7 @@ from tollgate.providers.anthropic.wire import (
 )
 from tollgate.providers.shared.parts import OpenPart, Parts
 
-# What Anthropic's own tools did: the only other blocks there may be, in an answer and in a history.
+# The blocks of Anthropic's own tools, in an answer and in a history.
 OWN_TOOLS: Final = re.compile(r"server_tool_use|container_upload|[a-z_]+_tool_result")
 
 
@@ -128,7 +128,7 @@ def _part(block: ContentBlock) -> Part:
 
 
 def _opaque(opened: _Block) -> Opaque:
-    """What Anthropic wants back verbatim with this block."""
+    """Return the data that Anthropic wants back verbatim with a block."""
     match opened.block:
         case ThinkingBlock():
             return {"anthropic": {"signature": opened.signature}} if opened.signature else {}
@@ -154,7 +154,7 @@ def _input(text: str) -> JsonValue:
 
 
 def _citation(location: CitationLocation, length: int) -> Citation:
-    """What the whole text of a block is taken from: Anthropic opens a block for each."""
+    """Return a source as a citation of the whole block: Anthropic opens a block for each source."""
     return Citation(
         url=location.url or location.source,
         title=location.title or location.document_title,

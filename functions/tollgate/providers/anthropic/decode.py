@@ -1,4 +1,4 @@
-"""Streamed messages of Anthropic's as events."""
+"""The decoder of Anthropic's streamed messages."""
 
 from collections.abc import Iterator
 from typing import Final, assert_never
@@ -33,8 +33,8 @@ from tollgate.providers.anthropic.wire import (
 from tollgate.providers.base import Frame
 from tollgate.providers.shared.refusals import closed_early, malformed
 
-# `pause_turn` comes only with Anthropic's own tools, which nobody here asks for: it is told as the
-# provider's own word, and the caller may send the turn back. An unknown word counts as `stop`.
+# `pause_turn` comes only with Anthropic's own tools, which no codec requests: the caller sees it as
+# the raw finish reason, and may send the turn back. An unknown reason counts as `stop`.
 _FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -47,7 +47,7 @@ _FINISH: Final[dict[str, Finish]] = {
 
 
 class MessagesDecoder:
-    """Decodes one stream, or a whole message as the stream that it could have been."""
+    """Decodes one stream, or a message that was not streamed."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
@@ -58,7 +58,7 @@ class MessagesDecoder:
         self._stop = Stop()
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """The events of one frame; UpstreamError if it is an error or of unknown kind."""
+        """Yield the events of one frame; UpstreamError if it is an error or of unknown kind."""
         if frame.exception is not None:
             raise exception_in_stream(frame, self._provider)
         event = self._parsed(frame.data)
@@ -75,7 +75,7 @@ class MessagesDecoder:
             raise malformed(self._provider, str(broken)) from broken
 
     def end(self) -> Iterator[StreamEvent]:
-        """Nothing if the message has stopped; UpstreamError if it was not complete."""
+        """Yield the last events if none ended the message; UpstreamError if it was not complete."""
         if self._ended:
             return
         if self._stop.stop_reason is None:

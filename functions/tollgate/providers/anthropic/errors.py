@@ -30,7 +30,7 @@ _STATUS_OF_TYPE: Final = {
 
 
 def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
-    """The meaning of an error status, from whichever of the three clouds it came."""
+    """Return the error that a reply means, whether Anthropic, Google or AWS sent it."""
     body = _body(reply.body)
     detail = body.error or ErrorDetail()
     name = aws_class(reply.headers.get("x-amzn-errortype", ""))
@@ -46,7 +46,7 @@ def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
 
 
 def error_in_stream(detail: ErrorDetail, provider: str) -> UpstreamError:
-    """The meaning of an `error` event."""
+    """Return the error that an `error` event means."""
     return refused(
         ProviderRefusal(
             provider=provider,
@@ -58,7 +58,7 @@ def error_in_stream(detail: ErrorDetail, provider: str) -> UpstreamError:
 
 
 def exception_in_stream(frame: Frame, provider: str) -> UpstreamError:
-    """The meaning of an event-stream message that is an exception of Bedrock's."""
+    """Return the error that an exception of Bedrock's means."""
     name = aws_class(frame.exception or "")
     body = _body(frame.data)
     return refused(

@@ -1,4 +1,4 @@
-"""Tools, the choice among them, and the form of the answer as Anthropic takes them."""
+"""The fields for tools, for the choice among them, and for the form of the answer."""
 
 from collections.abc import Sequence
 
@@ -16,16 +16,17 @@ _AUTO = ToolChoice(mode="auto")
 
 
 class Tooling(Struct):
-    """What goes out as `tools`, `tool_choice` and `output_config.format`.
+    """The tools of one request."""
 
-    `adapted` names what the caller asked for and does not get; `wrapping` is what the answer will
-    have around it.
-    """
-
+    # The emulation that the answer must be unwrapped from.
     wrapping: Wrapping
+    # The field `tools`.
     tools: list[Block] = field(default_factory=list)
+    # The field `tool_choice`.
     choice: Block = field(default_factory=dict)
+    # The field `output_config.format`.
     output_format: Block = field(default_factory=dict)
+    # The names of the caller's options that are changed or left out.
     adapted: list[str] = field(default_factory=list)
 
     @property
@@ -34,7 +35,7 @@ class Tooling(Struct):
 
 
 def tooling(request: GenerationRequest, target: Target, called: Sequence[str]) -> Tooling:
-    """The tools offered, those that the history needs, and what holds the answer to its form."""
+    """Return the tools that are offered or that the history needs, and the form of the answer."""
     plain, wrapping = unguided(request)
     schema = _native(plain.output_format, target)
     made = Tooling(wrapping)
@@ -55,14 +56,14 @@ def tooling(request: GenerationRequest, target: Target, called: Sequence[str]) -
         made.tools = [_tool(tool, target, made.adapted) for tool in plain.tools]
         made.choice = _choice(choice, plain.parallel_tool_calls)
     elif called:
-        # A history of calls needs tools, which are only told of here: nobody offers them.
+        # Anthropic refuses calls in the history without tools: they are declared, not offered.
         made.tools = [_tool(Tool(name=name), target, made.adapted) for name in called]
         made.choice = {"type": "none"}
     return made
 
 
 def _native(wanted: OutputFormat | None, target: Target) -> dict[str, JsonValue] | None:
-    """The schema that Anthropic will hold the answer to; None where it cannot."""
+    """Return the schema that Anthropic will enforce, None if it cannot."""
     if not isinstance(wanted, SchemaOutput) or not target.enforces_schemas:
         return None
     return enforceable(wanted.schema)

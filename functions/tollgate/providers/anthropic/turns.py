@@ -1,7 +1,7 @@
-"""Messages as Anthropic wants them: results in one user turn right after calls, nothing empty.
+"""The history as Anthropic's turns: results in one user turn right after calls, nothing empty.
 
-Anthropic refuses empty text, calls without results and results without calls; text is left out
-where it is empty, the others are the caller's error and named.
+Anthropic refuses empty text, calls without results and results without calls. Empty text is left
+out; the others are RequestErrors that name the call.
 """
 
 import re
@@ -54,7 +54,7 @@ class Turn(Struct):
 
 
 class Conversation(Struct):
-    """What Anthropic takes as `system` and `messages`; `called` are the names of tools in it."""
+    """The fields `system` and `messages`, and the names of the tools that were called in them."""
 
     system: list[Block] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
@@ -62,15 +62,15 @@ class Conversation(Struct):
 
     @property
     def is_prefilled(self) -> bool:
-        """Whether the model is to continue what it is said to have begun."""
+        """True if the last message is the assistant's, which the model must continue."""
         return self.turns[-1].role == "assistant"
 
     @property
     def has_lost_its_thoughts(self) -> bool:
-        """Whether the last calls came back without the thoughts that led to them.
+        """True if the last calls came back without the thoughts that led to them.
 
-        Most clients drop what they do not know. A model that thinks by budget refuses to go on
-        thinking then: "a final assistant message must start with a thinking block".
+        Most clients drop fields that they do not know. A model that thinks by budget then refuses
+        to go on thinking: "a final assistant message must start with a thinking block".
         """
         last = next((turn for turn in reversed(self.turns) if turn.role == "assistant"), None)
         if last is None or all(block["type"] != "tool_use" for block in last.blocks):
@@ -79,7 +79,7 @@ class Conversation(Struct):
 
 
 def conversation(messages: Sequence[Message], dialect: Dialect) -> Conversation:
-    """The messages as turns; RequestError for what this model can never take."""
+    """Return the messages as turns; RequestError for what this model can never take."""
     building = _Building(dialect)
     for message in messages:
         building.add(message)
@@ -87,7 +87,7 @@ def conversation(messages: Sequence[Message], dialect: Dialect) -> Conversation:
 
 
 def marked(block: Block, cache: CacheMark | None) -> Block:
-    """The block, with a cache mark if it has one; five minutes are the default lifetime."""
+    """Return the block, with its cache mark if it has one; the default lifetime is 5 minutes."""
     if cache is not None:
         lifetime: Block = {} if cache.lifetime == "5m" else {"ttl": cache.lifetime}
         block["cache_control"] = {"type": "ephemeral", **lifetime}
@@ -139,7 +139,7 @@ class _Building:
         elif self._claude.system_turns:
             self._add("system", blocks)
         else:
-            # Moving it to the front would change what it is about.
+            # Moving a later system message to the front would change its context.
             for block in blocks:
                 block["text"] = f"<system>\n{block['text']}\n</system>"
             self._add("user", blocks)
@@ -150,7 +150,7 @@ class _Building:
             "type": "tool_result",
             "tool_use_id": fitting_id(message.call_id, _TOOL_USE_ID),
         }
-        # A mark belongs on the result: what is inside of it is not cached apart.
+        # A cache mark belongs on the result: Anthropic takes none on the parts inside.
         marks = [part.cache for part in message.content if part.cache is not None]
         content: list[JsonValue] = [
             {name: value for name, value in inner.items() if name != "cache_control"}
@@ -188,7 +188,7 @@ class _Building:
                     blocks.append(self._call(part))
                 case _:
                     assert_never(part)
-        # Formats with one slot for all thoughts cannot say where each of them stood.
+        # Clients with one field for all thoughts cannot tell where each thought stood.
         if blocks and blocks[0]["type"] not in _THOUGHTS:
             blocks.sort(key=lambda block: block["type"] not in _THOUGHTS)
         return blocks
@@ -204,7 +204,7 @@ class _Building:
 
 
 def _thought(part: Reasoning) -> list[Block]:
-    """The block as Anthropic gave it; it refuses thoughts that it has not signed."""
+    """Return the block as Anthropic sent it, none for a thought that Anthropic did not sign."""
     match part.opaque.get("anthropic"):
         case {"signature": str(signature)}:
             return [{"type": "thinking", "thinking": part.text, "signature": signature}]

@@ -1,4 +1,4 @@
-"""Bedrock's ConverseStream as events."""
+"""The decoder of Bedrock's ConverseStream."""
 
 import base64
 import binascii
@@ -45,10 +45,10 @@ _FINISH: Final[dict[str, Finish]] = {
     "content_filtered": "content_filter",
 }
 
-# The model wrote what is no answer: an error, because a silent empty stop would look like one.
+# Reasons of an unusable answer: an error, because an empty `stop` would look like an answer.
 _BROKEN: Final = frozenset({"malformed_model_output", "malformed_tool_use"})
 
-# The only kind of block that says so when it starts.
+# The only kind of block that is announced by its start.
 _CALL: Final = "toolUse"
 
 _Read = TypeVar("_Read")
@@ -90,7 +90,7 @@ class ConverseDecoder:
         }
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """The events of one message; UpstreamError if it is an exception or of unknown kind."""
+        """Yield the events of one message; UpstreamError if it is an exception or unknown."""
         if frame.exception is not None:
             raise error_in_stream(frame, self._provider)
         reader = self._readers.get(frame.event)
@@ -207,7 +207,7 @@ class ConverseDecoder:
 
 
 def _usage(usage: TokenUsage) -> Usage:
-    """The report in our classes: cache tokens come beside the input, lifetimes in the details."""
+    """Return the usage by class; Converse counts cached tokens beside the input."""
     one_hour = sum(d.input_tokens for d in usage.cache_details or () if d.ttl == "1h")
     written = usage.cache_write
     return Usage(

@@ -15,7 +15,7 @@ from tollgate.providers.shared.refusals import (
 
 
 def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
-    """The meaning of an error status, with its class from `x-amzn-errortype` or the body."""
+    """Return the error that a reply means, its class from `x-amzn-errortype` or the body."""
     body = _body(reply.body)
     name = aws_class(reply.headers.get("x-amzn-errortype") or body.type or "")
     return refused(
@@ -30,7 +30,7 @@ def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
 
 
 def error_in_stream(frame: Frame, provider: str) -> UpstreamError:
-    """The meaning of a message that is an exception."""
+    """Return the error that an exception in a stream means."""
     name = aws_class(frame.exception or "")
     return refused(
         ProviderRefusal(

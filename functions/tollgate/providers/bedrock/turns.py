@@ -1,7 +1,7 @@
-"""Messages as Converse wants them: system apart, roles alternating, results right after calls.
+"""The history as Converse's turns: system apart, roles alternating, results right after calls.
 
-Converse refuses empty text, calls without results and results without calls; text is left out
-where it is empty, the others are the caller's error and named.
+Converse refuses empty text, calls without results and results without calls. Empty text is left
+out; the others are RequestErrors that name the call.
 """
 
 import re
@@ -27,7 +27,7 @@ _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 
 
 class Conversation(Struct):
-    """What Converse takes as `system` and `messages`; `called` are the names of tools in it."""
+    """The fields `system` and `messages`, and the names of the tools that were called in them."""
 
     system: list[JsonValue] = field(default_factory=list)
     turns: list[JsonValue] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Conversation(Struct):
 
 
 def conversation(messages: Sequence[Message], blocks: Blocks) -> Conversation:
-    """The messages as turns; RequestError for what Converse can never take."""
+    """Return the messages as turns; RequestError for what Converse can never take."""
     building = _Building(blocks)
     for message in messages:
         building.add(message)
@@ -59,7 +59,7 @@ class _Building:
             case SystemMessage() if self._role is None:
                 self._made.system += self._content.texts(message.content)
             case SystemMessage():
-                # Moving it to the front would change what it is about.
+                # Moving a later system message to the front would change its context.
                 marked = (f"<system>\n{text.text}\n</system>" for text in _spoken(message.content))
                 self._add("user", [{"text": text} for text in marked])
             case UserMessage():
@@ -128,7 +128,7 @@ class _Building:
 
 
 def _reasoning(part: Reasoning) -> JsonValue:
-    """The block as Bedrock gave it; it refuses reasoning that it has not signed."""
+    """Return the block as Bedrock sent it, None for reasoning that Bedrock did not sign."""
     kept = part.opaque.get("bedrock")
     if not isinstance(kept, dict):
         return None

@@ -1,4 +1,4 @@
-"""Calls of a Gemini answer, whole or in pieces, with ids where Gemini gave none."""
+"""Calls of a Gemini answer, whole or in pieces; a call without an id gets one."""
 
 import hashlib
 import re
@@ -19,7 +19,7 @@ _MADE_ID: Final = re.compile(r"gemini_[0-9a-f]{24}")
 
 
 def stated_id(id_: str) -> str | None:
-    """The id as Gemini knows it: None for one that was made here."""
+    """Return the id that Gemini gave, None for one that was made here."""
     return None if _MADE_ID.fullmatch(id_) else id_
 
 

@@ -1,4 +1,4 @@
-"""Gemini's generateContent, streamed or whole, as events."""
+"""The decoder of Gemini's generateContent, streamed or whole."""
 
 from collections.abc import Generator, Iterator
 from typing import Final
@@ -28,7 +28,7 @@ from tollgate.providers.gemini.wire import Candidate, Chunk, FunctionCall, Part,
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import closed_early, malformed
 
-# `STOP` is also said of an answer that asks for calls.
+# An answer with calls ends with `STOP` too.
 _FINISH: Final[dict[str, Finish]] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
@@ -44,7 +44,7 @@ _FINISH: Final[dict[str, Finish]] = {
     "IMAGE_RECITATION": "content_filter",
 }
 
-# The model wrote what is no answer: an error, because a silent empty stop would look like one.
+# Reasons of an unusable answer: an error, because an empty `stop` would look like an answer.
 _BROKEN: Final = frozenset(
     {
         "MALFORMED_FUNCTION_CALL",
@@ -55,7 +55,7 @@ _BROKEN: Final = frozenset(
     }
 )
 
-# What belongs to a part without being its content.
+# Fields of a part that are not its content.
 _BESIDE_CONTENT: Final = frozenset({"mediaResolution", "partMetadata", "videoMetadata"})
 _CHUNKS: Final = TypeAdapter(list[Chunk])
 
@@ -73,7 +73,7 @@ class GeminiDecoder:
         self._searches_billed_once = searches_billed_once
         self._started = False
         self._parts = Parts[str, OpenPart]()
-        self._said: list[str] = []
+        self._text_so_far: list[str] = []
         self._cited: set[Citation] = set()
         self._queries: set[str] = set()
         self._raw_usage: JsonValue = None
@@ -81,7 +81,7 @@ class GeminiDecoder:
         self._blocked: str | None = None
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """The events of one chunk, or of all of them where they come as one JSON array."""
+        """Yield the events of one chunk, or of all of them where they come as one JSON array."""
         data = frame.data.strip()
         if not data:
             return
@@ -134,7 +134,7 @@ class GeminiDecoder:
             yield UsageReported(usage=counted, raw=self._raw_usage, service_tier=usage.service_tier)
 
     def _searches(self) -> int | None:
-        """The searches that Google bills: every query once, or all of them as one."""
+        """Return the number of searches that Google bills: one for each query, or one for all."""
         if not self._queries:
             return None
         return 1 if self._searches_billed_once else len(self._queries)
@@ -147,7 +147,7 @@ class GeminiDecoder:
 
     def _candidate(self, candidate: Candidate, seed: bytes) -> Iterator[StreamEvent]:
         if candidate.index != 0:
-            raise malformed(self._provider, "a second choice that nobody asked for")
+            raise malformed(self._provider, "a second choice, which was not requested")
         for part in candidate.content.parts:
             yield from self._part(part, seed)
         if candidate.grounding is not None:
@@ -166,7 +166,7 @@ class GeminiDecoder:
         if part.text:
             opened = yield from self._open(kind)
             if kind is Text:
-                self._said.append(part.text)
+                self._text_so_far.append(part.text)
             yield opened.add(part.text)
         if part.signature is None:
             return
@@ -213,7 +213,7 @@ class GeminiDecoder:
                 yield from self._noted(likelihoods)
         if candidate.grounding is None and candidate.citations is None:
             return
-        for citation in citations(candidate, "".join(self._said)):
+        for citation in citations(candidate, "".join(self._text_so_far)):
             # Every chunk may repeat the sources that are known so far.
             if citation not in self._cited:
                 self._cited.add(citation)
@@ -235,4 +235,4 @@ class GeminiDecoder:
 
     def _close_text(self) -> Iterator[StreamEvent]:
         yield from self._parts.close(_TEXT)
-        self._said.clear()
+        self._text_so_far.clear()

@@ -14,7 +14,7 @@ from tollgate.providers.base import Target, UpstreamRefused
 from tollgate.providers.gemini.wire import ErrorBody, ErrorDetail
 from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
 
-# Reasons and statuses whose HTTP status, 400, does not say that our account is at fault:
+# Reasons and statuses of our account that come with the HTTP status of a caller's fault, 400:
 # https://ai.google.dev/gemini-api/docs/troubleshooting (seen 2026-11-21). FAILED_PRECONDITION asks
 # for billing or another country.
 _OURS: Final = frozenset(
@@ -30,7 +30,7 @@ _BODY: Final[TypeAdapter[ErrorBody | list[ErrorBody]]] = TypeAdapter(ErrorBody |
 
 
 def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
-    """The meaning of an error status with its body, which is a list where a list was asked for."""
+    """Return the error that a reply means; its body may be a list of one error."""
     try:
         body = _BODY.validate_json(reply.body)
     except ValidationError:
@@ -42,7 +42,7 @@ def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
 
 
 def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
-    """The meaning of an error that came where a chunk was due."""
+    """Return the error that came in place of a chunk."""
     try:
         detail = ErrorDetail.model_validate(error)
     except ValidationError:

@@ -1,4 +1,4 @@
-"""How much a model thinks, in the words that it takes: Gemini 3 levels, Gemini 2.5 tokens.
+"""The fields that make a model think: levels for Gemini 3, tokens for Gemini 2.5.
 
 https://ai.google.dev/gemini-api/docs/thinking (seen 2026-11-21). A request with both is refused.
 """
@@ -13,7 +13,7 @@ _Config = dict[str, JsonValue]
 
 
 def thinking_config(wanted: ReasoningOptions | None, dialect: Dialect) -> tuple[_Config, bool]:
-    """The `thinkingConfig`, empty if there is none, and whether it departs from what was asked."""
+    """Return `thinkingConfig`, which may be empty, and whether it departs from the request."""
     if wanted is None:
         return {}, False
     thinks = wants_thoughts(wanted)

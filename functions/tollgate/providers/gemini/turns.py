@@ -1,7 +1,7 @@
-"""Messages as Gemini wants them: the system's apart, roles `user` and `model`, results together.
+"""The history as Gemini's turns: system apart, roles `user` and `model`, results together.
 
-Gemini takes runs of one role and empty text, but wants the results of all calls of a turn in the
-next one, in their order, each with the name of its function.
+Gemini takes runs of one role and empty text, but requires the results of all calls of a turn in
+the next turn, in the order of the calls, each with the name of its function.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,19 +23,19 @@ from tollgate.providers.gemini.media import part_of
 from tollgate.providers.gemini.signatures import NO_SIGNATURE, signature_of
 from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, refuse
 
-# The key under which a result is told that is no object of its own; Google's SDKs use it too.
+# The key of a result that is a text and no object; Google's SDKs use it too.
 _RESULT: Final = "result"
 
 
 class Conversation(Struct):
-    """What Gemini takes as parts of `systemInstruction`, and as `contents`."""
+    """The parts of `systemInstruction`, and the turns in `contents`."""
 
     system: list[JsonValue] = field(default_factory=list)
     turns: list[JsonValue] = field(default_factory=list)
 
 
 def conversation(messages: Sequence[Message], *, signed_calls: bool) -> Conversation:
-    """The messages as turns; RequestError for what Gemini can never take."""
+    """Return the messages as turns; RequestError for what Gemini can never take."""
     building = _Building(signed_calls)
     for message in messages:
         building.add(message)
@@ -60,7 +60,7 @@ class _Building:
             case SystemMessage() if not self._made.turns:
                 self._made.system += [{"text": text.text} for text in message.content]
             case SystemMessage():
-                # Moving it to the front would change what it is about.
+                # Moving a later system message to the front would change its context.
                 marked = (f"<system>\n{text.text}\n</system>" for text in message.content)
                 self._add("user", [{"text": text} for text in marked])
             case UserMessage():
@@ -102,7 +102,7 @@ class _Building:
         return {"functionResponse": _identified(message.call_id, response)}
 
     def _shown(self, message: ToolMessage) -> Iterator[JsonValue]:
-        """Media of a result: only some models take them inside of it, all take them after it."""
+        """Yield the media of a result, to follow it: only some models take media within results."""
         media = [part for part in message.content if not isinstance(part, Text)]
         if media:
             yield {"text": f"From the result of {self._names[message.call_id]}:"}
@@ -138,7 +138,7 @@ class _Building:
 
 
 def _signed_text(text: str, signature: str) -> JsonValue:
-    """A thought with its signature, or the signature of a text, which may stand alone."""
+    """Return a thought with its signature, or an empty text with the signature of a text."""
     if text:
         return {"text": text, "thought": True, "thoughtSignature": signature}
     return {"text": "", "thoughtSignature": signature}

@@ -1,4 +1,4 @@
-"""OpenAI-like streams as events."""
+"""The decoder of OpenAI-like streams."""
 
 from collections.abc import Generator, Hashable, Iterator
 from typing import Final, assert_never
@@ -35,9 +35,9 @@ from tollgate.providers.shared.openai_errors import error_in_stream
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import UNREADABLE, closed_early, malformed
 
-# Words of the OpenAI family for why an answer ended, in lower case; a word that is not here counts
-# as `stop` and is still told as the provider's own. Together says `eos`, Hugging Face `eos_token`,
-# Mistral `model_length`, Z.ai `sensitive`.
+# Finish reasons of the OpenAI family, in lower case. An unknown reason counts as `stop`; the caller
+# sees it as the raw finish reason. `eos` is Together's, `eos_token` Hugging Face's, `model_length`
+# Mistral's, `sensitive` Z.ai's.
 _FINISH: Final[dict[str, Finish]] = {
     "stop": "stop",
     "eos": "stop",
@@ -54,8 +54,8 @@ _FINISH: Final[dict[str, Finish]] = {
     "recitation": "content_filter",
 }
 
-# Words that say that the answer broke: DeepSeek's is about its own capacity, Z.ai's about its net,
-# the last is how Google's layer tells that the model wrote no valid call.
+# Finish reasons of a broken answer: DeepSeek's names its own capacity, Z.ai's its network, and the
+# last two are Google's, for a model that wrote no valid call.
 _BROKEN: Final = frozenset(
     {
         "abort",
@@ -91,7 +91,7 @@ class ChatDecoder:
         self._done = False
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """The events of one SSE event, or of a whole reply that was not streamed."""
+        """Yield the events of one SSE event, or of a whole reply that was not streamed."""
         data = frame.data.strip()
         if data == b"[DONE]":
             self._done = True
@@ -100,7 +100,7 @@ class ChatDecoder:
 
     def end(self) -> Iterator[StreamEvent]:
         """Close what is open; UpstreamError if the answer was not complete."""
-        # Snowflake finishes with an empty word, which would not tell an end of a stream from a cut.
+        # Snowflake finishes with an empty reason, which a stream that was cut short may have too.
         if self._finish is None or not (self._finish or self._done or self._parts.has_calls):
             raise closed_early(self._provider)
         word = self._finish.lower()
@@ -146,7 +146,7 @@ class ChatDecoder:
 
     def _choice(self, choice: Choice, data: bytes) -> Iterator[StreamEvent]:
         if choice.index:
-            raise malformed(self._provider, "a second choice that nobody asked for")
+            raise malformed(self._provider, "a second choice, which was not requested")
         delta = choice.delta
         if delta is None and choice.message is not None:
             delta = choice.message

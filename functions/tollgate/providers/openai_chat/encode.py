@@ -25,9 +25,9 @@ _PATH: Final = "/chat/completions"
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
-    """The request for `POST {base_url}/chat/completions`, always streamed.
+    """Return the request for `POST {base_url}/chat/completions`, always streamed.
 
-    RequestError for what this server can never take.
+    RequestError for content that this server can never take.
     """
     dialect = target.dialect
     wrapping = NOT_WRAPPED
@@ -57,7 +57,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
 
 
 def _is_native(output: OutputFormat, target: Target) -> bool:
-    """Whether the server enforces this form; a schema takes a model that was made for it, too."""
+    """Return whether the server enforces this form; for a schema the model must be able to, too."""
     match output:
         case JsonOutput():
             return target.dialect.output_format is not None
@@ -81,7 +81,7 @@ def _limits(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
 
 
 def _met(dialect: Dialect) -> set[str]:
-    """What goes out inside of messages and tools."""
+    """Return the names of the options that go out within messages and tools."""
     return {
         "image_url.detail",
         "tools.strict",

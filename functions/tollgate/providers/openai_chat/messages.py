@@ -36,7 +36,7 @@ _ATTACHED: Final = "(attached below)"
 
 
 class ChatMessages:
-    """The messages of one request, as one target wants them."""
+    """The messages of one request in the dialect of one target."""
 
     def __init__(self, target: Target) -> None:
         self._provider = target.provider
@@ -45,9 +45,9 @@ class ChatMessages:
         self._media: list[JsonValue] = []
 
     def encoded(self, messages: Sequence[Message]) -> list[JsonValue]:
-        """All messages; media of tool results follow the run of results they came in.
+        """Return all messages; media of tool results follow the run of results they came in.
 
-        Tool messages are text here, so that what else a tool hands back is shown by a user turn.
+        Tool messages hold only text here, so that a user turn shows the media of a result.
         """
         for message in messages:
             if not isinstance(message, ToolMessage):
@@ -102,7 +102,7 @@ class ChatMessages:
                 case Text():
                     texts.append(part)
                 case Refusal():
-                    # It goes back as what was said: only OpenAI knows a field for it.
+                    # A refusal goes back as text: only OpenAI has a field for it.
                     texts.append(Text(text=part.text))
                 case Reasoning():
                     thoughts.append(part)
@@ -122,7 +122,7 @@ class ChatMessages:
     def _thoughts(
         self, thoughts: Sequence[Reasoning], said: str, *, calls: bool
     ) -> dict[str, JsonValue]:
-        """The fields of an assistant turn that carry, or contain, what the model thought."""
+        """Return the fields of an assistant turn that carry, or contain, its reasoning."""
         thought = "".join(reasoning.text for reasoning in thoughts)
         match self._dialect.reasoning_field:
             case None:
@@ -147,7 +147,7 @@ class ChatMessages:
                 assert_never(unknown)
 
     def _details(self, reasoning: Reasoning) -> list[JsonValue]:
-        """What this provider attached to its reasoning, verbatim; it may have signed it."""
+        """Return the details that this provider sent with its reasoning, verbatim."""
         kept = reasoning.opaque.get(self._provider)
         details = kept.get("reasoning_details") if isinstance(kept, dict) else None
         return details if isinstance(details, list) else []
@@ -164,7 +164,7 @@ class ChatMessages:
         return encoded
 
     def _call_id(self, id_: str) -> str:
-        """The id, or one derived from it: the same for a call and its result wherever they are."""
+        """Return the id, or one derived from it alone, so that call and result agree."""
         length = self._dialect.tool_call_id_length
         if length is None or re.fullmatch(rf"[a-zA-Z0-9]{{{length}}}", id_):
             return id_
@@ -201,7 +201,7 @@ class ChatMessages:
 def marked(
     encoded: dict[str, JsonValue], cache: CacheMark | None, dialect: Dialect
 ) -> dict[str, JsonValue]:
-    """A part or a tool, with a cache mark if it has one that the server knows."""
+    """Return a part or a tool, with its cache mark if it has one and the server takes it."""
     if cache is None or not dialect.cache_marks:
         return encoded
     mark: dict[str, JsonValue] = {"type": "ephemeral"}

@@ -1,4 +1,4 @@
-"""How a chat completions server is asked to think, or not to."""
+"""The fields that make a chat completions server think, or stop it from thinking."""
 
 from pydantic import JsonValue
 
@@ -12,7 +12,7 @@ _ADAPTED = ("reasoning",)
 def reasoning_fields(
     wanted: ReasoningOptions | None, target: Target
 ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    """The fields of the body, and `reasoning` if they are not what the caller asked for."""
+    """Return the fields of the body, and `reasoning` if they depart from the request."""
     asked = None if wanted is None else wants_thoughts(wanted)
     if wanted is None or asked is None:
         return {}, ()

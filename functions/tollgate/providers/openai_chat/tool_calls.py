@@ -1,4 +1,4 @@
-"""Pieces of parallel tool calls put together, whatever a server leaves out or repeats.
+"""Parallel tool calls put together from pieces, of which servers leave out or repeat some.
 
 OpenAI numbers its calls and names each once. Recorded departures: no index at all (Mistral,
 Ollama), a whole call in one delta (xAI, Groq), the name repeated as an empty text (Mistral), one

@@ -1,4 +1,4 @@
-"""Responses streams as events."""
+"""The decoder of Responses streams."""
 
 from collections.abc import Callable, Generator, Iterator
 from typing import Final
@@ -32,13 +32,12 @@ from tollgate.providers.shared.openai_errors import error_in_stream
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import closed_early, malformed
 
-# Why a response is incomplete; a word that is not here counts as `length`: something is missing.
+# Reasons of an incomplete response; an unknown reason counts as `length`.
 _INCOMPLETE: Final[dict[str, Finish]] = {
     "max_output_tokens": "length",
     "content_filter": "content_filter",
 }
-# Events that repeat what others have said, or say nothing of the answer. `keepalive` is in no page
-# of OpenAI's: https://github.com/openai/openai-node/issues/1964
+# Events that repeat others or carry nothing of the answer. OpenAI documents `keepalive` nowhere: https://github.com/openai/openai-node/issues/1964
 _SILENT: Final = frozenset(
     {
         "keepalive",
@@ -88,7 +87,7 @@ class ResponsesDecoder:
         }
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """The events of one SSE event, or of a whole response."""
+        """Yield the events of one SSE event, or of a whole response."""
         data = frame.data.strip()
         if not data or data == b"[DONE]":
             return
@@ -149,16 +148,16 @@ class ResponsesDecoder:
             yield from self._failed(event)
         yield from self._begun(event)
         for index, item in enumerate(response.output):
-            yield from self._item_told(index, item)
+            yield from self._item_completed(index, item)
         if response.usage is not None:
-            # The first event says `auto`, the last one which tier that has become.
+            # The first event has the tier `auto`, the last one the tier that served.
             yield self._usage(response.usage, response.service_tier)
         self._final = response
 
     def _failed(self, event: Event) -> Iterator[StreamEvent]:
         response = event.response or Response()
         if response.usage is not None:
-            # What was used up to then is paid for.
+            # OpenAI bills the tokens up to the failure.
             yield from self._begun(event)
             yield self._usage(response.usage, response.service_tier)
         raise error_in_stream(response.error, self._provider)
@@ -174,13 +173,13 @@ class ResponsesDecoder:
             case "message":
                 pass
             case _:
-                raise malformed(self._provider, "an item that nobody asked for")
+                raise malformed(self._provider, "an item that was not requested")
 
     def _item_done(self, event: Event) -> Iterator[StreamEvent]:
-        yield from self._item_told(event.output_index, self._item(event))
+        yield from self._item_completed(event.output_index, self._item(event))
 
-    def _item_told(self, index: int, item: Item) -> Iterator[StreamEvent]:
-        """What a whole item adds to the pieces that have come of it."""
+    def _item_completed(self, index: int, item: Item) -> Iterator[StreamEvent]:
+        """Yield the events of a whole item that its pieces did not bring."""
         place = (index, 0)
         match item.type:
             case "function_call":
@@ -194,7 +193,7 @@ class ResponsesDecoder:
                     yield from self._content((index, number), content)
                     yield from self._parts.close((index, number))
             case _:
-                raise malformed(self._provider, "an item that nobody asked for")
+                raise malformed(self._provider, "an item that was not requested")
 
     def _reasoned(self, place: _Place, item: Item) -> Iterator[StreamEvent]:
         if place in self._known and self._parts.get(place) is None:
@@ -308,7 +307,7 @@ def _notes(
 
 
 def _usage(report: UsageReport) -> Usage:
-    """The report in our classes; cached tokens are part of the input that is reported."""
+    """Return the usage by class; Responses counts cached tokens within the input."""
     details = report.input_tokens_details or InputDetails()
     uncached = report.input_tokens
     if uncached is not None:

@@ -29,9 +29,9 @@ _OUTPUT_TOKENS_MIN: Final = 16
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
-    """The request for `POST {base_url}/responses`, always streamed and never stored.
+    """Return the request for `POST {base_url}/responses`, always streamed and never stored.
 
-    RequestError for what this format can never take.
+    RequestError for content that this format can never take.
     """
     request, wrapping = unguided(request)
     if isinstance(request.output_format, SchemaOutput) and not target.enforces_schemas:
@@ -59,7 +59,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
 
 
 def _included(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
-    """What the answer must contain beyond the usual; without a store, thoughts come encrypted."""
+    """Return `include`; without a store at the provider, reasoning must come back encrypted."""
     include: list[JsonValue] = []
     if "reasoning" in target.supports:
         include.append("reasoning.encrypted_content")
@@ -83,7 +83,7 @@ def _parameters(request: GenerationRequest, target: Target) -> dict[str, JsonVal
 
 
 def _met(target: Target) -> set[str]:
-    """What goes out under other names than the caller's."""
+    """Return the names of the options that go out under other names than the caller's."""
     return {"image_url.detail", "logprobs", "tools.strict"} - {*target.dialect.refuses}
 
 

@@ -30,9 +30,11 @@ CHOICE: Final = "choice"
 
 
 class Wrapping(Struct, frozen=True, kw_only=True):
-    """What an answer has around it: the call of OUTPUT_TOOL, an object around a choice."""
+    """The emulation that an answer must be unwrapped from."""
 
+    # Whether the answer is the arguments of a call of OUTPUT_TOOL.
     tool: bool = False
+    # Whether the answer is an object around a choice of `guided_choice`.
     choice: bool = False
 
 
@@ -40,7 +42,7 @@ NOT_WRAPPED: Final = Wrapping()
 
 
 def unguided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapping]:
-    """The request with a schema in place of guided decoding.
+    """Return the request with a schema in place of guided decoding.
 
     Raises RequestError for fields that only a vLLM-type server can follow, or beside another
     output format.
@@ -67,7 +69,7 @@ def unguided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapping]:
 
 
 def with_output_tool(request: GenerationRequest) -> GenerationRequest:
-    """The request with a forced tool in place of its output format.
+    """Return the request with a forced tool in place of its output format.
 
     A choice of the caller that forces its own tools leaves no room for an answer, and stays.
     """

@@ -1,4 +1,8 @@
-"""Error replies of OpenAI and those like it, before a stream and inside one, for every format."""
+"""Errors of OpenAI-like servers, before a stream and inside one.
+
+An error is an object, a text or a list, enveloped or not. Shapes: what OpenAI and its imitators
+send (seen 2026-11-21). Only fields that are read are named.
+"""
 
 from typing import Annotated, Final
 
@@ -18,7 +22,7 @@ from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_afte
 
 
 def _as_text(value: object) -> object:
-    """JSON in place of a text as the text that it should have been."""
+    """Return JSON that came in place of a text as text."""
     return pydantic_core.to_json(value).decode() if isinstance(value, dict | list) else value
 
 
@@ -41,7 +45,7 @@ class ErrorDetail(_Shape):
 
 
 class FieldError(_Shape):
-    """What FastAPI, and with it vLLM and Mistral, says of a field; its `input` is the prompt's."""
+    """FastAPI's error of a field, sent by vLLM and Mistral; its `input` may quote the prompt."""
 
     loc: list[str | int] = []
     msg: str
@@ -66,8 +70,8 @@ class ErrorBody(_Shape):
 # Google's layer for OpenAI's format answers with a list of one.
 _BODY: Final = TypeAdapter[ErrorBody | list[ErrorBody]](ErrorBody | list[ErrorBody])
 
-# What an error inside a stream, which has no status of its own, says instead of one. Responses says
-# there what chat completions says by a status: https://platform.openai.com/docs/guides/error-codes
+# The status of an error inside a stream, which has none of its own. Responses sends there what chat
+# completions sends by a status: https://platform.openai.com/docs/guides/error-codes
 _STATUS_OF_TYPE: Final = {
     "authentication_error": 401,
     "invalid_api_key": 401,
@@ -88,7 +92,7 @@ _STATUS_OF_TYPE: Final = {
 
 
 def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
-    """The meaning of an error status with its body, whatever the body is."""
+    """Return the error that a reply means, of which the body may be anything."""
     try:
         body = _BODY.validate_json(reply.body)
         detail = _detail(body if isinstance(body, ErrorBody) else next(iter(body), ErrorBody()))
@@ -107,7 +111,7 @@ def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
 
 
 def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
-    """The meaning of an error that came where a chunk was due."""
+    """Return the error that came in place of a chunk."""
     try:
         detail = _detail(ErrorBody.model_validate({"error": error}))
     except ValidationError:
@@ -126,15 +130,15 @@ def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
 def _detail(body: ErrorBody) -> ErrorDetail:
     if isinstance(body.error, ErrorDetail):
         return body.error
-    said = body.error or body.message or body.detail
-    message = said if isinstance(said, str) else _told(said)
+    stated = body.error or body.message or body.detail
+    message = stated if isinstance(stated, str) else _joined(stated)
     return ErrorDetail(message=message, code=body.code, type=body.type)
 
 
-def _told(errors: FieldErrors | list[FieldError] | None) -> str | None:
+def _joined(errors: FieldErrors | list[FieldError] | None) -> str | None:
     fields = errors.detail if isinstance(errors, FieldErrors) else errors
-    told = (f"{'.'.join(map(str, field.loc))}: {field.msg}" for field in fields or ())
-    return "; ".join(told) or None
+    lines = (f"{'.'.join(map(str, field.loc))}: {field.msg}" for field in fields or ())
+    return "; ".join(lines) or None
 
 
 def _code(detail: ErrorDetail) -> str:

@@ -26,7 +26,7 @@ class OpenPart(Struct, kw_only=True):
 
     @property
     def has_begun(self) -> bool:
-        """Whether the part's beginning was emitted: a block without text may stay no part."""
+        """True once the first event was emitted: a block that stays without text is no part."""
         return self.index != _NOT_BEGUN
 
     def add(self, text: str) -> PartDelta:

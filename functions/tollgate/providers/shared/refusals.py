@@ -1,9 +1,10 @@
-"""What a provider's refusal means, in one table for every codec: status first, then its own code.
+"""Public errors for the refusals of providers, by one table: status first, then the own code.
 
 Whose fault it is decides what the caller sees. A key, an account, a model name or a path that the
 provider does not know is the operator's: 401, 402 and 403 are `provider_auth`, 404 and its like
 `provider_unavailable`, so that the next endpoint of a chain may serve, and none of the provider's
-words are shown. Only what is left of 4xx is the caller's own `invalid_request`.
+words are shown. The rest of 4xx is the caller's `invalid_request`; of the provider's words it shows
+those that cannot be a key, an address or a piece of the prompt.
 """
 
 import re
@@ -20,7 +21,7 @@ _BY_STATUS: Final = {
     401: (ErrorCode.PROVIDER_AUTH, "did not accept our credentials"),
     402: (ErrorCode.PROVIDER_AUTH, "wants payment from our account"),
     403: (ErrorCode.PROVIDER_AUTH, "does not permit our account to do this"),
-    404: (ErrorCode.PROVIDER_UNAVAILABLE, "does not know the model or the path it was asked for"),
+    404: (ErrorCode.PROVIDER_UNAVAILABLE, "does not know the requested model or path"),
     405: (ErrorCode.PROVIDER_UNAVAILABLE, "does not serve this path"),
     408: (ErrorCode.PROVIDER_TIMEOUT, "timed out"),
     410: (ErrorCode.PROVIDER_UNAVAILABLE, "no longer serves this model or path"),
@@ -65,6 +66,7 @@ _SECONDS: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 # Anthropic has no code for it: https://github.com/anthropics/claude-code/issues/58367.
 _FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
 
+# The provider's words are redacted by form, since the request is not at hand here.
 MESSAGE_LENGTH_MAX: Final = 300
 _INPUT_LENGTH_MAX: Final = 4096
 # A quotation longer than any name of a field, a model or a value may be a piece of the prompt.
@@ -78,7 +80,7 @@ _CUTS: Final = (
     # Long quotations.
     (re.compile(rf"(?P<q>[\"'`])(?:(?!(?P=q)).){{{_LONG},}}(?:(?P=q)|$)"), "[...]"),
     (re.compile(rf"“[^”]{{{_LONG},}}(?:”|$)"), "[...]"),
-    # What is announced as a secret, its scheme first.
+    # A word that announces a secret, with the secret.
     (re.compile(r"\b(?:bearer|basic)\s+\S+", re.IGNORECASE), "[redacted]"),
     (
         re.compile(
@@ -128,7 +130,7 @@ class ProviderRefusal(Struct, frozen=True, kw_only=True):
 
 
 def refused(refusal: ProviderRefusal) -> UpstreamError:
-    """The public error that a refusal means."""
+    """Return the public error that a refusal means."""
     code, words = _meaning(refusal)
     status = f" (HTTP {refusal.status})" if refusal.status is not None else ""
     return UpstreamError(
@@ -153,12 +155,12 @@ def _meaning(refusal: ProviderRefusal) -> tuple[ErrorCode, str]:
         return ErrorCode.CONTENT_FILTER, "filtered the request"
     if refusal.code in _CONTEXT_CODES or _CONTEXT_WORDING.search(refusal.message):
         return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "cannot take a prompt of this length"
-    said = redacted(refusal.message).rstrip(".")
-    return ErrorCode.INVALID_REQUEST, f"refused the request: {said}" if said else "refused it"
+    shown = redacted(refusal.message).rstrip(".")
+    return ErrorCode.INVALID_REQUEST, f"refused the request: {shown}" if shown else "refused it"
 
 
 def redacted(message: str) -> str:
-    """One line of at most MESSAGE_LENGTH_MAX characters, without what must not be shown."""
+    """Return a line of at most MESSAGE_LENGTH_MAX characters, without secrets and quotations."""
     text = " ".join(message[:_INPUT_LENGTH_MAX].split())
     text = "".join(character for character in text if character.isprintable())
     for pattern, replacement in _CUTS:
@@ -169,9 +171,9 @@ def redacted(message: str) -> str:
 
 
 def parse_retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -> float | None:
-    """When to come back, from lower-case reply headers; a date counts from the reply's own.
+    """Return the seconds to wait, from lower-case reply headers; a date counts from the reply's.
 
-    Where they do not say, the `details` of an error may, as Google has them.
+    Headers without a delay fall back to the `details` of an error, as Google sends them.
     """
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None and milliseconds > 0:
         return milliseconds / 1000
@@ -186,7 +188,7 @@ def parse_retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -
 
 
 def _retry_delay_s(details: JsonValue) -> float | None:
-    """What google.rpc.RetryInfo says, in whatever format the error came: `34.4s`."""
+    """Return the delay of a google.rpc.RetryInfo (`34.4s`) in seconds, None if there is none."""
     for detail in details if isinstance(details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
         stated = _SECONDS.fullmatch(delay) if isinstance(delay, str) else None
@@ -200,12 +202,12 @@ def _number(text: str | None) -> float | None:
 
 
 def malformed(provider: str, what: str) -> UpstreamError:
-    """The provider sent what its own format does not allow."""
+    """Return the error of a provider that sent `what`, which its format does not allow."""
     return UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, f"The provider {provider} sent {what}.")
 
 
 def closed_early(provider: str) -> UpstreamError:
-    """The stream closed before the provider said that the answer is complete."""
+    """Return the error of a stream that closed before the answer was complete."""
     return UpstreamError(
         ErrorCode.PROVIDER_UNAVAILABLE,
         f"The stream of the provider {provider} closed before the end.",

@@ -1,4 +1,4 @@
-"""JSON Schemas as servers want them that enforce them to the letter."""
+"""JSON Schemas for servers that enforce them strictly."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,10 +12,10 @@ _NAMED: Final = ("properties", "$defs", "definitions")
 
 
 def closed(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The schema with `additionalProperties: false` on every object that does not say otherwise.
+    """Return the schema with `additionalProperties: false` on each object that lacks the key.
 
-    OpenAI and Anthropic refuse strict schemas without it. Never for a schema that is not strict:
-    there it would change what the caller asked for.
+    OpenAI and Anthropic refuse strict schemas without it. A schema that is not strict must not be
+    closed: its meaning would change.
     """
     made = {name: _inside(name, value) for name, value in schema.items()}
     if _is_object(schema) and "additionalProperties" not in schema:

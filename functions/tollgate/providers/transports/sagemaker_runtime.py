@@ -1,4 +1,4 @@
-"""SageMaker endpoints that speak an OpenAI-like format: their bytes ride in an AWS event stream.
+"""SageMaker endpoints with an OpenAI-like format, whose bytes come in an AWS event stream.
 
 https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpointWithResponseStream.html
 """
@@ -32,7 +32,7 @@ _MODEL_FAILED: Final = 424
 
 
 class _ModelError(BaseModel):
-    """What SageMaker says when the container behind an endpoint refused."""
+    """SageMaker's error for a refusal of the container behind an endpoint."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -81,7 +81,7 @@ class SageMakerRuntime:
 
 
 def _by_container(refused: UpstreamRefused) -> UpstreamRefused:
-    """The refusal of the container itself, where SageMaker has passed one on."""
+    """Return the refusal of the container itself, where SageMaker has passed one on."""
     if refused.status != _MODEL_FAILED:
         return refused
     try:
