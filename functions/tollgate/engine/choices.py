@@ -25,7 +25,7 @@ from tollgate.providers.base import (
     UpstreamRefused,
     WireRequest,
 )
-from tollgate.providers.unwrapping import unwrapped
+from tollgate.providers.unwrapping import unwrap
 from tollgate.routing.planning.plan import Attempt
 
 # An event, and the number of the choice that it belongs to.
@@ -95,7 +95,7 @@ async def _stream(
         sorter: Demultiplexer = _OneChoice()
         if choices > 1 and codec.demultiplexer is not None:
             sorter = codec.demultiplexer(target, choices)
-        decoders = [unwrapped(codec.decoder(target), wire.wrapping) for _ in range(choices)]
+        decoders = [unwrap(codec.decoder(target), wire.wrapping) for _ in range(choices)]
         yield _decoded(frames, sorter, decoders, asking.attempt)
 
 

@@ -25,7 +25,7 @@ from tollgate.providers.base import Decoder, Frame
 from tollgate.providers.shared.emulation import CHOICE, NOT_WRAPPED, OUTPUT_TOOL, Wrapping
 
 
-def unwrapped(decoder: Decoder, wrapping: Wrapping) -> Decoder:
+def unwrap(decoder: Decoder, wrapping: Wrapping) -> Decoder:
     """Return the decoder, made to unwrap its answer if the request was emulated."""
     return decoder if wrapping == NOT_WRAPPED else _Unwrapped(decoder, wrapping)
 
@@ -55,8 +55,8 @@ class Unwrapping:
 
     def feed(self, event: StreamEvent) -> Iterator[StreamEvent]:
         """Yield the caller-visible events of one event of the emulated answer."""
-        for unwrapped in (event,) if self._tool is None else self._tool.feed(event):
-            yield from (unwrapped,) if self._choice is None else self._choice.feed(unwrapped)
+        for unwrap in (event,) if self._tool is None else self._tool.feed(event):
+            yield from (unwrap,) if self._choice is None else self._choice.feed(unwrap)
 
 
 class _ToolUnwrapping:

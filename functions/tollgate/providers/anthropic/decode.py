@@ -14,7 +14,7 @@ from tollgate.core.events import (
 )
 from tollgate.providers.anthropic.blocks import Blocks, BrokenBlock
 from tollgate.providers.anthropic.errors import error_in_stream, exception_in_stream
-from tollgate.providers.anthropic.usage import restated, usage_of
+from tollgate.providers.anthropic.usage import merge_usage, usage_of
 from tollgate.providers.anthropic.wire import (
     EVENT,
     ContentBlockDelta,
@@ -31,7 +31,7 @@ from tollgate.providers.anthropic.wire import (
     TokenUsage,
 )
 from tollgate.providers.base import Frame
-from tollgate.providers.shared.refusals import closed_early, malformed
+from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
 # `pause_turn` comes only with Anthropic's own tools, which no codec requests: the caller sees it as
 # the raw finish reason, and may send the turn back. An unknown reason counts as `stop`.
@@ -68,28 +68,28 @@ class MessagesDecoder:
             return
         is_first = isinstance(event, MessageStart | Message)
         if self._ended or self._started == is_first:
-            raise malformed(self._provider, f"a frame {event.type} out of place")
+            raise malformed_error(self._provider, f"a frame {event.type} out of place")
         try:
             yield from self._event(event)
         except BrokenBlock as broken:
-            raise malformed(self._provider, str(broken)) from broken
+            raise malformed_error(self._provider, str(broken)) from broken
 
     def end(self) -> Iterator[StreamEvent]:
         """Yield the last events if none ended the message; UpstreamError if it was not complete."""
         if self._ended:
             return
         if self._stop.stop_reason is None:
-            raise closed_early(self._provider)
+            raise early_close_error(self._provider)
         try:
             yield from self._finish()
         except BrokenBlock as broken:
-            raise malformed(self._provider, str(broken)) from broken
+            raise malformed_error(self._provider, str(broken)) from broken
 
     def _parsed(self, data: bytes) -> Event:
         try:
             return EVENT.validate_json(data)
         except ValidationError as invalid:
-            raise malformed(self._provider, "a frame that cannot be read") from invalid
+            raise malformed_error(self._provider, "a frame that cannot be read") from invalid
 
     def _event(
         self,
@@ -118,7 +118,7 @@ class MessagesDecoder:
                 yield from self._counted(usage)
             case MessageStop():
                 if self._stop.stop_reason is None:
-                    raise malformed(self._provider, "an end without a stop reason")
+                    raise malformed_error(self._provider, "an end without a stop reason")
                 yield from self._finish()
             case _:
                 assert_never(event)
@@ -139,7 +139,7 @@ class MessagesDecoder:
             yield from self._blocks.start(index, block)
             yield from self._blocks.parts.close(index)
         if message.stop_reason is None:
-            raise malformed(self._provider, "an answer without a stop reason")
+            raise malformed_error(self._provider, "an answer without a stop reason")
         self._stop = Stop(stop_reason=message.stop_reason, stop_details=message.stop_details)
         yield from self._finish()
 
@@ -156,7 +156,7 @@ class MessagesDecoder:
 
     def _counted(self, usage: dict[str, JsonValue] | None) -> Iterator[StreamEvent]:
         if usage is not None:
-            self._usage = restated(self._usage, usage)
+            self._usage = merge_usage(self._usage, usage)
             counted = self._token_usage(self._usage)
             yield UsageReported(
                 usage=usage_of(counted), raw=self._usage, service_tier=counted.service_tier
@@ -166,4 +166,4 @@ class MessagesDecoder:
         try:
             return TokenUsage.model_validate(usage)
         except ValidationError as invalid:
-            raise malformed(self._provider, "usage that cannot be read") from invalid
+            raise malformed_error(self._provider, "usage that cannot be read") from invalid

@@ -16,7 +16,7 @@ from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import ClaudeCarrier, Dialect
 from tollgate.providers.formats import FORMATS
 from tollgate.providers.parameters import unsupported
-from tollgate.providers.shared.cache_marks import with_last_marks
+from tollgate.providers.shared.cache_marks import keep_last_marks
 
 # Pinned: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
 _VERSION: Final = "2023-06-01"
@@ -86,7 +86,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
             f"The provider {target.provider} applies guardrails only by the codec bedrock.",
         )
     dialect, carrier = target.dialect, _CARRIERS[target.dialect.claude_carrier]
-    request, has_too_many_marks = with_last_marks(request, _CACHE_MARKS_MAX)
+    request, has_too_many_marks = keep_last_marks(request, _CACHE_MARKS_MAX)
     history = conversation(request.messages, dialect)
     tools = tooling(request, target, history.called)
     output_tokens_max = _output_tokens_max(request, target)

@@ -8,7 +8,11 @@ from tollgate.core.errors import UpstreamError
 from tollgate.providers.anthropic.wire import ErrorBody, ErrorDetail
 from tollgate.providers.base import Frame, Target, UpstreamRefused
 from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
-from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
+from tollgate.providers.shared.refusals import (
+    ProviderRefusal,
+    error_of_refusal,
+    parse_retry_after_s,
+)
 
 # Google's hosts answer a streaming path with a list of one.
 _BODY: Final = TypeAdapter[ErrorBody | list[ErrorBody]](ErrorBody | list[ErrorBody])
@@ -34,7 +38,7 @@ def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
     body = _body(reply.body)
     detail = body.error or ErrorDetail()
     name = aws_class(reply.headers.get("x-amzn-errortype", ""))
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
             provider=target.provider,
             status=reply.status,
@@ -47,7 +51,7 @@ def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
 
 def error_in_stream(detail: ErrorDetail, provider: str) -> UpstreamError:
     """Return the error that an `error` event means."""
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
             provider=provider,
             status=_STATUS_OF_TYPE.get(detail.type or ""),
@@ -61,7 +65,7 @@ def exception_in_stream(frame: Frame, provider: str) -> UpstreamError:
     """Return the error that an exception of Bedrock's means."""
     name = aws_class(frame.exception or "")
     body = _body(frame.data)
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
             provider=provider,
             status=status_of(name),

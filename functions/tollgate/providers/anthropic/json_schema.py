@@ -14,7 +14,7 @@ _FORMATS: Final = frozenset(
 )
 
 
-def enforceable(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
+def close_enforceable(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
     """Return the schema with every object closed, None if Anthropic cannot enforce it.
 
     An answer that fits the closed schema fits the caller's schema too. A schema with an object that

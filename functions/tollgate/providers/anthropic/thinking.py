@@ -7,7 +7,12 @@ from pydantic import JsonValue
 
 from tollgate.core.request import Effort, ReasoningOptions
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.shared.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
+from tollgate.providers.shared.efforts import (
+    effort_wanted,
+    nearest_effort,
+    tokens_wanted,
+    wants_thoughts,
+)
 
 # https://platform.claude.com/docs/en/build-with-claude/extended-thinking (seen 2026-11-21): the
 # least budget there is, and it must be below max_tokens.
@@ -62,7 +67,7 @@ def _off(dialect: Dialect, *, declined: bool, must: bool, is_adapted: bool = Fal
         case "absent":
             return Thinking(is_adapted=is_adapted)
         case "never":
-            least = nearest("low", dialect.efforts) if declined else None
+            least = nearest_effort("low", dialect.efforts) if declined else None
             return Thinking(effort=least, is_on=True, is_adapted=declined)
         case word:
             if declined or must:
@@ -84,7 +89,7 @@ def _budget(asked: ReasoningOptions, output_tokens_max: int) -> Thinking:
 def _adaptive(asked: ReasoningOptions, dialect: Dialect) -> Thinking:
     """Return thinking by effort; newer models send its text only if `display` requests it."""
     wanted = effort_wanted(asked)
-    effort = None if wanted is None else nearest(wanted, dialect.efforts)
+    effort = None if wanted is None else nearest_effort(wanted, dialect.efforts)
     return Thinking(
         config={"type": "adaptive", "display": "omitted" if asked.exclude else "summarized"},
         effort=effort,

@@ -7,10 +7,15 @@ from msgspec.structs import replace
 from pydantic import JsonValue
 
 from tollgate.core.request import GenerationRequest, OutputFormat, SchemaOutput, Tool, ToolChoice
-from tollgate.providers.anthropic.json_schema import enforceable
-from tollgate.providers.anthropic.turns import Block, marked
+from tollgate.providers.anthropic.json_schema import close_enforceable
+from tollgate.providers.anthropic.turns import Block, add_mark
 from tollgate.providers.base import Target
-from tollgate.providers.shared.emulation import OUTPUT_TOOL, Wrapping, unguided, with_output_tool
+from tollgate.providers.shared.emulation import (
+    OUTPUT_TOOL,
+    Wrapping,
+    replace_guided,
+    use_output_tool,
+)
 
 _AUTO = ToolChoice(mode="auto")
 
@@ -36,14 +41,14 @@ class Tooling(Struct):
 
 def tooling(request: GenerationRequest, target: Target, called: Sequence[str]) -> Tooling:
     """Return the tools that are offered or that the history needs, and the form of the answer."""
-    plain, wrapping = unguided(request)
+    plain, wrapping = replace_guided(request)
     schema = _native(plain.output_format, target)
     made = Tooling(wrapping)
     if schema is not None:
         made.output_format = {"type": "json_schema", "schema": schema}
         plain = replace(plain, output_format=None)
     elif plain.output_format is not None:
-        plain = with_output_tool(plain)
+        plain = use_output_tool(plain)
         is_offered = any(tool.name == OUTPUT_TOOL for tool in plain.tools)
         made.wrapping = replace(wrapping, tool=is_offered)
     claude = target.dialect.claude
@@ -66,7 +71,7 @@ def _native(wanted: OutputFormat | None, target: Target) -> dict[str, JsonValue]
     """Return the schema that Anthropic will enforce, None if it cannot."""
     if not isinstance(wanted, SchemaOutput) or not target.enforces_schemas:
         return None
-    return enforceable(wanted.schema)
+    return close_enforceable(wanted.schema)
 
 
 def _tool(tool: Tool, target: Target, adapted: list[str]) -> Block:
@@ -75,12 +80,12 @@ def _tool(tool: Tool, target: Target, adapted: list[str]) -> Block:
     if tool.description:
         block["description"] = tool.description
     if tool.strict:
-        closed = enforceable(schema) if target.enforces_schemas else None
+        closed = close_enforceable(schema) if target.enforces_schemas else None
         if closed is not None:
             block["input_schema"], block["strict"] = closed, True
         elif tool.name != OUTPUT_TOOL and "tools.strict" not in adapted:
             adapted.append("tools.strict")
-    return marked(block, tool.cache)
+    return add_mark(block, tool.cache)
 
 
 def _choice(choice: ToolChoice | None, parallel: bool | None) -> Block:

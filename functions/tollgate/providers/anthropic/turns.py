@@ -83,10 +83,10 @@ def conversation(messages: Sequence[Message], dialect: Dialect) -> Conversation:
     building = _Building(dialect)
     for message in messages:
         building.add(message)
-    return building.finished()
+    return building.finish()
 
 
-def marked(block: Block, cache: CacheMark | None) -> Block:
+def add_mark(block: Block, cache: CacheMark | None) -> Block:
     """Return the block, with its cache mark if it has one; the default lifetime is 5 minutes."""
     if cache is not None:
         lifetime: Block = {} if cache.lifetime == "5m" else {"ttl": cache.lifetime}
@@ -98,7 +98,7 @@ class _Building:
     def __init__(self, dialect: Dialect) -> None:
         self._claude = dialect.claude
         self._fetches = dialect.fetches_urls
-        self._made = Conversation()
+        self._history = Conversation()
         self._calls = OpenCalls()
 
     def add(self, message: Message) -> None:
@@ -116,26 +116,26 @@ class _Building:
             case _:
                 assert_never(message)
 
-    def finished(self) -> Conversation:
+    def finish(self) -> Conversation:
         self._calls.need_none()
-        if not self._made.turns:
+        if not self._history.turns:
             refuse("this model needs at least one message that is not empty")
-        if self._made.is_prefilled and not self._claude.prefill:
+        if self._history.is_prefilled and not self._claude.prefill:
             refuse("this model does not continue an assistant message: end with a user's")
-        self._made.called = self._calls.called
-        return self._made
+        self._history.called = self._calls.called
+        return self._history
 
     def _add(self, role: Literal["user", "assistant", "system"], blocks: list[Block]) -> None:
         """Join a run of user messages into one turn, which results and what follows them need."""
-        turns = self._made.turns
+        turns = self._history.turns
         if role == "user" and turns and turns[-1].role == "user":
             turns[-1].blocks += blocks
         elif blocks:
             turns.append(Turn(role, blocks))
 
     def _add_system(self, blocks: list[Block]) -> None:
-        if not self._made.turns:
-            self._made.system += blocks
+        if not self._history.turns:
+            self._history.system += blocks
         elif self._claude.system_turns:
             self._add("system", blocks)
         else:
@@ -158,7 +158,7 @@ class _Building:
         ]
         if content:
             block["content"] = content
-        self._add("user", [marked(block, marks[-1] if marks else None)])
+        self._add("user", [add_mark(block, marks[-1] if marks else None)])
 
     def _user(self, content: Iterable[UserContent | ResultContent]) -> Iterator[Block]:
         for part in content:
@@ -166,9 +166,9 @@ class _Building:
                 case Text():
                     yield from _texts((part,))
                 case Image():
-                    yield marked(media.image(part, self._fetches), part.cache)
+                    yield add_mark(media.image(part, self._fetches), part.cache)
                 case Document():
-                    yield marked(media.document(part, self._fetches), part.cache)
+                    yield add_mark(media.document(part, self._fetches), part.cache)
                 case Audio():
                     refuse("input_audio: this model does not hear", ErrorCode.AUDIO_NOT_SUPPORTED)
                 case _:
@@ -219,4 +219,4 @@ def _thought(part: Reasoning) -> list[Block]:
 def _texts(texts: Iterable[Text]) -> Iterator[Block]:
     for text in texts:
         if text.text.strip():
-            yield marked({"type": "text", "text": text.text}, text.cache)
+            yield add_mark({"type": "text", "text": text.text}, text.cache)

@@ -8,7 +8,7 @@ from tollgate.core.usage import Usage
 from tollgate.providers.anthropic.wire import TokenUsage
 
 
-def restated(
+def merge_usage(
     earlier: Mapping[str, JsonValue], later: Mapping[str, JsonValue]
 ) -> dict[str, JsonValue]:
     """Return the usage after a later report, which replaces the counts that it states.

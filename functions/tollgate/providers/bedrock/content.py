@@ -46,7 +46,7 @@ class Blocks:
         self._caches = caches
         self._documents = 0
 
-    def spoken(self, parts: Sequence[UserContent]) -> list[JsonValue]:
+    def user_blocks(self, parts: Sequence[UserContent]) -> list[JsonValue]:
         """Return the blocks of a user message; Converse requires a text beside a document."""
         blocks = [block for part in parts for block in self._part(part)]
         shows = any(isinstance(part, Document) for part in parts)
@@ -54,13 +54,15 @@ class Blocks:
             blocks.append({"text": _BESIDE_DOCUMENT})
         return blocks
 
-    def returned(self, parts: Iterable[ResultContent]) -> tuple[list[JsonValue], list[JsonValue]]:
+    def result_blocks(
+        self, parts: Iterable[ResultContent]
+    ) -> tuple[list[JsonValue], list[JsonValue]]:
         """Return the blocks of a result and, apart, its cache points: a result may contain none."""
         blocks = [block for part in parts for block in self._part(part)]
         points: list[JsonValue] = [block for block in blocks if _is_cache_point(block)]
         return [block for block in blocks if not _is_cache_point(block)], points
 
-    def texts(self, texts: Iterable[Text]) -> list[JsonValue]:
+    def text_blocks(self, texts: Iterable[Text]) -> list[JsonValue]:
         """Return the blocks of texts, for `system`."""
         return [block for text in texts for block in self._part(text)]
 

@@ -33,7 +33,7 @@ from tollgate.providers.bedrock.wire import (
     ToolUseStart,
 )
 from tollgate.providers.shared.parts import OpenPart, Parts
-from tollgate.providers.shared.refusals import UNREADABLE, closed_early, malformed
+from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, malformed_error
 
 _FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",
@@ -95,7 +95,7 @@ class ConverseDecoder:
             raise error_in_stream(frame, self._provider)
         reader = self._readers.get(frame.event)
         if reader is None:
-            raise malformed(self._provider, "a frame of unknown form")
+            raise malformed_error(self._provider, "a frame of unknown form")
         if not self._started:
             self._started = True
             yield Started()
@@ -104,9 +104,9 @@ class ConverseDecoder:
     def end(self) -> Iterator[StreamEvent]:
         """Close what is open; UpstreamError if the answer was not complete."""
         if self._stop_reason is None:
-            raise closed_early(self._provider)
+            raise early_close_error(self._provider)
         if self._stop_reason in _BROKEN:
-            raise malformed(self._provider, f"the stop reason {self._stop_reason!r}")
+            raise malformed_error(self._provider, f"the stop reason {self._stop_reason!r}")
         yield from self._parts.close_all()
         finish = _FINISH.get(self._stop_reason, "stop")
         if finish == "stop" and self._parts.has_calls:
@@ -120,7 +120,7 @@ class ConverseDecoder:
     def _block_start(self, data: bytes) -> Iterator[StreamEvent]:
         event = self._read(ContentBlockStart, data)
         if event.start.keys() - {_CALL}:
-            raise malformed(self._provider, "a content block of unknown kind")
+            raise malformed_error(self._provider, "a content block of unknown kind")
         if event.start.get(_CALL) is None:
             return
         call = self._converted(ToolUseStart, event.start[_CALL])
@@ -134,7 +134,7 @@ class ConverseDecoder:
         elif delta.tool_use is not None:
             call = self._parts.get(event.block)
             if call is None:
-                raise malformed(self._provider, "a piece of a call that has no name")
+                raise malformed_error(self._provider, "a piece of a call that has no name")
             if delta.tool_use.input:
                 yield call.add(delta.tool_use.input)
         elif delta.reasoning is not None:
@@ -142,7 +142,7 @@ class ConverseDecoder:
         elif delta.citation is not None:
             yield from self._cited(event.block, delta.citation)
         else:
-            raise malformed(self._provider, "a content delta of unknown kind")
+            raise malformed_error(self._provider, "a content delta of unknown kind")
 
     def _block_stop(self, data: bytes) -> Iterator[StreamEvent]:
         yield from self._parts.close(self._read(ContentBlockStop, data).block)
@@ -175,7 +175,9 @@ class ConverseDecoder:
             try:
                 opened.redacted += base64.b64decode(delta.redacted_content or "", validate=True)
             except binascii.Error as invalid:
-                raise malformed(self._provider, "hidden reasoning that is not base64") from invalid
+                raise malformed_error(
+                    self._provider, "hidden reasoning that is not base64"
+                ) from invalid
 
     def _cited(self, block: int, cited: CitationDelta) -> Iterator[StreamEvent]:
         opened = yield from self._open(block, Text(text=""))
@@ -190,20 +192,20 @@ class ConverseDecoder:
             opened = _Block(part=part)
             yield from self._parts.open(block, opened)
         elif type(opened.part) is not type(part):
-            raise malformed(self._provider, "two kinds of content in one block")
+            raise malformed_error(self._provider, "two kinds of content in one block")
         return opened
 
     def _read(self, shape: type[_Read], data: bytes) -> _Read:
         try:
             return msgspec.json.decode(data, type=shape, strict=False)
         except UNREADABLE as invalid:
-            raise malformed(self._provider, "a frame that cannot be read") from invalid
+            raise malformed_error(self._provider, "a frame that cannot be read") from invalid
 
     def _converted(self, shape: type[_Read], value: object) -> _Read:
         try:
             return msgspec.convert(value, shape, strict=False)
         except msgspec.ValidationError as invalid:
-            raise malformed(self._provider, "a frame that cannot be read") from invalid
+            raise malformed_error(self._provider, "a frame that cannot be read") from invalid
 
 
 def _usage(usage: TokenUsage) -> Usage:

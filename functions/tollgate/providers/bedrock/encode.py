@@ -19,9 +19,9 @@ from tollgate.providers.bedrock.content import Blocks
 from tollgate.providers.bedrock.thinking import Thinking, forces_a_call, thinking
 from tollgate.providers.bedrock.turns import conversation
 from tollgate.providers.parameters import unsupported
-from tollgate.providers.shared.cache_marks import with_last_marks
-from tollgate.providers.shared.emulation import Wrapping, unguided, with_output_tool
-from tollgate.providers.shared.strict_schema import closed
+from tollgate.providers.shared.cache_marks import keep_last_marks
+from tollgate.providers.shared.emulation import Wrapping, replace_guided, use_output_tool
+from tollgate.providers.shared.strict_schema import close_schema
 
 _AUTO: Final = ToolChoice(mode="auto")
 # Converse allows 0 to 1 where OpenAI allows 0 to 2.
@@ -36,14 +36,14 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
 
     RequestError for a broken history, and for content that no model behind Converse can take.
     """
-    request, wrapping = unguided(request)
+    request, wrapping = replace_guided(request)
     native = _native_output(request.output_format, target)
     if request.output_format is not None and not native:
-        request = with_output_tool(request)
+        request = use_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     forced = "response_format" if wrapping.tool else "tool_choice"
     caches = "prompt_cache" in target.supports
-    request, has_too_many_points = with_last_marks(request, _CACHE_POINTS_MAX)
+    request, has_too_many_points = keep_last_marks(request, _CACHE_POINTS_MAX)
     blocks = Blocks(caches=caches)
     history = conversation(request.messages, blocks)
     thoughts = thinking(request, target)
@@ -76,7 +76,7 @@ def _native_output(output: OutputFormat | None, target: Target) -> dict[str, Jso
     """
     if not isinstance(output, SchemaOutput) or not target.enforces_schemas:
         return {}
-    schema = closed(output.schema)
+    schema = close_schema(output.schema)
     if not output.strict and schema != output.schema:
         return {}
     described: dict[str, JsonValue] = (
@@ -157,7 +157,7 @@ def _tool(tool: Tool, target: Target) -> JsonValue:
     strict = _is_strict(tool, target)
     spec: dict[str, JsonValue] = {
         "name": tool.name,
-        "inputSchema": {"json": closed(parameters) if strict else dict(parameters)},
+        "inputSchema": {"json": close_schema(parameters) if strict else dict(parameters)},
     }
     if tool.description:
         spec["description"] = tool.description

@@ -9,8 +9,8 @@ from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
 from tollgate.providers.shared.refusals import (
     UNREADABLE,
     ProviderRefusal,
+    error_of_refusal,
     parse_retry_after_s,
-    refused,
 )
 
 
@@ -18,7 +18,7 @@ def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
     """Return the error that a reply means, its class from `x-amzn-errortype` or the body."""
     body = _body(reply.body)
     name = aws_class(reply.headers.get("x-amzn-errortype") or body.type or "")
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
             provider=target.provider,
             status=reply.status,
@@ -32,7 +32,7 @@ def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
 def error_in_stream(frame: Frame, provider: str) -> UpstreamError:
     """Return the error that an exception in a stream means."""
     name = aws_class(frame.exception or "")
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
             provider=provider,
             status=status_of(name),

@@ -21,7 +21,12 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.shared.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
+from tollgate.providers.shared.efforts import (
+    effort_wanted,
+    nearest_effort,
+    tokens_wanted,
+    wants_thoughts,
+)
 
 _BUDGET_TOKENS_MIN: Final = 1024
 
@@ -92,7 +97,7 @@ def _off(dialect: Dialect, *, declined: bool, must: bool, adapted: bool = False)
         case "absent":
             return Thinking(adapted=adapted)
         case "never":
-            least = nearest("low", dialect.efforts) if declined else None
+            least = nearest_effort("low", dialect.efforts) if declined else None
             output: dict[str, JsonValue] = {"output_config": {"effort": least}} if least else {}
             return Thinking(fields=output, adapted=declined)
         case word:
@@ -105,7 +110,7 @@ def _effort(wanted: ReasoningOptions, target: Target) -> tuple[str | None, bool]
     effort = effort_wanted(wanted)
     if effort is None:
         return None, True
-    known = nearest(effort, target.dialect.efforts)
+    known = nearest_effort(effort, target.dialect.efforts)
     return known, known == effort and wanted.tokens_max is None
 
 
@@ -137,10 +142,10 @@ def _lost_its_thoughts(messages: Sequence[Message]) -> bool:
     Claude then refuses to think:
     https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#preserving-thinking-blocks
     """
-    said = [message for message in messages if not isinstance(message, ToolMessage)]
-    if not messages or not isinstance(messages[-1], ToolMessage) or not said:
+    turns = [message for message in messages if not isinstance(message, ToolMessage)]
+    if not messages or not isinstance(messages[-1], ToolMessage) or not turns:
         return False
-    last = said[-1]
+    last = turns[-1]
     if not isinstance(last, AssistantMessage):
         return False
     calls = any(isinstance(part, ToolCall) for part in last.content)

@@ -39,13 +39,13 @@ def conversation(messages: Sequence[Message], blocks: Blocks) -> Conversation:
     building = _Building(blocks)
     for message in messages:
         building.add(message)
-    return building.finished()
+    return building.finish()
 
 
 class _Building:
     def __init__(self, content: Blocks) -> None:
         self._content = content
-        self._made = Conversation()
+        self._history = Conversation()
         self._role: Literal["user", "assistant"] | None = None
         self._blocks: list[JsonValue] = []
         self._calls = OpenCalls()
@@ -57,25 +57,27 @@ class _Building:
         self._calls.need_none()
         match message:
             case SystemMessage() if self._role is None:
-                self._made.system += self._content.texts(message.content)
+                self._history.system += self._content.text_blocks(message.content)
             case SystemMessage():
                 # Moving a later system message to the front would change its context.
-                marked = (f"<system>\n{text.text}\n</system>" for text in _spoken(message.content))
+                marked = (
+                    f"<system>\n{text.text}\n</system>" for text in _non_empty(message.content)
+                )
                 self._add("user", [{"text": text} for text in marked])
             case UserMessage():
-                self._add("user", self._content.spoken(message.content))
+                self._add("user", self._content.user_blocks(message.content))
             case AssistantMessage():
                 self._add("assistant", [*self._assistant(message)])
             case _:
                 assert_never(message)
 
-    def finished(self) -> Conversation:
+    def finish(self) -> Conversation:
         self._calls.need_none()
         self._end_turn()
-        if not self._made.turns:
+        if not self._history.turns:
             refuse("this model needs at least one message that is not empty")
-        self._made.called = self._calls.called
-        return self._made
+        self._history.called = self._calls.called
+        return self._history
 
     def _add(self, role: Literal["user", "assistant"], blocks: list[JsonValue]) -> None:
         """Join a run of one role into one turn."""
@@ -88,12 +90,12 @@ class _Building:
 
     def _end_turn(self) -> None:
         if self._role is not None:
-            self._made.turns.append({"role": self._role, "content": self._blocks})
+            self._history.turns.append({"role": self._role, "content": self._blocks})
         self._blocks = []
 
     def _add_result(self, message: ToolMessage) -> None:
         self._calls.answer(message)
-        content, cache_points = self._content.returned(message.content)
+        content, cache_points = self._content.result_blocks(message.content)
         result: JsonValue = {
             "toolUseId": fitting_id(message.call_id, _TOOL_USE_ID),
             "content": content or [{"text": _EMPTY_RESULT}],
@@ -140,5 +142,5 @@ def _reasoning(part: Reasoning) -> JsonValue:
     return None
 
 
-def _spoken(texts: Iterable[Text]) -> list[Text]:
+def _non_empty(texts: Iterable[Text]) -> list[Text]:
     return [text for text in texts if text.text.strip()]

@@ -26,7 +26,7 @@ from tollgate.providers.gemini.signatures import opaque_of
 from tollgate.providers.gemini.usage import usage_of
 from tollgate.providers.gemini.wire import Candidate, Chunk, FunctionCall, Part, UsageMetadata
 from tollgate.providers.shared.parts import OpenPart, Parts
-from tollgate.providers.shared.refusals import closed_early, malformed
+from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
 # An answer with calls ends with `STOP` too.
 _FINISH: Final[dict[str, Finish]] = {
@@ -92,10 +92,10 @@ class GeminiDecoder:
         """Close what is open; UpstreamError if the answer was not complete."""
         reason = self._blocked or self._finish
         if reason is None:
-            raise closed_early(self._provider)
+            raise early_close_error(self._provider)
         known = "content_filter" if self._blocked else _FINISH.get(reason)
         if reason in _BROKEN or (known is None and not self._parts.count):
-            raise malformed(self._provider, f"the finish reason {reason[:64]!r}")
+            raise malformed_error(self._provider, f"the finish reason {reason[:64]!r}")
         yield from self._parts.close_all()
         finish: Finish = known or "stop"
         if finish == "stop" and self._parts.has_calls:
@@ -108,14 +108,14 @@ class GeminiDecoder:
                 return _CHUNKS.validate_json(data)
             return [Chunk.model_validate_json(data)]
         except ValidationError as invalid:
-            raise malformed(self._provider, "a frame that cannot be read") from invalid
+            raise malformed_error(self._provider, "a frame that cannot be read") from invalid
 
     def _chunk(self, chunk: Chunk, seed: bytes) -> Iterator[StreamEvent]:
         if chunk.error is not None:
             raise error_in_stream(chunk.error, self._provider)
         known = (chunk.candidates, chunk.feedback, chunk.usage, chunk.model)
         if all(field is None for field in known):
-            raise malformed(self._provider, "a frame of unknown form")
+            raise malformed_error(self._provider, "a frame of unknown form")
         usage = self._usage(chunk)
         if not self._started:
             self._started = True
@@ -143,11 +143,11 @@ class GeminiDecoder:
         try:
             return UsageMetadata.model_validate(chunk.usage or {})
         except ValidationError as invalid:
-            raise malformed(self._provider, "usage that cannot be read") from invalid
+            raise malformed_error(self._provider, "usage that cannot be read") from invalid
 
     def _candidate(self, candidate: Candidate, seed: bytes) -> Iterator[StreamEvent]:
         if candidate.index != 0:
-            raise malformed(self._provider, "a second choice, which was not requested")
+            raise malformed_error(self._provider, "a second choice, which was not requested")
         for part in candidate.content.parts:
             yield from self._part(part, seed)
         if candidate.grounding is not None:
@@ -161,7 +161,9 @@ class GeminiDecoder:
             yield from self._function_call(part.call, part.signature, seed)
             return
         if unknown := sorted(set(part.model_extra or {}) - _BESIDE_CONTENT):
-            raise malformed(self._provider, f"a part {unknown[0][:64]!r}, which no answer can hold")
+            raise malformed_error(
+                self._provider, f"a part {unknown[0][:64]!r}, which no answer can hold"
+            )
         kind = Reasoning if part.thought else Text
         if part.text:
             opened = yield from self._open(kind)
@@ -198,11 +200,13 @@ class GeminiDecoder:
             yield from self._parts.open(_CALL, new_call(call, seed, self._parts.count))
         opened = self._parts.get(_CALL)
         if not isinstance(opened, OpenCall):
-            raise malformed(self._provider, "a piece of a call that has no name")
+            raise malformed_error(self._provider, "a piece of a call that has no name")
         try:
             opened.take(call, signature)
         except UnknownPlace as unknown:
-            raise malformed(self._provider, "a piece of a call for no known place") from unknown
+            raise malformed_error(
+                self._provider, "a piece of a call for no known place"
+            ) from unknown
         if not call.will_continue:
             yield from self._parts.close(_CALL)
 

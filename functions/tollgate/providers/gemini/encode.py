@@ -18,7 +18,7 @@ from tollgate.providers.formats import FORMATS
 from tollgate.providers.gemini.thinking import thinking_config
 from tollgate.providers.gemini.turns import conversation
 from tollgate.providers.parameters import unsupported
-from tollgate.providers.shared.emulation import unguided, with_output_tool
+from tollgate.providers.shared.emulation import replace_guided, use_output_tool
 
 _INT32_MAX: Final = 2**31 - 1
 
@@ -31,9 +31,9 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     RequestError for a history that Gemini can never take.
     """
     dialect = target.dialect
-    request, wrapping = unguided(request)
+    request, wrapping = replace_guided(request)
     if _needs_output_tool(request, target):
-        request, wrapping = with_output_tool(request), replace(wrapping, tool=True)
+        request, wrapping = use_output_tool(request), replace(wrapping, tool=True)
     history = conversation(request.messages, signed_calls=dialect.gemini.signed_calls)
     thinking, thinks_otherwise = thinking_config(request.reasoning, dialect)
     body: dict[str, JsonValue] = {"contents": history.turns}

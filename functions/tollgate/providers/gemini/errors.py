@@ -12,7 +12,11 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from tollgate.core.errors import UpstreamError
 from tollgate.providers.base import Target, UpstreamRefused
 from tollgate.providers.gemini.wire import ErrorBody, ErrorDetail
-from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
+from tollgate.providers.shared.refusals import (
+    ProviderRefusal,
+    error_of_refusal,
+    parse_retry_after_s,
+)
 
 # Reasons and statuses of our account that come with the HTTP status of a caller's fault, 400:
 # https://ai.google.dev/gemini-api/docs/troubleshooting (seen 2026-11-21). FAILED_PRECONDITION asks
@@ -60,7 +64,7 @@ def _meant(
     detail: ErrorDetail, provider: str, status: int | None, headers: Mapping[str, str]
 ) -> UpstreamError:
     reasons = {info.reason for info in detail.details} | {detail.status}
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
             provider=provider,
             status=status,

@@ -7,7 +7,12 @@ from pydantic import JsonValue
 
 from tollgate.core.request import ReasoningOptions
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.shared.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
+from tollgate.providers.shared.efforts import (
+    effort_wanted,
+    nearest_effort,
+    tokens_wanted,
+    wants_thoughts,
+)
 
 _Config = dict[str, JsonValue]
 
@@ -33,7 +38,7 @@ def _by_level(wanted: ReasoningOptions, dialect: Dialect) -> tuple[_Config, bool
     effort = effort_wanted(wanted)
     if effort is None:
         return {}, False
-    level = nearest(effort, dialect.efforts)
+    level = nearest_effort(effort, dialect.efforts)
     if level is None:
         return {}, True
     return {"thinkingLevel": level.upper()}, level != effort or bool(wanted.tokens_max)

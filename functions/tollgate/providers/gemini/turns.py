@@ -39,15 +39,15 @@ def conversation(messages: Sequence[Message], *, signed_calls: bool) -> Conversa
     building = _Building(signed_calls)
     for message in messages:
         building.add(message)
-    return building.finished()
+    return building.finish()
 
 
 class _Building:
     def __init__(self, signed_calls: bool) -> None:
-        self._made = Conversation()
+        self._history = Conversation()
         self._signed_calls = signed_calls
         self._calls = OpenCalls()
-        self._asked: list[str] = []
+        self._call_ids: list[str] = []
         self._results: dict[str, ToolMessage] = {}
         self._names: dict[str, str] = {}
 
@@ -57,8 +57,8 @@ class _Building:
             return
         self._end_results()
         match message:
-            case SystemMessage() if not self._made.turns:
-                self._made.system += [{"text": text.text} for text in message.content]
+            case SystemMessage() if not self._history.turns:
+                self._history.system += [{"text": text.text} for text in message.content]
             case SystemMessage():
                 # Moving a later system message to the front would change its context.
                 marked = (f"<system>\n{text.text}\n</system>" for text in message.content)
@@ -70,15 +70,15 @@ class _Building:
             case _:
                 assert_never(message)
 
-    def finished(self) -> Conversation:
+    def finish(self) -> Conversation:
         self._end_results()
-        if not self._made.turns:
+        if not self._history.turns:
             refuse("this model needs at least one message of the user")
-        return self._made
+        return self._history
 
     def _add(self, role: str, parts: list[JsonValue]) -> None:
         if parts:
-            self._made.turns.append({"role": role, "parts": parts})
+            self._history.turns.append({"role": role, "parts": parts})
 
     def _add_result(self, message: ToolMessage) -> None:
         self._names[message.call_id] = self._calls.answer(message)
@@ -87,10 +87,10 @@ class _Building:
     def _end_results(self) -> None:
         """Write the results of a turn, once all are there, and what they show after them."""
         self._calls.need_none()
-        in_order = [self._results[id_] for id_ in self._asked]
+        in_order = [self._results[id_] for id_ in self._call_ids]
         self._add("user", [self._result(message) for message in in_order])
-        self._add("user", [part for message in in_order for part in self._shown(message)])
-        self._asked.clear()
+        self._add("user", [part for message in in_order for part in self._media_of(message)])
+        self._call_ids.clear()
         self._results.clear()
 
     def _result(self, message: ToolMessage) -> JsonValue:
@@ -99,9 +99,9 @@ class _Building:
             "name": self._names[message.call_id],
             "response": {_RESULT: text},
         }
-        return {"functionResponse": _identified(message.call_id, response)}
+        return {"functionResponse": _with_id(message.call_id, response)}
 
-    def _shown(self, message: ToolMessage) -> Iterator[JsonValue]:
+    def _media_of(self, message: ToolMessage) -> Iterator[JsonValue]:
         """Yield the media of a result, to follow it: only some models take media within results."""
         media = [part for part in message.content if not isinstance(part, Text)]
         if media:
@@ -127,14 +127,14 @@ class _Building:
 
     def _call(self, call: ToolCall, *, first: bool) -> JsonValue:
         self._calls.ask(call)
-        self._asked.append(call.id)
-        asked = _identified(call.id, {"name": call.name, "args": arguments_object(call)})
+        self._call_ids.append(call.id)
+        used = _with_id(call.id, {"name": call.name, "args": arguments_object(call)})
         signature = signature_of(call.opaque)
         if signature is None and first and self._signed_calls:
             signature = NO_SIGNATURE
         if signature is None:
-            return {"functionCall": asked}
-        return {"functionCall": asked, "thoughtSignature": signature}
+            return {"functionCall": used}
+        return {"functionCall": used, "thoughtSignature": signature}
 
 
 def _signed_text(text: str, signature: str) -> JsonValue:
@@ -144,6 +144,6 @@ def _signed_text(text: str, signature: str) -> JsonValue:
     return {"text": "", "thoughtSignature": signature}
 
 
-def _identified(id_: str, fields: dict[str, JsonValue]) -> dict[str, JsonValue]:
+def _with_id(id_: str, fields: dict[str, JsonValue]) -> dict[str, JsonValue]:
     stated = stated_id(id_)
     return fields if stated is None else {"id": stated, **fields}

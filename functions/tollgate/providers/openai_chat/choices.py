@@ -7,7 +7,7 @@ import pydantic_core
 from pydantic import JsonValue
 
 from tollgate.providers.base import Frame
-from tollgate.providers.shared.refusals import malformed
+from tollgate.providers.shared.refusals import malformed_error
 
 _END: Final = b"[DONE]"
 
@@ -36,12 +36,12 @@ class ChoiceDemultiplexer:
             yield 0, _frame(frame, {**chunk, "choices": [], "usage": usage})
         for choice in choices:
             if not isinstance(choice, dict):
-                raise malformed(self._provider, "a frame of unknown form")
+                raise malformed_error(self._provider, "a frame of unknown form")
             match choice.get("index", 0):
                 case int(index) if 0 <= index < self._choices:
                     yield index, _frame(frame, {**chunk, "choices": [{**choice, "index": 0}]})
                 case _:
-                    raise malformed(self._provider, "a choice that was not requested")
+                    raise malformed_error(self._provider, "a choice that was not requested")
 
     def _chunk(self, frame: Frame) -> dict[str, JsonValue] | None:
         """Return the chunk in a frame; None for any other frame, which every decoder then reads."""

@@ -33,7 +33,7 @@ from tollgate.providers.openai_chat.wire import (
 )
 from tollgate.providers.shared.openai_errors import error_in_stream
 from tollgate.providers.shared.parts import OpenPart, Parts
-from tollgate.providers.shared.refusals import UNREADABLE, closed_early, malformed
+from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, malformed_error
 
 # Finish reasons of the OpenAI family, in lower case. An unknown reason counts as `stop`; the caller
 # sees it as the raw finish reason. `eos` is Together's, `eos_token` Hugging Face's, `model_length`
@@ -102,10 +102,10 @@ class ChatDecoder:
         """Close what is open; UpstreamError if the answer was not complete."""
         # Snowflake finishes with an empty reason, which a stream that was cut short may have too.
         if self._finish is None or not (self._finish or self._done or self._parts.has_calls):
-            raise closed_early(self._provider)
+            raise early_close_error(self._provider)
         word = self._finish.lower()
         if word in _BROKEN:
-            raise malformed(self._provider, f"the finish reason {word!r}")
+            raise malformed_error(self._provider, f"the finish reason {word!r}")
         yield from self._close_text()
         yield from self._parts.close_all()
         finish = _FINISH.get(word, "stop")
@@ -119,12 +119,12 @@ class ChatDecoder:
         except UNREADABLE as invalid:
             if event == "error":
                 raise error_in_stream(None, self._provider) from invalid
-            raise malformed(self._provider, "a frame that cannot be read") from invalid
+            raise malformed_error(self._provider, "a frame that cannot be read") from invalid
         error = chunk.error or (chunk.x_groq.error if chunk.x_groq else None)
         if event == "error" or error is not None:
             raise error_in_stream(error, self._provider)
         if chunk.choices is None and chunk.usage is None:
-            raise malformed(self._provider, "a frame of unknown form")
+            raise malformed_error(self._provider, "a frame of unknown form")
         return chunk
 
     def _chunk(self, chunk: Chunk, data: bytes) -> Iterator[StreamEvent]:
@@ -146,7 +146,7 @@ class ChatDecoder:
 
     def _choice(self, choice: Choice, data: bytes) -> Iterator[StreamEvent]:
         if choice.index:
-            raise malformed(self._provider, "a second choice, which was not requested")
+            raise malformed_error(self._provider, "a second choice, which was not requested")
         delta = choice.delta
         if delta is None and choice.message is not None:
             delta = choice.message
@@ -163,7 +163,7 @@ class ChatDecoder:
 
     def _delta(self, delta: Delta, data: bytes) -> Iterator[StreamEvent]:
         if delta.has_more:
-            raise malformed(self._provider, "an image, a sound or a call in the form of 2023")
+            raise malformed_error(self._provider, "an image, a sound or a call in the form of 2023")
         # Some servers send one reasoning text under two names, or three.
         details = delta.reasoning_details or ()
         plain = delta.reasoning_content or delta.reasoning
@@ -186,7 +186,9 @@ class ChatDecoder:
             try:
                 yield from self._calls.feed(piece, data)
             except OrphanPiece as orphan:
-                raise malformed(self._provider, "a piece of a call that has no name") from orphan
+                raise malformed_error(
+                    self._provider, "a piece of a call that has no name"
+                ) from orphan
 
     def _item(self, item: TextItem | ThinkingItem | ReferenceItem) -> Iterator[StreamEvent]:
         match item:
@@ -235,5 +237,5 @@ class ChatDecoder:
         try:
             report = msgspec.convert(counted, UsageReport, strict=False)
         except msgspec.ValidationError as invalid:
-            raise malformed(self._provider, "usage that cannot be read") from invalid
+            raise malformed_error(self._provider, "usage that cannot be read") from invalid
         return UsageReported(usage=usage_of(report), raw=counted, service_tier=tier)

@@ -14,12 +14,17 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.openai_chat.messages import ChatMessages, marked
+from tollgate.providers.openai_chat.messages import ChatMessages, add_mark
 from tollgate.providers.openai_chat.reasoning import reasoning_fields
 from tollgate.providers.parameters import stated_parameters, unsupported
-from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping, unguided, with_output_tool
+from tollgate.providers.shared.emulation import (
+    NOT_WRAPPED,
+    Wrapping,
+    replace_guided,
+    use_output_tool,
+)
 from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
-from tollgate.providers.shared.strict_schema import closed
+from tollgate.providers.shared.strict_schema import close_schema
 
 _PATH: Final = "/chat/completions"
 
@@ -32,14 +37,14 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     dialect = target.dialect
     wrapping = NOT_WRAPPED
     if not dialect.guided:
-        request, wrapping = unguided(request)
+        request, wrapping = replace_guided(request)
     if request.output_format is not None and not _is_native(request.output_format, target):
-        request = with_output_tool(request)
+        request = use_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = reasoning_fields(request.reasoning, target)
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
-        "messages": ChatMessages(target).encoded(request.messages),
+        "messages": ChatMessages(target).encode(request.messages),
         "stream": True,
         **_limits(request, target),
         **_tools(request, dialect),
@@ -112,14 +117,14 @@ def _tool(tool: Tool, dialect: Dialect) -> JsonValue:
     parameters = tool.parameters or ANY_OBJECT
     function: dict[str, JsonValue] = {
         "name": tool.name,
-        "parameters": closed(parameters) if tool.strict else dict(parameters),
+        "parameters": close_schema(parameters) if tool.strict else dict(parameters),
     }
     if tool.description is not None:
         function["description"] = tool.description
     if tool.strict is not None:
         function["strict"] = tool.strict
     encoded: dict[str, JsonValue] = {"type": "function", "function": function}
-    return marked(encoded, tool.cache, dialect)
+    return add_mark(encoded, tool.cache, dialect)
 
 
 def _tool_choice(choice: ToolChoice, dialect: Dialect) -> JsonValue:
@@ -143,7 +148,7 @@ def _output_format(output: OutputFormat | None) -> dict[str, JsonValue]:
         case SchemaOutput():
             schema: dict[str, JsonValue] = {
                 "name": output.name,
-                "schema": closed(output.schema) if output.strict else dict(output.schema),
+                "schema": close_schema(output.schema) if output.strict else dict(output.schema),
             }
             if output.description is not None:
                 schema["description"] = output.description

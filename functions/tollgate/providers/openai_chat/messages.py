@@ -44,7 +44,7 @@ class ChatMessages:
         self._encoded: list[JsonValue] = []
         self._media: list[JsonValue] = []
 
-    def encoded(self, messages: Sequence[Message]) -> list[JsonValue]:
+    def encode(self, messages: Sequence[Message]) -> list[JsonValue]:
         """Return all messages; media of tool results follow the run of results they came in.
 
         Tool messages hold only text here, so that a user turn shows the media of a result.
@@ -110,17 +110,17 @@ class ChatMessages:
                     calls.append(self._call(part))
                 case _:
                     assert_never(part)
-        said = "".join(text.text for text in texts)
-        encoded: dict[str, JsonValue] = {"role": "assistant", "content": said}
+        text = "".join(each.text for each in texts)
+        encoded: dict[str, JsonValue] = {"role": "assistant", "content": text}
         if self._dialect.cache_marks and any(text.cache for text in texts):
             encoded["content"] = self._content(text for text in texts if text.text)
         if calls:
             encoded["content"] = encoded["content"] or None
             encoded["tool_calls"] = calls
-        return encoded | self._thoughts(thoughts, said, calls=bool(calls))
+        return encoded | self._thoughts(thoughts, text, calls=bool(calls))
 
     def _thoughts(
-        self, thoughts: Sequence[Reasoning], said: str, *, calls: bool
+        self, thoughts: Sequence[Reasoning], text: str, *, calls: bool
     ) -> dict[str, JsonValue]:
         """Return the fields of an assistant turn that carry, or contain, its reasoning."""
         thought = "".join(reasoning.text for reasoning in thoughts)
@@ -134,14 +134,14 @@ class ChatMessages:
                 details = [item for reasoning in thoughts for item in self._details(reasoning)]
                 return {"reasoning_details": details} if details else {}
             case "think_tags":
-                tagged = f"<think>\n{thought}\n</think>\n\n{said}"
+                tagged = f"<think>\n{thought}\n</think>\n\n{text}"
                 return {"content": tagged} if thought else {}
             case "thinking_parts":
                 shown: list[JsonValue] = [
                     {"type": "thinking", "thinking": [{"type": "text", "text": thought}]}
                 ]
-                if said:
-                    shown.append({"type": "text", "text": said})
+                if text:
+                    shown.append({"type": "text", "text": text})
                 return {"content": shown} if thought else {}
             case unknown:
                 assert_never(unknown)
@@ -183,22 +183,24 @@ class ChatMessages:
     def _part(self, part: UserContent | ResultContent) -> JsonValue:
         match part:
             case Text():
-                return marked({"type": "text", "text": part.text}, part.cache, self._dialect)
+                return add_mark({"type": "text", "text": part.text}, part.cache, self._dialect)
             case Image():
                 image: dict[str, JsonValue] = {"url": url_of(part.source)}
                 if part.detail is not None:
                     image["detail"] = part.detail
-                return marked({"type": "image_url", "image_url": image}, part.cache, self._dialect)
+                return add_mark(
+                    {"type": "image_url", "image_url": image}, part.cache, self._dialect
+                )
             case Audio():
                 audio: JsonValue = {"data": part.source.base64, "format": part.format}
                 return {"type": "input_audio", "input_audio": audio}
             case Document():
-                return marked({"type": "file", "file": _file(part)}, part.cache, self._dialect)
+                return add_mark({"type": "file", "file": _file(part)}, part.cache, self._dialect)
             case _:
                 assert_never(part)
 
 
-def marked(
+def add_mark(
     encoded: dict[str, JsonValue], cache: CacheMark | None, dialect: Dialect
 ) -> dict[str, JsonValue]:
     """Return a part or a tool, with its cache mark if it has one and the server takes it."""

@@ -4,7 +4,7 @@ from pydantic import JsonValue
 
 from tollgate.core.request import ReasoningOptions
 from tollgate.providers.base import Target
-from tollgate.providers.shared.efforts import effort_wanted, nearest, wants_thoughts
+from tollgate.providers.shared.efforts import effort_wanted, nearest_effort, wants_thoughts
 
 _ADAPTED = ("reasoning",)
 
@@ -37,7 +37,7 @@ def _effort(
     effort = effort_wanted(wanted)
     if effort is None:
         return {}, ()
-    known = nearest(effort, target.dialect.efforts)
+    known = nearest_effort(effort, target.dialect.efforts)
     exact = known == effort and wanted.tokens_max is None
     return {} if known is None else {"reasoning_effort": known}, () if exact else _ADAPTED
 

@@ -30,7 +30,7 @@ from tollgate.providers.openai_responses.wire import (
 )
 from tollgate.providers.shared.openai_errors import error_in_stream
 from tollgate.providers.shared.parts import OpenPart, Parts
-from tollgate.providers.shared.refusals import closed_early, malformed
+from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
 # Reasons of an incomplete response; an unknown reason counts as `length`.
 _INCOMPLETE: Final[dict[str, Finish]] = {
@@ -71,7 +71,7 @@ class ResponsesDecoder:
         self._known: set[_Place] = set()
         self._final: Response | None = None
         self._readers: dict[str, Callable[[Event], Iterator[StreamEvent]]] = {
-            "response.created": self._begun,
+            "response.created": self._start,
             "response.output_item.added": self._item_added,
             "response.output_item.done": self._item_done,
             "response.output_text.delta": self._text_delta,
@@ -81,8 +81,8 @@ class ResponsesDecoder:
             "response.reasoning_summary_text.delta": self._thought_delta,
             "response.reasoning_text.delta": self._thought_delta,
             "response.function_call_arguments.delta": self._arguments_delta,
-            "response.completed": self._finished,
-            "response.incomplete": self._finished,
+            "response.completed": self._finish,
+            "response.incomplete": self._finish,
             "response.failed": self._failed,
         }
 
@@ -103,12 +103,12 @@ class ResponsesDecoder:
         if reader is not None:
             yield from reader(event)
         elif event.type not in _SILENT:
-            raise malformed(self._provider, "an event of unknown kind")
+            raise malformed_error(self._provider, "an event of unknown kind")
 
     def end(self) -> Iterator[StreamEvent]:
         """Close what is open; UpstreamError if the answer was not complete."""
         if self._final is None:
-            raise closed_early(self._provider)
+            raise early_close_error(self._provider)
         yield from self._parts.close_all()
         details = self._final.incomplete_details
         if self._final.status == "incomplete":
@@ -123,14 +123,14 @@ class ResponsesDecoder:
         try:
             response = Response.model_validate_json(data)
         except ValidationError as invalid:
-            raise malformed(self._provider, "an event that cannot be read") from invalid
+            raise malformed_error(self._provider, "an event that cannot be read") from invalid
         if response.status is None:
             if response.error is not None:
                 raise error_in_stream(response.error, self._provider)
-            raise malformed(self._provider, "an event of unknown form")
-        yield from self._finished(Event(type="response.completed", response=response))
+            raise malformed_error(self._provider, "an event of unknown form")
+        yield from self._finish(Event(type="response.completed", response=response))
 
-    def _begun(self, event: Event) -> Iterator[StreamEvent]:
+    def _start(self, event: Event) -> Iterator[StreamEvent]:
         if not self._started:
             self._started = True
             response = event.response or Response()
@@ -140,13 +140,13 @@ class ResponsesDecoder:
                 service_tier=response.service_tier,
             )
 
-    def _finished(self, event: Event) -> Iterator[StreamEvent]:
+    def _finish(self, event: Event) -> Iterator[StreamEvent]:
         response = event.response
         if response is None:
-            raise malformed(self._provider, "an end without a response")
+            raise malformed_error(self._provider, "an end without a response")
         if response.status not in ("completed", "incomplete"):
             yield from self._failed(event)
-        yield from self._begun(event)
+        yield from self._start(event)
         for index, item in enumerate(response.output):
             yield from self._item_completed(index, item)
         if response.usage is not None:
@@ -158,7 +158,7 @@ class ResponsesDecoder:
         response = event.response or Response()
         if response.usage is not None:
             # OpenAI bills the tokens up to the failure.
-            yield from self._begun(event)
+            yield from self._start(event)
             yield self._usage(response.usage, response.service_tier)
         raise error_in_stream(response.error, self._provider)
 
@@ -173,7 +173,7 @@ class ResponsesDecoder:
             case "message":
                 pass
             case _:
-                raise malformed(self._provider, "an item that was not requested")
+                raise malformed_error(self._provider, "an item that was not requested")
 
     def _item_done(self, event: Event) -> Iterator[StreamEvent]:
         yield from self._item_completed(event.output_index, self._item(event))
@@ -193,7 +193,7 @@ class ResponsesDecoder:
                     yield from self._content((index, number), content)
                     yield from self._parts.close((index, number))
             case _:
-                raise malformed(self._provider, "an item that was not requested")
+                raise malformed_error(self._provider, "an item that was not requested")
 
     def _reasoned(self, place: _Place, item: Item) -> Iterator[StreamEvent]:
         if place in self._known and self._parts.get(place) is None:
@@ -221,7 +221,7 @@ class ResponsesDecoder:
             case "refusal":
                 part, text = Refusal(text=""), content.refusal
             case _:
-                raise malformed(self._provider, "a content of unknown kind")
+                raise malformed_error(self._provider, "a content of unknown kind")
         if not text or place in self._known:
             return
         opened = yield from self._text(place, part, text)
@@ -250,7 +250,7 @@ class ResponsesDecoder:
     def _arguments_delta(self, event: Event) -> Iterator[StreamEvent]:
         opened = self._parts.get((event.output_index, 0))
         if opened is None:
-            raise malformed(self._provider, "a piece of a call that has no name")
+            raise malformed_error(self._provider, "a piece of a call that has no name")
         if event.delta:
             yield opened.add(event.delta)
 
@@ -279,19 +279,19 @@ class ResponsesDecoder:
 
     def _item(self, event: Event) -> Item:
         if event.item is None:
-            raise malformed(self._provider, "an event without its item")
+            raise malformed_error(self._provider, "an event without its item")
         return event.item
 
     def _call(self, item: Item) -> ToolCall:
         if not item.call_id or not item.name:
-            raise malformed(self._provider, "a call that has no name")
+            raise malformed_error(self._provider, "a call that has no name")
         return ToolCall(id=item.call_id, name=item.name, arguments="")
 
     def _usage(self, raw: dict[str, JsonValue], tier: str | None) -> UsageReported:
         try:
             report = UsageReport.model_validate(raw)
         except ValidationError as invalid:
-            raise malformed(self._provider, "usage that cannot be read") from invalid
+            raise malformed_error(self._provider, "usage that cannot be read") from invalid
         return UsageReported(usage=_usage(report), raw=raw, service_tier=tier)
 
 

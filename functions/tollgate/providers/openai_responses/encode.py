@@ -17,10 +17,10 @@ from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.formats import FORMATS
 from tollgate.providers.openai_responses.items import items
 from tollgate.providers.parameters import stated_parameters, unsupported
-from tollgate.providers.shared.efforts import effort_wanted, nearest, wants_thoughts
-from tollgate.providers.shared.emulation import Wrapping, unguided, with_output_tool
+from tollgate.providers.shared.efforts import effort_wanted, nearest_effort, wants_thoughts
+from tollgate.providers.shared.emulation import Wrapping, replace_guided, use_output_tool
 from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
-from tollgate.providers.shared.strict_schema import closed
+from tollgate.providers.shared.strict_schema import close_schema
 
 _PATH: Final = "/responses"
 # Log probabilities are requested by `include`.
@@ -33,9 +33,9 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
 
     RequestError for content that this format can never take.
     """
-    request, wrapping = unguided(request)
+    request, wrapping = replace_guided(request)
     if isinstance(request.output_format, SchemaOutput) and not target.enforces_schemas:
-        request = with_output_tool(request)
+        request = use_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = _reasoning(request.reasoning, target)
     body: dict[str, JsonValue] = {
@@ -101,7 +101,7 @@ def _reasoning(
     if "reasoning" not in target.supports:
         return {}, ("reasoning",) if asked else ()
     effort = effort_wanted(wanted)
-    known = None if effort is None else nearest(effort, target.dialect.efforts)
+    known = None if effort is None else nearest_effort(effort, target.dialect.efforts)
     stated: dict[str, JsonValue] = {} if known is None else {"effort": known}
     if asked and target.dialect.reasoning_summaries and not wanted.exclude:
         stated["summary"] = "auto"
@@ -123,7 +123,7 @@ def _tool(tool: Tool) -> JsonValue:
     encoded: dict[str, JsonValue] = {
         "type": "function",
         "name": tool.name,
-        "parameters": closed(parameters) if tool.strict else dict(parameters),
+        "parameters": close_schema(parameters) if tool.strict else dict(parameters),
         # Left out it would mean true here, where it means false on chat completions.
         "strict": bool(tool.strict),
     }
@@ -148,7 +148,7 @@ def _output_format(output: OutputFormat | None) -> dict[str, JsonValue]:
             form: dict[str, JsonValue] = {
                 "type": "json_schema",
                 "name": output.name,
-                "schema": closed(output.schema) if output.strict else dict(output.schema),
+                "schema": close_schema(output.schema) if output.strict else dict(output.schema),
                 "strict": bool(output.strict),
             }
             if output.description is not None:

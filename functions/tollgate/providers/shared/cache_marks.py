@@ -11,7 +11,7 @@ from tollgate.core.request import GenerationRequest, Message, Tool
 _Marked = TypeVar("_Marked", Tool, Text, Image, Document)
 
 
-def with_last_marks(request: GenerationRequest, most: int) -> tuple[GenerationRequest, bool]:
+def keep_last_marks(request: GenerationRequest, most: int) -> tuple[GenerationRequest, bool]:
     """Return the request with at most so many cache marks, and whether it had more.
 
     The last marks stay: their prefixes contain those of the first. Tools come before messages.

@@ -41,7 +41,7 @@ def effort_wanted(wanted: ReasoningOptions) -> Effort | None:
     return next((effort for top, effort in _BUDGETS if wanted.tokens_max <= top), "xhigh")
 
 
-def nearest(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
+def nearest_effort(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
     """Return the strongest known effort that is not above the one wanted, else the weakest.
 
     `none` is returned only if `none` is wanted.

@@ -41,7 +41,7 @@ class Wrapping(Struct, frozen=True, kw_only=True):
 NOT_WRAPPED: Final = Wrapping()
 
 
-def unguided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapping]:
+def replace_guided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapping]:
     """Return the request with a schema in place of guided decoding.
 
     Raises RequestError for fields that only a vLLM-type server can follow, or beside another
@@ -68,7 +68,7 @@ def unguided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapping]:
     return replace(request, output_format=output, guided={}), wrapping
 
 
-def with_output_tool(request: GenerationRequest) -> GenerationRequest:
+def use_output_tool(request: GenerationRequest) -> GenerationRequest:
     """Return the request with a forced tool in place of its output format.
 
     A choice of the caller that forces its own tools leaves no room for an answer, and stays.

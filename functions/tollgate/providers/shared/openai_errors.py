@@ -18,7 +18,11 @@ from pydantic import (
 
 from tollgate.core.errors import UpstreamError
 from tollgate.providers.base import Target, UpstreamRefused
-from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
+from tollgate.providers.shared.refusals import (
+    ProviderRefusal,
+    error_of_refusal,
+    parse_retry_after_s,
+)
 
 
 def _as_text(value: object) -> object:
@@ -99,7 +103,7 @@ def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
     except ValidationError:
         # A proxy's HTML, or nothing at all: the status alone decides.
         detail = ErrorDetail()
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
             provider=target.provider,
             status=reply.status,
@@ -116,7 +120,7 @@ def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
         detail = _detail(ErrorBody.model_validate({"error": error}))
     except ValidationError:
         detail = ErrorDetail()
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
             provider=provider,
             status=_status(detail),

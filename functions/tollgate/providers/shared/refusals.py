@@ -129,7 +129,7 @@ class ProviderRefusal(Struct, frozen=True, kw_only=True):
     retry_after_s: float | None = None
 
 
-def refused(refusal: ProviderRefusal) -> UpstreamError:
+def error_of_refusal(refusal: ProviderRefusal) -> UpstreamError:
     """Return the public error that a refusal means."""
     code, words = _meaning(refusal)
     status = f" (HTTP {refusal.status})" if refusal.status is not None else ""
@@ -155,11 +155,11 @@ def _meaning(refusal: ProviderRefusal) -> tuple[ErrorCode, str]:
         return ErrorCode.CONTENT_FILTER, "filtered the request"
     if refusal.code in _CONTEXT_CODES or _CONTEXT_WORDING.search(refusal.message):
         return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "cannot take a prompt of this length"
-    shown = redacted(refusal.message).rstrip(".")
+    shown = redact(refusal.message).rstrip(".")
     return ErrorCode.INVALID_REQUEST, f"refused the request: {shown}" if shown else "refused it"
 
 
-def redacted(message: str) -> str:
+def redact(message: str) -> str:
     """Return a line of at most MESSAGE_LENGTH_MAX characters, without secrets and quotations."""
     text = " ".join(message[:_INPUT_LENGTH_MAX].split())
     text = "".join(character for character in text if character.isprintable())
@@ -201,12 +201,12 @@ def _number(text: str | None) -> float | None:
     return float(text) if text and re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text) else None
 
 
-def malformed(provider: str, what: str) -> UpstreamError:
+def malformed_error(provider: str, what: str) -> UpstreamError:
     """Return the error of a provider that sent `what`, which its format does not allow."""
     return UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, f"The provider {provider} sent {what}.")
 
 
-def closed_early(provider: str) -> UpstreamError:
+def early_close_error(provider: str) -> UpstreamError:
     """Return the error of a stream that closed before the answer was complete."""
     return UpstreamError(
         ErrorCode.PROVIDER_UNAVAILABLE,

@@ -6,7 +6,7 @@ from tollgate.aws.sigv4 import Credentials
 from tollgate.core.errors import ErrorCode, UpstreamError
 
 
-def identity(
+def required_credentials(
     provider: str, credentials: Callable[[], Credentials | None]
 ) -> Callable[[], Credentials]:
     """Return a function that returns the credentials; it raises UpstreamError without any."""

@@ -22,8 +22,8 @@ from tollgate.providers.base import (
     UpstreamRefused,
     WireRequest,
 )
-from tollgate.providers.shared.refusals import malformed
-from tollgate.providers.transports.aws_identity import identity
+from tollgate.providers.shared.refusals import malformed_error
+from tollgate.providers.transports.aws_identity import required_credentials
 from tollgate.providers.transports.body_frames import BodyFrames
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
 from tollgate.providers.transports.sse import SseDecoder
@@ -55,7 +55,9 @@ class SageMakerRuntime:
         self._slug = row.slug
         self._base_url = row.base_url or f"https://runtime.sagemaker.{row.region}.amazonaws.com"
         self._pool = pool
-        self._signer = Signer("sagemaker", row.region, identity(row.slug, credentials), clock)
+        self._signer = Signer(
+            "sagemaker", row.region, required_credentials(row.slug, credentials), clock
+        )
 
     @asynccontextmanager
     async def open(
@@ -107,7 +109,7 @@ class PayloadFrames:
                     f"The provider {self._provider} failed while the model was answering.",
                 )
             if event != "PayloadPart":
-                raise malformed(self._provider, "an event of unknown kind")
+                raise malformed_error(self._provider, "an event of unknown kind")
             for name, data in self._events.feed(payload):
                 yield Frame(data=data, event=name)
 

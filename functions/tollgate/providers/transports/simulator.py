@@ -52,7 +52,7 @@ class Simulator:
         await self._fail_at_once(fault, digest)
         dropped = re.fullmatch(r"drop-after-(\d{1,6})", fault)
         answer = _Answer(parsed, digest)
-        chunks = islice(answer.begun(), int(dropped[1])) if dropped else answer.whole()
+        chunks = islice(answer.unfinished(), int(dropped[1])) if dropped else answer.whole()
         yield self._frames(chunks, pause_s=PAUSE_S if name == "slow" else None)
 
     def _is_fault(self, fault: str) -> bool:
@@ -98,7 +98,7 @@ class _Answer:
             "model": request.model,
         }
 
-    def begun(self) -> Iterator[bytes]:
+    def unfinished(self) -> Iterator[bytes]:
         """Yield the frames before the one that finishes."""
         yield self._choice({"role": "assistant", "content": ""})
         for delta in self._deltas:
@@ -106,7 +106,7 @@ class _Answer:
 
     def whole(self) -> Iterator[bytes]:
         """Yield all frames."""
-        yield from self.begun()
+        yield from self.unfinished()
         yield self._choice({}, self._finish)
         yield self._chunk(choices=[], usage=usage(self._request, self._deltas))
         yield b"[DONE]"

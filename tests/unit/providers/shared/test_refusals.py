@@ -13,9 +13,9 @@ from tollgate.providers.formats import codec_of
 from tollgate.providers.shared.refusals import (
     MESSAGE_LENGTH_MAX,
     ProviderRefusal,
+    error_of_refusal,
     parse_retry_after_s,
-    redacted,
-    refused,
+    redact,
 )
 
 TARGET = Target(provider="acme", model="acme/m", upstream_model="m-1")
@@ -214,7 +214,7 @@ def test_c44_what_is_told_of_a_fault_of_the_caller_is_redacted() -> None:
 @pytest.mark.parametrize("secret", SECRETS)
 @given(before=st.text(max_size=50), after=st.text(max_size=50))
 def test_c44_no_secret_is_shown(secret: str, before: str, after: str) -> None:
-    shown = redacted(f"{before} {secret} {after}")
+    shown = redact(f"{before} {secret} {after}")
     assert not any(secret[at : at + 10] in shown for at in range(len(secret) - 9))
 
 
@@ -232,7 +232,7 @@ def test_c44_no_secret_is_shown(secret: str, before: str, after: str) -> None:
     ],
 )
 def test_c44_what_is_announced_as_a_secret_is_cut(message: str) -> None:
-    shown = redacted(message)
+    shown = redact(message)
     assert "hunter2" not in shown
     assert "ter2" not in shown
 
@@ -247,7 +247,7 @@ def test_c44_what_is_announced_as_a_secret_is_cut(message: str) -> None:
     ],
 )
 def test_c44_whose_account_it_is_is_not_shown(message: str, whose: str) -> None:
-    assert whose not in redacted(message)
+    assert whose not in redact(message)
 
 
 PROMPT = "Dear diary, today I have finally decided to tell you about all of it"
@@ -265,7 +265,7 @@ PROMPT = "Dear diary, today I have finally decided to tell you about all of it"
     ],
 )
 def test_c44_no_piece_of_a_prompt_is_shown(message: str) -> None:
-    shown = redacted(message)
+    shown = redact(message)
     assert "diary" not in shown
     assert "decided" not in shown
 
@@ -282,16 +282,16 @@ def test_c44_no_piece_of_a_prompt_is_shown(message: str) -> None:
     ],
 )
 def test_what_helps_the_caller_is_kept(message: str) -> None:
-    assert redacted(message) == message
+    assert redact(message) == message
 
 
 @given(st.text(max_size=6000))
 def test_a_shown_message_is_one_short_printable_line(message: str) -> None:
-    shown = redacted(message)
+    shown = redact(message)
     assert len(shown) <= MESSAGE_LENGTH_MAX
     assert shown.isprintable()
 
 
 def test_a_refusal_without_words_still_says_what_happened() -> None:
-    error = refused(ProviderRefusal(provider="acme", status=400))
+    error = error_of_refusal(ProviderRefusal(provider="acme", status=400))
     assert error.message == "The provider acme refused it (HTTP 400)."
