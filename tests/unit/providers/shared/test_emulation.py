@@ -62,10 +62,10 @@ def call(index: int, name: str, *arguments: str) -> list[StreamEvent]:
 
 def unwrapped(wrapping: Wrapping, events: Iterable[StreamEvent]) -> list[StreamEvent]:
     unwrapping, grammar = Unwrapping(wrapping), StreamGrammar()
-    told = [each for event in events for each in unwrapping.feed(event)]
-    for event in told:
+    emitted = [each for event in events for each in unwrapping.feed(event)]
+    for event in emitted:
         grammar.accept(event)
-    return told
+    return emitted
 
 
 def answer(
@@ -257,5 +257,5 @@ def test_what_is_not_wrapped_stays_what_it_is(events: list[StreamEvent]) -> None
 
 @given(event_streams(), st.booleans())
 def test_any_stream_unwraps_into_a_valid_one(events: list[StreamEvent], choice: bool) -> None:
-    told = unwrapped(Wrapping(tool=True, choice=choice), events)
-    assert sum(isinstance(event, Ended) for event in told) == 1
+    emitted = unwrapped(Wrapping(tool=True, choice=choice), events)
+    assert sum(isinstance(event, Ended) for event in emitted) == 1
