@@ -96,7 +96,8 @@ def test_without_an_aws_provider_botocore_is_not_imported() -> None:
         "import sys, tollgate.providers.registry as r\n"
         "import tollgate.providers.transports.http_sse, tollgate.providers.formats as f\n"
         "f.codec_of('openai_chat')\n"
-        "assert not [name for name in sys.modules if name.startswith('botocore')]"
+        "assert not [name for name in sys.modules if name.startswith('botocore')]\n"
+        "assert not [name for name in sys.modules if name.startswith('tollgate.providers.gemini')]"
     )
     subprocess.run(
         [sys.executable, "-c", program], check=True, env={"PYTHONPATH": os.pathsep.join(sys.path)}
