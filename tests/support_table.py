@@ -24,7 +24,7 @@ from tollgate.core.request import (
     ToolMessage,
 )
 from tollgate.providers.base import Codec, Guardrail, Target
-from tollgate.providers.formats import FORMATS
+from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import Chains
@@ -179,7 +179,7 @@ def _providers() -> str:
     rows = []
     for slug, row in sorted(catalog.providers.items()):
         own = [target for target in targets if target.provider == slug]
-        codec = FORMATS[row.codec].load()
+        codec = WIRE_FORMATS[row.codec].load()
         cells = (_of_all(_taken(name, codec, target) for target in own) for name in OF_A_PROVIDER)
         rows.append([slug, row.codec, row.transport, str(len(own)), *cells])
     return _table(["provider", "codec", "transport", "endpoints", *OF_A_PROVIDER], rows)

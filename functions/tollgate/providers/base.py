@@ -174,7 +174,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     """A provider as routing.yaml states it: a format, a transport, and where to reach it."""
 
     slug: str
-    # The name of a format in `formats.FORMATS`.
+    # The name of a format in `formats.WIRE_FORMATS`.
     codec: str
     transport: str
     # Without a trailing slash; on AWS transports it replaces the regional endpoint.

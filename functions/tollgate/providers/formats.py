@@ -1,6 +1,6 @@
 """The one table of wire formats: a codec for each name, and every fact about it that others read.
 
-A new format is a folder of encoder, decoder and errors, a loader here, and a row of `FORMATS`.
+A new format is a folder of encoder, decoder and errors, a loader here, and a row of `WIRE_FORMATS`.
 Loaders import what they load, so that a deployment without Claude never imports Claude's models.
 """
 
@@ -95,7 +95,7 @@ def _load_gemini() -> Codec:
     )
 
 
-FORMATS: Final[Mapping[str, WireFormat]] = {
+WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Chat completions, of OpenAI and of everyone who imitates it.
     "openai_chat": WireFormat(
         load=_load_openai_chat,
@@ -165,4 +165,4 @@ TRANSPORT_NEEDS: Final[Mapping[str, Literal["base_url", "region"]]] = {
 
 def codec_of(name: FormatName) -> Codec:
     """Return the codec of a format, importing its folder at the first call."""
-    return FORMATS[name].load()
+    return WIRE_FORMATS[name].load()

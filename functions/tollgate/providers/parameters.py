@@ -62,20 +62,30 @@ def stated_parameters(request: GenerationRequest) -> dict[str, JsonValue]:
     return values
 
 
-def unsupported(request: GenerationRequest, met: Collection[str]) -> tuple[str, ...]:
+def unsupported(
+    request: GenerationRequest,
+    met: Collection[str],
+    stated: Mapping[str, JsonValue] | None = None,
+) -> tuple[str, ...]:
     """Return the names of what the caller requested and `met` lacks, for `x-tollgate-adapted`.
 
-    `met` are the names of what goes out. Options within messages and tools count too.
+    `met` are the names of what goes out. Options within messages and tools count too. `stated` are
+    the request's `stated_parameters`, where the codec has read them already.
     """
-    names = [*effective_parameters(request), *_content_options(request)]
+    parameters = _effective(stated_parameters(request) if stated is None else stated)
+    names = [*parameters, *_content_options(request)]
     return tuple(name for name in names if name not in met)
 
 
 def effective_parameters(request: GenerationRequest) -> list[str]:
     """Return the names of parameters that the caller set to something that changes the answer."""
+    return _effective(stated_parameters(request))
+
+
+def _effective(stated: Mapping[str, JsonValue]) -> list[str]:
     return [
         name
-        for name, value in stated_parameters(request).items()
+        for name, value in stated.items()
         if name not in _WITHOUT_EFFECT or value != _WITHOUT_EFFECT[name]
     ]
 

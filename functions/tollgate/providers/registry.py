@@ -11,7 +11,7 @@ from msgspec import Struct
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.clock import Clock
 from tollgate.providers.base import Auth, Provider, ProviderRow, Transport
-from tollgate.providers.formats import FORMATS, TRANSPORT_NEEDS
+from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS
 from tollgate.providers.transports.authorization import Authorization, KeyHeader
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.stores.base import SecretStore
@@ -103,7 +103,7 @@ class Registry:
     def provider(self, row: ProviderRow) -> Provider:
         """Return the provider of a row; RowError for a row that cannot be made."""
         if row not in self._made:
-            wire_format = _named(FORMATS, row.codec, f"codec of provider {row.slug}")
+            wire_format = _named(WIRE_FORMATS, row.codec, f"codec of provider {row.slug}")
             transport = _named(TRANSPORTS, row.transport, f"transport of provider {row.slug}")
             _check_needs(row)
             self._made[row] = Provider(wire_format.load(), transport(row, self._services))

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from pydantic import BaseModel
 
 from tollgate.core.request import Modality
-from tollgate.providers.formats import FORMATS
+from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import Chains, Offer
 from tollgate.routing.price import Price
@@ -193,7 +193,7 @@ def _architecture(model: ModelSection) -> Architecture:
 def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:
     """What an endpoint takes: never more than its format has a field for."""
     target = offer.attempt.target
-    wire_format = FORMATS[catalog.providers[target.provider].codec]
+    wire_format = WIRE_FORMATS[catalog.providers[target.provider].codec]
     taken = wire_format.parameters - set(target.dialect.refuses)
     if "tools" not in target.supports:
         taken -= {"parallel_tool_calls"}

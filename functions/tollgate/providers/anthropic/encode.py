@@ -14,7 +14,7 @@ from tollgate.providers.anthropic.tools import Tooling, tooling
 from tollgate.providers.anthropic.turns import Conversation, conversation
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import ClaudeCarrier, Dialect
-from tollgate.providers.formats import FORMATS
+from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.providers.parameters import unsupported
 from tollgate.providers.shared.cache_marks import keep_last_marks
 
@@ -28,7 +28,7 @@ _DEFAULTS: Final = {"temperature": 1.0, "top_p": 1.0}
 _CACHE_MARKS_MAX: Final = 4
 _USER_CHARACTERS_MAX: Final = 256
 # Options that have other names in a body, or that are reported where they are left out.
-_MET: Final = FORMATS["anthropic"].parameters - {"service_tier", "user"} | {
+_MET: Final = WIRE_FORMATS["anthropic"].parameters - {"service_tier", "user"} | {
     "cache_control",
     "tools.strict",
 }

@@ -14,7 +14,7 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.formats import FORMATS
+from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.providers.gemini.thinking import thinking_config
 from tollgate.providers.gemini.turns import conversation
 from tollgate.providers.parameters import unsupported
@@ -50,7 +50,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         body=body,
         adapted=(
             *(("seed",) if _is_beyond_int32(request.sampling.seed) else ()),
-            *unsupported(request, FORMATS["gemini"].parameters),
+            *unsupported(request, WIRE_FORMATS["gemini"].parameters),
             *(("reasoning",) if thinks_otherwise else ()),
         ),
         wrapping=wrapping,

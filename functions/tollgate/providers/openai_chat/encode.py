@@ -42,6 +42,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         request = use_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = reasoning_fields(request.reasoning, target)
+    stated = stated_parameters(request)
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
         "messages": ChatMessages(target).encode(request.messages),
@@ -49,14 +50,14 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         **_limits(request, target),
         **_tools(request, dialect),
         **_output_format(request.output_format),
-        **_parameters(request, dialect),
+        **{name: value for name, value in stated.items() if name not in dialect.refuses},
         **reasoning,
         **request.guided,
     }
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
-        adapted=(*unsupported(request, body.keys() | _met(dialect)), *changed),
+        adapted=(*unsupported(request, body.keys() | _met(dialect), stated), *changed),
         wrapping=wrapping,
     )
 
@@ -92,15 +93,6 @@ def _met(dialect: Dialect) -> set[str]:
         "tools.strict",
         *(("cache_control",) if dialect.cache_marks else ()),
         *(("messages[].name",) if dialect.message_names else ()),
-    }
-
-
-def _parameters(request: GenerationRequest, dialect: Dialect) -> dict[str, JsonValue]:
-    """Return the parameters that the caller set and that the server does not refuse."""
-    return {
-        name: value
-        for name, value in stated_parameters(request).items()
-        if name not in dialect.refuses
     }
 
 

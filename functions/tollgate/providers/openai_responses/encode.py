@@ -14,7 +14,7 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.formats import FORMATS
+from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.providers.openai_responses.items import items
 from tollgate.providers.parameters import stated_parameters, unsupported
 from tollgate.providers.shared.efforts import effort_wanted, nearest_effort, wants_thoughts
@@ -24,7 +24,7 @@ from tollgate.providers.shared.strict_schema import close_schema
 
 _PATH: Final = "/responses"
 # Log probabilities are requested by `include`.
-_FIELDS: Final = FORMATS["openai_responses"].parameters - {"logprobs"}
+_FIELDS: Final = WIRE_FORMATS["openai_responses"].parameters - {"logprobs"}
 _OUTPUT_TOKENS_MIN: Final = 16
 
 
@@ -38,6 +38,8 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         request = use_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = _reasoning(request.reasoning, target)
+    stated = stated_parameters(request)
+    fields = _FIELDS.difference(target.dialect.refuses)
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
         "input": items(request.messages, target),
@@ -47,13 +49,17 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         **_limit(request, target),
         **_tools(request),
         **_output_format(request.output_format),
-        **_parameters(request, target),
+        **{name: value for name, value in stated.items() if name in fields},
         **reasoning,
     }
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
-        adapted=(*unsupported(request, body.keys() | _met(target)), *_raised(request), *changed),
+        adapted=(
+            *unsupported(request, body.keys() | _met(target), stated),
+            *_raised(request),
+            *changed,
+        ),
         wrapping=wrapping,
     )
 
@@ -71,15 +77,6 @@ def _included(request: GenerationRequest, target: Target) -> dict[str, JsonValue
 def _limit(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
     limit = target.limited(request.output_tokens_max)
     return {} if limit is None else {"max_output_tokens": max(limit, _OUTPUT_TOKENS_MIN)}
-
-
-def _parameters(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
-    """Return the parameters that the caller set and that have a field in the body."""
-    return {
-        name: value
-        for name, value in stated_parameters(request).items()
-        if name in _FIELDS and name not in target.dialect.refuses
-    }
 
 
 def _met(target: Target) -> set[str]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.providers.formats import FORMATS, TRANSPORT_NEEDS
+from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.policy_checks import check_model_policy, check_route_policy
@@ -206,7 +206,7 @@ class _Checker:
 
     def _may_guard(self, provider: str) -> bool:
         rows = [part.content.providers.get(provider) for part in (*self._visible, *self._included)]
-        return all(row is None or FORMATS[row.codec].applies_guardrails for row in rows)
+        return all(row is None or WIRE_FORMATS[row.codec].applies_guardrails for row in rows)
 
     def _circle(self, name: str) -> list[str]:
         """Return the aliases from this one back to itself; empty if it is in no circle."""
@@ -225,7 +225,7 @@ class _Checker:
         return []
 
     def _provider(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
-        transports = FORMATS[provider.codec].transports
+        transports = WIRE_FORMATS[provider.codec].transports
         if provider.transport not in transports:
             message = f"codec {provider.codec} cannot use transport {provider.transport}"
             hint = f"write {' or '.join(transports)}"
