@@ -27,7 +27,7 @@ from tollgate.engine.kept_answers import AnswerStore
 from tollgate.engine.sink import ClientGone, CollectSink, EventSink, SseSink
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.providers.base import Codec, FetchedMedia, MediaFetcher, Provider
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.formats import codec_of
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.administration import NewKey
@@ -342,7 +342,7 @@ async def house(
         cooldowns=stores.cooldowns,
         cooldown=catalog.defaults.cooldown.policy,
         planner=Planner(catalog),
-        providers=Directory({"near": near, "far": far}, codec or OpenAiChatCodec()),
+        providers=Directory({"near": near, "far": far}, codec or codec_of("openai_chat")),
         media=media or ShelvedMedia({}),
         clock=clock,
         ids=ids,

@@ -1,7 +1,7 @@
-"""What each format and each provider of routing.yaml can do, found out by asking the codecs.
+"""The tables of docs/providers.md: what each format and provider can do, by trying its codec.
 
-`python -m tests.support_table` writes it into docs/providers.md. Nothing in it is stated: a cell is
-what a codec made of a request that asks for the one thing, or of frames that answer with it.
+`python -m tests.support_table` writes them. Nothing in them is stated: a cell is what a codec made
+of a request that wants the one thing, or of frames that answer with it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,9 +10,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from tests.unit.providers.request_options import HI, OPTIONS, PLAIN, shown
 from tests.unit.providers.requests import PDF, PNG, SCHEMA, WAV
-from tests.unit.providers.shared_cases import ANSWERS, meant, read, told
-from tests.unit.providers.wishes import HI, PLAIN, WISHES, shown
+from tests.unit.providers.shared_cases import ANSWERS, expected_parts, parts_of, read
 from tests.upstream.wires import WIRES, Wire
 from tollgate.core.content import Audio, Document, Image, MediaUrl, ToolCall
 from tollgate.core.errors import GatewayError
@@ -23,8 +23,8 @@ from tollgate.core.request import (
     SchemaOutput,
     ToolMessage,
 )
-from tollgate.providers.base import Codec, Guardrail, NativeChoices, Target
-from tollgate.providers.registry import CODECS
+from tollgate.providers.base import Codec, Guardrail, Target
+from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import Chains
@@ -44,14 +44,14 @@ STRICT = SchemaOutput(name="city", schema=SCHEMA | {"additionalProperties": Fals
 
 
 def page(written: str) -> str:
-    """The page with its tables made anew."""
+    """Return the page with its tables made anew."""
     before, rest = written.split(BEGIN)
     _, after = rest.split(END)
     return f"{before}{BEGIN}\n\n{_formats()}\n\n{_providers()}\n\n{END}{after}"
 
 
 def _carried(request: GenerationRequest, mark: str) -> Probe:
-    """Whether the body holds what the request shows."""
+    """Make a probe of whether the body holds the content that the request shows."""
 
     def probe(codec: Codec, target: Target) -> str:
         try:
@@ -63,7 +63,7 @@ def _carried(request: GenerationRequest, mark: str) -> Probe:
 
 
 def _formed(request: GenerationRequest) -> Probe:
-    """Whether the provider holds the answer to its form, or the gateway does by a tool."""
+    """Make a probe of whether the provider enforces the form, or the gateway emulates it."""
 
     def probe(codec: Codec, target: Target) -> str:
         try:
@@ -75,15 +75,15 @@ def _formed(request: GenerationRequest) -> Probe:
 
 
 def _granted(name: str) -> Probe:
-    """Whether every wish of this name goes out; those that do not are named to the caller."""
-    wishes = [wish for wish in WISHES if wish.name == name]
+    """Make a probe of whether every option of this name goes out, or is named as left out."""
+    options = [option for option in OPTIONS if option.name == name]
 
     def probe(codec: Codec, target: Target) -> str:
         try:
-            sent = [codec.encode(wish.wished, target) for wish in wishes]
+            sent = [codec.encode(option.request, target) for option in options]
         except GatewayError:
             return NO
-        without = [codec.encode(wish.without, target).body for wish in wishes]
+        without = [codec.encode(option.without, target).body for option in options]
         if [each.body for each in sent] == without and not any(each.adapted for each in sent):
             return "not sent"
         left_out = [name in each.adapted for each in sent]
@@ -105,7 +105,7 @@ def _guided(field: str, value: object) -> Probe:
 
 
 def _choices(codec: Codec, target: Target) -> str:
-    is_native = isinstance(codec, NativeChoices) and target.dialect.native_choices
+    is_native = codec.demultiplexer is not None and target.dialect.native_choices
     return "native" if is_native else "fanned out"
 
 
@@ -135,7 +135,7 @@ REQUESTS: Final[Mapping[str, Probe]] = {
     "`guided_regex`": _guided("guided_regex", "[a-z]+"),
     "`n`": _choices,
     "a guardrail of the operator's": _guarded,
-    **{f"`{name}`": _granted(name) for name in dict.fromkeys(wish.name for wish in WISHES)},
+    **{f"`{name}`": _granted(name) for name in dict.fromkeys(option.name for option in OPTIONS)},
 }
 OF_A_PROVIDER: Final[Mapping[str, Probe]] = {
     "image": IMAGE,
@@ -161,10 +161,10 @@ def _formats() -> str:
 
 
 def _understood(wire: Wire, case: str) -> str:
-    """Whether a stream of this case, its bytes one by one, is read as what it means."""
+    """Return whether a stream of this case, its bytes one by one, is read correctly."""
     body = wire.body(wire.write(ANSWERS[case]))
     response = read(wire, [bytes([byte]) for byte in body])
-    return YES if [*told(response)] == [*meant(ANSWERS[case])] else NO
+    return YES if [*parts_of(response)] == [*expected_parts(ANSWERS[case])] else NO
 
 
 def _providers() -> str:
@@ -179,14 +179,14 @@ def _providers() -> str:
     rows = []
     for slug, row in sorted(catalog.providers.items()):
         own = [target for target in targets if target.provider == slug]
-        codec = CODECS[row.codec]()
+        codec = WIRE_FORMATS[row.codec].load()
         cells = (_of_all(_taken(name, codec, target) for target in own) for name in OF_A_PROVIDER)
         rows.append([slug, row.codec, row.transport, str(len(own)), *cells])
     return _table(["provider", "codec", "transport", "endpoints", *OF_A_PROVIDER], rows)
 
 
 def _taken(name: str, codec: Codec, target: Target) -> str:
-    """What a codec makes of a request that the planner would let through to this model."""
+    """Return the cell of one endpoint, for a request that the planner lets through to it."""
     kind = {"image": "image", "audio": "audio", "PDF": "pdf"}.get(name)
     if kind is not None and kind not in target.input:
         return NO

@@ -32,7 +32,6 @@ LEFT_OUT: Final = (
     "tollgate/routing/file/load.py",
     "tollgate/routing/file/validate.py",
     "tests/memory/stores.py",
-    "tollgate/providers/transports/replay.py",
     "tollgate/web/local_app.py",
     "tollgate/wiring/whole.py",
 )

@@ -35,12 +35,12 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.providers.anthropic.codec import AnthropicCodec
 from tollgate.providers.base import Frame, UpstreamRefused
+from tollgate.providers.formats import codec_of
 from tollgate.providers.transports.invoke_frames import InvokeFrames
 
 CUTS = 40
-CODEC = AnthropicCodec()
+CODEC = codec_of("anthropic")
 
 
 def answers() -> list[Recording]:

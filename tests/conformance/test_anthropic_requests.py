@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.conformance.anthropic_requests import CARRIERS, is_ours, read, target
 from tests.conformance.recordings import Recording, cases, recordings
 from tests.references import published_schema
-from tests.unit.providers.anthropic import asking
+from tests.unit.providers.anthropic import requests as claude_requests
 from tests.unit.providers.anthropic.test_turns import HISTORY, NOTE, PDF, PNG
 from tollgate.core.content import CacheMark, Document, Image, Text
 from tollgate.core.request import (
@@ -25,10 +25,10 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.providers.anthropic.codec import AnthropicCodec
 from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.formats import codec_of
 
-DIALECTS = [asking.OLDER, asking.NEWER]
+DIALECTS = [claude_requests.OLDER, claude_requests.NEWER]
 CHOICES = [
     None,
     ToolChoice(mode="auto"),
@@ -68,19 +68,19 @@ def check(wire: WireRequest, at: Target, schema: Any) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(HISTORY)
 def test_every_valid_history_validates(schema: Any, messages: list[Message]) -> None:
-    at = asking.target()
-    check(asking.encoded(asking.user("start"), *messages, at=at), at, schema)
+    at = claude_requests.target()
+    check(claude_requests.encoded(claude_requests.user("start"), *messages, at=at), at, schema)
 
 
 @pytest.mark.parametrize(("dialect", "choice", "form"), [*product(DIALECTS, CHOICES, FORMS)])
 def test_tools_forms_and_every_parameter_validate(
     dialect: Any, choice: ToolChoice | None, form: Any, schema: Any
 ) -> None:
-    at = asking.target(dialect)
-    wire = asking.encoded(
-        asking.user("?"),
+    at = claude_requests.target(dialect)
+    wire = claude_requests.encoded(
+        claude_requests.user("?"),
         at=at,
-        tools=(asking.WEATHER, Tool(name="now", description="", strict=True)),
+        tools=(claude_requests.WEATHER, Tool(name="now", description="", strict=True)),
         tool_choice=choice,
         parallel_tool_calls=False,
         output_format=form,
@@ -95,10 +95,10 @@ def test_tools_forms_and_every_parameter_validate(
 def test_every_kind_of_content_validates(schema: Any) -> None:
     shown = (Text(text="See", cache=CacheMark(lifetime="1h")), Image(source=PNG))
     files = (Document(source=PDF, filename="a.pdf"), Document(source=NOTE, cache=CacheMark()))
-    at = asking.target()
-    wire = asking.encoded(
+    at = claude_requests.target()
+    wire = claude_requests.encoded(
         UserMessage(content=(*shown, *files)),
-        asking.assistant(asking.call()),
+        claude_requests.assistant(claude_requests.call()),
         ToolMessage(call_id="a", content=(*shown, *files)),
         at=at,
     )
@@ -109,4 +109,4 @@ def test_every_kind_of_content_validates(schema: Any) -> None:
 def test_a_recorded_request_validates_when_we_send_it(recording: Recording, schema: Any) -> None:
     request: GenerationRequest = read(recording.sent)
     at = target(recording)
-    check(AnthropicCodec().encode(request, at), at, schema)
+    check(codec_of("anthropic").encode(request, at), at, schema)

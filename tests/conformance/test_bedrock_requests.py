@@ -16,8 +16,8 @@ from tests.unit.providers.requests import requests
 from tollgate.core.errors import RequestError
 from tollgate.core.request import GenerationRequest, Message, Sampling, Tool, ToolChoice
 from tollgate.providers.base import Guardrail, WireRequest
-from tollgate.providers.bedrock.codec import BedrockCodec
 from tollgate.providers.dialect import Dialect
+from tollgate.providers.formats import codec_of
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def check(wire: WireRequest, shape: Any) -> None:
 @given(HISTORY)
 def test_every_valid_history_validates(shape: Any, messages: list[Message]) -> None:
     request = GenerationRequest(model="acme/m", messages=(user("start"), *messages))
-    check(BedrockCodec().encode(request, TARGET), shape)
+    check(codec_of("bedrock").encode(request, TARGET), shape)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_tools_and_every_parameter_validate(choice: ToolChoice | None, shape: An
         output_tokens_max=10,
         sampling=Sampling(temperature=2.0, top_p=1.0, stop=("", "END")),
     )
-    check(BedrockCodec().encode(request, TARGET), shape)
+    check(codec_of("bedrock").encode(request, TARGET), shape)
 
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -72,7 +72,7 @@ def test_every_request_validates(shape: Any, request: GenerationRequest, reasoni
         guardrail=Guardrail(id="abc123", version="DRAFT"),
     )
     try:
-        wire = BedrockCodec().encode(request, target)
+        wire = codec_of("bedrock").encode(request, target)
     except RequestError:
         # A picture behind a URL, which Bedrock does not fetch.
         assert "MediaUrl" in repr(request)

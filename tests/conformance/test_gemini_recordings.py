@@ -24,7 +24,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.base import Frame, Target, UpstreamRefused
-from tollgate.providers.gemini.codec import GeminiCodec
+from tollgate.providers.formats import codec_of
 from tollgate.providers.gemini.signatures import signature_of
 
 # What no request of ours asks for; a part of such a kind, or a second candidate, is an error.
@@ -64,7 +64,9 @@ def frames(recording: Recording, chunks: list[bytes]) -> list[Frame]:
 
 
 def events(recording: Recording, chunks: list[bytes] | None = None) -> list[StreamEvent]:
-    return decoded(GeminiCodec().decoder(TARGET), frames(recording, chunks or [recording.body]))
+    return decoded(
+        codec_of("gemini").decoder(TARGET), frames(recording, chunks or [recording.body])
+    )
 
 
 @pytest.mark.parametrize("recording", cases(iter(answers())))
@@ -118,7 +120,7 @@ def test_c44_a_recorded_refusal_is_never_a_401_and_blames_who_is_at_fault(
     recording: Recording,
 ) -> None:
     refused = UpstreamRefused(recording.status, recording.headers, recording.body)
-    error = GeminiCodec().error(refused, TARGET)
+    error = codec_of("gemini").error(refused, TARGET)
     expected = {
         400: {
             ErrorCode.INVALID_REQUEST,
@@ -226,7 +228,7 @@ def test_q34_what_was_answered_goes_back_as_the_recorded_client_sent_it(
         ),
     ]
     request = GenerationRequest(model="google/m", messages=tuple(messages))
-    encoded: Any = GeminiCodec().encode(request, TARGET).body["contents"]
+    encoded: Any = codec_of("gemini").encode(request, TARGET).body["contents"]
     _, ours, *results = encoded
     gave_ids = bool(re.search(rb'"functionCall"\s*:\s*{[^}]*"id"', first.body))
     same = {"with_ids": gave_ids, "signed": "thoughtSignature" in json.dumps(replayed)}
@@ -247,7 +249,7 @@ def test_q34_what_was_answered_goes_back_as_the_recorded_client_sent_it(
 def test_q29_a_recorded_stream_is_the_same_as_one_json_array(recording: Recording) -> None:
     chunks = [frame.data for frame in frames(recording, [recording.body])]
     array = Frame(data=b"[" + b"\r\n,\r\n".join(chunks) + b"]")
-    whole = folded(decoded(GeminiCodec().decoder(TARGET), [array]))
+    whole = folded(decoded(codec_of("gemini").decoder(TARGET), [array]))
     streamed = folded(events(recording))
     assert (whole.usage, whole.finish) == (streamed.usage, streamed.finish)
     assert [type(part) for part in whole.parts] == [type(part) for part in streamed.parts]

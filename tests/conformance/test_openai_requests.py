@@ -12,8 +12,7 @@ from tests.unit.providers.requests import requests
 from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import Codec, Target
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
-from tollgate.providers.openai_responses.codec import OpenAiResponsesCodec
+from tollgate.providers.formats import codec_of
 
 TARGET = Target(
     provider="openai",
@@ -30,8 +29,8 @@ TARGET = Target(
     ),
 )
 CODECS: list[tuple[str, Codec]] = [
-    ("openai.chat_completions.request", OpenAiChatCodec()),
-    ("openai.responses.request", OpenAiResponsesCodec()),
+    ("openai.chat_completions.request", codec_of("openai_chat")),
+    ("openai.responses.request", codec_of("openai_responses")),
 ]
 
 
@@ -41,7 +40,7 @@ CODECS: list[tuple[str, Codec]] = [
 )
 @given(data=st.data())
 def test_every_request_validates(schema: str, codec: Codec, data: st.DataObject) -> None:
-    audio = isinstance(codec, OpenAiChatCodec)
+    audio = schema == CODECS[0][0]
     request: GenerationRequest = data.draw(requests(audio=audio, file_urls=not audio))
     body = dict(codec.encode(request, TARGET).body)
     Draft202012Validator(any_of(published_schema(schema))).validate(body)

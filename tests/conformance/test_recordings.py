@@ -14,9 +14,7 @@ from tollgate.core.content import ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import StreamEvent, UsageReported
 from tollgate.providers.base import Codec, Frame, Target, UpstreamRefused
-from tollgate.providers.bedrock.codec import BedrockCodec
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
-from tollgate.providers.openai_responses.codec import OpenAiResponsesCodec
+from tollgate.providers.formats import codec_of
 
 CHAT = (
     "openai_chat",
@@ -88,11 +86,11 @@ def outcome(recording: Recording, chunks: list[bytes]) -> list[StreamEvent] | Er
     """The events, or the code of the error that the provider sent in their place."""
     try:
         if recording.path.parent.name in CONVERSE:
-            return decoded(BedrockCodec().decoder(target(recording)), converse_frames(chunks))
+            return decoded(codec_of("bedrock").decoder(target(recording)), converse_frames(chunks))
         frames = chat_frames(recording, chunks)
         if recording.path.parent.name in RESPONSES:
-            return decoded(OpenAiResponsesCodec().decoder(target(recording)), frames)
-        return decoded(OpenAiChatCodec().decoder(target(recording)), frames)
+            return decoded(codec_of("openai_responses").decoder(target(recording)), frames)
+        return decoded(codec_of("openai_chat").decoder(target(recording)), frames)
     except UpstreamError as error:
         return error.code
 
@@ -131,7 +129,8 @@ def test_c37_a_recorded_answer_is_the_same_wherever_it_is_cut(recording: Recordi
 def test_c14_recorded_choices_are_told_apart_and_usage_is_counted_once(
     recording: Recording,
 ) -> None:
-    codec, wanted = OpenAiChatCodec(), recording.sent["n"]
+    codec, wanted = codec_of("openai_chat"), recording.sent["n"]
+    assert codec.demultiplexer is not None
     choices = codec.demultiplexer(target(recording), wanted)
     frames: list[list[Frame]] = [[] for _ in range(wanted)]
     for frame in chat_frames(recording, [recording.body]):
@@ -168,9 +167,11 @@ def test_a_recorded_stream_that_is_cut_short_is_an_error(recording: Recording) -
 def test_c44_a_recorded_refusal_is_never_a_401_and_blames_who_is_at_fault(
     recording: Recording,
 ) -> None:
-    codec: Codec = BedrockCodec() if recording.path.parent.name in CONVERSE else OpenAiChatCodec()
+    codec: Codec = (
+        codec_of("bedrock") if recording.path.parent.name in CONVERSE else codec_of("openai_chat")
+    )
     if recording.path.parent.name in RESPONSES:
-        codec = OpenAiResponsesCodec()
+        codec = codec_of("openai_responses")
     refused = UpstreamRefused(recording.status, recording.headers, recording.body)
     error = codec.error(refused, target(recording))
     expected = {

@@ -25,10 +25,8 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.base import Codec, Frame, Target
-from tollgate.providers.bedrock.codec import BedrockCodec
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
-from tollgate.providers.openai_responses.codec import OpenAiResponsesCodec
+from tollgate.providers.formats import codec_of
 
 # Where each provider wants its reasoning back, as its row would say.
 DIALECTS: Mapping[str, Dialect] = {
@@ -130,7 +128,7 @@ def text_result(id_: str, content: Any) -> ToolMessage:
 
 @pytest.mark.parametrize("turn", cases(turns(*CHAT)))
 def test_a_chat_answer_goes_back_as_it_was_sent(turn: Turn) -> None:
-    codec = OpenAiChatCodec()
+    codec = codec_of("openai_chat")
     back = answer(codec, turn.first, chat_frames(turn.first, [turn.first.body]))
     reply, *recorded = said(turn.second)[len(said(turn.first)) :]
     kept = {call["id"] for call in reply.get("tool_calls") or ()}
@@ -148,7 +146,7 @@ def with_calls(message: AssistantMessage, kept: set[str]) -> AssistantMessage:
 
 @pytest.mark.parametrize("turn", cases(turns(*RESPONSES)))
 def test_a_response_goes_back_as_it_was_sent(turn: Turn) -> None:
-    codec = OpenAiResponsesCodec()
+    codec = codec_of("openai_responses")
     first = turn.first
     frames = sse_frames([first.body]) if first.exchange["stream"] else [Frame(data=first.body)]
     back = answer(codec, first, frames)
@@ -164,7 +162,7 @@ def test_a_response_goes_back_as_it_was_sent(turn: Turn) -> None:
 
 @pytest.mark.parametrize("turn", cases(turns(*CONVERSE)))
 def test_a_converse_answer_goes_back_as_it_was_sent(turn: Turn) -> None:
-    codec = BedrockCodec()
+    codec = codec_of("bedrock")
     first = turn.first
     body = first.body if first.exchange["stream"] else b"".join(as_stream(json.loads(first.body)))
     back = answer(codec, first, converse_frames([body]))

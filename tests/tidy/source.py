@@ -25,6 +25,8 @@ class Import:
     local_name: str
     refers_to: str
     line: int
+    # Whether it stands in a function, so that nothing is imported until the function is called.
+    is_deferred: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,18 +68,25 @@ class Source:
                     yield ".".join([meanings[first], *rest]), node.lineno
 
     def _imports(self) -> Iterator[Import]:
+        deferred = {
+            child
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            for child in ast.walk(node)
+        }
         for node in ast.walk(self.tree):
+            late = node in deferred
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     first = alias.name.partition(".")[0]
                     local, refers_to = (
                         (alias.asname, alias.name) if alias.asname else (first, first)
                     )
-                    yield Import(alias.name, local, refers_to, node.lineno)
+                    yield Import(alias.name, local, refers_to, node.lineno, late)
             elif isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     name = f"{self._imported_from(node)}.{alias.name}"
-                    yield Import(name, alias.asname or alias.name, name, node.lineno)
+                    yield Import(name, alias.asname or alias.name, name, node.lineno, late)
 
     def _imported_from(self, node: ast.ImportFrom) -> str:
         if not node.level:

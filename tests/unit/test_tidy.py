@@ -97,6 +97,12 @@ BROKEN = [
         [1],
     ),
     (
+        "implementations_are_imported_by_wiring_alone",
+        "tollgate/providers/formats.py",
+        "import tollgate.providers.bedrock.decode",
+        [1],
+    ),
+    (
         "formats_and_providers_never_meet",
         "tollgate/ingress/messages/parse.py",
         "from tollgate.providers.base import Codec",
@@ -197,6 +203,11 @@ KEPT = [
         "implementations_are_imported_by_wiring_alone",
         "tollgate/providers/bedrock/decode.py",
         "from .encode import X\nfrom ..base import Y\nfrom tollgate.providers.dialect import Z",
+    ),
+    (
+        "implementations_are_imported_by_wiring_alone",
+        "tollgate/providers/formats.py",
+        "def load():\n from tollgate.providers.bedrock.decode import X",
     ),
     (
         "implementations_are_imported_by_wiring_alone",

@@ -25,7 +25,7 @@ from tests.upstream.speakers import SECRET_WORDS
 from tollgate.core.request import Capability, Modality
 from tollgate.providers.base import Codec, Decoder, Frame, Target, UpstreamRefused
 from tollgate.providers.dialect import ClaudeCarrier, ClaudeDialect, Dialect, GeminiDialect
-from tollgate.providers.registry import CODECS
+from tollgate.providers.formats import FormatName, codec_of
 from tollgate.providers.transports.bedrock_runtime import EventStreamFrames
 from tollgate.providers.transports.body_frames import FrameDecoder
 from tollgate.providers.transports.http_sse import SseFrames
@@ -46,7 +46,7 @@ class Wire:
     """
 
     name: str
-    codec_name: str
+    codec_name: FormatName
     dialect: Dialect
     write: Callable[[Answer], list[bytes]]
     framing: Callable[[], FrameDecoder]
@@ -60,7 +60,7 @@ class Wire:
 
     @property
     def codec(self) -> Codec:
-        return CODECS[self.codec_name]()
+        return codec_of(self.codec_name)
 
     @property
     def target(self) -> Target:

@@ -21,12 +21,11 @@ from tollgate.providers.base import (
     Decoder,
     Demultiplexer,
     Frame,
-    NativeChoices,
     Provider,
     UpstreamRefused,
     WireRequest,
-    unwrapped,
 )
+from tollgate.providers.unwrapping import unwrap
 from tollgate.routing.planning.plan import Attempt
 
 # An event, and the number of the choice that it belongs to.
@@ -53,7 +52,7 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
 def asking(provider: Provider, attempt: Attempt, request: GenerationRequest) -> EncodedAttempt:
     """Encode a request; RequestError for what the provider can never take."""
     together = request.choices == 1 or (
-        attempt.target.dialect.native_choices and isinstance(provider.codec, NativeChoices)
+        attempt.target.dialect.native_choices and provider.codec.demultiplexer is not None
     )
     asked = (request,) if together else tuple(_each_choice(request))
     wires = tuple(provider.codec.encode(one, attempt.target) for one in asked)
@@ -94,9 +93,9 @@ async def _stream(
         except UpstreamRefused as refused:
             raise codec.error(refused, target) from refused
         sorter: Demultiplexer = _OneChoice()
-        if choices > 1 and isinstance(codec, NativeChoices):
+        if choices > 1 and codec.demultiplexer is not None:
             sorter = codec.demultiplexer(target, choices)
-        decoders = [unwrapped(codec.decoder(target), wire.wrapping) for _ in range(choices)]
+        decoders = [unwrap(codec.decoder(target), wire.wrapping) for _ in range(choices)]
         yield _decoded(frames, sorter, decoders, asking.attempt)
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.engine import retry
 from tollgate.engine.attempt_cursor import AttemptCursor
-from tollgate.providers.shared.refusals import ProviderRefusal, refused
+from tollgate.providers.shared.refusals import ProviderRefusal, error_of_refusal
 from tollgate.routing.planning.plan import Attempt, Plan
 
 _KINDS: Final = {
@@ -61,7 +61,7 @@ class Fault(Struct, frozen=True):
         provider = attempt.target.provider
         if self.kind in _KINDS:
             return UpstreamError(_KINDS[self.kind], f"The provider {provider} fails.")
-        return refused(ProviderRefusal(provider=provider, status=int(self.kind)))
+        return error_of_refusal(ProviderRefusal(provider=provider, status=int(self.kind)))
 
 
 class SimulatedAttempt(Struct, frozen=True, kw_only=True):

@@ -1,8 +1,8 @@
 """The two halves of a provider: a pure codec, and a transport that does the I/O."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 from msgspec import Struct, field
 from pydantic import JsonValue
@@ -13,7 +13,6 @@ from tollgate.core.request import Capability, GenerationRequest, Modality
 from tollgate.core.secret import SecretReference
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
-from tollgate.providers.shared.unwrapping import Unwrapping
 
 
 class Guardrail(Struct, frozen=True, kw_only=True):
@@ -24,38 +23,39 @@ class Guardrail(Struct, frozen=True, kw_only=True):
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """One endpoint of one model at one provider.
+    """One endpoint of one model at one provider."""
 
-    `provider` and `model` are slugs of the catalog, `upstream_model` the provider's own name.
-    `output_tokens_max` is the model's limit, to which a caller's is capped; `supports` and `input`
-    are what the model can do and take in; a codec that cannot have a `guardrail` applied refuses.
-    `project` and `location` are where Google Cloud has it, None elsewhere.
-    """
-
+    # The provider's slug in the catalog.
     provider: str
+    # The model's slug in the catalog.
     model: str
+    # The provider's own name of the model.
     upstream_model: str
     dialect: Dialect = field(default_factory=Dialect)
+    # The model's limit, to which the caller's is capped.
     output_tokens_max: int | None = None
     supports: frozenset[Capability] = frozenset()
+    # The kinds of content that the model takes.
     input: frozenset[Modality] = frozenset({"text"})
+    # A codec whose format cannot apply it refuses the request.
     guardrail: Guardrail | None = None
+    # The place of a Google Cloud endpoint, None elsewhere.
     project: str | None = None
     location: str | None = None
 
     @property
     def endpoint_id(self) -> str:
-        """What names this endpoint in draws, records and cooldowns."""
+        """The name of this endpoint in draws, records and cooldowns."""
         return f"{self.provider}/{self.upstream_model}"
 
     @property
     def enforces_schemas(self) -> bool:
-        """Whether an answer is held to a JSON Schema by model and server."""
+        """True if model and server enforce a JSON Schema."""
         able = "structured_output" in self.supports
         return able and self.dialect.output_format == "json_schema"
 
     def limited(self, output_tokens_max: int | None) -> int | None:
-        """A caller's limit, or the model's own where that is less; None if the caller has none."""
+        """Return a caller's limit, capped to the model's; None if the caller set none."""
         if output_tokens_max is None or self.output_tokens_max is None:
             return output_tokens_max
         return min(output_tokens_max, self.output_tokens_max)
@@ -70,28 +70,26 @@ class Timeouts(Struct, frozen=True, kw_only=True):
 
 
 class WireRequest(Struct, frozen=True, kw_only=True):
-    """What goes to the provider: a path under its base URL, a JSON body, headers of the format.
+    """A request in the provider's format, ready for a transport."""
 
-    `adapted` names the caller's parameters that this provider cannot take and that were left out.
-    `wrapping` is what the answer will have around it, where something is emulated.
-    """
-
+    # Under the provider's base URL.
     path: str
     body: Mapping[str, JsonValue]
+    # Headers of the format; authorization is the transport's.
     headers: Mapping[str, str] = field(default_factory=dict)
+    # The caller's parameters that the provider cannot take as they were set.
     adapted: tuple[str, ...] = ()
+    # The emulation that the answer must be unwrapped from.
     wrapping: Wrapping = NOT_WRAPPED
 
 
 class Frame(Struct, frozen=True, kw_only=True):
-    """One event as it came off the wire: an SSE event, or a message of an event stream.
-
-    `event` is the SSE event name or the event stream's event type; `exception` is the exception
-    type of an event-stream message that is one.
-    """
+    """One event as it came off the wire: an SSE event, or a message of an event stream."""
 
     data: bytes
+    # The name of the SSE event, or the event type of the message.
     event: str = "message"
+    # The exception type of a message that is an exception.
     exception: str | None = None
 
 
@@ -109,62 +107,34 @@ class Decoder(Protocol):
     """Turns the frames of one attempt into events; owns all state of that stream."""
 
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
-        """The events of one frame; UpstreamError if the frame is an error or cannot be read."""
+        """Yield the events of one frame; UpstreamError if it is an error or cannot be read."""
 
     def end(self) -> Iterable[StreamEvent]:
-        """The events due when the stream closes; UpstreamError if it closed too early."""
-
-
-def unwrapped(decoder: Decoder, wrapping: Wrapping) -> Decoder:
-    """The decoder of the answer that is meant, where the request asked for one in a wrapping."""
-    return decoder if wrapping == NOT_WRAPPED else _Unwrapped(decoder, wrapping)
-
-
-class _Unwrapped:
-    """A decoder of answers that have something around them; see `core.emulation`."""
-
-    def __init__(self, decoder: Decoder, wrapping: Wrapping) -> None:
-        self._decoder = decoder
-        self._unwrapping = Unwrapping(wrapping)
-
-    def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        for event in self._decoder.feed(frame):
-            yield from self._unwrapping.feed(event)
-
-    def end(self) -> Iterator[StreamEvent]:
-        for event in self._decoder.end():
-            yield from self._unwrapping.feed(event)
-
-
-class Codec(Protocol):
-    """Translates between the middle and one provider format; does no I/O and keeps no state."""
-
-    def encode(self, request: GenerationRequest, target: Target) -> WireRequest:
-        """The request in the provider's words; RequestError for what it can never take."""
-
-    def decoder(self, target: Target) -> Decoder:
-        """A fresh decoder for one attempt."""
-
-    def error(self, refused: UpstreamRefused, target: Target) -> UpstreamError:
-        """The public error that an error reply means."""
+        """Yield the events due when the stream closes; UpstreamError if it closed too early."""
 
 
 class Demultiplexer(Protocol):
     """Gives each choice of one stream the frames that its decoder is to see; owns their state."""
 
     def feed(self, frame: Frame) -> Iterable[tuple[int, Frame]]:
-        """The frames of each choice in a frame; UpstreamError for a choice nobody asked for."""
+        """Yield the frames of each choice; UpstreamError for a choice that was not requested.
+
+        Usage must reach one decoder only, or it would be counted once for each choice.
+        """
 
 
-@runtime_checkable
-class NativeChoices(Protocol):
-    """What a codec has besides, if its format can hold several choices in one stream.
+class Codec(Struct, frozen=True, kw_only=True):
+    """Translates between the middle and one provider format; does no I/O and keeps no state."""
 
-    It is used where the dialect has `native_choices`; usage is to reach one decoder only.
-    """
-
-    def demultiplexer(self, target: Target, choices: int) -> Demultiplexer:
-        """A fresh sorter for one stream."""
+    # Encode a request; RequestError for what the provider can never take.
+    encode: Callable[[GenerationRequest, Target], WireRequest]
+    # Make a new decoder, for one attempt.
+    decoder: Callable[[Target], Decoder]
+    # Translate an error reply into the public error that it means.
+    error: Callable[[UpstreamRefused, Target], UpstreamError]
+    # Make a new demultiplexer of so many choices, for one stream; None if the format holds one
+    # choice in a stream. It is used where the dialect has `native_choices`.
+    demultiplexer: Callable[[Target, int], Demultiplexer] | None = None
 
 
 class Transport(Protocol):
@@ -175,52 +145,51 @@ class Transport(Protocol):
     ) -> AbstractAsyncContextManager[AsyncIterator[Sequence[Frame]]]:
         """Send, and yield the frames as they come, together those that came together.
 
-        Raises UpstreamRefused for an error status, UpstreamError for what the network or missing
-        credentials do. First-token and idle limits are the caller's; this one limits connecting.
+        Raises UpstreamRefused for an error status, UpstreamError for network failures and missing
+        credentials. Of the timeouts it applies `connect_s`; the engine applies the others.
         Leaving the context closes the connection.
         """
 
 
-# How a key is sent: as a bearer token, in a header of that name, or not at all, because it is the
-# account for which Google gives access tokens.
+# A key is sent as a bearer token or in a header of this name; with `google` it is the key of an
+# account, for which Google issues access tokens.
 Auth = Literal["bearer", "api-key", "x-api-key", "x-goog-api-key", "google"]
 
 
 class FetchedMedia(Struct, frozen=True, kw_only=True):
-    """What lay behind a URL, and the type that its server claimed."""
+    """The content behind a URL, and the type that its server claimed."""
 
     content: bytes
     claimed_type: str | None = None
 
 
 class MediaFetcher(Protocol):
-    """Fetches what a caller points to, from public addresses only."""
+    """Fetches media by URL, from public addresses only."""
 
     async def fetch(self, url: str) -> FetchedMedia:
-        """The whole body; RequestError for what may not be, or cannot be fetched."""
+        """Fetch the whole body; RequestError for a URL that must not or cannot be fetched."""
 
 
 class ProviderRow(Struct, frozen=True, kw_only=True):
-    """A provider as routing.yaml states it: a codec, a transport, and where to reach it.
-
-    `base_url` has no trailing slash; on AWS transports it replaces the regional endpoint.
-    `project` and `location` belong to Google Cloud.
-    """
+    """A provider as routing.yaml states it: a format, a transport, and where to reach it."""
 
     slug: str
+    # The name of a format in `formats.WIRE_FORMATS`.
     codec: str
     transport: str
+    # Without a trailing slash; on AWS transports it replaces the regional endpoint.
     base_url: str | None = None
     region: str | None = None
     key: SecretReference | None = None
     auth: Auth = "bearer"
+    # The place in Google Cloud, for `auth: google`.
     project: str | None = None
     location: str | None = None
     dialect: Dialect = field(default_factory=Dialect)
 
 
 class Provider(Struct, frozen=True):
-    """A row made real."""
+    """The codec and the transport of a row."""
 
     codec: Codec
     transport: Transport

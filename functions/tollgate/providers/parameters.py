@@ -1,53 +1,111 @@
-"""What a caller asks for beyond the conversation, by the names that `x-tollgate-adapted` tells.
+"""The one list of optional parameters, which a server may refuse and a codec may leave out.
 
-A codec says which of these go out, those under their own names by the body; the rest is named.
+The sampling parameters are the fields of `core.request.Sampling`. A new one is a field there and in
+the client formats; here it appears by itself, in codecs where a provider has its own name for it.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec.structs import asdict
+from pydantic import JsonValue
 
 from tollgate.core.content import Image
-from tollgate.core.request import GenerationRequest, ToolMessage, UserMessage
+from tollgate.core.request import GenerationRequest, Sampling, ToolMessage, UserMessage
 from tollgate.providers.shared.cache_marks import marks
 from tollgate.providers.shared.emulation import OUTPUT_TOOL
 
+# Both are named as callers name them.
+_SAMPLING: Final = Sampling.__struct_fields__
+_OF_THE_REQUEST: Final = ("parallel_tool_calls", "prompt_cache_key", "service_tier", "user")
 
-def unsupported(request: GenerationRequest, met: Collection[str]) -> tuple[str, ...]:
-    """The names of what is asked for and not in `met`."""
-    return tuple(name for name in _asked(request) if name not in met)
+PARAMETERS: Final = tuple(sorted((*_SAMPLING, *_OF_THE_REQUEST)))
+# A row refuses these unless it says otherwise: OpenAI's own API lacks the sampling parameters among
+# them, and a service tier may cost what the catalog does not know.
+REFUSED_BY_DEFAULT: Final = (
+    "min_p",
+    "prompt_cache_key",
+    "repetition_penalty",
+    "service_tier",
+    "top_k",
+)
+if TYPE_CHECKING:
+    Parameter = str
+else:
+    # For pydantic and for the published schema of routing.yaml, which list every name.
+    Parameter = Literal[PARAMETERS]
+
+_NO_SAMPLING: Final = Sampling()
+# Values that ask for what a provider does anyway: leaving them out changes no answer.
+_WITHOUT_EFFECT: Final[Mapping[str, JsonValue]] = {
+    "logprobs": False,
+    "parallel_tool_calls": True,
+    "service_tier": "auto",
+}
 
 
-def _asked(request: GenerationRequest) -> Iterator[str]:
-    sampling = request.sampling
-    asked = {
-        "temperature": sampling.temperature is not None,
-        "top_p": sampling.top_p is not None,
-        "top_k": sampling.top_k is not None,
-        "min_p": sampling.min_p is not None,
-        "presence_penalty": sampling.presence_penalty is not None,
-        "frequency_penalty": sampling.frequency_penalty is not None,
-        "repetition_penalty": sampling.repetition_penalty is not None,
-        "seed": sampling.seed is not None,
-        "stop": bool(sampling.stop),
-        "logit_bias": bool(sampling.logit_bias),
-        "logprobs": bool(sampling.logprobs),
-        "top_logprobs": sampling.top_logprobs is not None,
-        "parallel_tool_calls": request.parallel_tool_calls is False and bool(request.tools),
-        "prompt_cache_key": request.prompt_cache_key is not None,
-        "service_tier": request.service_tier not in (None, "auto"),
-        "user": request.user is not None,
-        "tools.strict": any(tool.strict and tool.name != OUTPUT_TOOL for tool in request.tools),
-        "cache_control": any(mark is not None for mark in marks(request)),
-        "image_url.detail": _wants_detail(request),
-        "messages[].name": any(
-            not isinstance(message, ToolMessage) and message.name is not None
-            for message in request.messages
-        ),
-    }
-    return (name for name, is_asked in asked.items() if is_asked)
+def stated_parameters(request: GenerationRequest) -> dict[str, JsonValue]:
+    """Return every parameter that the caller set, by name, as a JSON value."""
+    values: dict[str, JsonValue] = {}
+    if request.sampling != _NO_SAMPLING:
+        for name, value in asdict(request.sampling).items():
+            # 0 and False are stated; None, no sequences and no biases are not.
+            if value or value == 0:
+                values[name] = list(value) if isinstance(value, tuple) else value
+    for name in _OF_THE_REQUEST:
+        value = getattr(request, name)
+        if value is not None:
+            values[name] = value
+    if not request.tools:
+        # OpenAI refuses `parallel_tool_calls` without tools.
+        values.pop("parallel_tool_calls", None)
+    return values
+
+
+def unsupported(
+    request: GenerationRequest,
+    met: Collection[str],
+    stated: Mapping[str, JsonValue] | None = None,
+) -> tuple[str, ...]:
+    """Return the names of what the caller requested and `met` lacks, for `x-tollgate-adapted`.
+
+    `met` are the names of what goes out. Options within messages and tools count too. `stated` are
+    the request's `stated_parameters`, where the codec has read them already.
+    """
+    parameters = _effective(stated_parameters(request) if stated is None else stated)
+    names = [*parameters, *_content_options(request)]
+    return tuple(name for name in names if name not in met)
+
+
+def effective_parameters(request: GenerationRequest) -> list[str]:
+    """Return the names of parameters that the caller set to something that changes the answer."""
+    return _effective(stated_parameters(request))
+
+
+def _effective(stated: Mapping[str, JsonValue]) -> list[str]:
+    return [
+        name
+        for name, value in stated.items()
+        if name not in _WITHOUT_EFFECT or value != _WITHOUT_EFFECT[name]
+    ]
+
+
+def _content_options(request: GenerationRequest) -> Iterator[str]:
+    if any(tool.strict and tool.name != OUTPUT_TOOL for tool in request.tools):
+        yield "tools.strict"
+    if any(mark is not None for mark in marks(request)):
+        yield "cache_control"
+    if _wants_detail(request):
+        yield "image_url.detail"
+    if any(
+        not isinstance(message, ToolMessage) and message.name is not None
+        for message in request.messages
+    ):
+        yield "messages[].name"
 
 
 def _wants_detail(request: GenerationRequest) -> bool:
-    """Whether an image is to be looked at in another way than the model's own."""
+    """Return whether an image must be read at another resolution than the model's default."""
     return any(
         isinstance(part, Image) and part.detail in ("low", "high")
         for message in request.messages

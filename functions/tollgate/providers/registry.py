@@ -1,4 +1,4 @@
-"""Rows of routing.yaml made real: tables of names, no branches.
+"""Providers made of the rows of routing.yaml: a format and a transport, each looked up by name.
 
 Loaders import what they load, so that a deployment without an AWS provider never imports botocore.
 """
@@ -10,56 +10,28 @@ from msgspec import Struct
 
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.clock import Clock
-from tollgate.providers.base import Auth, Codec, Provider, ProviderRow, Transport
+from tollgate.providers.base import Auth, Provider, ProviderRow, Transport
+from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS
 from tollgate.providers.transports.authorization import Authorization, KeyHeader
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.stores.base import SecretStore
 
 
 class ProviderServices(Struct, frozen=True, kw_only=True):
-    """What transports are built from; `credentials` gives None where there is no AWS identity."""
+    """The services that transports are built from."""
 
     pool: HttpPool
     secrets: SecretStore
+    # Returns None where there is no AWS identity.
     credentials: Callable[[], Credentials | None]
     clock: Clock
 
 
-_Loader = TypeVar("_Loader")
+_Entry = TypeVar("_Entry")
 
 
 class RowError(ValueError):
-    """A provider row names what does not exist, or lacks what its transport needs."""
-
-
-def _openai_chat() -> Codec:
-    from tollgate.providers.openai_chat.codec import OpenAiChatCodec
-
-    return OpenAiChatCodec()
-
-
-def _openai_responses() -> Codec:
-    from tollgate.providers.openai_responses.codec import OpenAiResponsesCodec
-
-    return OpenAiResponsesCodec()
-
-
-def _anthropic() -> Codec:
-    from tollgate.providers.anthropic.codec import AnthropicCodec
-
-    return AnthropicCodec()
-
-
-def _bedrock() -> Codec:
-    from tollgate.providers.bedrock.codec import BedrockCodec
-
-    return BedrockCodec()
-
-
-def _gemini() -> Codec:
-    from tollgate.providers.gemini.codec import GeminiCodec
-
-    return GeminiCodec()
+    """A provider row names an unknown format or transport, or lacks a field of its transport."""
 
 
 def _key_header(row: ProviderRow, services: ProviderServices) -> Authorization:
@@ -75,21 +47,18 @@ def _google_token(row: ProviderRow, services: ProviderServices) -> Authorization
 def _http_sse(row: ProviderRow, services: ProviderServices) -> Transport:
     from tollgate.providers.transports.http_sse import HttpSse
 
-    _need(row, "base_url", row.base_url)
     return HttpSse(row, services.pool, AUTHORIZATIONS[row.auth](row, services))
 
 
 def _bedrock_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
     from tollgate.providers.transports.bedrock_runtime import BedrockRuntime
 
-    _need(row, "region", row.region)
     return BedrockRuntime(row, services.pool, services.credentials, services.clock)
 
 
 def _sagemaker_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
     from tollgate.providers.transports.sagemaker_runtime import SageMakerRuntime
 
-    _need(row, "region", row.region)
     return SageMakerRuntime(row, services.pool, services.credentials, services.clock)
 
 
@@ -97,7 +66,6 @@ def _bedrock_invoke(row: ProviderRow, services: ProviderServices) -> Transport:
     from tollgate.providers.transports.bedrock_runtime import BedrockRuntime
     from tollgate.providers.transports.invoke_frames import InvokeFrames
 
-    _need(row, "region", row.region)
     return BedrockRuntime(
         row, services.pool, services.credentials, services.clock, frames=InvokeFrames
     )
@@ -109,13 +77,6 @@ def _simulator(row: ProviderRow, services: ProviderServices) -> Transport:
     return Simulator(services.clock)
 
 
-CODECS: Final[Mapping[str, Callable[[], Codec]]] = {
-    "openai_chat": _openai_chat,
-    "openai_responses": _openai_responses,
-    "anthropic": _anthropic,
-    "bedrock": _bedrock,
-    "gemini": _gemini,
-}
 AUTHORIZATIONS: Final[Mapping[Auth, Callable[[ProviderRow, ProviderServices], Authorization]]] = {
     "bearer": _key_header,
     "api-key": _key_header,
@@ -140,20 +101,22 @@ class Registry:
         self._made: dict[ProviderRow, Provider] = {}
 
     def provider(self, row: ProviderRow) -> Provider:
-        """The provider of a row; RowError if it names what does not exist."""
+        """Return the provider of a row; RowError for a row that cannot be made."""
         if row not in self._made:
-            codec = _named(CODECS, row.codec, f"codec of provider {row.slug}")
+            wire_format = _named(WIRE_FORMATS, row.codec, f"codec of provider {row.slug}")
             transport = _named(TRANSPORTS, row.transport, f"transport of provider {row.slug}")
-            self._made[row] = Provider(codec(), transport(row, self._services))
+            _check_needs(row)
+            self._made[row] = Provider(wire_format.load(), transport(row, self._services))
         return self._made[row]
 
 
-def _named(table: Mapping[str, _Loader], name: str, what: str) -> _Loader:
+def _named(table: Mapping[str, _Entry], name: str, what: str) -> _Entry:
     if name not in table:
         raise RowError(f"{what}: {name!r} is none of {', '.join(sorted(table))}")
     return table[name]
 
 
-def _need(row: ProviderRow, field: str, value: str | None) -> None:
-    if value is None:
-        raise RowError(f"provider {row.slug}: transport {row.transport} needs {field}")
+def _check_needs(row: ProviderRow) -> None:
+    need = TRANSPORT_NEEDS.get(row.transport)
+    if need is not None and getattr(row, need) is None:
+        raise RowError(f"provider {row.slug}: transport {row.transport} needs {need}")

@@ -18,6 +18,7 @@ from tollgate.core.request import Capability, Modality
 from tollgate.core.secret import SecretReference
 from tollgate.providers.base import Auth, ProviderRow, Timeouts
 from tollgate.providers.dialect import Dialect
+from tollgate.providers.formats import FormatName, TransportName
 from tollgate.routing.chains import GuardrailSection, RetrySection, RouteSection
 from tollgate.routing.price import PriceSchedule
 from tollgate.routing.price_sections import OverrideSection, PriceSection
@@ -42,11 +43,6 @@ from tollgate.routing.scalars import (
     Tokens,
     VariableName,
 )
-
-CodecName = Literal["openai_chat", "openai_responses", "anthropic", "bedrock", "gemini"]
-TransportName = Literal[
-    "http_sse", "bedrock_runtime", "bedrock_invoke", "sagemaker_runtime", "simulator"
-]
 
 
 class AttemptTimeoutsSection(Strict):
@@ -142,7 +138,7 @@ class KeySection(Strict):
 class ProviderSection(Strict):
     """A provider as a row: its format, its transport, its address and its key."""
 
-    codec: CodecName = Field(description="Format of its requests and answers.")
+    codec: FormatName = Field(description="Format of its requests and answers.")
     transport: TransportName = Field(description="Way in which its bytes travel.")
     base_url: BaseUrl | None = Field(
         default=None, description="Address to which paths are appended, for `http_sse`."

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from pydantic import BaseModel
 
 from tollgate.core.request import Modality
-from tollgate.providers.dialect import Parameter
+from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import Chains, Offer
 from tollgate.routing.price import Price
@@ -18,39 +18,6 @@ from tollgate.routing.schema import EndpointSection, ModelSection
 _PER_TOKEN_EXPONENT: Final = -6
 # What OpenRouter calls a document; the others have the same names.
 _MODALITIES: Final[Mapping[Modality, str]] = {"pdf": "file"}
-# The parameters that a format has a field for, of those that a row may refuse.
-CARRIED: Final[Mapping[str, frozenset[str]]] = {
-    "openai_chat": frozenset(get_args(Parameter)),
-    "openai_responses": frozenset(
-        {
-            "logprobs",
-            "parallel_tool_calls",
-            "prompt_cache_key",
-            "service_tier",
-            "temperature",
-            "top_logprobs",
-            "top_p",
-            "user",
-        }
-    ),
-    "anthropic": frozenset(
-        {"parallel_tool_calls", "service_tier", "stop", "temperature", "top_k", "top_p", "user"}
-    ),
-    "bedrock": frozenset({"service_tier", "stop", "temperature", "top_p"}),
-    "gemini": frozenset(
-        {
-            "frequency_penalty",
-            "logprobs",
-            "presence_penalty",
-            "seed",
-            "stop",
-            "temperature",
-            "top_k",
-            "top_logprobs",
-            "top_p",
-        }
-    ),
-}
 _BY_CAPABILITY: Final = {
     "tools": frozenset({"tool_choice", "tools"}),
     "structured_output": frozenset({"structured_outputs"}),
@@ -226,7 +193,8 @@ def _architecture(model: ModelSection) -> Architecture:
 def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:
     """What an endpoint takes: never more than its format has a field for."""
     target = offer.attempt.target
-    taken = CARRIED[catalog.providers[target.provider].codec] - set(target.dialect.refuses)
+    wire_format = WIRE_FORMATS[catalog.providers[target.provider].codec]
+    taken = wire_format.parameters - set(target.dialect.refuses)
     if "tools" not in target.supports:
         taken -= {"parallel_tool_calls"}
     able = (_BY_CAPABILITY.get(capability, frozenset()) for capability in target.supports)

@@ -30,9 +30,10 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import PartStart, Started, StreamEvent
 from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import Frame, Target, WireRequest
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.formats import codec_of
 from tollgate.providers.shared.emulation import OUTPUT_TOOL, Wrapping
 
+CHAT = codec_of("openai_chat")
 BROKEN = UpstreamError(ErrorCode.PROVIDER_OVERLOADED, "It is overloaded.", status=529)
 
 
@@ -167,19 +168,19 @@ async def test_d6_an_attempt_commits_at_its_first_content(
     assert (home.record.outcome == "ok") is (served_by == "far")
 
 
-class Told(OpenAiChatCodec):
-    """A codec whose first frame is these events, and whose next is more than it can take."""
+class Events:
+    """A decoder whose first frame is these events, and whose next is more than it can take."""
 
     def __init__(self, *events: StreamEvent) -> None:
         self._events = [list(events)]
-
-    def decoder(self, target: Target) -> "Told":
-        return self
 
     def feed(self, frame: Frame) -> list[StreamEvent]:
         if not self._events:
             raise UpstreamError(ErrorCode.PROVIDER_OVERLOADED, "It is overloaded.")
         return self._events.pop()
+
+    def end(self) -> list[StreamEvent]:
+        return []
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,8 @@ class Told(OpenAiChatCodec):
 async def test_d6_an_opened_part_commits_only_if_it_says_something(
     part: Part, commits: bool
 ) -> None:
-    home = await house(codec=Told(Started(), PartStart(index=0, part=part)))
+    decoder = Events(Started(), PartStart(index=0, part=part))
+    home = await house(codec=replace(CHAT, decoder=lambda _: decoder))
     await home.serve()
     assert home.record.outcome == "error"
     assert [attempt.provider for attempt in home.record.attempts] == (
@@ -249,16 +251,14 @@ async def test_a_connection_stays_open_while_its_answer_is_read() -> None:
     assert home.record.outcome == "ok"
 
 
-class Emulating(OpenAiChatCodec):
-    """A codec whose provider has no structured output."""
-
-    def encode(self, request: GenerationRequest, target: Target) -> WireRequest:
-        return replace(super().encode(request, target), wrapping=Wrapping(tool=True))
+def encode_emulating(request: GenerationRequest, target: Target) -> WireRequest:
+    """Encode for a provider that has no structured output."""
+    return replace(CHAT.encode(request, target), wrapping=Wrapping(tool=True))
 
 
 async def test_c16_an_emulated_answer_is_told_as_content() -> None:
     answer = [*says("Sure:"), *calls(OUTPUT_TOOL, '{"city":"Paris"}'), *ends("tool_calls")]
-    home = await house(near=Scripted(answer), codec=Emulating())
+    home = await house(near=Scripted(answer), codec=replace(CHAT, encode=encode_emulating))
     reply = await home.serve(stream=False)
     (choice,) = json.loads(reply.body)["choices"]
     assert choice["message"]["content"] == '{"city":"Paris"}'

@@ -4,15 +4,16 @@ Keeps C27, C33, C34, C41, C44, C50, C61, C62, C63, C66.
 """
 
 import pytest
+from msgspec.structs import replace
 
 from tests.gateways import house, store_is_away
 from tests.scripted import FOREVER, Scripted, answers, counts, refuses, says
 from tests.stores import record_of
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, UpstreamError
-from tollgate.core.events import Ended, GrammarError, Started
+from tollgate.core.events import GrammarError, Started, StreamEvent
 from tollgate.engine.generate import generate
-from tollgate.providers.base import Frame, Target
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.base import Frame
+from tollgate.providers.formats import codec_of
 from tollgate.stores.administration import NewKey
 from tollgate.stores.base import Hold
 
@@ -193,19 +194,19 @@ async def test_c34_the_deadline_of_the_last_attempt_is_told_as_the_deadline() ->
     assert "`stream: true`" in reply.error["message"]
 
 
-class Broken(OpenAiChatCodec):
-    """A codec with a defect: its decoder breaks the grammar, or just breaks."""
+class Broken:
+    """A decoder with a defect: it breaks the grammar, or just breaks."""
 
     def __init__(self, defect: Exception | None) -> None:
         self._defect = defect
 
-    def decoder(self, target: Target) -> "Broken":
-        return self
-
-    def feed(self, frame: Frame) -> list[Started | Ended]:
+    def feed(self, frame: Frame) -> list[StreamEvent]:
         if self._defect is not None:
             raise self._defect
         return [Started(), Started()]
+
+    def end(self) -> list[StreamEvent]:
+        return []
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -213,7 +214,7 @@ class Broken(OpenAiChatCodec):
 async def test_c41_a_defect_is_500_without_details_and_settles(
     defect: Exception | None, stream: bool
 ) -> None:
-    home = await house(codec=Broken(defect))
+    home = await house(codec=replace(codec_of("openai_chat"), decoder=lambda _: Broken(defect)))
     reply = await home.serve("acme/small", stream=stream)
     record = home.record
     if isinstance(defect, TimeoutError):

@@ -7,32 +7,30 @@ from collections.abc import Mapping
 
 import pytest
 from msgspec.structs import replace
-from typing_extensions import override
 
 from tests.gateways import House, RecordedReply, house
 from tests.scripted import Scripted, answers, refuses
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.core.request import GenerationRequest, RoutingPreferences
 from tollgate.engine.generate import generate
-from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.base import Codec, Target, WireRequest
+from tollgate.providers.formats import codec_of
 
 GUIDED = RequestError(ErrorCode.INVALID_REQUEST, "It knows no grammar.", param="guided_grammar")
 BROKEN = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It applies no guardrail.")
 
 
-class Adapting(OpenAiChatCodec):
-    """A codec that leaves out, for each provider, what no row says it refuses; or cannot encode."""
+def adapting(left_out: Mapping[str, tuple[str, ...] | Exception]) -> Codec:
+    """Make a codec that leaves out what no row says a provider refuses, or cannot encode."""
+    chat = codec_of("openai_chat")
 
-    def __init__(self, left_out: Mapping[str, tuple[str, ...] | Exception]) -> None:
-        self._left_out = left_out
+    def encode(request: GenerationRequest, target: Target) -> WireRequest:
+        dropped = left_out.get(target.provider, ())
+        if isinstance(dropped, Exception):
+            raise dropped
+        return replace(chat.encode(request, target), adapted=dropped)
 
-    @override
-    def encode(self, request: GenerationRequest, target: Target) -> WireRequest:
-        left_out = self._left_out.get(target.provider, ())
-        if isinstance(left_out, Exception):
-            raise left_out
-        return replace(super().encode(request, target), adapted=left_out)
+    return replace(chat, encode=encode)
 
 
 async def served(home: House, *, required: bool = True) -> RecordedReply:
@@ -48,14 +46,14 @@ async def served(home: House, *, required: bool = True) -> RecordedReply:
 async def test_c13_the_next_endpoint_that_takes_every_parameter_serves(
     near: tuple[str, ...] | Exception,
 ) -> None:
-    home = await house(codec=Adapting({"near": near}))
+    home = await house(codec=adapting({"near": near}))
     assert (await served(home)).status == 200
     assert (home.record.provider, home.near.requests) == ("far", [])
     assert [attempt.provider for attempt in home.record.attempts] == ["far"]
 
 
 async def test_c13_without_the_requirement_the_first_endpoint_says_what_it_left_out() -> None:
-    home = await house(codec=Adapting({"near": ("seed",)}))
+    home = await house(codec=adapting({"near": ("seed",)}))
     reply = await served(home, required=False)
     assert home.record.provider == "near"
     assert reply.headers["x-tollgate-adapted"] == "seed"
@@ -71,7 +69,7 @@ async def test_c13_without_the_requirement_the_first_endpoint_says_what_it_left_
 async def test_c13_if_nobody_takes_every_parameter_it_is_named_and_nobody_is_asked(
     near: tuple[str, ...] | Exception, far: tuple[str, ...], param: str, said: str
 ) -> None:
-    home = await house(codec=Adapting({"near": near, "far": far}))
+    home = await house(codec=adapting({"near": near, "far": far}))
     reply = await served(home)
     assert (reply.status, reply.error["param"]) == (400, param)
     assert said in reply.error["message"]
@@ -80,7 +78,7 @@ async def test_c13_if_nobody_takes_every_parameter_it_is_named_and_nobody_is_ask
 
 async def test_c13_an_endpoint_that_is_left_alone_is_retried_as_the_last_one_is() -> None:
     busy = Scripted(refuses(429), answers("Hello"))
-    home = await house(near=busy, codec=Adapting({"far": ("seed",)}))
+    home = await house(near=busy, codec=adapting({"far": ("seed",)}))
     assert (await served(home)).status == 200
     assert len(home.near.requests) == 2
 
@@ -88,6 +86,6 @@ async def test_c13_an_endpoint_that_is_left_alone_is_retried_as_the_last_one_is(
 async def test_c13_what_breaks_while_encoding_is_a_failure_of_its_endpoint_not_of_a_parameter() -> (
     None
 ):
-    home = await house(codec=Adapting({"near": BROKEN}))
+    home = await house(codec=adapting({"near": BROKEN}))
     assert (await served(home)).status == 200
     assert home.record.provider == "far"

@@ -1,4 +1,4 @@
-"""The cases that every codec shares, and how what was read of them is compared; see `wires`."""
+"""The cases that every codec shares, and how an answer that was read is compared; see `wires`."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -29,8 +29,8 @@ def read(wire: Wire, chunks: Sequence[bytes]) -> GenerationResponse:
     return folded(decoded(wire.decoder(), wire.frames(chunks)))
 
 
-def told(response: GenerationResponse) -> Iterator[tuple[str, object]]:
-    """The parts without ids of the format's own and what only goes back to the provider."""
+def parts_of(response: GenerationResponse) -> Iterator[tuple[str, object]]:
+    """Yield kind and content of each part, without data that only goes back to the provider."""
     for part in response.parts:
         match part:
             case Text(text=text):
@@ -43,7 +43,7 @@ def told(response: GenerationResponse) -> Iterator[tuple[str, object]]:
                 raise AssertionError(part)
 
 
-def meant(answer: Answer) -> Iterator[tuple[str, object]]:
+def expected_parts(answer: Answer) -> Iterator[tuple[str, object]]:
     if answer.thought:
         yield "reasoning", answer.thought
     if answer.words:

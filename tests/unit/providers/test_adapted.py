@@ -1,6 +1,6 @@
 """Whatever a caller asks for goes out, is refused, or is named as left out: for every codec.
 
-Each wish is sent alone and the body compared with that of the same request without it.
+Each option is sent alone and the body compared with that of the same request without it.
 
 Keeps C11, C13, C15, C17.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from tests.unit.providers.wishes import PLAIN, WISHES, Wish
+from tests.unit.providers.request_options import OPTIONS, PLAIN, Option
 from tests.upstream.wires import WIRES, Wire
 from tollgate.core.errors import RequestError
 from tollgate.providers.base import Target, WireRequest
@@ -34,17 +34,17 @@ TARGETS: Mapping[str, tuple[Wire, Target]] = {
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: wish.name)
-def test_c13_a_wish_goes_out_or_is_named_or_refused(name: str, wish: Wish) -> None:
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_c13_an_option_goes_out_or_is_named_or_refused(name: str, option: Option) -> None:
     wire, target = TARGETS[name]
-    without = wire.codec.encode(wish.without, target)
+    without = wire.codec.encode(option.without, target)
     try:
-        sent: WireRequest = wire.codec.encode(wish.wished, target)
+        sent: WireRequest = wire.codec.encode(option.request, target)
     except RequestError:
         return
-    is_named = wish.name in sent.adapted
-    assert sent.body != without.body or is_named or wish.name in NEUTRAL
-    assert wish.name not in without.adapted
+    is_named = option.name in sent.adapted
+    assert sent.body != without.body or is_named or option.name in NEUTRAL
+    assert option.name not in without.adapted
 
 
 @pytest.mark.parametrize("name", TARGETS)

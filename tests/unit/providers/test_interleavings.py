@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.providers.shared_cases import read, told
+from tests.unit.providers.shared_cases import parts_of, read
 from tests.upstream import converse_events as converse
 from tests.upstream import messages_events as messages
 from tests.upstream import openai_chunks as chat
@@ -126,4 +126,4 @@ def test_c31_blocks_that_come_by_turns_are_told_apart(
     ]
     # Chunks of chat completions have no blocks: there only calls come by turns.
     whole = asked if name == "openai_chat" else [*texts, *asked]
-    assert sorted(told(response), key=repr) == sorted(whole, key=repr)
+    assert sorted(parts_of(response), key=repr) == sorted(whole, key=repr)

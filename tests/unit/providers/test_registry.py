@@ -9,12 +9,12 @@ import pytest
 
 from tests.clocks import FixedClock
 from tollgate.core.secret import SecretReference
-from tollgate.providers.anthropic.codec import AnthropicCodec
-from tollgate.providers.base import ProviderRow
-from tollgate.providers.bedrock.codec import BedrockCodec
-from tollgate.providers.gemini.codec import GeminiCodec
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
-from tollgate.providers.openai_responses.codec import OpenAiResponsesCodec
+from tollgate.providers.anthropic.decode import MessagesDecoder
+from tollgate.providers.base import ProviderRow, Target
+from tollgate.providers.bedrock.decode import ConverseDecoder
+from tollgate.providers.gemini.decode import GeminiDecoder
+from tollgate.providers.openai_chat.decode import ChatDecoder
+from tollgate.providers.openai_responses.decode import ResponsesDecoder
 from tollgate.providers.registry import ProviderServices, Registry, RowError
 from tollgate.providers.transports.bedrock_runtime import BedrockRuntime
 from tollgate.providers.transports.http_pool import HttpPool
@@ -44,31 +44,32 @@ def row(codec: str, transport: str, **fields: Any) -> ProviderRow:
 
 
 @pytest.mark.parametrize(
-    ("asked", "codec", "transport"),
+    ("asked", "decoder", "transport"),
     [
-        (row("openai_chat", "http_sse", base_url="https://x"), OpenAiChatCodec, HttpSse),
-        (row("openai_chat", "simulator"), OpenAiChatCodec, Simulator),
-        (row("bedrock", "bedrock_runtime", region="eu-west-1"), BedrockCodec, BedrockRuntime),
+        (row("openai_chat", "http_sse", base_url="https://x"), ChatDecoder, HttpSse),
+        (row("openai_chat", "simulator"), ChatDecoder, Simulator),
+        (row("bedrock", "bedrock_runtime", region="eu-west-1"), ConverseDecoder, BedrockRuntime),
         (
             row("openai_chat", "sagemaker_runtime", region="eu-west-1"),
-            OpenAiChatCodec,
+            ChatDecoder,
             SageMakerRuntime,
         ),
         (
             row("openai_responses", "http_sse", base_url="https://api.example"),
-            OpenAiResponsesCodec,
+            ResponsesDecoder,
             HttpSse,
         ),
-        (row("gemini", "http_sse", base_url="https://x", auth="google"), GeminiCodec, HttpSse),
-        (row("anthropic", "http_sse", base_url="https://x"), AnthropicCodec, HttpSse),
-        (row("anthropic", "bedrock_invoke", region="eu-west-1"), AnthropicCodec, BedrockRuntime),
+        (row("gemini", "http_sse", base_url="https://x", auth="google"), GeminiDecoder, HttpSse),
+        (row("anthropic", "http_sse", base_url="https://x"), MessagesDecoder, HttpSse),
+        (row("anthropic", "bedrock_invoke", region="eu-west-1"), MessagesDecoder, BedrockRuntime),
     ],
 )
 def test_d3_a_row_names_its_codec_and_transport_and_is_made_once(
-    asked: ProviderRow, codec: type, transport: type, registry: Registry
+    asked: ProviderRow, decoder: type, transport: type, registry: Registry
 ) -> None:
     made = registry.provider(asked)
-    assert (type(made.codec), type(made.transport)) == (codec, transport)
+    decoders = made.codec.decoder(Target(provider="acme", model="a/b", upstream_model="m"))
+    assert (type(decoders), type(made.transport)) == (decoder, transport)
     assert registry.provider(asked) is made
 
 
@@ -93,8 +94,10 @@ def test_a_row_that_cannot_be_made_says_why(
 def test_without_an_aws_provider_botocore_is_not_imported() -> None:
     program = (
         "import sys, tollgate.providers.registry as r\n"
-        "import tollgate.providers.transports.http_sse, tollgate.providers.openai_chat.codec\n"
-        "assert not [name for name in sys.modules if name.startswith('botocore')]"
+        "import tollgate.providers.transports.http_sse, tollgate.providers.formats as f\n"
+        "f.codec_of('openai_chat')\n"
+        "assert not [name for name in sys.modules if name.startswith('botocore')]\n"
+        "assert not [name for name in sys.modules if name.startswith('tollgate.providers.gemini')]"
     )
     subprocess.run(
         [sys.executable, "-c", program], check=True, env={"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -103,7 +106,8 @@ def test_without_an_aws_provider_botocore_is_not_imported() -> None:
 
 def test_until_a_token_is_asked_for_google_auth_is_not_imported() -> None:
     program = (
-        "import sys, tollgate.providers.gemini.codec\n"
+        "import sys, tollgate.providers.formats as f\n"
+        "f.codec_of('gemini')\n"
         "import tollgate.providers.transports.google_token\n"
         "assert not [name for name in sys.modules if name.startswith(('google', 'cryptography'))]"
     )

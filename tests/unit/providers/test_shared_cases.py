@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.providers.decoding import pieces
-from tests.unit.providers.shared_cases import ANSWERS, meant, read, told
+from tests.unit.providers.shared_cases import ANSWERS, expected_parts, parts_of, read
 from tests.upstream.speakers import SECRETS
 from tests.upstream.wires import WIRES, Wire
 from tollgate.core.content import Image, InlineMedia, Text
@@ -35,7 +35,7 @@ cuts = st.lists(st.integers(min_value=0), max_size=12)
 def test_c37_an_answer_is_read_alike_from_every_format(wire: Wire, case: str) -> None:
     answer = ANSWERS[case]
     response = read(wire, [wire.body(wire.write(answer))])
-    assert [*told(response)] == [*meant(answer)]
+    assert [*parts_of(response)] == [*expected_parts(answer)]
     assert response.finish == answer.finish
 
 
@@ -67,7 +67,7 @@ def test_q30_frames_that_say_nothing_change_nothing(wire: Wire, case: str, chanc
     for silence in wire.silences:
         noisy.insert(chance.randint(wire.head, len(noisy) - 1), silence)
     response = read(wire, [wire.body(noisy)])
-    assert [*told(response)] == [*meant(ANSWERS[case])]
+    assert [*parts_of(response)] == [*expected_parts(ANSWERS[case])]
 
 
 @all_wires

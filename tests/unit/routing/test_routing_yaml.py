@@ -10,16 +10,15 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.registry import CODECS, TRANSPORTS
+from tollgate.providers.formats import WIRE_FORMATS, FormatName, TransportName
+from tollgate.providers.registry import TRANSPORTS
 from tollgate.routing.file.json_schema import json_schema_text
 from tollgate.routing.file.load import inspect, load
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import (
-    CodecName,
     EndpointSection,
     Routing,
     RoutingFile,
-    TransportName,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -58,8 +57,9 @@ def test_the_file_has_no_errors_with_or_without_the_simulator() -> None:
 
 
 def test_the_file_may_name_exactly_the_codecs_and_transports_there_are() -> None:
-    assert set(get_args(CodecName)) == CODECS.keys()
+    assert set(get_args(FormatName)) == WIRE_FORMATS.keys()
     assert set(get_args(TransportName)) == TRANSPORTS.keys()
+    assert {name for row in WIRE_FORMATS.values() for name in row.transports} == TRANSPORTS.keys()
 
 
 def test_c65_no_caller_chooses_a_tier_that_its_price_does_not_know() -> None:

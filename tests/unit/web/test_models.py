@@ -4,7 +4,7 @@ Keeps C3, C41.
 """
 
 from decimal import Decimal
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -14,10 +14,10 @@ from tollgate.core.content import Text
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.request import GenerationRequest, Sampling, Tool, UserMessage
 from tollgate.providers.base import Target
-from tollgate.providers.dialect import Dialect, Parameter
-from tollgate.providers.registry import CODECS
+from tollgate.providers.dialect import Dialect
+from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.providers.parameters import PARAMETERS
 from tollgate.stores.administration import NewKey
-from tollgate.web.model_shapes import CARRIED
 
 LARGE = "/v1/models/acme/large"
 SAMPLING: dict[str, Any] = {
@@ -169,13 +169,13 @@ async def test_c3_a_key_is_told_nothing_of_models_that_it_may_not_use() -> None:
     assert (await call("GET", "/v1/models/acme/small", key=secret)).status == 200
 
 
-@pytest.mark.parametrize("name", CODECS)
+@pytest.mark.parametrize("name", WIRE_FORMATS)
 def test_c3_the_parameters_of_a_format_are_those_that_its_codec_sends(name: str) -> None:
-    codec = CODECS[name]()
+    codec = WIRE_FORMATS[name].load()
     dialect = Dialect(refuses=())
     target = Target(provider="p", model="a/b", upstream_model="m", dialect=dialect)
     sent = set()
-    for parameter in get_args(Parameter):
+    for parameter in PARAMETERS:
         changes = REQUEST.get(parameter)
         if changes is None:
             changes = {"sampling": Sampling(**{parameter: SAMPLING[parameter]})}
@@ -184,4 +184,4 @@ def test_c3_the_parameters_of_a_format_are_those_that_its_codec_sends(name: str)
         )
         if not {parameter, "logprobs"} & set(codec.encode(asked, target).adapted):
             sent.add(parameter)
-    assert sent == CARRIED[name]
+    assert sent == WIRE_FORMATS[name].parameters

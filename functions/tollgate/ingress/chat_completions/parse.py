@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, assert_never
 
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from tollgate.core.errors import ErrorCode, RequestError
@@ -80,19 +81,17 @@ def _smaller(one: int | None, other: int | None) -> int | None:
 
 
 def _sampling(chat: wire.ChatRequest) -> Sampling:
+    """Return the sampling parameters; each has the same name on the wire."""
     stop = chat.stop or ()
     logprobs, top_logprobs = parse_log_probs(chat)
-    return Sampling(
-        temperature=chat.temperature,
-        top_p=chat.top_p,
-        top_k=chat.top_k,
-        min_p=chat.min_p,
-        presence_penalty=chat.presence_penalty,
-        frequency_penalty=chat.frequency_penalty,
-        repetition_penalty=chat.repetition_penalty,
-        seed=chat.seed,
+    stated = {
+        name: value
+        for name in Sampling.__struct_fields__
+        if (value := getattr(chat, name)) is not None
+    }
+    return replace(
+        Sampling(**stated),
         stop=(stop,) if isinstance(stop, str) else tuple(stop),
-        logit_bias=chat.logit_bias or {},
         logprobs=logprobs,
         top_logprobs=top_logprobs,
     )

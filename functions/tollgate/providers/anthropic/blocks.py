@@ -1,7 +1,7 @@
 """Content blocks of a streamed message as parts.
 
-What Anthropic's own tools did has no part of its own: such a block is carried whole beside the
-reasoning, where it goes back untouched. Any other is an error: nothing is dropped.
+A block of one of Anthropic's own tools becomes a reasoning without text, which carries the block
+whole and brings it back in the next request. A block of unknown kind is an error: none is dropped.
 """
 
 import re
@@ -9,18 +9,12 @@ from collections.abc import Iterator
 from typing import Final, assert_never
 
 import pydantic_core
-from msgspec import Struct, field
+from msgspec import field
 from pydantic import JsonValue
+from typing_extensions import override
 
 from tollgate.core.content import Opaque, Part, Reasoning, Text, ToolCall
-from tollgate.core.events import (
-    Citation,
-    PartDelta,
-    PartEnd,
-    PartNote,
-    PartStart,
-    StreamEvent,
-)
+from tollgate.core.events import Citation, PartEnd, StreamEvent
 from tollgate.providers.anthropic.wire import (
     BlockDelta,
     CitationLocation,
@@ -36,8 +30,9 @@ from tollgate.providers.anthropic.wire import (
     ThinkingDelta,
     ToolUseBlock,
 )
+from tollgate.providers.shared.parts import OpenPart, Parts
 
-# What Anthropic's own tools did: the only other blocks there may be, in an answer and in a history.
+# The blocks of Anthropic's own tools, in an answer and in a history.
 OWN_TOOLS: Final = re.compile(r"server_tool_use|container_upload|[a-z_]+_tool_result")
 
 
@@ -45,124 +40,95 @@ class BrokenBlock(Exception):
     """A block is not what the format allows; the text completes "the provider sent"."""
 
 
-class _Open(Struct):
-    """A block that goes on; `part` is None for a text of which nothing has come yet."""
+class _Block(OpenPart, kw_only=True):
+    """A content block; one of text begins its part with the first character."""
 
     block: ContentBlock
-    part: int | None = None
-    length: int = 0
     signature: str = ""
     input_json: list[str] = field(default_factory=list)
     cited: list[CitationLocation] = field(default_factory=list)
 
+    @override
+    def finish(self) -> Iterator[StreamEvent]:
+        """Yield the events that end the part, its citations first."""
+        if isinstance(self.block, ToolUseBlock) and not self.length:
+            # A call that takes nothing has no deltas; one that came whole has all of its input.
+            yield self.add(pydantic_core.to_json(self.block.input).decode())
+        for location in self.cited:
+            yield self.note(_citation(location, self.length))
+        yield PartEnd(index=self.index, opaque=_opaque(self))
+
 
 class Blocks:
-    """The blocks of one message; of texts and of thoughts one is open at a time."""
+    """The blocks of one message, by the index that Anthropic gives each."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self.has_calls = False
-        self._open: dict[int, _Open] = {}
+        self.parts = Parts[int, _Block]()
 
     def start(self, index: int, block: ContentBlock) -> Iterator[StreamEvent]:
-        """A block begins; what it holds already is told at once."""
-        if index in self._open:
+        """Yield the events with which a block begins, its first text among them."""
+        if self.parts.get(index) is not None:
             raise BrokenBlock("a block that had begun already")
-        yield from self._close_alike(block)
-        opened = self._open[index] = _Open(block)
+        opened = _Block(part=_part(block), block=block)
+        yield from self.parts.hold(index, opened)
         match block:
             case TextBlock():
                 opened.cited += block.citations or ()
-                yield from self._said(opened, block.text)
+                yield from self._add(opened, block.text)
             case ThinkingBlock():
-                yield self._part(opened, Reasoning(text=""))
+                yield self.parts.begin(opened)
                 opened.signature = block.signature or ""
-                yield from self._said(opened, block.thinking)
-            case OtherBlock(type=kind) if not OWN_TOOLS.fullmatch(kind):
-                raise BrokenBlock("a content block of unknown kind")
-            case RedactedThinkingBlock() | OtherBlock():
-                yield self._part(opened, Reasoning(text=""))
-            case ToolUseBlock():
-                self.has_calls = True
-                yield self._part(opened, ToolCall(id=block.id, name=block.name, arguments=""))
+                yield from self._add(opened, block.thinking)
+            case RedactedThinkingBlock() | OtherBlock() | ToolUseBlock():
+                yield self.parts.begin(opened)
             case _:
                 assert_never(block)
 
     def more(self, index: int, delta: BlockDelta) -> Iterator[StreamEvent]:
-        """A block goes on."""
-        opened = self._open.get(index)
+        """Yield the events of one delta."""
+        opened = self.parts.get(index)
         if opened is None:
             raise BrokenBlock("a piece of a block that has not begun")
         match opened.block, delta:
             case TextBlock(), TextDelta(text=text):
-                yield from self._said(opened, text)
+                yield from self._add(opened, text)
             case TextBlock(), CitationsDelta(citation=citation):
                 opened.cited.append(citation)
             case ThinkingBlock(), ThinkingDelta(thinking=text):
-                yield from self._said(opened, text)
+                yield from self._add(opened, text)
             case ThinkingBlock(), SignatureDelta(signature=signature):
                 opened.signature += signature
             case ToolUseBlock(), InputJsonDelta(partial_json=text):
-                yield from self._said(opened, text)
+                yield from self._add(opened, text)
             case OtherBlock(), InputJsonDelta(partial_json=text):
                 opened.input_json.append(text)
             case _:
                 raise BrokenBlock("a piece of one kind in a block of another")
 
-    def stop(self, index: int) -> Iterator[StreamEvent]:
-        """A block ends."""
-        opened = self._open.pop(index, None)
-        if opened is None or opened.part is None:
-            return
-        part = opened.part
-        block = opened.block
-        if isinstance(block, ToolUseBlock) and not opened.length:
-            yield PartDelta(index=part, text=pydantic_core.to_json(block.input).decode())
-        for location in opened.cited:
-            yield PartNote(index=part, note=_citation(location, opened.length))
-        yield PartEnd(index=part, opaque=_opaque(opened))
-
-    def end(self) -> Iterator[StreamEvent]:
-        """Whatever is still open ends with the message."""
-        for index in list(self._open):
-            yield from self.stop(index)
-
-    def _close_alike(self, block: ContentBlock) -> Iterator[StreamEvent]:
-        kind = _kind(block)
-        for index, opened in list(self._open.items()):
-            if kind is not ToolCall and _kind(opened.block) is kind:
-                yield from self.stop(index)
-
-    def _part(self, opened: _Open, part: Part) -> PartStart:
-        opened.part = self.count
-        self.count += 1
-        return PartStart(index=opened.part, part=part)
-
-    def _said(self, opened: _Open, text: str) -> Iterator[StreamEvent]:
-        """More text of a block; a text block without any is no part."""
-        if not text:
-            return
-        if opened.part is None:
-            yield self._part(opened, Text(text=""))
-        if opened.part is not None:
-            opened.length += len(text)
-            yield PartDelta(index=opened.part, text=text)
+    def _add(self, opened: _Block, text: str) -> Iterator[StreamEvent]:
+        if text:
+            if not opened.has_begun:
+                yield self.parts.begin(opened)
+            yield opened.add(text)
 
 
-def _kind(block: ContentBlock) -> type[Part]:
+def _part(block: ContentBlock) -> Part:
+    """Return the part that a block becomes; BrokenBlock for a block of unknown kind."""
     match block:
         case TextBlock():
-            return Text
+            return Text(text="")
         case ToolUseBlock():
-            return ToolCall
+            return ToolCall(id=block.id, name=block.name, arguments="")
+        case OtherBlock(type=kind) if not OWN_TOOLS.fullmatch(kind):
+            raise BrokenBlock("a content block of unknown kind")
         case ThinkingBlock() | RedactedThinkingBlock() | OtherBlock():
-            return Reasoning
+            return Reasoning(text="")
         case _:
             assert_never(block)
 
 
-def _opaque(opened: _Open) -> Opaque:
-    """What Anthropic wants back verbatim with this block."""
+def _opaque(opened: _Block) -> Opaque:
+    """Return the data that Anthropic wants back verbatim with a block."""
     match opened.block:
         case ThinkingBlock():
             return {"anthropic": {"signature": opened.signature}} if opened.signature else {}
@@ -188,7 +154,7 @@ def _input(text: str) -> JsonValue:
 
 
 def _citation(location: CitationLocation, length: int) -> Citation:
-    """What the whole text of a block is taken from: Anthropic opens a block for each."""
+    """Return a source as a citation of the whole block: Anthropic opens a block for each source."""
     return Citation(
         url=location.url or location.source,
         title=location.title or location.document_title,

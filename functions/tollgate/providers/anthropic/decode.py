@@ -1,24 +1,20 @@
-"""Streamed messages of Anthropic's as events."""
+"""The decoder of Anthropic's streamed messages."""
 
 from collections.abc import Iterator
 from typing import Final, assert_never
 
 from pydantic import JsonValue, ValidationError
 
-from tollgate.core.content import Refusal
 from tollgate.core.events import (
     Ended,
     Finish,
-    PartDelta,
-    PartEnd,
-    PartStart,
     Started,
     StreamEvent,
     UsageReported,
 )
 from tollgate.providers.anthropic.blocks import Blocks, BrokenBlock
 from tollgate.providers.anthropic.errors import error_in_stream, exception_in_stream
-from tollgate.providers.anthropic.usage import restated, usage_of
+from tollgate.providers.anthropic.usage import merge_usage, usage_of
 from tollgate.providers.anthropic.wire import (
     EVENT,
     ContentBlockDelta,
@@ -35,10 +31,10 @@ from tollgate.providers.anthropic.wire import (
     TokenUsage,
 )
 from tollgate.providers.base import Frame
-from tollgate.providers.shared.refusals import closed_early, malformed
+from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
-# `pause_turn` comes only with Anthropic's own tools, which nobody here asks for: it is told as the
-# provider's own word, and the caller may send the turn back. An unknown word counts as `stop`.
+# `pause_turn` comes only with Anthropic's own tools, which no codec requests: the caller sees it as
+# the raw finish reason, and may send the turn back. An unknown reason counts as `stop`.
 _FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -51,7 +47,7 @@ _FINISH: Final[dict[str, Finish]] = {
 
 
 class MessagesDecoder:
-    """Decodes one stream, or a whole message as the stream that it could have been."""
+    """Decodes one stream, or a message that was not streamed."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
@@ -62,7 +58,7 @@ class MessagesDecoder:
         self._stop = Stop()
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """The events of one frame; UpstreamError if it is an error or of unknown kind."""
+        """Yield the events of one frame; UpstreamError if it is an error or of unknown kind."""
         if frame.exception is not None:
             raise exception_in_stream(frame, self._provider)
         event = self._parsed(frame.data)
@@ -72,28 +68,28 @@ class MessagesDecoder:
             return
         is_first = isinstance(event, MessageStart | Message)
         if self._ended or self._started == is_first:
-            raise malformed(self._provider, f"a frame {event.type} out of place")
+            raise malformed_error(self._provider, f"a frame {event.type} out of place")
         try:
             yield from self._event(event)
         except BrokenBlock as broken:
-            raise malformed(self._provider, str(broken)) from broken
+            raise malformed_error(self._provider, str(broken)) from broken
 
     def end(self) -> Iterator[StreamEvent]:
-        """Nothing if the message has stopped; UpstreamError if it was not complete."""
+        """Yield the last events if none ended the message; UpstreamError if it was not complete."""
         if self._ended:
             return
         if self._stop.stop_reason is None:
-            raise closed_early(self._provider)
+            raise early_close_error(self._provider)
         try:
             yield from self._finish()
         except BrokenBlock as broken:
-            raise malformed(self._provider, str(broken)) from broken
+            raise malformed_error(self._provider, str(broken)) from broken
 
     def _parsed(self, data: bytes) -> Event:
         try:
             return EVENT.validate_json(data)
         except ValidationError as invalid:
-            raise malformed(self._provider, "a frame that cannot be read") from invalid
+            raise malformed_error(self._provider, "a frame that cannot be read") from invalid
 
     def _event(
         self,
@@ -115,14 +111,14 @@ class MessagesDecoder:
             case ContentBlockDelta(index=index, delta=delta):
                 yield from self._blocks.more(index, delta)
             case ContentBlockStop(index=index):
-                yield from self._blocks.stop(index)
+                yield from self._blocks.parts.close(index)
             case MessageDelta(delta=stop, usage=usage):
                 if stop.stop_reason is not None:
                     self._stop = stop
                 yield from self._counted(usage)
             case MessageStop():
                 if self._stop.stop_reason is None:
-                    raise malformed(self._provider, "an end without a stop reason")
+                    raise malformed_error(self._provider, "an end without a stop reason")
                 yield from self._finish()
             case _:
                 assert_never(event)
@@ -141,29 +137,26 @@ class MessagesDecoder:
         yield from self._start(message)
         for index, block in enumerate(message.content):
             yield from self._blocks.start(index, block)
-            yield from self._blocks.stop(index)
+            yield from self._blocks.parts.close(index)
         if message.stop_reason is None:
-            raise malformed(self._provider, "an answer without a stop reason")
+            raise malformed_error(self._provider, "an answer without a stop reason")
         self._stop = Stop(stop_reason=message.stop_reason, stop_details=message.stop_details)
         yield from self._finish()
 
     def _finish(self) -> Iterator[StreamEvent]:
-        yield from self._blocks.end()
+        yield from self._blocks.parts.close_all()
         details = self._stop.stop_details
         if details is not None and details.explanation:
-            index = self._blocks.count
-            yield PartStart(index=index, part=Refusal(text=""))
-            yield PartDelta(index=index, text=details.explanation)
-            yield PartEnd(index=index)
+            yield from self._blocks.parts.refuse(details.explanation)
         finish = _FINISH.get(self._stop.stop_reason or "", "stop")
-        if finish == "stop" and self._blocks.has_calls:
+        if finish == "stop" and self._blocks.parts.has_calls:
             finish = "tool_calls"
         self._ended = True
         yield Ended(finish=finish, raw_finish=self._stop.stop_reason)
 
     def _counted(self, usage: dict[str, JsonValue] | None) -> Iterator[StreamEvent]:
         if usage is not None:
-            self._usage = restated(self._usage, usage)
+            self._usage = merge_usage(self._usage, usage)
             counted = self._token_usage(self._usage)
             yield UsageReported(
                 usage=usage_of(counted), raw=self._usage, service_tier=counted.service_tier
@@ -173,4 +166,4 @@ class MessagesDecoder:
         try:
             return TokenUsage.model_validate(usage)
         except ValidationError as invalid:
-            raise malformed(self._provider, "usage that cannot be read") from invalid
+            raise malformed_error(self._provider, "usage that cannot be read") from invalid

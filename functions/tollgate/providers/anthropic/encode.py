@@ -14,8 +14,9 @@ from tollgate.providers.anthropic.tools import Tooling, tooling
 from tollgate.providers.anthropic.turns import Conversation, conversation
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import ClaudeCarrier, Dialect
+from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.providers.parameters import unsupported
-from tollgate.providers.shared.cache_marks import with_last_marks
+from tollgate.providers.shared.cache_marks import keep_last_marks
 
 # Pinned: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
 _VERSION: Final = "2023-06-01"
@@ -26,32 +27,28 @@ _TEMPERATURE_MAX: Final = 1.0
 _DEFAULTS: Final = {"temperature": 1.0, "top_p": 1.0}
 _CACHE_MARKS_MAX: Final = 4
 _USER_CHARACTERS_MAX: Final = 256
-# What has other names in a body, or is named where it is left out.
-_MET: Final = frozenset(
-    {
-        "cache_control",
-        "parallel_tool_calls",
-        "stop",
-        "temperature",
-        "tools.strict",
-        "top_k",
-        "top_p",
-    }
-)
+# Options that have other names in a body, or that are reported where they are left out.
+_MET: Final = WIRE_FORMATS["anthropic"].parameters - {"service_tier", "user"} | {
+    "cache_control",
+    "tools.strict",
+}
 _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
 
 
 class _Carrier(Struct, frozen=True, kw_only=True):
-    """Where the model is named, and what else differs; `path` is filled in from the target.
+    """One of the hosts of Anthropic's format, and the fields in which its requests differ.
 
     Vertex: https://platform.claude.com/docs/en/api/claude-on-vertex-ai; Bedrock:
     https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html
-    (both seen 2026-11-21). Bedrock says `stream` in its path and refuses it in the body.
+    (both seen 2026-11-21). Bedrock has `stream` in its path and refuses it in the body.
     """
 
+    # A template, filled in from the target.
     path: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    # Fields that every body has.
     body: Mapping[str, JsonValue] = field(default_factory=dict)
+    # Whether the model is named in the body; elsewhere it is in the path.
     names_model: bool = False
     has_service_tiers: bool = False
 
@@ -79,10 +76,9 @@ _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
-    """The streamed request; RequestError for what this model can never take.
+    """Return the request, always streamed; RequestError for what this model can never take.
 
-    UpstreamError where a guardrail is to be applied: only Converse tells in so many words that one
-    has stepped in.
+    UpstreamError where a guardrail must be applied: only Converse reports that one has intervened.
     """
     if target.guardrail is not None:
         raise UpstreamError(
@@ -90,24 +86,24 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
             f"The provider {target.provider} applies guardrails only by the codec bedrock.",
         )
     dialect, carrier = target.dialect, _CARRIERS[target.dialect.claude_carrier]
-    request, has_too_many_marks = with_last_marks(request, _CACHE_MARKS_MAX)
-    said = conversation(request.messages, dialect)
-    tools = tooling(request, target, said.called)
+    request, has_too_many_marks = keep_last_marks(request, _CACHE_MARKS_MAX)
+    history = conversation(request.messages, dialect)
+    tools = tooling(request, target, history.called)
     output_tokens_max = _output_tokens_max(request, target)
     thoughts = thinking(
         request.reasoning or ReasoningOptions(),
         dialect,
         output_tokens_max=output_tokens_max,
-        forbidden=said.is_prefilled
+        forbidden=history.is_prefilled
         or (tools.forces_a_call and not dialect.claude.forced_calls_while_thinking),
-        without_budget=said.has_lost_its_thoughts,
+        without_budget=history.has_lost_its_thoughts,
     )
     sampling, dropped = _sampling(request, dialect, thoughts)
     body: dict[str, JsonValue] = {
         **({"model": target.upstream_model} if carrier.names_model else {}),
         **carrier.body,
         "max_tokens": output_tokens_max,
-        **_content(said, tools, thoughts),
+        **_content(history, tools, thoughts),
         **sampling,
         **_metadata(request, dialect, carrier),
     }
@@ -135,15 +131,15 @@ def _path(carrier: _Carrier, target: Target) -> str:
 
 
 def _output_tokens_max(request: GenerationRequest, target: Target) -> int:
-    """The limit that Anthropic wants to be told: the caller's, or the model's."""
+    """Return the limit of the answer, which is mandatory: the caller's, or the model's."""
     asked = target.limited(request.output_tokens_max)
     return asked or target.output_tokens_max or _OUTPUT_TOKENS_MAX
 
 
-def _content(said: Conversation, tools: Tooling, thoughts: Thinking) -> dict[str, JsonValue]:
-    content: dict[str, JsonValue] = {"messages": [turn.message for turn in said.turns]}
-    if said.system:
-        content["system"] = [*said.system]
+def _content(history: Conversation, tools: Tooling, thoughts: Thinking) -> dict[str, JsonValue]:
+    content: dict[str, JsonValue] = {"messages": [turn.message for turn in history.turns]}
+    if history.system:
+        content["system"] = [*history.system]
     if tools.tools:
         content["tools"] = [*tools.tools]
         if tools.choice:
@@ -163,37 +159,38 @@ def _content(said: Conversation, tools: Tooling, thoughts: Thinking) -> dict[str
 def _sampling(
     request: GenerationRequest, dialect: Dialect, thoughts: Thinking
 ) -> tuple[dict[str, JsonValue], list[str]]:
-    """How tokens are drawn, and what of the caller's wishes is not what goes out.
+    """Return the sampling fields, and the names of parameters that were changed or left out.
 
-    Thinking wants the temperature of 1 that is the default, and nothing beside it.
+    A model that thinks takes no sampling parameters but the default temperature of 1.
     """
     asked = request.sampling
     wanted: dict[str, float | int | None] = {
         "temperature": asked.temperature,
         "top_p": asked.top_p,
-        "top_k": asked.top_k or None,
+        # 0 is no limit, which is what Anthropic does without one.
+        **({"top_k": asked.top_k} if asked.top_k else {}),
     }
     refused = set(wanted) if thoughts.is_on else set(dialect.refuses)
     if asked.temperature is not None and not dialect.claude.temperature_and_top_p:
         refused.add("top_p")
-    said: dict[str, JsonValue] = {
+    fields: dict[str, JsonValue] = {
         name: value for name, value in wanted.items() if value is not None and name not in refused
     }
-    if asked.temperature is not None and "temperature" in said:
-        said["temperature"] = min(asked.temperature, _TEMPERATURE_MAX)
+    if asked.temperature is not None and "temperature" in fields:
+        fields["temperature"] = min(asked.temperature, _TEMPERATURE_MAX)
     # A default that is left out is no change.
     dropped = [
         name
         for name, value in wanted.items()
-        if value is not None and said.get(name, _DEFAULTS.get(name)) != value
+        if value is not None and fields.get(name, _DEFAULTS.get(name)) != value
     ]
     stop = [sequence for sequence in asked.stop if sequence.strip()]
     if stop:
-        said["stop_sequences"] = [*stop]
+        fields["stop_sequences"] = [*stop]
     if len(stop) < len(asked.stop):
         # Anthropic refuses a sequence that is only white space.
         dropped.append("stop")
-    return said, dropped
+    return fields, dropped
 
 
 def _metadata(

@@ -6,9 +6,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from tollgate.core.errors import UpstreamError
 from tollgate.providers.anthropic.wire import ErrorBody, ErrorDetail
-from tollgate.providers.base import Frame, UpstreamRefused
+from tollgate.providers.base import Frame, Target, UpstreamRefused
 from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
-from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
+from tollgate.providers.shared.refusals import (
+    ProviderRefusal,
+    error_of_refusal,
+    parse_retry_after_s,
+)
 
 # Google's hosts answer a streaming path with a list of one.
 _BODY: Final = TypeAdapter[ErrorBody | list[ErrorBody]](ErrorBody | list[ErrorBody])
@@ -29,14 +33,14 @@ _STATUS_OF_TYPE: Final = {
 }
 
 
-def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
-    """The meaning of an error status, from whichever of the three clouds it came."""
+def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
+    """Return the error that a reply means, whether Anthropic, Google or AWS sent it."""
     body = _body(reply.body)
     detail = body.error or ErrorDetail()
     name = aws_class(reply.headers.get("x-amzn-errortype", ""))
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
-            provider=provider,
+            provider=target.provider,
             status=reply.status,
             message=detail.message or body.message or body.capital_message or "",
             code=code_of(name) if name else (detail.type or detail.status or "").lower(),
@@ -46,8 +50,8 @@ def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
 
 
 def error_in_stream(detail: ErrorDetail, provider: str) -> UpstreamError:
-    """The meaning of an `error` event."""
-    return refused(
+    """Return the error that an `error` event means."""
+    return error_of_refusal(
         ProviderRefusal(
             provider=provider,
             status=_STATUS_OF_TYPE.get(detail.type or ""),
@@ -58,10 +62,10 @@ def error_in_stream(detail: ErrorDetail, provider: str) -> UpstreamError:
 
 
 def exception_in_stream(frame: Frame, provider: str) -> UpstreamError:
-    """The meaning of an event-stream message that is an exception of Bedrock's."""
+    """Return the error that an exception of Bedrock's means."""
     name = aws_class(frame.exception or "")
     body = _body(frame.data)
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
             provider=provider,
             status=status_of(name),

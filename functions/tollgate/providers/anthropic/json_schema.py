@@ -1,4 +1,4 @@
-"""JSON Schemas as Anthropic enforces them: a subset, in which every object is closed.
+"""JSON Schemas that Anthropic enforces: a subset, in which every object is closed.
 
 https://platform.claude.com/docs/en/build-with-claude/structured-outputs (seen 2026-11-21), section
 on the limits of schemas.
@@ -14,18 +14,18 @@ _FORMATS: Final = frozenset(
 )
 
 
-def enforceable(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
-    """The schema with every object closed, None if Anthropic could not hold an answer to it.
+def close_enforceable(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
+    """Return the schema with every object closed, None if Anthropic cannot enforce it.
 
-    Whatever a closed schema allows, the open one does too: the answer still is what was asked for.
-    An object that says that it is open is left to other means.
+    An answer that fits the closed schema fits the caller's schema too. A schema with an object that
+    is open by its own word cannot be enforced.
     """
     closed = _closed(dict(schema))
     return closed if isinstance(closed, dict) else None
 
 
 def _closed(schema: JsonValue) -> JsonValue:
-    """The closed schema; None for what is not one that can be enforced."""
+    """Return the closed schema, None if it cannot be enforced."""
     if not isinstance(schema, dict):
         return None
     made: dict[str, JsonValue] = {}
@@ -45,7 +45,7 @@ def _closed(schema: JsonValue) -> JsonValue:
 
 
 def _keyword(keyword: str, value: JsonValue) -> JsonValue:
-    """A keyword's value with schemas in it closed; None if the keyword is not enforced."""
+    """Return a keyword's value with the schemas in it closed, None if it cannot be enforced."""
     match keyword, value:
         case ("anyOf" | "allOf", list()):
             return _all([_closed(branch) for branch in value])

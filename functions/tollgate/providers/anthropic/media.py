@@ -1,4 +1,4 @@
-"""Pictures and documents as Anthropic takes them: by their bytes, or by their address."""
+"""Image and document blocks, with the bytes or with a URL."""
 
 import base64
 import binascii
@@ -14,9 +14,9 @@ _IMAGE_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/
 
 
 def image(part: Image, fetches: Collection[str]) -> dict[str, JsonValue]:
-    """The block of a picture, `fetches` being what the server takes by URL.
+    """Return the block of an image; RequestError for a format that Claude does not read.
 
-    RequestError for a format that Claude does not read.
+    `fetches` are the kinds of media that the server takes by URL.
     """
     source: dict[str, JsonValue]
     match part.source:
@@ -32,7 +32,7 @@ def image(part: Image, fetches: Collection[str]) -> dict[str, JsonValue]:
 
 
 def document(part: Document, fetches: Collection[str]) -> dict[str, JsonValue]:
-    """The block of a document: a PDF, or text; RequestError for anything else."""
+    """Return the block of a PDF or a text file; RequestError for any other type."""
     source: dict[str, JsonValue]
     match part.source:
         case MediaUrl(url=url):
@@ -56,7 +56,7 @@ def _address(url: str, part: str, *, is_fetched: bool) -> dict[str, JsonValue]:
 
 
 def _text(media_type: str, encoded: str) -> str:
-    """The text of a text file; Claude reads no other kind of file but PDF."""
+    """Return the text of a file; RequestError if it is none: Claude reads only text and PDF."""
     if not media_type.startswith("text/") and media_type != "application/json":
         raise _refused(f"file: this model does not read files of {media_type}")
     try:

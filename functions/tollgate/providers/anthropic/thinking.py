@@ -1,4 +1,4 @@
-"""How much Claude is to think, in the words of its generation."""
+"""The fields that make Claude think, which differ by generation."""
 
 from typing import Final
 
@@ -7,7 +7,12 @@ from pydantic import JsonValue
 
 from tollgate.core.request import Effort, ReasoningOptions
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.shared.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
+from tollgate.providers.shared.efforts import (
+    effort_wanted,
+    nearest_effort,
+    tokens_wanted,
+    wants_thoughts,
+)
 
 # https://platform.claude.com/docs/en/build-with-claude/extended-thinking (seen 2026-11-21): the
 # least budget there is, and it must be below max_tokens.
@@ -15,14 +20,15 @@ _BUDGET_MIN: Final = 1_024
 
 
 class Thinking(Struct, frozen=True, kw_only=True):
-    """What goes out as `thinking` and as `output_config.effort`.
+    """The thinking of one request."""
 
-    `is_on` where the model will or may think; `is_adapted` where it is not what the caller asked.
-    """
-
+    # The field `thinking`.
     config: dict[str, JsonValue] = field(default_factory=dict)
+    # The field `output_config.effort`.
     effort: Effort | None = None
+    # Whether the model will or may think.
     is_on: bool = False
+    # Whether it departs from what the caller requested.
     is_adapted: bool = False
 
 
@@ -34,10 +40,10 @@ def thinking(
     forbidden: bool,
     without_budget: bool,
 ) -> Thinking:
-    """The thinking that serves what was asked.
+    """Return the thinking that comes nearest to what the caller requested.
 
-    `forbidden`: something else in the request excludes it. `without_budget`: the history lacks the
-    thoughts that a model which thinks by budget wants to see again.
+    `forbidden`: another part of the request excludes thinking. `without_budget`: the history lacks
+    the thoughts that a model which thinks by a budget of tokens requires back.
     """
     wants = wants_thoughts(asked)
     if not wants:
@@ -54,14 +60,14 @@ def thinking(
 
 
 def _off(dialect: Dialect, *, declined: bool, must: bool, is_adapted: bool = False) -> Thinking:
-    """No thinking, or as little as there can be; models that think unasked have to be told."""
+    """Return no thinking, or the least there is for models that think by default."""
     if dialect.reasoning not in ("claude_budget", "claude_adaptive"):
         return Thinking(is_adapted=is_adapted)
     match dialect.claude.thinking_off:
         case "absent":
             return Thinking(is_adapted=is_adapted)
         case "never":
-            least = nearest("low", dialect.efforts) if declined else None
+            least = nearest_effort("low", dialect.efforts) if declined else None
             return Thinking(effort=least, is_on=True, is_adapted=declined)
         case word:
             if declined or must:
@@ -70,7 +76,7 @@ def _off(dialect: Dialect, *, declined: bool, must: bool, is_adapted: bool = Fal
 
 
 def _budget(asked: ReasoningOptions, output_tokens_max: int) -> Thinking:
-    """Thinking by tokens; where nobody said how many, a fifth of the output stays free."""
+    """Return thinking by tokens, by default at most four fifths of the output."""
     room = output_tokens_max * 4 // 5 if asked.tokens_max is None else output_tokens_max - 1
     budget = max(_BUDGET_MIN, min(tokens_wanted(asked), room))
     return Thinking(
@@ -81,9 +87,9 @@ def _budget(asked: ReasoningOptions, output_tokens_max: int) -> Thinking:
 
 
 def _adaptive(asked: ReasoningOptions, dialect: Dialect) -> Thinking:
-    """Thinking by effort. Newer models leave its text out unless they are asked for it."""
+    """Return thinking by effort; newer models send its text only if `display` requests it."""
     wanted = effort_wanted(asked)
-    effort = None if wanted is None else nearest(wanted, dialect.efforts)
+    effort = None if wanted is None else nearest_effort(wanted, dialect.efforts)
     return Thinking(
         config={"type": "adaptive", "display": "omitted" if asked.exclude else "summarized"},
         effort=effort,

@@ -1,4 +1,4 @@
-"""Tools, the choice among them, and the form of the answer as Anthropic takes them."""
+"""The fields for tools, for the choice among them, and for the form of the answer."""
 
 from collections.abc import Sequence
 
@@ -7,25 +7,31 @@ from msgspec.structs import replace
 from pydantic import JsonValue
 
 from tollgate.core.request import GenerationRequest, OutputFormat, SchemaOutput, Tool, ToolChoice
-from tollgate.providers.anthropic.json_schema import enforceable
-from tollgate.providers.anthropic.turns import Block, marked
+from tollgate.providers.anthropic.json_schema import close_enforceable
+from tollgate.providers.anthropic.turns import Block, add_mark
 from tollgate.providers.base import Target
-from tollgate.providers.shared.emulation import OUTPUT_TOOL, Wrapping, unguided, with_output_tool
+from tollgate.providers.shared.emulation import (
+    OUTPUT_TOOL,
+    Wrapping,
+    replace_guided,
+    use_output_tool,
+)
 
 _AUTO = ToolChoice(mode="auto")
 
 
 class Tooling(Struct):
-    """What goes out as `tools`, `tool_choice` and `output_config.format`.
+    """The tools of one request."""
 
-    `adapted` names what the caller asked for and does not get; `wrapping` is what the answer will
-    have around it.
-    """
-
+    # The emulation that the answer must be unwrapped from.
     wrapping: Wrapping
+    # The field `tools`.
     tools: list[Block] = field(default_factory=list)
+    # The field `tool_choice`.
     choice: Block = field(default_factory=dict)
+    # The field `output_config.format`.
     output_format: Block = field(default_factory=dict)
+    # The names of the caller's options that are changed or left out.
     adapted: list[str] = field(default_factory=list)
 
     @property
@@ -34,15 +40,15 @@ class Tooling(Struct):
 
 
 def tooling(request: GenerationRequest, target: Target, called: Sequence[str]) -> Tooling:
-    """The tools offered, those that the history needs, and what holds the answer to its form."""
-    plain, wrapping = unguided(request)
+    """Return the tools that are offered or that the history needs, and the form of the answer."""
+    plain, wrapping = replace_guided(request)
     schema = _native(plain.output_format, target)
     made = Tooling(wrapping)
     if schema is not None:
         made.output_format = {"type": "json_schema", "schema": schema}
         plain = replace(plain, output_format=None)
     elif plain.output_format is not None:
-        plain = with_output_tool(plain)
+        plain = use_output_tool(plain)
         is_offered = any(tool.name == OUTPUT_TOOL for tool in plain.tools)
         made.wrapping = replace(wrapping, tool=is_offered)
     claude = target.dialect.claude
@@ -55,17 +61,17 @@ def tooling(request: GenerationRequest, target: Target, called: Sequence[str]) -
         made.tools = [_tool(tool, target, made.adapted) for tool in plain.tools]
         made.choice = _choice(choice, plain.parallel_tool_calls)
     elif called:
-        # A history of calls needs tools, which are only told of here: nobody offers them.
+        # Anthropic refuses calls in the history without tools: they are declared, not offered.
         made.tools = [_tool(Tool(name=name), target, made.adapted) for name in called]
         made.choice = {"type": "none"}
     return made
 
 
 def _native(wanted: OutputFormat | None, target: Target) -> dict[str, JsonValue] | None:
-    """The schema that Anthropic will hold the answer to; None where it cannot."""
+    """Return the schema that Anthropic will enforce, None if it cannot."""
     if not isinstance(wanted, SchemaOutput) or not target.enforces_schemas:
         return None
-    return enforceable(wanted.schema)
+    return close_enforceable(wanted.schema)
 
 
 def _tool(tool: Tool, target: Target, adapted: list[str]) -> Block:
@@ -74,12 +80,12 @@ def _tool(tool: Tool, target: Target, adapted: list[str]) -> Block:
     if tool.description:
         block["description"] = tool.description
     if tool.strict:
-        closed = enforceable(schema) if target.enforces_schemas else None
+        closed = close_enforceable(schema) if target.enforces_schemas else None
         if closed is not None:
             block["input_schema"], block["strict"] = closed, True
         elif tool.name != OUTPUT_TOOL and "tools.strict" not in adapted:
             adapted.append("tools.strict")
-    return marked(block, tool.cache)
+    return add_mark(block, tool.cache)
 
 
 def _choice(choice: ToolChoice | None, parallel: bool | None) -> Block:

@@ -1,7 +1,7 @@
-"""Messages as Anthropic wants them: results in one user turn right after calls, nothing empty.
+"""The history as Anthropic's turns: results in one user turn right after calls, nothing empty.
 
-Anthropic refuses empty text, calls without results and results without calls; text is left out
-where it is empty, the others are the caller's error and named.
+Anthropic refuses empty text, calls without results and results without calls. Empty text is left
+out; the others are RequestErrors that name the call.
 """
 
 import re
@@ -54,7 +54,7 @@ class Turn(Struct):
 
 
 class Conversation(Struct):
-    """What Anthropic takes as `system` and `messages`; `called` are the names of tools in it."""
+    """The fields `system` and `messages`, and the names of the tools that were called in them."""
 
     system: list[Block] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
@@ -62,15 +62,15 @@ class Conversation(Struct):
 
     @property
     def is_prefilled(self) -> bool:
-        """Whether the model is to continue what it is said to have begun."""
+        """True if the last message is the assistant's, which the model must continue."""
         return self.turns[-1].role == "assistant"
 
     @property
     def has_lost_its_thoughts(self) -> bool:
-        """Whether the last calls came back without the thoughts that led to them.
+        """True if the last calls came back without the thoughts that led to them.
 
-        Most clients drop what they do not know. A model that thinks by budget refuses to go on
-        thinking then: "a final assistant message must start with a thinking block".
+        Most clients drop fields that they do not know. A model that thinks by budget then refuses
+        to go on thinking: "a final assistant message must start with a thinking block".
         """
         last = next((turn for turn in reversed(self.turns) if turn.role == "assistant"), None)
         if last is None or all(block["type"] != "tool_use" for block in last.blocks):
@@ -79,15 +79,15 @@ class Conversation(Struct):
 
 
 def conversation(messages: Sequence[Message], dialect: Dialect) -> Conversation:
-    """The messages as turns; RequestError for what this model can never take."""
+    """Return the messages as turns; RequestError for what this model can never take."""
     building = _Building(dialect)
     for message in messages:
         building.add(message)
-    return building.finished()
+    return building.finish()
 
 
-def marked(block: Block, cache: CacheMark | None) -> Block:
-    """The block, with a cache mark if it has one; five minutes are the default lifetime."""
+def add_mark(block: Block, cache: CacheMark | None) -> Block:
+    """Return the block, with its cache mark if it has one; the default lifetime is 5 minutes."""
     if cache is not None:
         lifetime: Block = {} if cache.lifetime == "5m" else {"ttl": cache.lifetime}
         block["cache_control"] = {"type": "ephemeral", **lifetime}
@@ -98,7 +98,7 @@ class _Building:
     def __init__(self, dialect: Dialect) -> None:
         self._claude = dialect.claude
         self._fetches = dialect.fetches_urls
-        self._made = Conversation()
+        self._history = Conversation()
         self._calls = OpenCalls()
 
     def add(self, message: Message) -> None:
@@ -116,30 +116,30 @@ class _Building:
             case _:
                 assert_never(message)
 
-    def finished(self) -> Conversation:
+    def finish(self) -> Conversation:
         self._calls.need_none()
-        if not self._made.turns:
+        if not self._history.turns:
             refuse("this model needs at least one message that is not empty")
-        if self._made.is_prefilled and not self._claude.prefill:
+        if self._history.is_prefilled and not self._claude.prefill:
             refuse("this model does not continue an assistant message: end with a user's")
-        self._made.called = self._calls.called
-        return self._made
+        self._history.called = self._calls.called
+        return self._history
 
     def _add(self, role: Literal["user", "assistant", "system"], blocks: list[Block]) -> None:
         """Join a run of user messages into one turn, which results and what follows them need."""
-        turns = self._made.turns
+        turns = self._history.turns
         if role == "user" and turns and turns[-1].role == "user":
             turns[-1].blocks += blocks
         elif blocks:
             turns.append(Turn(role, blocks))
 
     def _add_system(self, blocks: list[Block]) -> None:
-        if not self._made.turns:
-            self._made.system += blocks
+        if not self._history.turns:
+            self._history.system += blocks
         elif self._claude.system_turns:
             self._add("system", blocks)
         else:
-            # Moving it to the front would change what it is about.
+            # Moving a later system message to the front would change its context.
             for block in blocks:
                 block["text"] = f"<system>\n{block['text']}\n</system>"
             self._add("user", blocks)
@@ -150,7 +150,7 @@ class _Building:
             "type": "tool_result",
             "tool_use_id": fitting_id(message.call_id, _TOOL_USE_ID),
         }
-        # A mark belongs on the result: what is inside of it is not cached apart.
+        # A cache mark belongs on the result: Anthropic takes none on the parts inside.
         marks = [part.cache for part in message.content if part.cache is not None]
         content: list[JsonValue] = [
             {name: value for name, value in inner.items() if name != "cache_control"}
@@ -158,7 +158,7 @@ class _Building:
         ]
         if content:
             block["content"] = content
-        self._add("user", [marked(block, marks[-1] if marks else None)])
+        self._add("user", [add_mark(block, marks[-1] if marks else None)])
 
     def _user(self, content: Iterable[UserContent | ResultContent]) -> Iterator[Block]:
         for part in content:
@@ -166,9 +166,9 @@ class _Building:
                 case Text():
                     yield from _texts((part,))
                 case Image():
-                    yield marked(media.image(part, self._fetches), part.cache)
+                    yield add_mark(media.image(part, self._fetches), part.cache)
                 case Document():
-                    yield marked(media.document(part, self._fetches), part.cache)
+                    yield add_mark(media.document(part, self._fetches), part.cache)
                 case Audio():
                     refuse("input_audio: this model does not hear", ErrorCode.AUDIO_NOT_SUPPORTED)
                 case _:
@@ -188,7 +188,7 @@ class _Building:
                     blocks.append(self._call(part))
                 case _:
                     assert_never(part)
-        # Formats with one slot for all thoughts cannot say where each of them stood.
+        # Clients with one field for all thoughts cannot tell where each thought stood.
         if blocks and blocks[0]["type"] not in _THOUGHTS:
             blocks.sort(key=lambda block: block["type"] not in _THOUGHTS)
         return blocks
@@ -204,7 +204,7 @@ class _Building:
 
 
 def _thought(part: Reasoning) -> list[Block]:
-    """The block as Anthropic gave it; it refuses thoughts that it has not signed."""
+    """Return the block as Anthropic sent it, none for a thought that Anthropic did not sign."""
     match part.opaque.get("anthropic"):
         case {"signature": str(signature)}:
             return [{"type": "thinking", "thinking": part.text, "signature": signature}]
@@ -219,4 +219,4 @@ def _thought(part: Reasoning) -> list[Block]:
 def _texts(texts: Iterable[Text]) -> Iterator[Block]:
     for text in texts:
         if text.text.strip():
-            yield marked({"type": "text", "text": text.text}, text.cache)
+            yield add_mark({"type": "text", "text": text.text}, text.cache)

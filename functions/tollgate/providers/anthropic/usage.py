@@ -1,4 +1,4 @@
-"""Anthropic's token counts in our classes."""
+"""Anthropic's token counts as classes that do not overlap."""
 
 from collections.abc import Mapping
 
@@ -8,10 +8,10 @@ from tollgate.core.usage import Usage
 from tollgate.providers.anthropic.wire import TokenUsage
 
 
-def restated(
+def merge_usage(
     earlier: Mapping[str, JsonValue], later: Mapping[str, JsonValue]
 ) -> dict[str, JsonValue]:
-    """What is known of the usage after a report: what it states, and the rest as it was.
+    """Return the usage after a later report, which replaces the counts that it states.
 
     The end of a stream restates some counts, and they may differ from those of its start.
     """
@@ -19,7 +19,7 @@ def restated(
 
 
 def usage_of(counted: TokenUsage) -> Usage:
-    """The report in our classes: cached tokens come beside the input, lifetimes in the details."""
+    """Return the usage by class; Anthropic counts cached tokens beside the input."""
     by_lifetime, written = counted.cache_creation, counted.cache_creation_input_tokens
     one_hour = by_lifetime.ephemeral_1h_input_tokens if by_lifetime else None
     five_minutes = by_lifetime.ephemeral_5m_input_tokens if by_lifetime else None

@@ -1,4 +1,4 @@
-"""What Anthropic's Messages API sends, as far as it is read.
+"""The messages of Anthropic's API; only fields that are read are named.
 
 Shapes: the public types of Anthropic's Python SDK 2.11.0 and recorded streams (seen 2026-11-21).
 """
@@ -13,7 +13,7 @@ class _Shape(BaseModel):
 
 
 class CitationLocation(_Shape):
-    """Where a stretch of text comes from: the web, a search result, or a document of the prompt."""
+    """The source of a text: a web page, a search result, or a document of the prompt."""
 
     url: str | None = None
     source: str | None = None
@@ -30,7 +30,7 @@ class TextBlock(_Shape):
 
 
 class ThinkingBlock(_Shape):
-    """What the model thought, and the signature that vouches for it."""
+    """A thought, and the signature that Anthropic requires back with it."""
 
     type: Literal["thinking"]
     thinking: str = ""
@@ -54,7 +54,7 @@ class ToolUseBlock(_Shape):
 
 
 class OtherBlock(BaseModel):
-    """Any other block, whole: what the provider's own tools did."""
+    """A block of any other kind, whole: a call or a result of Anthropic's own tools."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -121,7 +121,7 @@ BlockDelta = Annotated[
 
 
 class StopDetails(_Shape):
-    """More about why the model refused."""
+    """The explanation of a refusal."""
 
     explanation: str | None = None
 
@@ -169,14 +169,14 @@ class ContentBlockStop(_Shape):
 
 
 class Stop(_Shape):
-    """Why the answer ends."""
+    """The reason for which the answer ends."""
 
     stop_reason: str | None = None
     stop_details: StopDetails | None = None
 
 
 class MessageDelta(_Shape):
-    """The answer is about to end; what it restates of the usage replaces what came before."""
+    """The answer is about to end; counts in `usage` replace earlier ones."""
 
     type: Literal["message_delta"]
     delta: Stop
@@ -190,7 +190,7 @@ class MessageStop(_Shape):
 
 
 class Ping(_Shape):
-    """Nothing but a sign of life; Vertex sends its own count besides, which says nothing new.
+    """A sign of life; Vertex adds a count of its own, which says nothing new.
 
     https://github.com/vercel/ai/issues/11309 (seen 2026-11-21)
     """
@@ -199,7 +199,7 @@ class Ping(_Shape):
 
 
 class ErrorDetail(_Shape):
-    """What went wrong: Anthropic says `type`, Google `status` and `details`."""
+    """An error: Anthropic sends `type`, Google `status` and `details`."""
 
     type: str | None = None
     message: str | None = None
@@ -237,13 +237,13 @@ class CacheCreation(_Shape):
 
 
 class OutputDetails(_Shape):
-    """What part of the output was thinking."""
+    """The tokens of the output that were thinking."""
 
     thinking_tokens: int | None = None
 
 
 class ServerToolUse(_Shape):
-    """How often Anthropic's own tools ran; a page that is fetched costs nothing but its tokens."""
+    """Uses of Anthropic's own tools; a fetched page costs nothing but its tokens."""
 
     web_search_requests: int | None = None
 

@@ -1,4 +1,4 @@
-"""Blocks of Converse for what messages are made of; bytes only, no URL of any kind."""
+"""Content blocks of Converse, which takes media as bytes only, never by URL."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, assert_never
@@ -46,26 +46,28 @@ class Blocks:
         self._caches = caches
         self._documents = 0
 
-    def spoken(self, parts: Sequence[UserContent]) -> list[JsonValue]:
-        """What a user said and showed; a document needs a text beside it."""
+    def user_blocks(self, parts: Sequence[UserContent]) -> list[JsonValue]:
+        """Return the blocks of a user message; Converse requires a text beside a document."""
         blocks = [block for part in parts for block in self._part(part)]
         shows = any(isinstance(part, Document) for part in parts)
         if shows and not any(isinstance(part, Text) and part.text.strip() for part in parts):
             blocks.append({"text": _BESIDE_DOCUMENT})
         return blocks
 
-    def returned(self, parts: Iterable[ResultContent]) -> tuple[list[JsonValue], list[JsonValue]]:
-        """What a tool handed back, and the cache points, which no result may contain."""
+    def result_blocks(
+        self, parts: Iterable[ResultContent]
+    ) -> tuple[list[JsonValue], list[JsonValue]]:
+        """Return the blocks of a result and, apart, its cache points: a result may contain none."""
         blocks = [block for part in parts for block in self._part(part)]
         points: list[JsonValue] = [block for block in blocks if _is_cache_point(block)]
         return [block for block in blocks if not _is_cache_point(block)], points
 
-    def texts(self, texts: Iterable[Text]) -> list[JsonValue]:
-        """Texts alone, as `system` has them."""
+    def text_blocks(self, texts: Iterable[Text]) -> list[JsonValue]:
+        """Return the blocks of texts, for `system`."""
         return [block for text in texts for block in self._part(text)]
 
     def cache_point(self, cache: CacheMark | None) -> list[JsonValue]:
-        """A mark up to which the prompt is cached, if there is to be one."""
+        """Return the cache point of a mark in a list, which is empty if there is none."""
         if cache is None or not self._caches:
             return []
         lifetime: dict[str, JsonValue] = {"ttl": "1h"} if cache.lifetime == "1h" else {}
@@ -91,7 +93,7 @@ class Blocks:
                 assert_never(part)
 
     def _document(self, part: Document) -> JsonValue:
-        # Models read the name: it says nothing, so that a file's name cannot instruct them.
+        # Models read the name: a neutral one keeps a file's name from instructing them.
         self._documents += 1
         media = _media(part.source, _DOCUMENT_FORMATS, "document")
         return {"name": f"document {self._documents}", **media}

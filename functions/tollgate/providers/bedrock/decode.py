@@ -1,23 +1,19 @@
-"""Bedrock's ConverseStream as events."""
+"""The decoder of Bedrock's ConverseStream."""
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Final, TypeVar
 
 import msgspec
-from msgspec import Struct
 from pydantic import JsonValue
+from typing_extensions import override
 
-from tollgate.core.content import Opaque, Part, Reasoning, Text, ToolCall
+from tollgate.core.content import Part, Reasoning, Text, ToolCall
 from tollgate.core.events import (
     Citation,
     Ended,
     Finish,
-    PartDelta,
-    PartEnd,
-    PartNote,
-    PartStart,
     Started,
     StreamEvent,
     UsageReported,
@@ -36,7 +32,8 @@ from tollgate.providers.bedrock.wire import (
     TokenUsage,
     ToolUseStart,
 )
-from tollgate.providers.shared.refusals import UNREADABLE, closed_early, malformed
+from tollgate.providers.shared.parts import OpenPart, Parts
+from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, malformed_error
 
 _FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",
@@ -48,30 +45,31 @@ _FINISH: Final[dict[str, Finish]] = {
     "content_filtered": "content_filter",
 }
 
-# The model wrote what is no answer: an error, because a silent empty stop would look like one.
+# Reasons of an unusable answer: an error, because an empty `stop` would look like an answer.
 _BROKEN: Final = frozenset({"malformed_model_output", "malformed_tool_use"})
 
-# The only kind of block that says so when it starts.
+# The only kind of block that is announced by its start.
 _CALL: Final = "toolUse"
 
 _Read = TypeVar("_Read")
 
 
-class _Block(Struct):
-    part: int
-    kind: type[Part]
-    has_text: bool = False
+class _Block(OpenPart, kw_only=True):
+    """A content block; `signature` and `redacted` are of reasoning."""
+
     signature: str = ""
     redacted: bytes = b""
 
-    def opaque(self) -> Opaque:
-        """What Bedrock wants back verbatim with this block."""
+    @override
+    def finish(self) -> Iterator[StreamEvent]:
+        """Yield the events that end the part, with what Bedrock wants back verbatim."""
         kept: dict[str, JsonValue] = {}
         if self.signature:
             kept["signature"] = self.signature
         if self.redacted:
             kept["redactedContent"] = base64.b64encode(self.redacted).decode()
-        return {"bedrock": kept} if kept else {}
+        self.opaque = {"bedrock": kept} if kept else {}
+        return super().finish()
 
 
 class ConverseDecoder:
@@ -80,9 +78,7 @@ class ConverseDecoder:
     def __init__(self, provider: str) -> None:
         self._provider = provider
         self._started = False
-        self._parts = 0
-        self._calls = False
-        self._open: dict[int, _Block] = {}
+        self._parts = Parts[int, _Block]()
         self._stop_reason: str | None = None
         self._readers: dict[str, Callable[[bytes], Iterator[StreamEvent]]] = {
             "messageStart": self._message_start,
@@ -94,12 +90,12 @@ class ConverseDecoder:
         }
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """The events of one message; UpstreamError if it is an exception or of unknown kind."""
+        """Yield the events of one message; UpstreamError if it is an exception or unknown."""
         if frame.exception is not None:
             raise error_in_stream(frame, self._provider)
         reader = self._readers.get(frame.event)
         if reader is None:
-            raise malformed(self._provider, "a frame of unknown form")
+            raise malformed_error(self._provider, "a frame of unknown form")
         if not self._started:
             self._started = True
             yield Started()
@@ -108,13 +104,12 @@ class ConverseDecoder:
     def end(self) -> Iterator[StreamEvent]:
         """Close what is open; UpstreamError if the answer was not complete."""
         if self._stop_reason is None:
-            raise closed_early(self._provider)
+            raise early_close_error(self._provider)
         if self._stop_reason in _BROKEN:
-            raise malformed(self._provider, f"the stop reason {self._stop_reason!r}")
-        for block in list(self._open):
-            yield from self._close(block)
+            raise malformed_error(self._provider, f"the stop reason {self._stop_reason!r}")
+        yield from self._parts.close_all()
         finish = _FINISH.get(self._stop_reason, "stop")
-        if finish == "stop" and self._calls:
+        if finish == "stop" and self._parts.has_calls:
             finish = "tool_calls"
         yield Ended(finish=finish, raw_finish=self._stop_reason)
 
@@ -125,12 +120,11 @@ class ConverseDecoder:
     def _block_start(self, data: bytes) -> Iterator[StreamEvent]:
         event = self._read(ContentBlockStart, data)
         if event.start.keys() - {_CALL}:
-            raise malformed(self._provider, "a content block of unknown kind")
+            raise malformed_error(self._provider, "a content block of unknown kind")
         if event.start.get(_CALL) is None:
             return
         call = self._converted(ToolUseStart, event.start[_CALL])
-        self._calls = True
-        yield from self._opened(event.block, ToolCall(id=call.id, name=call.name, arguments=""))
+        yield from self._open(event.block, ToolCall(id=call.id, name=call.name, arguments=""))
 
     def _block_delta(self, data: bytes) -> Iterator[StreamEvent]:
         event = self._read(ContentBlockDelta, data)
@@ -138,18 +132,20 @@ class ConverseDecoder:
         if delta.text is not None:
             yield from self._text(event.block, Text(text=""), delta.text)
         elif delta.tool_use is not None:
-            if event.block not in self._open:
-                raise malformed(self._provider, "a piece of a call that has no name")
-            yield from self._text(event.block, None, delta.tool_use.input)
+            call = self._parts.get(event.block)
+            if call is None:
+                raise malformed_error(self._provider, "a piece of a call that has no name")
+            if delta.tool_use.input:
+                yield call.add(delta.tool_use.input)
         elif delta.reasoning is not None:
             yield from self._reasoning(event.block, delta.reasoning)
         elif delta.citation is not None:
             yield from self._cited(event.block, delta.citation)
         else:
-            raise malformed(self._provider, "a content delta of unknown kind")
+            raise malformed_error(self._provider, "a content delta of unknown kind")
 
     def _block_stop(self, data: bytes) -> Iterator[StreamEvent]:
-        yield from self._close(self._read(ContentBlockStop, data).block)
+        yield from self._parts.close(self._read(ContentBlockStop, data).block)
 
     def _message_stop(self, data: bytes) -> Iterator[StreamEvent]:
         self._stop_reason = self._read(MessageStop, data).stop_reason
@@ -162,75 +158,58 @@ class ConverseDecoder:
             usage=_usage(usage), raw=metadata.usage, service_tier=metadata.service_tier.type
         )
 
-    def _text(self, block: int, part: Part | None, text: str) -> Iterator[StreamEvent]:
-        """More text of a block, opened as `part` if it is new; an empty text opens nothing."""
-        if not text:
-            return
-        if part is not None:
-            yield from self._opened(block, part)
-        opened = self._open[block]
-        opened.has_text = True
-        yield PartDelta(index=opened.part, text=text)
+    def _text(self, block: int, part: Part, text: str) -> Iterator[StreamEvent]:
+        """Yield more text of a block, opened as `part` if it is new; no text opens nothing."""
+        if text:
+            opened = self._parts.get(block)
+            if opened is None or type(opened.part) is not type(part):
+                opened = yield from self._open(block, part)
+            yield opened.add(text)
 
     def _reasoning(self, block: int, delta: ReasoningDelta) -> Iterator[StreamEvent]:
         part = Reasoning(text="")
         yield from self._text(block, part, delta.text or "")
         if delta.signature or delta.redacted_content:
-            yield from self._opened(block, part)
-            opened = self._open[block]
+            opened = yield from self._open(block, part)
             opened.signature += delta.signature or ""
             try:
                 opened.redacted += base64.b64decode(delta.redacted_content or "", validate=True)
             except binascii.Error as invalid:
-                raise malformed(self._provider, "hidden reasoning that is not base64") from invalid
+                raise malformed_error(
+                    self._provider, "hidden reasoning that is not base64"
+                ) from invalid
 
     def _cited(self, block: int, cited: CitationDelta) -> Iterator[StreamEvent]:
-        yield from self._opened(block, Text(text=""))
+        opened = yield from self._open(block, Text(text=""))
         page = cited.location.web if cited.location else None
         citation = Citation(url=page.url if page else cited.source, title=cited.title)
-        yield PartNote(index=self._open[block].part, note=citation)
+        yield opened.note(citation)
 
-    def _opened(self, block: int, part: Part) -> Iterator[StreamEvent]:
-        """Open a block once: only calls are announced, text and reasoning come unannounced."""
-        known = self._open.get(block)
-        if known is None:
-            for other in self._same_text(type(part)):
-                yield from self._close(other)
-            self._open[block] = _Block(self._parts, type(part))
-            self._parts += 1
-            yield PartStart(index=self._open[block].part, part=part)
-        elif known.kind is not type(part):
-            raise malformed(self._provider, "two kinds of content in one block")
-
-    def _same_text(self, kind: type[Part]) -> list[int]:
-        """The open blocks of a kind of which only one may be open: any kind but calls."""
-        if kind is ToolCall:
-            return []
-        return [number for number, block in self._open.items() if block.kind is kind]
-
-    def _close(self, block: int) -> Iterator[StreamEvent]:
-        opened = self._open.pop(block, None)
+    def _open(self, block: int, part: Part) -> Generator[StreamEvent, None, _Block]:
+        """Open a block once and return it: text and reasoning come without an announcement."""
+        opened = self._parts.get(block)
         if opened is None:
-            return
-        if opened.kind is ToolCall and not opened.has_text:
-            yield PartDelta(index=opened.part, text="{}")
-        yield PartEnd(index=opened.part, opaque=opened.opaque())
+            opened = _Block(part=part)
+            yield from self._parts.open(block, opened)
+        elif type(opened.part) is not type(part):
+            raise malformed_error(self._provider, "two kinds of content in one block")
+        return opened
 
     def _read(self, shape: type[_Read], data: bytes) -> _Read:
         try:
             return msgspec.json.decode(data, type=shape, strict=False)
         except UNREADABLE as invalid:
-            raise malformed(self._provider, "a frame that cannot be read") from invalid
+            raise malformed_error(self._provider, "a frame that cannot be read") from invalid
 
     def _converted(self, shape: type[_Read], value: object) -> _Read:
         try:
             return msgspec.convert(value, shape, strict=False)
         except msgspec.ValidationError as invalid:
-            raise malformed(self._provider, "a frame that cannot be read") from invalid
+            raise malformed_error(self._provider, "a frame that cannot be read") from invalid
 
 
 def _usage(usage: TokenUsage) -> Usage:
-    """The report in our classes: cache tokens come beside the input, lifetimes in the details."""
+    """Return the usage by class; Converse counts cached tokens beside the input."""
     one_hour = sum(d.input_tokens for d in usage.cache_details or () if d.ttl == "1h")
     written = usage.cache_write
     return Usage(

@@ -19,9 +19,9 @@ from tollgate.providers.bedrock.content import Blocks
 from tollgate.providers.bedrock.thinking import Thinking, forces_a_call, thinking
 from tollgate.providers.bedrock.turns import conversation
 from tollgate.providers.parameters import unsupported
-from tollgate.providers.shared.cache_marks import with_last_marks
-from tollgate.providers.shared.emulation import Wrapping, unguided, with_output_tool
-from tollgate.providers.shared.strict_schema import closed
+from tollgate.providers.shared.cache_marks import keep_last_marks
+from tollgate.providers.shared.emulation import Wrapping, replace_guided, use_output_tool
+from tollgate.providers.shared.strict_schema import close_schema
 
 _AUTO: Final = ToolChoice(mode="auto")
 # Converse allows 0 to 1 where OpenAI allows 0 to 2.
@@ -32,31 +32,31 @@ _CACHE_POINTS_MAX: Final = 4
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
-    """The request for `POST /model/{id}/converse-stream`.
+    """Return the request for `POST /model/{id}/converse-stream`.
 
-    RequestError for a broken history, and for what no model behind Converse can take.
+    RequestError for a broken history, and for content that no model behind Converse can take.
     """
-    request, wrapping = unguided(request)
+    request, wrapping = replace_guided(request)
     native = _native_output(request.output_format, target)
     if request.output_format is not None and not native:
-        request = with_output_tool(request)
+        request = use_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     forced = "response_format" if wrapping.tool else "tool_choice"
     caches = "prompt_cache" in target.supports
-    request, has_too_many_points = with_last_marks(request, _CACHE_POINTS_MAX)
+    request, has_too_many_points = keep_last_marks(request, _CACHE_POINTS_MAX)
     blocks = Blocks(caches=caches)
-    said = conversation(request.messages, blocks)
+    history = conversation(request.messages, blocks)
     thoughts = thinking(request, target)
     stated: dict[str, JsonValue] = {
-        "system": said.system,
+        "system": history.system,
         "inferenceConfig": _inference(request, target, thoughts),
-        "toolConfig": _tool_config(request, said.called, target, blocks),
+        "toolConfig": _tool_config(request, history.called, target, blocks),
         "outputConfig": native,
         "additionalModelRequestFields": thoughts.fields,
         "guardrailConfig": _guardrail(target),
         "serviceTier": _service_tier(request, target),
     }
-    body = {"messages": said.turns} | {name: value for name, value in stated.items() if value}
+    body = {"messages": history.turns} | {name: value for name, value in stated.items() if value}
     return WireRequest(
         path=f"/model/{quote(target.upstream_model, safe='')}/converse-stream",
         body=body,
@@ -70,13 +70,13 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
 
 
 def _native_output(output: OutputFormat | None, target: Target) -> dict[str, JsonValue]:
-    """The form that the model enforces, empty if it cannot.
+    """Return `outputConfig` for a form that the model enforces, empty if it cannot.
 
-    Models take closed schemas only; to close one that is not strict would change what it means.
+    Models take closed schemas only; closing one that is not strict would change its meaning.
     """
     if not isinstance(output, SchemaOutput) or not target.enforces_schemas:
         return {}
-    schema = closed(output.schema)
+    schema = close_schema(output.schema)
     if not output.strict and schema != output.schema:
         return {}
     described: dict[str, JsonValue] = (
@@ -114,7 +114,7 @@ def _takes_temperature(target: Target, thoughts: Thinking) -> bool:
 
 
 def _takes_top_p(request: GenerationRequest, target: Target, thoughts: Thinking) -> bool:
-    """Claude from 4.5 on refuses it beside a temperature."""
+    """Return whether `top_p` may go out: Claude from 4.5 on refuses it beside a temperature."""
     is_claude = target.dialect.reasoning in ("claude_budget", "claude_adaptive")
     crowded = is_claude and request.sampling.temperature is not None
     return "top_p" not in target.dialect.refuses and not crowded and not thoughts.is_claude
@@ -123,10 +123,10 @@ def _takes_top_p(request: GenerationRequest, target: Target, thoughts: Thinking)
 def _tool_config(
     request: GenerationRequest, called: Sequence[str], target: Target, blocks: Blocks
 ) -> dict[str, JsonValue]:
-    """The tools offered; a history of calls needs some, so else those that were called."""
+    """Return the tools that are offered, or those that the history's calls need beside them."""
     choice = request.tool_choice
     offered = () if choice is not None and choice.mode == "none" else request.tools
-    # Converse knows no `none`: not to be called is not to be there, unless the history needs it.
+    # Converse has no choice `none`: the tools are left out, unless the history has calls of them.
     tools = offered or tuple(_known(name, request.tools) for name in called)
     if not tools:
         return {}
@@ -141,7 +141,7 @@ def _tool_config(
 
 
 def _cannot_be_forced(request: GenerationRequest, target: Target) -> bool:
-    """Whether a call is to be forced of a Claude that always thinks, and then refuses."""
+    """Return whether a call must be forced of a Claude that always thinks: it refuses that."""
     claude = target.dialect.claude
     always_thinks = claude.thinking_off == "never" and not claude.forced_calls_while_thinking
     is_adaptive = target.dialect.reasoning == "claude_adaptive"
@@ -157,7 +157,7 @@ def _tool(tool: Tool, target: Target) -> JsonValue:
     strict = _is_strict(tool, target)
     spec: dict[str, JsonValue] = {
         "name": tool.name,
-        "inputSchema": {"json": closed(parameters) if strict else dict(parameters)},
+        "inputSchema": {"json": close_schema(parameters) if strict else dict(parameters)},
     }
     if tool.description:
         spec["description"] = tool.description
@@ -177,7 +177,7 @@ def _tool_choice(choice: ToolChoice) -> JsonValue:
 
 
 def _guardrail(target: Target) -> dict[str, JsonValue]:
-    """The operator's guardrail; nothing of an answer is shown before it has been looked at."""
+    """Return the operator's guardrail; `sync` holds text until the guardrail has checked it."""
     if target.guardrail is None:
         return {}
     return {
@@ -200,7 +200,7 @@ def _adapted(
     body: Mapping[str, JsonValue],
     thoughts: Thinking,
 ) -> tuple[str, ...]:
-    """The caller's parameters that Converse has no field for, or no room."""
+    """Return the names of the caller's options that do not go out as the caller set them."""
     sampling, choice = request.sampling, request.tool_choice
     met = {
         "temperature": (sampling.temperature or 0.0) <= _TEMPERATURE_MAX

@@ -3,24 +3,24 @@
 import msgspec
 
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.base import Frame, UpstreamRefused
+from tollgate.providers.base import Frame, Target, UpstreamRefused
 from tollgate.providers.bedrock.wire import ErrorBody
 from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
 from tollgate.providers.shared.refusals import (
     UNREADABLE,
     ProviderRefusal,
+    error_of_refusal,
     parse_retry_after_s,
-    refused,
 )
 
 
-def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
-    """The meaning of an error status, with its class from `x-amzn-errortype` or the body."""
+def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
+    """Return the error that a reply means, its class from `x-amzn-errortype` or the body."""
     body = _body(reply.body)
     name = aws_class(reply.headers.get("x-amzn-errortype") or body.type or "")
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
-            provider=provider,
+            provider=target.provider,
             status=reply.status,
             message=_message(body),
             code=code_of(name),
@@ -30,9 +30,9 @@ def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
 
 
 def error_in_stream(frame: Frame, provider: str) -> UpstreamError:
-    """The meaning of a message that is an exception."""
+    """Return the error that an exception in a stream means."""
     name = aws_class(frame.exception or "")
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
             provider=provider,
             status=status_of(name),

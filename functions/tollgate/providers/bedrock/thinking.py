@@ -1,8 +1,8 @@
-"""How a model on Bedrock is asked to think: fields of its family, beside Converse's own.
+"""The fields that make a model on Bedrock think: those of its family, beside Converse's own.
 
 Claude: https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-extended-thinking.html,
-Nova: https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html. Which family a
-model is of, and which words it knows, is data: its endpoint's dialect.
+Nova: https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html. The family of
+a model and the words that it knows are data: the dialect of its endpoint.
 """
 
 from collections.abc import Sequence
@@ -21,28 +21,33 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.shared.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
+from tollgate.providers.shared.efforts import (
+    effort_wanted,
+    nearest_effort,
+    tokens_wanted,
+    wants_thoughts,
+)
 
 _BUDGET_TOKENS_MIN: Final = 1024
 
 
 class Thinking(Struct, frozen=True, kw_only=True):
-    """`fields` of the model's family; `adapted` if they are not what the caller asked for.
+    """The thinking of one request."""
 
-    `output_tokens_max` is a limit that Claude needs beside a budget, where the caller set none.
-    `is_claude`: Claude thinks, which it does at its own temperature only.
-    """
-
+    # Fields of the model's family.
     fields: dict[str, JsonValue] = field(default_factory=dict)
+    # Whether they depart from what the caller requested.
     adapted: bool = False
+    # The limit that Claude requires beside a budget, where the caller set none.
     output_tokens_max: int | None = None
+    # Whether Claude thinks, which it does at its own temperature only.
     is_claude: bool = False
 
 
 def thinking(request: GenerationRequest, target: Target) -> Thinking:
-    """What to ask for, which is nothing where the caller leaves it open.
+    """Return the thinking to request, none where the caller leaves it open.
 
-    Claude refuses to think where it must call, and from 5 on it thinks unless it is told not to.
+    Claude refuses to think where a call is forced, and from version 5 on it thinks by default.
     """
     wanted, style = request.reasoning, target.dialect.reasoning
     asked = None if wanted is None else wants_thoughts(wanted)
@@ -63,8 +68,8 @@ def thinking(request: GenerationRequest, target: Target) -> Thinking:
         case "claude_adaptive":
             effort, exact = _effort(wanted, target)
             output: dict[str, JsonValue] = {"output_config": {"effort": effort}} if effort else {}
-            # From 4.7 on it leaves the text of its thoughts out unless it is asked for it, on
-            # Bedrock too: https://github.com/theopenco/llmgateway/pull/2593 (seen 2026-11-21).
+            # From 4.7 on Claude sends the text of its thoughts only on request, on Bedrock too:
+            # https://github.com/theopenco/llmgateway/pull/2593 (seen 2026-11-21).
             display = "omitted" if wanted.exclude else "summarized"
             return Thinking(
                 fields={"thinking": {"type": "adaptive", "display": display}, **output},
@@ -87,30 +92,30 @@ def thinking(request: GenerationRequest, target: Target) -> Thinking:
 
 
 def _off(dialect: Dialect, *, declined: bool, must: bool, adapted: bool = False) -> Thinking:
-    """No thinking, or as little as there can be, in the words of Claude's generation."""
+    """Return no thinking, or the least that this generation of Claude allows."""
     match dialect.claude.thinking_off:
         case "absent":
             return Thinking(adapted=adapted)
         case "never":
-            least = nearest("low", dialect.efforts) if declined else None
+            least = nearest_effort("low", dialect.efforts) if declined else None
             output: dict[str, JsonValue] = {"output_config": {"effort": least}} if least else {}
             return Thinking(fields=output, adapted=declined)
         case word:
-            told: dict[str, JsonValue] = {"thinking": {"type": word}} if declined or must else {}
-            return Thinking(fields=told, adapted=adapted)
+            switch: dict[str, JsonValue] = {"thinking": {"type": word}} if declined or must else {}
+            return Thinking(fields=switch, adapted=adapted)
 
 
 def _effort(wanted: ReasoningOptions, target: Target) -> tuple[str | None, bool]:
-    """The effort in words of the model, and whether it is the one that was asked for."""
+    """Return the effort in the model's words, and whether it is the one that was requested."""
     effort = effort_wanted(wanted)
     if effort is None:
         return None, True
-    known = nearest(effort, target.dialect.efforts)
+    known = nearest_effort(effort, target.dialect.efforts)
     return known, known == effort and wanted.tokens_max is None
 
 
 def _budget(request: GenerationRequest, wanted: ReasoningOptions, target: Target) -> Thinking:
-    """A budget is part of the output: it must leave room for an answer."""
+    """Return thinking by tokens; they count as output, so that room for an answer must be left."""
     room = target.limited(request.output_tokens_max) or target.output_tokens_max
     budget = max(tokens_wanted(wanted), _BUDGET_TOKENS_MIN)
     if room is not None:
@@ -126,20 +131,21 @@ def _budget(request: GenerationRequest, wanted: ReasoningOptions, target: Target
 
 
 def forces_a_call(request: GenerationRequest) -> bool:
-    """Whether the answer must be a call."""
+    """Return whether the answer must be a call."""
     choice = request.tool_choice
     return choice is not None and choice.mode in ("required", "named")
 
 
 def _lost_its_thoughts(messages: Sequence[Message]) -> bool:
-    """Whether results follow a turn whose signed reasoning did not come back: Claude refuses.
+    """Return whether results follow a turn that came back without its signed reasoning.
 
+    Claude then refuses to think:
     https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#preserving-thinking-blocks
     """
-    said = [message for message in messages if not isinstance(message, ToolMessage)]
-    if not messages or not isinstance(messages[-1], ToolMessage) or not said:
+    turns = [message for message in messages if not isinstance(message, ToolMessage)]
+    if not messages or not isinstance(messages[-1], ToolMessage) or not turns:
         return False
-    last = said[-1]
+    last = turns[-1]
     if not isinstance(last, AssistantMessage):
         return False
     calls = any(isinstance(part, ToolCall) for part in last.content)

@@ -1,7 +1,7 @@
-"""Messages as Converse wants them: system apart, roles alternating, results right after calls.
+"""The history as Converse's turns: system apart, roles alternating, results right after calls.
 
-Converse refuses empty text, calls without results and results without calls; text is left out
-where it is empty, the others are the caller's error and named.
+Converse refuses empty text, calls without results and results without calls. Empty text is left
+out; the others are RequestErrors that name the call.
 """
 
 import re
@@ -27,7 +27,7 @@ _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 
 
 class Conversation(Struct):
-    """What Converse takes as `system` and `messages`; `called` are the names of tools in it."""
+    """The fields `system` and `messages`, and the names of the tools that were called in them."""
 
     system: list[JsonValue] = field(default_factory=list)
     turns: list[JsonValue] = field(default_factory=list)
@@ -35,17 +35,17 @@ class Conversation(Struct):
 
 
 def conversation(messages: Sequence[Message], blocks: Blocks) -> Conversation:
-    """The messages as turns; RequestError for what Converse can never take."""
+    """Return the messages as turns; RequestError for what Converse can never take."""
     building = _Building(blocks)
     for message in messages:
         building.add(message)
-    return building.finished()
+    return building.finish()
 
 
 class _Building:
     def __init__(self, content: Blocks) -> None:
         self._content = content
-        self._made = Conversation()
+        self._history = Conversation()
         self._role: Literal["user", "assistant"] | None = None
         self._blocks: list[JsonValue] = []
         self._calls = OpenCalls()
@@ -57,25 +57,27 @@ class _Building:
         self._calls.need_none()
         match message:
             case SystemMessage() if self._role is None:
-                self._made.system += self._content.texts(message.content)
+                self._history.system += self._content.text_blocks(message.content)
             case SystemMessage():
-                # Moving it to the front would change what it is about.
-                marked = (f"<system>\n{text.text}\n</system>" for text in _spoken(message.content))
+                # Moving a later system message to the front would change its context.
+                marked = (
+                    f"<system>\n{text.text}\n</system>" for text in _non_empty(message.content)
+                )
                 self._add("user", [{"text": text} for text in marked])
             case UserMessage():
-                self._add("user", self._content.spoken(message.content))
+                self._add("user", self._content.user_blocks(message.content))
             case AssistantMessage():
                 self._add("assistant", [*self._assistant(message)])
             case _:
                 assert_never(message)
 
-    def finished(self) -> Conversation:
+    def finish(self) -> Conversation:
         self._calls.need_none()
         self._end_turn()
-        if not self._made.turns:
+        if not self._history.turns:
             refuse("this model needs at least one message that is not empty")
-        self._made.called = self._calls.called
-        return self._made
+        self._history.called = self._calls.called
+        return self._history
 
     def _add(self, role: Literal["user", "assistant"], blocks: list[JsonValue]) -> None:
         """Join a run of one role into one turn."""
@@ -88,12 +90,12 @@ class _Building:
 
     def _end_turn(self) -> None:
         if self._role is not None:
-            self._made.turns.append({"role": self._role, "content": self._blocks})
+            self._history.turns.append({"role": self._role, "content": self._blocks})
         self._blocks = []
 
     def _add_result(self, message: ToolMessage) -> None:
         self._calls.answer(message)
-        content, cache_points = self._content.returned(message.content)
+        content, cache_points = self._content.result_blocks(message.content)
         result: JsonValue = {
             "toolUseId": fitting_id(message.call_id, _TOOL_USE_ID),
             "content": content or [{"text": _EMPTY_RESULT}],
@@ -128,7 +130,7 @@ class _Building:
 
 
 def _reasoning(part: Reasoning) -> JsonValue:
-    """The block as Bedrock gave it; it refuses reasoning that it has not signed."""
+    """Return the block as Bedrock sent it, None for reasoning that Bedrock did not sign."""
     kept = part.opaque.get("bedrock")
     if not isinstance(kept, dict):
         return None
@@ -140,5 +142,5 @@ def _reasoning(part: Reasoning) -> JsonValue:
     return None
 
 
-def _spoken(texts: Iterable[Text]) -> list[Text]:
+def _non_empty(texts: Iterable[Text]) -> list[Text]:
     return [text for text in texts if text.text.strip()]

@@ -1,4 +1,4 @@
-"""What Bedrock's ConverseStream sends, as far as it is read.
+"""The messages of Bedrock's ConverseStream; only fields that are read are named.
 
 Shapes: the service model of bedrock-runtime (seen 2026-11-21). Every event may carry `p`, padding
 that hides its length.
@@ -44,13 +44,13 @@ class WebLocation(Struct, frozen=True):
 
 
 class CitationLocation(Struct, frozen=True):
-    """Where a citation points: a page, or a place in a document of the prompt, which has none."""
+    """The target of a citation: a page, or a place in a document of the prompt without a URL."""
 
     web: WebLocation | None = None
 
 
 class CitationDelta(Struct, frozen=True):
-    """What a text is taken from."""
+    """The source of a text."""
 
     title: str | None = None
     source: str | None = None
@@ -109,7 +109,7 @@ class ServiceTier(Struct, frozen=True):
 
 
 class Metadata(Struct, frozen=True):
-    """What the answer took; follows the end of the answer."""
+    """The usage of the answer; it follows the end of the answer."""
 
     usage: dict[str, Any]
     service_tier: ServiceTier = field(default=ServiceTier(), name="serviceTier")

@@ -58,7 +58,7 @@ class Arguments:
             _put(container, last, None)
 
     def json(self) -> str:
-        """The arguments as JSON text."""
+        """Return the arguments as JSON text."""
         return pydantic_core.to_json(self._value).decode()
 
 
@@ -84,7 +84,7 @@ def _steps(path: str) -> list[str | int]:
 
 
 def _entered(container: JsonValue, step: str | int, empty: JsonValue) -> JsonValue:
-    """What stands at a step, `empty` where nothing did."""
+    """Return the value at a step; `empty` is put there first if there is none."""
     if isinstance(container, dict) and isinstance(step, str):
         return container.setdefault(step, empty)
     if isinstance(container, list) and isinstance(step, int):

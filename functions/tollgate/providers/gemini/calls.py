@@ -1,21 +1,25 @@
-"""Calls of a Gemini answer, whole or in pieces, with ids where Gemini gave none."""
+"""Calls of a Gemini answer, whole or in pieces; a call without an id gets one."""
 
 import hashlib
 import re
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec import field
+from typing_extensions import override
+
 from tollgate.core.content import ToolCall
-from tollgate.core.events import PartDelta, PartEnd, PartStart, StreamEvent
+from tollgate.core.events import PartEnd, StreamEvent
 from tollgate.providers.gemini.arguments import Arguments
 from tollgate.providers.gemini.signatures import opaque_of
 from tollgate.providers.gemini.wire import FunctionCall
+from tollgate.providers.shared.parts import OpenPart
 
 _MADE_ID: Final = re.compile(r"gemini_[0-9a-f]{24}")
 
 
 def stated_id(id_: str) -> str | None:
-    """The id as Gemini knows it: None for one that was made here."""
+    """Return the id that Gemini gave, None for one that was made here."""
     return None if _MADE_ID.fullmatch(id_) else id_
 
 
@@ -24,30 +28,27 @@ def _made_id(seed: bytes, number: int) -> str:
     return f"gemini_{digest.hexdigest()}"
 
 
-class OpenCall:
-    """The call whose pieces are coming, as part `part`; `seed` makes an id if it has none."""
+class OpenCall(OpenPart, kw_only=True):
+    """The call whose pieces are coming; its arguments are known only when it is complete."""
 
-    def __init__(self, part: int, call: FunctionCall, seed: bytes) -> None:
-        self._part = part
-        self._name = call.name or ""
-        self._id = call.id or _made_id(seed, part)
-        self._arguments = Arguments()
-        self._signature: str | None = None
-
-    def started(self) -> StreamEvent:
-        """The event with which the part begins."""
-        return PartStart(
-            index=self._part, part=ToolCall(id=self._id, name=self._name, arguments="")
-        )
+    arguments: Arguments = field(default_factory=Arguments)
+    signature: str | None = None
 
     def take(self, call: FunctionCall, signature: str | None) -> None:
         """Take a piece; UnknownPlace if it fits nowhere."""
-        self._arguments.merge(call.args or {})
+        self.arguments.merge(call.args or {})
         for piece in call.partial_args:
-            self._arguments.add(piece)
-        self._signature = signature or self._signature
+            self.arguments.add(piece)
+        self.signature = signature or self.signature
 
-    def ended(self) -> Iterator[StreamEvent]:
-        """The events with which the part is complete; no arguments are the empty object."""
-        yield PartDelta(index=self._part, text=self._arguments.json())
-        yield PartEnd(index=self._part, opaque=opaque_of(self._signature))
+    @override
+    def finish(self) -> Iterator[StreamEvent]:
+        """Yield the events that end the part, the whole arguments first."""
+        yield self.add(self.arguments.json())
+        yield PartEnd(index=self.index, opaque=opaque_of(self.signature))
+
+
+def new_call(call: FunctionCall, seed: bytes, number: int) -> OpenCall:
+    """Return a call as it begins; `seed` and its part's number make an id where it has none."""
+    id_ = call.id or _made_id(seed, number)
+    return OpenCall(part=ToolCall(id=id_, name=call.name or "", arguments=""))

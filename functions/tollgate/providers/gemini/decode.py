@@ -1,21 +1,17 @@
-"""Gemini's generateContent, streamed or whole, as events."""
+"""The decoder of Gemini's generateContent, streamed or whole."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 from msgspec.structs import replace
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from tollgate.core.content import Reasoning, Refusal, Text
+from tollgate.core.content import Reasoning, Text
 from tollgate.core.events import (
     Citation,
     Ended,
     Finish,
     LogProbs,
-    PartDelta,
-    PartEnd,
-    PartNote,
-    PartStart,
     Started,
     StreamEvent,
     UsageReported,
@@ -23,15 +19,16 @@ from tollgate.core.events import (
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
 from tollgate.providers.gemini.arguments import UnknownPlace
-from tollgate.providers.gemini.calls import OpenCall
+from tollgate.providers.gemini.calls import OpenCall, new_call
 from tollgate.providers.gemini.errors import error_in_stream
 from tollgate.providers.gemini.notes import citations, log_probs
 from tollgate.providers.gemini.signatures import opaque_of
 from tollgate.providers.gemini.usage import usage_of
 from tollgate.providers.gemini.wire import Candidate, Chunk, FunctionCall, Part, UsageMetadata
-from tollgate.providers.shared.refusals import closed_early, malformed
+from tollgate.providers.shared.parts import OpenPart, Parts
+from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
-# `STOP` is also said of an answer that asks for calls.
+# An answer with calls ends with `STOP` too.
 _FINISH: Final[dict[str, Finish]] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
@@ -47,7 +44,7 @@ _FINISH: Final[dict[str, Finish]] = {
     "IMAGE_RECITATION": "content_filter",
 }
 
-# The model wrote what is no answer: an error, because a silent empty stop would look like one.
+# Reasons of an unusable answer: an error, because an empty `stop` would look like an answer.
 _BROKEN: Final = frozenset(
     {
         "MALFORMED_FUNCTION_CALL",
@@ -58,11 +55,14 @@ _BROKEN: Final = frozenset(
     }
 )
 
-# What belongs to a part without being its content.
+# Fields of a part that are not its content.
 _BESIDE_CONTENT: Final = frozenset({"mediaResolution", "partMetadata", "videoMetadata"})
 _CHUNKS: Final = TypeAdapter(list[Chunk])
 
 _TextKind = type[Text] | type[Reasoning]
+# One text and one call may be open; either ends when the other begins.
+_TEXT: Final = "text"
+_CALL: Final = "call"
 
 
 class GeminiDecoder:
@@ -72,12 +72,8 @@ class GeminiDecoder:
         self._provider = provider
         self._searches_billed_once = searches_billed_once
         self._started = False
-        self._parts = 0
-        self._open: tuple[_TextKind, int] | None = None
-        self._said: list[str] = []
-        self._thought_signature: str | None = None
-        self._call: OpenCall | None = None
-        self._has_calls = False
+        self._parts = Parts[str, OpenPart]()
+        self._text_so_far: list[str] = []
         self._cited: set[Citation] = set()
         self._queries: set[str] = set()
         self._raw_usage: JsonValue = None
@@ -85,7 +81,7 @@ class GeminiDecoder:
         self._blocked: str | None = None
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """The events of one chunk, or of all of them where they come as one JSON array."""
+        """Yield the events of one chunk, or of all of them where they come as one JSON array."""
         data = frame.data.strip()
         if not data:
             return
@@ -96,14 +92,13 @@ class GeminiDecoder:
         """Close what is open; UpstreamError if the answer was not complete."""
         reason = self._blocked or self._finish
         if reason is None:
-            raise closed_early(self._provider)
+            raise early_close_error(self._provider)
         known = "content_filter" if self._blocked else _FINISH.get(reason)
-        if reason in _BROKEN or (known is None and not self._parts):
-            raise malformed(self._provider, f"the finish reason {reason[:64]!r}")
-        yield from self._close_text()
-        yield from self._close_call()
+        if reason in _BROKEN or (known is None and not self._parts.count):
+            raise malformed_error(self._provider, f"the finish reason {reason[:64]!r}")
+        yield from self._parts.close_all()
         finish: Finish = known or "stop"
-        if finish == "stop" and self._has_calls:
+        if finish == "stop" and self._parts.has_calls:
             finish = "tool_calls"
         yield Ended(finish=finish, raw_finish=reason)
 
@@ -113,14 +108,14 @@ class GeminiDecoder:
                 return _CHUNKS.validate_json(data)
             return [Chunk.model_validate_json(data)]
         except ValidationError as invalid:
-            raise malformed(self._provider, "a frame that cannot be read") from invalid
+            raise malformed_error(self._provider, "a frame that cannot be read") from invalid
 
     def _chunk(self, chunk: Chunk, seed: bytes) -> Iterator[StreamEvent]:
         if chunk.error is not None:
             raise error_in_stream(chunk.error, self._provider)
         known = (chunk.candidates, chunk.feedback, chunk.usage, chunk.model)
         if all(field is None for field in known):
-            raise malformed(self._provider, "a frame of unknown form")
+            raise malformed_error(self._provider, "a frame of unknown form")
         usage = self._usage(chunk)
         if not self._started:
             self._started = True
@@ -129,7 +124,8 @@ class GeminiDecoder:
             )
         if chunk.feedback is not None and chunk.feedback.block_reason:
             self._blocked = chunk.feedback.block_reason
-            yield from self._refusal(chunk.feedback.message)
+            if chunk.feedback.message:
+                yield from self._parts.refuse(chunk.feedback.message)
         for candidate in chunk.candidates or ():
             yield from self._candidate(candidate, seed)
         self._raw_usage = chunk.usage or self._raw_usage
@@ -138,7 +134,7 @@ class GeminiDecoder:
             yield UsageReported(usage=counted, raw=self._raw_usage, service_tier=usage.service_tier)
 
     def _searches(self) -> int | None:
-        """The searches that Google bills: every query once, or all of them as one."""
+        """Return the number of searches that Google bills: one for each query, or one for all."""
         if not self._queries:
             return None
         return 1 if self._searches_billed_once else len(self._queries)
@@ -147,11 +143,11 @@ class GeminiDecoder:
         try:
             return UsageMetadata.model_validate(chunk.usage or {})
         except ValidationError as invalid:
-            raise malformed(self._provider, "usage that cannot be read") from invalid
+            raise malformed_error(self._provider, "usage that cannot be read") from invalid
 
     def _candidate(self, candidate: Candidate, seed: bytes) -> Iterator[StreamEvent]:
         if candidate.index != 0:
-            raise malformed(self._provider, "a second choice that nobody asked for")
+            raise malformed_error(self._provider, "a second choice, which was not requested")
         for part in candidate.content.parts:
             yield from self._part(part, seed)
         if candidate.grounding is not None:
@@ -165,44 +161,54 @@ class GeminiDecoder:
             yield from self._function_call(part.call, part.signature, seed)
             return
         if unknown := sorted(set(part.model_extra or {}) - _BESIDE_CONTENT):
-            raise malformed(self._provider, f"a part {unknown[0][:64]!r}, which no answer can hold")
+            raise malformed_error(
+                self._provider, f"a part {unknown[0][:64]!r}, which no answer can hold"
+            )
         kind = Reasoning if part.thought else Text
         if part.text:
-            yield from self._opened(kind)
-            yield from self._delta(part.text)
+            opened = yield from self._open(kind)
+            if kind is Text:
+                self._text_so_far.append(part.text)
+            yield opened.add(part.text)
         if part.signature is None:
             return
-        if self._open is not None and self._open[0] is Reasoning and kind is Reasoning:
-            self._thought_signature = part.signature
+        thought = self._open_thought()
+        if thought is not None and kind is Reasoning:
+            thought.opaque = opaque_of(part.signature)
             yield from self._close_text()
         else:
             yield from self._signature_alone(part.signature)
 
+    def _open_thought(self) -> OpenPart | None:
+        opened = self._parts.get(_TEXT)
+        return opened if opened is not None and isinstance(opened.part, Reasoning) else None
+
     def _signature_alone(self, signature: str) -> Iterator[StreamEvent]:
-        """A signature of text, which has no place for one: a reasoning without words keeps it."""
-        if self._open is not None and self._open[0] is Reasoning:
+        """Yield a reasoning without words to keep the signature of a text, which has no room."""
+        if self._open_thought() is not None:
             yield from self._close_text()
-        index = self._next_part()
-        yield PartStart(index=index, part=Reasoning(text=""))
-        yield PartEnd(index=index, opaque=opaque_of(signature))
+        keeper = OpenPart(part=Reasoning(text=""), opaque=opaque_of(signature))
+        yield self._parts.begin(keeper)
+        yield from keeper.finish()
 
     def _function_call(
         self, call: FunctionCall, signature: str | None, seed: bytes
     ) -> Iterator[StreamEvent]:
         if call.name:
             yield from self._close_text()
-            yield from self._close_call()
-            self._call = OpenCall(self._next_part(), call, seed)
-            self._has_calls = True
-            yield self._call.started()
-        if self._call is None:
-            raise malformed(self._provider, "a piece of a call that has no name")
+            yield from self._parts.close(_CALL)
+            yield from self._parts.open(_CALL, new_call(call, seed, self._parts.count))
+        opened = self._parts.get(_CALL)
+        if not isinstance(opened, OpenCall):
+            raise malformed_error(self._provider, "a piece of a call that has no name")
         try:
-            self._call.take(call, signature)
+            opened.take(call, signature)
         except UnknownPlace as unknown:
-            raise malformed(self._provider, "a piece of a call for no known place") from unknown
+            raise malformed_error(
+                self._provider, "a piece of a call for no known place"
+            ) from unknown
         if not call.will_continue:
-            yield from self._close_call()
+            yield from self._parts.close(_CALL)
 
     def _notes(self, candidate: Candidate) -> Iterator[StreamEvent]:
         if candidate.log_probs is not None:
@@ -211,49 +217,26 @@ class GeminiDecoder:
                 yield from self._noted(likelihoods)
         if candidate.grounding is None and candidate.citations is None:
             return
-        for citation in citations(candidate, "".join(self._said)):
+        for citation in citations(candidate, "".join(self._text_so_far)):
             # Every chunk may repeat the sources that are known so far.
             if citation not in self._cited:
                 self._cited.add(citation)
                 yield from self._noted(citation)
 
     def _noted(self, note: Citation | LogProbs) -> Iterator[StreamEvent]:
-        yield from self._opened(Text)
-        if self._open is not None:
-            yield PartNote(index=self._open[1], note=note)
+        opened = yield from self._open(Text)
+        yield opened.note(note)
 
-    def _refusal(self, words: str | None) -> Iterator[StreamEvent]:
-        if words:
-            index = self._next_part()
-            yield PartStart(index=index, part=Refusal(text=""))
-            yield PartDelta(index=index, text=words)
-            yield PartEnd(index=index)
-
-    def _opened(self, kind: _TextKind) -> Iterator[StreamEvent]:
-        """Open a text of a kind, unless it is open already."""
-        yield from self._close_call()
-        if self._open is None or self._open[0] is not kind:
+    def _open(self, kind: _TextKind) -> Generator[StreamEvent, None, OpenPart]:
+        """Open a text of a kind, unless it is open already, and return it."""
+        yield from self._parts.close(_CALL)
+        opened = self._parts.get(_TEXT)
+        if opened is None or not isinstance(opened.part, kind):
             yield from self._close_text()
-            self._open = kind, self._next_part()
-            yield PartStart(index=self._open[1], part=kind(text=""))
-
-    def _delta(self, text: str) -> Iterator[StreamEvent]:
-        if self._open is not None:
-            if self._open[0] is Text:
-                self._said.append(text)
-            yield PartDelta(index=self._open[1], text=text)
+            opened = OpenPart(part=kind(text=""))
+            yield from self._parts.open(_TEXT, opened)
+        return opened
 
     def _close_text(self) -> Iterator[StreamEvent]:
-        if self._open is not None:
-            yield PartEnd(index=self._open[1], opaque=opaque_of(self._thought_signature))
-            self._open = self._thought_signature = None
-            self._said.clear()
-
-    def _close_call(self) -> Iterator[StreamEvent]:
-        if self._call is not None:
-            yield from self._call.ended()
-            self._call = None
-
-    def _next_part(self) -> int:
-        self._parts += 1
-        return self._parts - 1
+        yield from self._parts.close(_TEXT)
+        self._text_so_far.clear()

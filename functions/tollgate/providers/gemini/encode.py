@@ -14,42 +14,31 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.providers.gemini.thinking import thinking_config
 from tollgate.providers.gemini.turns import conversation
 from tollgate.providers.parameters import unsupported
-from tollgate.providers.shared.emulation import unguided, with_output_tool
+from tollgate.providers.shared.emulation import replace_guided, use_output_tool
 
 _INT32_MAX: Final = 2**31 - 1
-# Of what callers ask for, what Gemini has a field for.
-_MET: Final = frozenset(
-    {
-        "frequency_penalty",
-        "logprobs",
-        "presence_penalty",
-        "seed",
-        "stop",
-        "temperature",
-        "top_k",
-        "top_logprobs",
-        "top_p",
-    }
-)
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
-    """The request for `POST …/models/{model}:streamGenerateContent`, on Vertex if it has a project.
+    """Return the request for `POST …/models/{model}:streamGenerateContent`.
+
+    It is for Vertex AI if the target has a project, else for AI Studio.
 
     RequestError for a history that Gemini can never take.
     """
     dialect = target.dialect
-    request, wrapping = unguided(request)
+    request, wrapping = replace_guided(request)
     if _needs_output_tool(request, target):
-        request, wrapping = with_output_tool(request), replace(wrapping, tool=True)
-    said = conversation(request.messages, signed_calls=dialect.gemini.signed_calls)
+        request, wrapping = use_output_tool(request), replace(wrapping, tool=True)
+    history = conversation(request.messages, signed_calls=dialect.gemini.signed_calls)
     thinking, thinks_otherwise = thinking_config(request.reasoning, dialect)
-    body: dict[str, JsonValue] = {"contents": said.turns}
-    if said.system:
-        body["systemInstruction"] = {"parts": said.system}
+    body: dict[str, JsonValue] = {"contents": history.turns}
+    if history.system:
+        body["systemInstruction"] = {"parts": history.system}
     config = _sampling(request, target) | _output_format(request)
     if thinking:
         config["thinkingConfig"] = thinking
@@ -61,7 +50,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         body=body,
         adapted=(
             *(("seed",) if _is_beyond_int32(request.sampling.seed) else ()),
-            *unsupported(request, _MET),
+            *unsupported(request, WIRE_FORMATS["gemini"].parameters),
             *(("reasoning",) if thinks_otherwise else ()),
         ),
         wrapping=wrapping,
@@ -84,7 +73,7 @@ def _sampling(request: GenerationRequest, target: Target) -> dict[str, JsonValue
         "maxOutputTokens": target.limited(request.output_tokens_max),
         "temperature": sampling.temperature,
         "topP": sampling.top_p,
-        # None at all, which 0 means, is Gemini's own way where it is not stated.
+        # 0 is no limit, which is what Gemini does without one.
         "topK": sampling.top_k or None,
         "presencePenalty": sampling.presence_penalty,
         "frequencyPenalty": sampling.frequency_penalty,
@@ -114,14 +103,14 @@ def _output_format(request: GenerationRequest) -> dict[str, JsonValue]:
 
 
 def _needs_output_tool(request: GenerationRequest, target: Target) -> bool:
-    """Whether the answer's form must be a tool: before Gemini 3, JSON beside functions is a 400."""
+    """Return whether a tool must emulate the form: before Gemini 3, JSON beside tools is a 400."""
     asked = request.output_format is not None and bool(_offered(request))
     return asked and not target.dialect.gemini.schema_beside_tools
 
 
 def _offered(request: GenerationRequest) -> tuple[Tool, ...]:
     choice = request.tool_choice
-    # Functions that must not be called are in the way of a JSON answer.
+    # Tools that must not be called would forbid a JSON answer.
     if choice is not None and choice.mode == "none" and request.output_format is not None:
         return ()
     return request.tools
@@ -149,7 +138,7 @@ def _declared(tool: Tool) -> JsonValue:
 
 
 def _schema(schema: dict[str, JsonValue]) -> JsonValue:
-    """A schema without the name of its language, which clients send and Gemini need not know."""
+    """Return a schema without `$schema`, which clients send and Gemini has no use for."""
     return {key: value for key, value in schema.items() if key != "$schema"}
 
 

@@ -10,11 +10,15 @@ from typing import Final
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.base import UpstreamRefused
+from tollgate.providers.base import Target, UpstreamRefused
 from tollgate.providers.gemini.wire import ErrorBody, ErrorDetail
-from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
+from tollgate.providers.shared.refusals import (
+    ProviderRefusal,
+    error_of_refusal,
+    parse_retry_after_s,
+)
 
-# Reasons and statuses whose HTTP status, 400, does not say that our account is at fault:
+# Reasons and statuses of our account that come with the HTTP status of a caller's fault, 400:
 # https://ai.google.dev/gemini-api/docs/troubleshooting (seen 2026-11-21). FAILED_PRECONDITION asks
 # for billing or another country.
 _OURS: Final = frozenset(
@@ -29,8 +33,8 @@ _OURS: Final = frozenset(
 _BODY: Final[TypeAdapter[ErrorBody | list[ErrorBody]]] = TypeAdapter(ErrorBody | list[ErrorBody])
 
 
-def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
-    """The meaning of an error status with its body, which is a list where a list was asked for."""
+def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
+    """Return the error that a reply means; its body may be a list of one error."""
     try:
         body = _BODY.validate_json(reply.body)
     except ValidationError:
@@ -38,11 +42,11 @@ def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
         detail = ErrorDetail()
     else:
         detail = _first(body)
-    return _meant(detail, provider, reply.status, reply.headers)
+    return _meant(detail, target.provider, reply.status, reply.headers)
 
 
 def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
-    """The meaning of an error that came where a chunk was due."""
+    """Return the error that came in place of a chunk."""
     try:
         detail = ErrorDetail.model_validate(error)
     except ValidationError:
@@ -60,7 +64,7 @@ def _meant(
     detail: ErrorDetail, provider: str, status: int | None, headers: Mapping[str, str]
 ) -> UpstreamError:
     reasons = {info.reason for info in detail.details} | {detail.status}
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
             provider=provider,
             status=status,

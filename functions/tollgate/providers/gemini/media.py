@@ -1,7 +1,7 @@
-"""Images, audio and documents as Gemini takes them: inline, or by address where the type is told.
+"""Image, audio and document parts: inline, or by URL where its path tells the type.
 
-Vertex fetches addresses itself and obeys robots.txt: a row that cannot count on that states that it
-does not fetch, and gets the bytes.
+Vertex fetches URLs itself and obeys robots.txt. A row that cannot rely on it leaves `fetches_urls`
+empty, and the gateway fetches the bytes.
 """
 
 from mimetypes import guess_type
@@ -18,7 +18,7 @@ _OWN_FILES: Final = "https://generativelanguage.googleapis.com/"
 
 
 def part_of(content: Text | Image | Audio | Document) -> JsonValue:
-    """One part of a turn; RequestError for an address that does not tell its type."""
+    """Return one part of a turn; RequestError for a URL whose path does not tell its type."""
     match content:
         case Text():
             return {"text": content.text}

@@ -1,4 +1,4 @@
-"""Sources and likelihoods that Gemini tells beside a text."""
+"""Citations and log probabilities that Gemini sends beside a text."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from tollgate.providers.gemini.wire import (
 
 
 def citations(candidate: Candidate, text: str) -> Iterator[Citation]:
-    """The sources of a text, told by stretches of it; sources of no stretch are left out."""
+    """Yield the citations of a text; a source that belongs to no stretch of it is left out."""
     if candidate.grounding is not None:
         yield from _grounding(candidate.grounding, text)
     if candidate.citations is not None:
@@ -25,7 +25,7 @@ def citations(candidate: Candidate, text: str) -> Iterator[Citation]:
 
 
 def log_probs(result: LogProbsResult) -> LogProbs | None:
-    """The likelihoods of a chunk, in OpenAI's form."""
+    """Return the log probabilities of a chunk in OpenAI's form, None if there are none."""
     entries: list[dict[str, JsonValue]] = []
     for place, chosen in enumerate(result.chosen):
         others = result.top[place].candidates if place < len(result.top) else []
@@ -51,7 +51,7 @@ def _recited(recited: Citations, text: str) -> Iterator[Citation]:
 
 
 def _citation(source: tuple[str | None, str | None], segment: Segment, text: str) -> Citation:
-    """A citation by characters: Gemini counts bytes."""
+    """Return a citation by characters; Gemini counts bytes of UTF-8."""
     raw = text.encode()
     url, title = source
     return Citation(

@@ -1,4 +1,4 @@
-"""How much a model thinks, in the words that it takes: Gemini 3 levels, Gemini 2.5 tokens.
+"""The fields that make a model think: levels for Gemini 3, tokens for Gemini 2.5.
 
 https://ai.google.dev/gemini-api/docs/thinking (seen 2026-11-21). A request with both is refused.
 """
@@ -7,13 +7,18 @@ from pydantic import JsonValue
 
 from tollgate.core.request import ReasoningOptions
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.shared.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
+from tollgate.providers.shared.efforts import (
+    effort_wanted,
+    nearest_effort,
+    tokens_wanted,
+    wants_thoughts,
+)
 
 _Config = dict[str, JsonValue]
 
 
 def thinking_config(wanted: ReasoningOptions | None, dialect: Dialect) -> tuple[_Config, bool]:
-    """The `thinkingConfig`, empty if there is none, and whether it departs from what was asked."""
+    """Return `thinkingConfig`, which may be empty, and whether it departs from the request."""
     if wanted is None:
         return {}, False
     thinks = wants_thoughts(wanted)
@@ -33,7 +38,7 @@ def _by_level(wanted: ReasoningOptions, dialect: Dialect) -> tuple[_Config, bool
     effort = effort_wanted(wanted)
     if effort is None:
         return {}, False
-    level = nearest(effort, dialect.efforts)
+    level = nearest_effort(effort, dialect.efforts)
     if level is None:
         return {}, True
     return {"thinkingLevel": level.upper()}, level != effort or bool(wanted.tokens_max)

@@ -1,7 +1,7 @@
-"""Messages as Gemini wants them: the system's apart, roles `user` and `model`, results together.
+"""The history as Gemini's turns: system apart, roles `user` and `model`, results together.
 
-Gemini takes runs of one role and empty text, but wants the results of all calls of a turn in the
-next one, in their order, each with the name of its function.
+Gemini takes runs of one role and empty text, but requires the results of all calls of a turn in
+the next turn, in the order of the calls, each with the name of its function.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,31 +23,31 @@ from tollgate.providers.gemini.media import part_of
 from tollgate.providers.gemini.signatures import NO_SIGNATURE, signature_of
 from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, refuse
 
-# The key under which a result is told that is no object of its own; Google's SDKs use it too.
+# The key of a result that is a text and no object; Google's SDKs use it too.
 _RESULT: Final = "result"
 
 
 class Conversation(Struct):
-    """What Gemini takes as parts of `systemInstruction`, and as `contents`."""
+    """The parts of `systemInstruction`, and the turns in `contents`."""
 
     system: list[JsonValue] = field(default_factory=list)
     turns: list[JsonValue] = field(default_factory=list)
 
 
 def conversation(messages: Sequence[Message], *, signed_calls: bool) -> Conversation:
-    """The messages as turns; RequestError for what Gemini can never take."""
+    """Return the messages as turns; RequestError for what Gemini can never take."""
     building = _Building(signed_calls)
     for message in messages:
         building.add(message)
-    return building.finished()
+    return building.finish()
 
 
 class _Building:
     def __init__(self, signed_calls: bool) -> None:
-        self._made = Conversation()
+        self._history = Conversation()
         self._signed_calls = signed_calls
         self._calls = OpenCalls()
-        self._asked: list[str] = []
+        self._call_ids: list[str] = []
         self._results: dict[str, ToolMessage] = {}
         self._names: dict[str, str] = {}
 
@@ -57,10 +57,10 @@ class _Building:
             return
         self._end_results()
         match message:
-            case SystemMessage() if not self._made.turns:
-                self._made.system += [{"text": text.text} for text in message.content]
+            case SystemMessage() if not self._history.turns:
+                self._history.system += [{"text": text.text} for text in message.content]
             case SystemMessage():
-                # Moving it to the front would change what it is about.
+                # Moving a later system message to the front would change its context.
                 marked = (f"<system>\n{text.text}\n</system>" for text in message.content)
                 self._add("user", [{"text": text} for text in marked])
             case UserMessage():
@@ -70,15 +70,15 @@ class _Building:
             case _:
                 assert_never(message)
 
-    def finished(self) -> Conversation:
+    def finish(self) -> Conversation:
         self._end_results()
-        if not self._made.turns:
+        if not self._history.turns:
             refuse("this model needs at least one message of the user")
-        return self._made
+        return self._history
 
     def _add(self, role: str, parts: list[JsonValue]) -> None:
         if parts:
-            self._made.turns.append({"role": role, "parts": parts})
+            self._history.turns.append({"role": role, "parts": parts})
 
     def _add_result(self, message: ToolMessage) -> None:
         self._names[message.call_id] = self._calls.answer(message)
@@ -87,10 +87,10 @@ class _Building:
     def _end_results(self) -> None:
         """Write the results of a turn, once all are there, and what they show after them."""
         self._calls.need_none()
-        in_order = [self._results[id_] for id_ in self._asked]
+        in_order = [self._results[id_] for id_ in self._call_ids]
         self._add("user", [self._result(message) for message in in_order])
-        self._add("user", [part for message in in_order for part in self._shown(message)])
-        self._asked.clear()
+        self._add("user", [part for message in in_order for part in self._media_of(message)])
+        self._call_ids.clear()
         self._results.clear()
 
     def _result(self, message: ToolMessage) -> JsonValue:
@@ -99,10 +99,10 @@ class _Building:
             "name": self._names[message.call_id],
             "response": {_RESULT: text},
         }
-        return {"functionResponse": _identified(message.call_id, response)}
+        return {"functionResponse": _with_id(message.call_id, response)}
 
-    def _shown(self, message: ToolMessage) -> Iterator[JsonValue]:
-        """Media of a result: only some models take them inside of it, all take them after it."""
+    def _media_of(self, message: ToolMessage) -> Iterator[JsonValue]:
+        """Yield the media of a result, to follow it: only some models take media within results."""
         media = [part for part in message.content if not isinstance(part, Text)]
         if media:
             yield {"text": f"From the result of {self._names[message.call_id]}:"}
@@ -127,23 +127,23 @@ class _Building:
 
     def _call(self, call: ToolCall, *, first: bool) -> JsonValue:
         self._calls.ask(call)
-        self._asked.append(call.id)
-        asked = _identified(call.id, {"name": call.name, "args": arguments_object(call)})
+        self._call_ids.append(call.id)
+        used = _with_id(call.id, {"name": call.name, "args": arguments_object(call)})
         signature = signature_of(call.opaque)
         if signature is None and first and self._signed_calls:
             signature = NO_SIGNATURE
         if signature is None:
-            return {"functionCall": asked}
-        return {"functionCall": asked, "thoughtSignature": signature}
+            return {"functionCall": used}
+        return {"functionCall": used, "thoughtSignature": signature}
 
 
 def _signed_text(text: str, signature: str) -> JsonValue:
-    """A thought with its signature, or the signature of a text, which may stand alone."""
+    """Return a thought with its signature, or an empty text with the signature of a text."""
     if text:
         return {"text": text, "thought": True, "thoughtSignature": signature}
     return {"text": "", "thoughtSignature": signature}
 
 
-def _identified(id_: str, fields: dict[str, JsonValue]) -> dict[str, JsonValue]:
+def _with_id(id_: str, fields: dict[str, JsonValue]) -> dict[str, JsonValue]:
     stated = stated_id(id_)
     return fields if stated is None else {"id": stated, **fields}

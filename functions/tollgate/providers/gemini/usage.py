@@ -12,7 +12,7 @@ from tollgate.providers.gemini.wire import ModalityCount, UsageMetadata
 
 
 def usage_of(report: UsageMetadata) -> Usage:
-    """The report in our classes; a class that cannot be told stays None."""
+    """Return the usage by class; a class that does not follow from the report is None."""
     return Usage(
         uncached_input_tokens=_uncached(report),
         cache_read_input_tokens=report.cached,
@@ -25,7 +25,7 @@ def usage_of(report: UsageMetadata) -> Usage:
 
 
 def _audio_input_tokens(report: UsageMetadata) -> int | None:
-    """Audio of the prompt that did not come from a cache."""
+    """Return the audio tokens of the prompt that did not come from a cache."""
     heard = _audio(report.prompt_details)
     return None if heard is None else max(0, heard - (_audio(report.cached_details) or 0))
 

@@ -1,4 +1,4 @@
-"""What Gemini's generateContent sends, on AI Studio and Vertex alike, as far as it is read.
+"""The messages of Gemini's generateContent, on AI Studio and Vertex; only fields that are read.
 
 Shapes: the discovery document of aiplatform v1, revision 20261106. Counts that are zero and lists
 that are empty are left out on the wire. One chunk of a stream is a whole reply that goes on.
@@ -24,7 +24,7 @@ _FINISH_REASONS: Final = (
 
 
 def _named(reason: object) -> object:
-    """The word for a reason that came as a number."""
+    """Return the name of a reason that came as a number."""
     if isinstance(reason, int) and 0 <= reason < len(_FINISH_REASONS):
         return _FINISH_REASONS[reason]
     return str(reason) if isinstance(reason, int) else reason
@@ -97,14 +97,14 @@ class Segment(_Shape):
 
 
 class GroundingSupport(_Shape):
-    """Which sources a stretch rests on."""
+    """A stretch of the answer with the numbers of its sources."""
 
     segment: Segment = Segment()
     chunks: list[int] = Field(default=[], alias="groundingChunkIndices")
 
 
 class Grounding(_Shape):
-    """What was searched for, and the sources of an answer."""
+    """The search queries and the sources of an answer."""
 
     queries: list[str] = Field(default=[], alias="webSearchQueries")
     chunks: list[GroundingChunk] = Field(default=[], alias="groundingChunks")
@@ -119,14 +119,14 @@ class CitedSource(Segment):
 
 
 class Citations(_Shape):
-    """What the answer recites; AI Studio and Vertex name the list differently."""
+    """The sources that the answer recites; AI Studio and Vertex name the list differently."""
 
     citations: list[CitedSource] = []
     sources: list[CitedSource] = Field(default=[], alias="citationSources")
 
 
 class TokenLogProb(_Shape):
-    """How likely a token was; an empty one and a certain one may be left out."""
+    """The log probability of a token; an empty token and a probability of 1 may be left out."""
 
     token: str = ""
     log_probability: float = Field(default=0.0, alias="logProbability")
@@ -139,7 +139,7 @@ class TopCandidates(_Shape):
 
 
 class LogProbsResult(_Shape):
-    """The tokens of a chunk, and what else could have stood in their places."""
+    """The tokens of a chunk, and the likeliest tokens of each place."""
 
     chosen: list[TokenLogProb] = Field(default=[], alias="chosenCandidates")
     top: list[TopCandidates] = Field(default=[], alias="topCandidates")
@@ -157,14 +157,14 @@ class Candidate(_Shape):
 
 
 class PromptFeedback(_Shape):
-    """Why a prompt was not answered at all."""
+    """The reason for which a prompt was not answered at all."""
 
     block_reason: str | None = Field(default=None, alias="blockReason")
     message: str | None = Field(default=None, alias="blockReasonMessage")
 
 
 class ModalityCount(_Shape):
-    """How many of the tokens are of one modality."""
+    """The tokens of one modality."""
 
     modality: str | None = None
     tokens: int = Field(default=0, alias="tokenCount")
@@ -213,6 +213,6 @@ class ErrorDetail(_Shape):
 
 
 class ErrorBody(_Shape):
-    """An error reply, which comes in a list where a list was asked for."""
+    """An error reply, which a streaming path sends in a list."""
 
     error: ErrorDetail

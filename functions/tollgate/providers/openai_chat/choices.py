@@ -1,4 +1,4 @@
-"""The choices of a native `n` told apart, so that a decoder sees one choice and knows no other."""
+"""The demultiplexer of a native `n`: each choice gets a stream of its own, as if it were alone."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -7,7 +7,7 @@ import pydantic_core
 from pydantic import JsonValue
 
 from tollgate.providers.base import Frame
-from tollgate.providers.shared.refusals import malformed
+from tollgate.providers.shared.refusals import malformed_error
 
 _END: Final = b"[DONE]"
 
@@ -15,8 +15,8 @@ _END: Final = b"[DONE]"
 class ChoiceDemultiplexer:
     """Takes the frames of one stream and gives each choice its own.
 
-    Usage covers all choices: it goes to the first, so that a sum over them counts it once. What
-    belongs to no choice (errors, the end) goes to every one.
+    Usage covers all choices: it goes to the first, so that a sum over them counts it once. Frames
+    that belong to no choice (errors, the end) go to every choice.
     """
 
     def __init__(self, provider: str, choices: int) -> None:
@@ -24,7 +24,7 @@ class ChoiceDemultiplexer:
         self._choices = choices
 
     def feed(self, frame: Frame) -> Iterator[tuple[int, Frame]]:
-        """The frames of each choice; UpstreamError for a choice that nobody asked for."""
+        """Yield the frames of each choice; UpstreamError for a choice that was not requested."""
         chunk = self._chunk(frame)
         choices = None if chunk is None else chunk.get("choices")
         if chunk is None or not isinstance(choices, list):
@@ -36,15 +36,15 @@ class ChoiceDemultiplexer:
             yield 0, _frame(frame, {**chunk, "choices": [], "usage": usage})
         for choice in choices:
             if not isinstance(choice, dict):
-                raise malformed(self._provider, "a frame of unknown form")
+                raise malformed_error(self._provider, "a frame of unknown form")
             match choice.get("index", 0):
                 case int(index) if 0 <= index < self._choices:
                     yield index, _frame(frame, {**chunk, "choices": [{**choice, "index": 0}]})
                 case _:
-                    raise malformed(self._provider, "a choice that nobody asked for")
+                    raise malformed_error(self._provider, "a choice that was not requested")
 
     def _chunk(self, frame: Frame) -> dict[str, JsonValue] | None:
-        """The chunk in a frame; None for what is none, on which each decoder has its say."""
+        """Return the chunk in a frame; None for any other frame, which every decoder then reads."""
         if frame.data.strip() in (b"", _END):
             return None
         try:

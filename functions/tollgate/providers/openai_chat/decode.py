@@ -1,21 +1,17 @@
-"""OpenAI-like streams as events."""
+"""The decoder of OpenAI-like streams."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Hashable, Iterator
 from typing import Final, assert_never
 
 import msgspec
 from pydantic import JsonValue
 
-from tollgate.core.content import Opaque, Reasoning, Refusal, Text
+from tollgate.core.content import Reasoning, Refusal, Text
 from tollgate.core.events import (
     Citation,
     Ended,
     Finish,
     LogProbs,
-    PartDelta,
-    PartEnd,
-    PartNote,
-    PartStart,
     Started,
     StreamEvent,
     UsageReported,
@@ -36,11 +32,12 @@ from tollgate.providers.openai_chat.wire import (
     UsageReport,
 )
 from tollgate.providers.shared.openai_errors import error_in_stream
-from tollgate.providers.shared.refusals import UNREADABLE, closed_early, malformed
+from tollgate.providers.shared.parts import OpenPart, Parts
+from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, malformed_error
 
-# Words of the OpenAI family for why an answer ended, in lower case; a word that is not here counts
-# as `stop` and is still told as the provider's own. Together says `eos`, Hugging Face `eos_token`,
-# Mistral `model_length`, Z.ai `sensitive`.
+# Finish reasons of the OpenAI family, in lower case. An unknown reason counts as `stop`; the caller
+# sees it as the raw finish reason. `eos` is Together's, `eos_token` Hugging Face's, `model_length`
+# Mistral's, `sensitive` Z.ai's.
 _FINISH: Final[dict[str, Finish]] = {
     "stop": "stop",
     "eos": "stop",
@@ -57,8 +54,8 @@ _FINISH: Final[dict[str, Finish]] = {
     "recitation": "content_filter",
 }
 
-# Words that say that the answer broke: DeepSeek's is about its own capacity, Z.ai's about its net,
-# the last is how Google's layer tells that the model wrote no valid call.
+# Finish reasons of a broken answer: DeepSeek's names its own capacity, Z.ai's its network, and the
+# last two are Google's, for a model that wrote no valid call.
 _BROKEN: Final = frozenset(
     {
         "abort",
@@ -71,6 +68,7 @@ _BROKEN: Final = frozenset(
 )
 
 _TextKind = type[Text] | type[Reasoning] | type[Refusal]
+_TEXT: Final = "text"
 
 
 class ChatDecoder:
@@ -83,9 +81,9 @@ class ChatDecoder:
     def __init__(self, provider: str) -> None:
         self._provider = provider
         self._started = False
-        self._parts = 0
-        self._open: tuple[_TextKind, int] | None = None
-        self._calls = ToolCalls(provider)
+        # The open text is kept under _TEXT, calls under their number.
+        self._parts = Parts[Hashable, OpenPart]()
+        self._calls = ToolCalls(provider, self._parts)
         self._details = ReasoningDetails()
         self._citations = Citations()
         self._notes: list[Citation | LogProbs] = []
@@ -93,7 +91,7 @@ class ChatDecoder:
         self._done = False
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """The events of one SSE event, or of a whole reply that was not streamed."""
+        """Yield the events of one SSE event, or of a whole reply that was not streamed."""
         data = frame.data.strip()
         if data == b"[DONE]":
             self._done = True
@@ -102,16 +100,16 @@ class ChatDecoder:
 
     def end(self) -> Iterator[StreamEvent]:
         """Close what is open; UpstreamError if the answer was not complete."""
-        # Snowflake finishes with an empty word, which would not tell an end of a stream from a cut.
-        if self._finish is None or not (self._finish or self._done or self._calls):
-            raise closed_early(self._provider)
+        # Snowflake finishes with an empty reason, which a stream that was cut short may have too.
+        if self._finish is None or not (self._finish or self._done or self._parts.has_calls):
+            raise early_close_error(self._provider)
         word = self._finish.lower()
         if word in _BROKEN:
-            raise malformed(self._provider, f"the finish reason {word!r}")
+            raise malformed_error(self._provider, f"the finish reason {word!r}")
         yield from self._close_text()
-        yield from self._calls.end()
+        yield from self._parts.close_all()
         finish = _FINISH.get(word, "stop")
-        if finish == "stop" and self._calls:
+        if finish == "stop" and self._parts.has_calls:
             finish = "tool_calls"
         yield Ended(finish=finish, raw_finish=self._finish or None)
 
@@ -121,12 +119,12 @@ class ChatDecoder:
         except UNREADABLE as invalid:
             if event == "error":
                 raise error_in_stream(None, self._provider) from invalid
-            raise malformed(self._provider, "a frame that cannot be read") from invalid
+            raise malformed_error(self._provider, "a frame that cannot be read") from invalid
         error = chunk.error or (chunk.x_groq.error if chunk.x_groq else None)
         if event == "error" or error is not None:
             raise error_in_stream(error, self._provider)
         if chunk.choices is None and chunk.usage is None:
-            raise malformed(self._provider, "a frame of unknown form")
+            raise malformed_error(self._provider, "a frame of unknown form")
         return chunk
 
     def _chunk(self, chunk: Chunk, data: bytes) -> Iterator[StreamEvent]:
@@ -148,7 +146,7 @@ class ChatDecoder:
 
     def _choice(self, choice: Choice, data: bytes) -> Iterator[StreamEvent]:
         if choice.index:
-            raise malformed(self._provider, "a second choice that nobody asked for")
+            raise malformed_error(self._provider, "a second choice, which was not requested")
         delta = choice.delta
         if delta is None and choice.message is not None:
             delta = choice.message
@@ -165,14 +163,14 @@ class ChatDecoder:
 
     def _delta(self, delta: Delta, data: bytes) -> Iterator[StreamEvent]:
         if delta.has_more:
-            raise malformed(self._provider, "an image, a sound or a call in the form of 2023")
+            raise malformed_error(self._provider, "an image, a sound or a call in the form of 2023")
         # Some servers send one reasoning text under two names, or three.
         details = delta.reasoning_details or ()
         plain = delta.reasoning_content or delta.reasoning
         if thinking := plain or thought(details):
             yield from self._text(Reasoning, thinking)
         for detail in details:
-            yield from self._opened(Reasoning)
+            yield from self._open(Reasoning)
             self._details.add(detail)
         if isinstance(delta.content, str):
             yield from self._text(Text, delta.content)
@@ -186,11 +184,11 @@ class ChatDecoder:
         for piece in delta.tool_calls or ():
             yield from self._close_text()
             try:
-                for event in self._calls.feed(piece, self._parts, data):
-                    self._parts += isinstance(event, PartStart)
-                    yield event
+                yield from self._calls.feed(piece, data)
             except OrphanPiece as orphan:
-                raise malformed(self._provider, "a piece of a call that has no name") from orphan
+                raise malformed_error(
+                    self._provider, "a piece of a call that has no name"
+                ) from orphan
 
     def _item(self, item: TextItem | ThinkingItem | ReferenceItem) -> Iterator[StreamEvent]:
         match item:
@@ -207,38 +205,37 @@ class ChatDecoder:
 
     def _text(self, kind: _TextKind, text: str | None) -> Iterator[StreamEvent]:
         if text:
-            yield from self._opened(kind)
-            yield PartDelta(index=self._parts - 1, text=text)
+            opened = self._parts.get(_TEXT)
+            if opened is None or type(opened.part) is not kind:
+                opened = yield from self._open(kind)
+            yield opened.add(text)
 
-    def _opened(self, kind: _TextKind) -> Iterator[StreamEvent]:
-        """Open a part of this kind unless the open one is; calls never come while one is open."""
-        if self._open is None or self._open[0] is not kind:
+    def _open(self, kind: _TextKind) -> Generator[StreamEvent, None, OpenPart]:
+        """Open a text of this kind unless it is open already, and return it."""
+        opened = self._parts.get(_TEXT)
+        if opened is None or type(opened.part) is not kind:
             yield from self._close_text()
-            self._open = kind, self._parts
-            self._parts += 1
-            yield PartStart(index=self._open[1], part=kind(text=""))
+            opened = OpenPart(part=kind(text=""))
+            yield from self._parts.open(_TEXT, opened)
+        return opened
 
     def _noted(self) -> Iterator[StreamEvent]:
-        """Tell what is known of the open text; it may have come before there was any."""
-        if self._open is not None and self._open[0] is not Reasoning:
-            for note in self._notes:
-                yield PartNote(index=self._open[1], note=note)
+        """Yield the notes on the open text; they wait while there is none, or only reasoning."""
+        opened = self._parts.get(_TEXT)
+        if opened is not None and not isinstance(opened.part, Reasoning):
+            yield from map(opened.note, self._notes)
             self._notes.clear()
 
     def _close_text(self) -> Iterator[StreamEvent]:
-        if self._open is None:
-            return
-        kind, index = self._open
-        opaque: Opaque = {}
-        if kind is Reasoning:
-            opaque = self._details.opaque(self._provider)
+        opened = self._parts.get(_TEXT)
+        if opened is not None and isinstance(opened.part, Reasoning):
+            opened.opaque = self._details.opaque(self._provider)
             self._details = ReasoningDetails()
-        yield PartEnd(index=index, opaque=opaque)
-        self._open = None
+        yield from self._parts.close(_TEXT)
 
     def _usage(self, counted: dict[str, JsonValue], tier: str | None) -> UsageReported:
         try:
             report = msgspec.convert(counted, UsageReport, strict=False)
         except msgspec.ValidationError as invalid:
-            raise malformed(self._provider, "usage that cannot be read") from invalid
+            raise malformed_error(self._provider, "usage that cannot be read") from invalid
         return UsageReported(usage=usage_of(report), raw=counted, service_tier=tier)

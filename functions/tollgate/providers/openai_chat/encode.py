@@ -8,57 +8,62 @@ from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,
     OutputFormat,
-    Sampling,
     SchemaOutput,
     Tool,
     ToolChoice,
 )
 from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.dialect import Dialect, Parameter
-from tollgate.providers.openai_chat.messages import ChatMessages, marked
+from tollgate.providers.dialect import Dialect
+from tollgate.providers.openai_chat.messages import ChatMessages, add_mark
 from tollgate.providers.openai_chat.reasoning import reasoning_fields
-from tollgate.providers.parameters import unsupported
-from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping, unguided, with_output_tool
+from tollgate.providers.parameters import stated_parameters, unsupported
+from tollgate.providers.shared.emulation import (
+    NOT_WRAPPED,
+    Wrapping,
+    replace_guided,
+    use_output_tool,
+)
 from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
-from tollgate.providers.shared.strict_schema import closed
+from tollgate.providers.shared.strict_schema import close_schema
 
 _PATH: Final = "/chat/completions"
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
-    """The request for `POST {base_url}/chat/completions`, always streamed.
+    """Return the request for `POST {base_url}/chat/completions`, always streamed.
 
-    RequestError for what this server can never take.
+    RequestError for content that this server can never take.
     """
     dialect = target.dialect
     wrapping = NOT_WRAPPED
     if not dialect.guided:
-        request, wrapping = unguided(request)
+        request, wrapping = replace_guided(request)
     if request.output_format is not None and not _is_native(request.output_format, target):
-        request = with_output_tool(request)
+        request = use_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = reasoning_fields(request.reasoning, target)
+    stated = stated_parameters(request)
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
-        "messages": ChatMessages(target).encoded(request.messages),
+        "messages": ChatMessages(target).encode(request.messages),
         "stream": True,
         **_limits(request, target),
         **_tools(request, dialect),
         **_output_format(request.output_format),
-        **_parameters(request, dialect),
+        **{name: value for name, value in stated.items() if name not in dialect.refuses},
         **reasoning,
         **request.guided,
     }
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
-        adapted=(*unsupported(request, body.keys() | _met(dialect)), *changed),
+        adapted=(*unsupported(request, body.keys() | _met(dialect), stated), *changed),
         wrapping=wrapping,
     )
 
 
 def _is_native(output: OutputFormat, target: Target) -> bool:
-    """Whether the server enforces this form; a schema takes a model that was made for it, too."""
+    """Return whether the server enforces this form; for a schema the model must be able to, too."""
     match output:
         case JsonOutput():
             return target.dialect.output_format is not None
@@ -82,41 +87,12 @@ def _limits(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
 
 
 def _met(dialect: Dialect) -> set[str]:
-    """What goes out inside of messages and tools."""
+    """Return the names of the options that go out within messages and tools."""
     return {
         "image_url.detail",
         "tools.strict",
         *(("cache_control",) if dialect.cache_marks else ()),
         *(("messages[].name",) if dialect.message_names else ()),
-    }
-
-
-def _parameters(request: GenerationRequest, dialect: Dialect) -> dict[str, JsonValue]:
-    """What the caller set of the parameters that a server may refuse, and this one does not."""
-    sampling: Sampling = request.sampling
-    stated: dict[Parameter, JsonValue] = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "top_k": sampling.top_k,
-        "min_p": sampling.min_p,
-        "presence_penalty": sampling.presence_penalty,
-        "frequency_penalty": sampling.frequency_penalty,
-        "repetition_penalty": sampling.repetition_penalty,
-        "seed": sampling.seed,
-        "stop": list(sampling.stop) or None,
-        "logit_bias": dict(sampling.logit_bias) or None,
-        "logprobs": sampling.logprobs,
-        "top_logprobs": sampling.top_logprobs,
-        # OpenAI refuses it without tools.
-        "parallel_tool_calls": request.parallel_tool_calls if request.tools else None,
-        "prompt_cache_key": request.prompt_cache_key,
-        "service_tier": request.service_tier,
-        "user": request.user,
-    }
-    return {
-        name: value
-        for name, value in stated.items()
-        if value is not None and name not in dialect.refuses
     }
 
 
@@ -133,14 +109,14 @@ def _tool(tool: Tool, dialect: Dialect) -> JsonValue:
     parameters = tool.parameters or ANY_OBJECT
     function: dict[str, JsonValue] = {
         "name": tool.name,
-        "parameters": closed(parameters) if tool.strict else dict(parameters),
+        "parameters": close_schema(parameters) if tool.strict else dict(parameters),
     }
     if tool.description is not None:
         function["description"] = tool.description
     if tool.strict is not None:
         function["strict"] = tool.strict
     encoded: dict[str, JsonValue] = {"type": "function", "function": function}
-    return marked(encoded, tool.cache, dialect)
+    return add_mark(encoded, tool.cache, dialect)
 
 
 def _tool_choice(choice: ToolChoice, dialect: Dialect) -> JsonValue:
@@ -164,7 +140,7 @@ def _output_format(output: OutputFormat | None) -> dict[str, JsonValue]:
         case SchemaOutput():
             schema: dict[str, JsonValue] = {
                 "name": output.name,
-                "schema": closed(output.schema) if output.strict else dict(output.schema),
+                "schema": close_schema(output.schema) if output.strict else dict(output.schema),
             }
             if output.description is not None:
                 schema["description"] = output.description

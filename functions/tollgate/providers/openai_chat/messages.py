@@ -36,7 +36,7 @@ _ATTACHED: Final = "(attached below)"
 
 
 class ChatMessages:
-    """The messages of one request, as one target wants them."""
+    """The messages of one request in the dialect of one target."""
 
     def __init__(self, target: Target) -> None:
         self._provider = target.provider
@@ -44,10 +44,10 @@ class ChatMessages:
         self._encoded: list[JsonValue] = []
         self._media: list[JsonValue] = []
 
-    def encoded(self, messages: Sequence[Message]) -> list[JsonValue]:
-        """All messages; media of tool results follow the run of results they came in.
+    def encode(self, messages: Sequence[Message]) -> list[JsonValue]:
+        """Return all messages; media of tool results follow the run of results they came in.
 
-        Tool messages are text here, so that what else a tool hands back is shown by a user turn.
+        Tool messages hold only text here, so that a user turn shows the media of a result.
         """
         for message in messages:
             if not isinstance(message, ToolMessage):
@@ -102,7 +102,7 @@ class ChatMessages:
                 case Text():
                     texts.append(part)
                 case Refusal():
-                    # It goes back as what was said: only OpenAI knows a field for it.
+                    # A refusal goes back as text: only OpenAI has a field for it.
                     texts.append(Text(text=part.text))
                 case Reasoning():
                     thoughts.append(part)
@@ -110,19 +110,19 @@ class ChatMessages:
                     calls.append(self._call(part))
                 case _:
                     assert_never(part)
-        said = "".join(text.text for text in texts)
-        encoded: dict[str, JsonValue] = {"role": "assistant", "content": said}
+        text = "".join(each.text for each in texts)
+        encoded: dict[str, JsonValue] = {"role": "assistant", "content": text}
         if self._dialect.cache_marks and any(text.cache for text in texts):
             encoded["content"] = self._content(text for text in texts if text.text)
         if calls:
             encoded["content"] = encoded["content"] or None
             encoded["tool_calls"] = calls
-        return encoded | self._thoughts(thoughts, said, calls=bool(calls))
+        return encoded | self._thoughts(thoughts, text, calls=bool(calls))
 
     def _thoughts(
-        self, thoughts: Sequence[Reasoning], said: str, *, calls: bool
+        self, thoughts: Sequence[Reasoning], text: str, *, calls: bool
     ) -> dict[str, JsonValue]:
-        """The fields of an assistant turn that carry, or contain, what the model thought."""
+        """Return the fields of an assistant turn that carry, or contain, its reasoning."""
         thought = "".join(reasoning.text for reasoning in thoughts)
         match self._dialect.reasoning_field:
             case None:
@@ -134,20 +134,20 @@ class ChatMessages:
                 details = [item for reasoning in thoughts for item in self._details(reasoning)]
                 return {"reasoning_details": details} if details else {}
             case "think_tags":
-                tagged = f"<think>\n{thought}\n</think>\n\n{said}"
+                tagged = f"<think>\n{thought}\n</think>\n\n{text}"
                 return {"content": tagged} if thought else {}
             case "thinking_parts":
                 shown: list[JsonValue] = [
                     {"type": "thinking", "thinking": [{"type": "text", "text": thought}]}
                 ]
-                if said:
-                    shown.append({"type": "text", "text": said})
+                if text:
+                    shown.append({"type": "text", "text": text})
                 return {"content": shown} if thought else {}
             case unknown:
                 assert_never(unknown)
 
     def _details(self, reasoning: Reasoning) -> list[JsonValue]:
-        """What this provider attached to its reasoning, verbatim; it may have signed it."""
+        """Return the details that this provider sent with its reasoning, verbatim."""
         kept = reasoning.opaque.get(self._provider)
         details = kept.get("reasoning_details") if isinstance(kept, dict) else None
         return details if isinstance(details, list) else []
@@ -164,7 +164,7 @@ class ChatMessages:
         return encoded
 
     def _call_id(self, id_: str) -> str:
-        """The id, or one derived from it: the same for a call and its result wherever they are."""
+        """Return the id, or one derived from it alone, so that call and result agree."""
         length = self._dialect.tool_call_id_length
         if length is None or re.fullmatch(rf"[a-zA-Z0-9]{{{length}}}", id_):
             return id_
@@ -183,25 +183,27 @@ class ChatMessages:
     def _part(self, part: UserContent | ResultContent) -> JsonValue:
         match part:
             case Text():
-                return marked({"type": "text", "text": part.text}, part.cache, self._dialect)
+                return add_mark({"type": "text", "text": part.text}, part.cache, self._dialect)
             case Image():
                 image: dict[str, JsonValue] = {"url": url_of(part.source)}
                 if part.detail is not None:
                     image["detail"] = part.detail
-                return marked({"type": "image_url", "image_url": image}, part.cache, self._dialect)
+                return add_mark(
+                    {"type": "image_url", "image_url": image}, part.cache, self._dialect
+                )
             case Audio():
                 audio: JsonValue = {"data": part.source.base64, "format": part.format}
                 return {"type": "input_audio", "input_audio": audio}
             case Document():
-                return marked({"type": "file", "file": _file(part)}, part.cache, self._dialect)
+                return add_mark({"type": "file", "file": _file(part)}, part.cache, self._dialect)
             case _:
                 assert_never(part)
 
 
-def marked(
+def add_mark(
     encoded: dict[str, JsonValue], cache: CacheMark | None, dialect: Dialect
 ) -> dict[str, JsonValue]:
-    """A part or a tool, with a cache mark if it has one that the server knows."""
+    """Return a part or a tool, with its cache mark if it has one and the server takes it."""
     if cache is None or not dialect.cache_marks:
         return encoded
     mark: dict[str, JsonValue] = {"type": "ephemeral"}

@@ -1,4 +1,4 @@
-"""What OpenAI-like servers say about their text: log probabilities, and where it comes from."""
+"""Notes of OpenAI-like servers on their text: log probabilities and citations."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -10,7 +10,7 @@ _URL_CITATION: Final = "url_citation"
 
 
 def log_probs(stated: TokenLogProbs | None) -> LogProbs | None:
-    """The entries of text or refusal as OpenAI writes them, whichever form the server has."""
+    """Return the log probabilities in OpenAI's form, None if there are none."""
     if stated is None:
         return None
     entries = [*(stated.content or ()), *(stated.refusal or ())]
@@ -25,13 +25,13 @@ def log_probs(stated: TokenLogProbs | None) -> LogProbs | None:
 
 
 class Citations:
-    """The sources of one answer; servers that list them with every chunk are told once."""
+    """The citations of one answer, each once: some servers repeat them with every chunk."""
 
     def __init__(self) -> None:
-        self._told: set[Citation] = set()
+        self._known: set[Citation] = set()
 
     def of_chunk(self, chunk: Chunk) -> Iterator[Citation]:
-        """Perplexity's list of what it has read, for the answer as a whole."""
+        """Yield the new citations of Perplexity's list, which is for the answer as a whole."""
         found = chunk.search_results or ()
         titles = {result.url: result.title for result in found if result.url}
         yield from self._new(
@@ -39,7 +39,7 @@ class Citations:
         )
 
     def of_text(self, annotations: Iterable[Annotation] | None) -> Iterator[Citation]:
-        """OpenAI's marks on stretches of the text."""
+        """Yield the new citations of OpenAI's annotations, which are on stretches of the text."""
         for annotation in annotations or ():
             cited = annotation.url_citation
             if annotation.type == _URL_CITATION and cited is not None:
@@ -53,6 +53,6 @@ class Citations:
 
     def _new(self, citations: Iterable[Citation]) -> Iterator[Citation]:
         for citation in citations:
-            if citation not in self._told:
-                self._told.add(citation)
+            if citation not in self._known:
+                self._known.add(citation)
                 yield citation

@@ -1,10 +1,10 @@
-"""How a chat completions server is asked to think, or not to."""
+"""The fields that make a chat completions server think, or stop it from thinking."""
 
 from pydantic import JsonValue
 
 from tollgate.core.request import ReasoningOptions
 from tollgate.providers.base import Target
-from tollgate.providers.shared.efforts import effort_wanted, nearest, wants_thoughts
+from tollgate.providers.shared.efforts import effort_wanted, nearest_effort, wants_thoughts
 
 _ADAPTED = ("reasoning",)
 
@@ -12,7 +12,7 @@ _ADAPTED = ("reasoning",)
 def reasoning_fields(
     wanted: ReasoningOptions | None, target: Target
 ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    """The fields of the body, and `reasoning` if they are not what the caller asked for."""
+    """Return the fields of the body, and `reasoning` if they depart from the request."""
     asked = None if wanted is None else wants_thoughts(wanted)
     if wanted is None or asked is None:
         return {}, ()
@@ -37,7 +37,7 @@ def _effort(
     effort = effort_wanted(wanted)
     if effort is None:
         return {}, ()
-    known = nearest(effort, target.dialect.efforts)
+    known = nearest_effort(effort, target.dialect.efforts)
     exact = known == effort and wanted.tokens_max is None
     return {} if known is None else {"reasoning_effort": known}, () if exact else _ADAPTED
 

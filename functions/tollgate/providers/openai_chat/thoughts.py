@@ -23,7 +23,7 @@ class ReasoningDetails:
         self._items: list[dict[str, JsonValue]] = []
 
     def add(self, piece: Mapping[str, JsonValue]) -> None:
-        """One more piece: it continues the last detail unless it says that it is another."""
+        """Add a piece, which continues the last detail unless it belongs to another."""
         last = self._items[-1] if self._items else None
         if last is None or _is_other(last, piece):
             self._items.append(dict(piece))
@@ -36,19 +36,19 @@ class ReasoningDetails:
                 last[key] = value
 
     def opaque(self, provider: str) -> Opaque:
-        """What the provider wants back, under its name."""
+        """Return the details under the name of the provider, which wants them back."""
         items: list[JsonValue] = [*self._items]
         return {provider: {"reasoning_details": items}} if items else {}
 
 
 def thought(pieces: Iterable[Mapping[str, JsonValue]]) -> str:
-    """What the pieces say in words."""
-    said = (piece.get("text") or piece.get("summary") for piece in pieces)
-    return "".join(text for text in said if isinstance(text, str))
+    """Return the text of the pieces."""
+    texts = (piece.get("text") or piece.get("summary") for piece in pieces)
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _is_other(last: Mapping[str, JsonValue], piece: Mapping[str, JsonValue]) -> bool:
-    """Whether a piece begins a detail: an id may be told once, and a signature is the end."""
+    """Return whether a piece begins a detail: an id may come once, and a signature is the end."""
     ids = {last.get("id"), piece.get("id")} - {None}
     is_signed = bool(last.get("signature") and piece.get("text"))
     return is_signed or len(ids) > 1 or any(last.get(key) != piece.get(key) for key in _SAME)

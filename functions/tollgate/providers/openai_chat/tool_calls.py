@@ -1,4 +1,4 @@
-"""Pieces of parallel tool calls put together, whatever a server leaves out or repeats.
+"""Parallel tool calls put together from pieces, of which servers leave out or repeat some.
 
 OpenAI numbers its calls and names each once. Recorded departures: no index at all (Mistral,
 Ollama), a whole call in one delta (xAI, Groq), the name repeated as an empty text (Mistral), one
@@ -7,21 +7,16 @@ if it has neither id nor name; else it begins one.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
-from msgspec import Struct
-from pydantic import JsonValue
-
-from tollgate.core.content import Opaque, ToolCall
-from tollgate.core.events import PartDelta, PartEnd, PartStart, StreamEvent
+from tollgate.core.content import ToolCall
+from tollgate.core.events import StreamEvent
 from tollgate.providers.openai_chat.wire import ToolCallDelta
+from tollgate.providers.shared.parts import OpenPart, Parts
 
 
-class _OpenCall(Struct):
-    part: int
+class _OpenCall(OpenPart, kw_only=True):
     stated_id: str | None
-    has_arguments: bool = False
-    extra: dict[str, JsonValue] | None = None
 
 
 class OrphanPiece(Exception):
@@ -31,41 +26,27 @@ class OrphanPiece(Exception):
 class ToolCalls:
     """The calls of one stream."""
 
-    def __init__(self, provider: str) -> None:
+    def __init__(self, provider: str, parts: Parts[Hashable, OpenPart]) -> None:
         self._provider = provider
+        self._parts = parts
         self._calls: list[_OpenCall] = []
         self._by_index: dict[int, _OpenCall] = {}
         self._by_id: dict[str, _OpenCall] = {}
 
-    def __len__(self) -> int:
-        return len(self._calls)
-
-    def feed(self, piece: ToolCallDelta, next_part: int, seed: bytes) -> Iterator[StreamEvent]:
-        """The events of one piece; a new call becomes part `next_part`.
+    def feed(self, piece: ToolCallDelta, seed: bytes) -> Iterator[StreamEvent]:
+        """Yield the events of one piece; OrphanPiece if it belongs to no call and names none.
 
         `seed` makes the id of a call that came without one: the frame in which it came.
         """
         call = self._known(piece)
         if call is None:
-            name = piece.function.name
-            if not name:
-                raise OrphanPiece
-            call = self._opened(piece, next_part)
-            id_ = piece.id or _made_id(seed, len(self._calls))
-            yield PartStart(index=call.part, part=ToolCall(id=id_, name=name, arguments=""))
-        call.extra = piece.extra_content or call.extra
-        if text := piece.function.text:
-            call.has_arguments = True
-            yield PartDelta(index=call.part, text=text)
-
-    def end(self) -> Iterator[StreamEvent]:
-        """Close every call; a call without arguments has the empty object for them."""
-        for call in self._calls:
-            if not call.has_arguments:
-                yield PartDelta(index=call.part, text="{}")
+            call = self._new(piece, seed)
+            yield from self._parts.open(len(self._calls), call)
+        if piece.extra_content:
             # Google's OpenAI layer signs its calls there and wants the signature back.
-            opaque: Opaque = {self._provider: {"extra_content": call.extra}} if call.extra else {}
-            yield PartEnd(index=call.part, opaque=opaque)
+            call.opaque = {self._provider: {"extra_content": piece.extra_content}}
+        if text := piece.function.text:
+            yield call.add(text)
 
     def _known(self, piece: ToolCallDelta) -> _OpenCall | None:
         names_itself = bool(piece.function.name)
@@ -83,8 +64,12 @@ class ToolCalls:
     def _last(self) -> _OpenCall | None:
         return self._calls[-1] if self._calls else None
 
-    def _opened(self, piece: ToolCallDelta, next_part: int) -> _OpenCall:
-        call = _OpenCall(part=next_part, stated_id=piece.id)
+    def _new(self, piece: ToolCallDelta, seed: bytes) -> _OpenCall:
+        name = piece.function.name
+        if not name:
+            raise OrphanPiece
+        id_ = piece.id or _made_id(seed, len(self._calls) + 1)
+        call = _OpenCall(part=ToolCall(id=id_, name=name, arguments=""), stated_id=piece.id)
         self._calls.append(call)
         if piece.index is not None:
             self._by_index[piece.index] = call

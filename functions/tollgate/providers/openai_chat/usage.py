@@ -15,7 +15,7 @@ from tollgate.providers.openai_chat.wire import (
 
 
 def usage_of(report: UsageReport) -> Usage:
-    """The report in our classes; a class that it does not mention stays None."""
+    """Return the usage by class; a class that the report does not mention is None."""
     prompt_details = report.prompt_tokens_details or PromptDetails()
     details = report.completion_tokens_details or CompletionDetails()
     reasoning = details.reasoning_tokens
@@ -60,7 +60,7 @@ def _output_tokens(report: UsageReport, reasoning: int | None) -> int | None:
     if prompt is None or completion is None or total is None:
         return completion
     beside = total - prompt - completion
-    # What only the total knows of was generated too: prompts are counted, thoughts were not.
+    # Tokens that only the total includes were generated: it is reasoning that was left out.
     return completion + beside if beside > 0 and reasoning in (None, beside) else completion
 
 

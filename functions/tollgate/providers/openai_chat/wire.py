@@ -1,4 +1,4 @@
-"""What an OpenAI-like server sends: chunks of a stream.
+"""The chunks of an OpenAI-like server.
 
 Only fields that are read are named. Shapes: OpenAI's chunk schema, and what its imitators do with
 it (seen 2026-11-21): Mistral's content lists, two names for reasoning, tool deltas without an
@@ -37,7 +37,7 @@ class FunctionDelta(Struct, frozen=True):
 
     @property
     def text(self) -> str | None:
-        """The arguments as the text that they should have been sent as."""
+        """The arguments as text; some servers send an object."""
         if isinstance(self.arguments, dict | list):
             return msgspec.json.encode(self.arguments).decode()
         return self.arguments
@@ -53,7 +53,7 @@ class ToolCallDelta(Struct, frozen=True):
 
 
 class UrlCitation(Struct, frozen=True):
-    """Where a stretch of the text comes from."""
+    """The source of a stretch of the text."""
 
     url: str | None = None
     title: str | None = None
@@ -93,7 +93,7 @@ class Delta(Struct, frozen=True):
 
     @property
     def has_more(self) -> bool:
-        """Whether there is what no answer here can hold; Snowflake sends such fields, but blank."""
+        """True if it has content that no answer here can hold; Snowflake sends it empty."""
         beside = (self.audio, self.images, self.function_call)
         if not any(beside):
             return False
@@ -119,7 +119,7 @@ class SearchResult(Struct, frozen=True):
 
 
 class Groq(Struct, frozen=True):
-    """What Groq tells beside its chunks: why a stream breaks off, and usage nobody asked for."""
+    """Groq's additions: the error that breaks a stream off, and usage."""
 
     usage: dict[str, Any] | None = None
     error: Any = None
@@ -141,7 +141,7 @@ class Chunk(Struct, frozen=True):
 
     @property
     def counted(self) -> dict[str, Any] | None:
-        """The usage, wherever the server has put it."""
+        """The usage, from any of the places where servers put it."""
         if self.usage is not None:
             return self.usage
         for choice in self.choices or ():
@@ -155,7 +155,7 @@ CHUNKS: Final = msgspec.json.Decoder(Chunk, strict=False)
 
 
 class PromptDetails(Struct, frozen=True):
-    """What the prompt consists of."""
+    """The tokens of the prompt by kind."""
 
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
@@ -163,14 +163,14 @@ class PromptDetails(Struct, frozen=True):
 
 
 class CompletionDetails(Struct, frozen=True):
-    """What the completion consists of."""
+    """The tokens of the completion by kind."""
 
     reasoning_tokens: int | None = None
     audio_tokens: int | None = None
 
 
 class ServerToolUse(Struct, frozen=True):
-    """How often OpenRouter's own tools ran."""
+    """Uses of OpenRouter's own tools."""
 
     web_search_requests: int | None = None
 
@@ -178,7 +178,7 @@ class ServerToolUse(Struct, frozen=True):
 class UsageReport(Struct, frozen=True):
     """Token counts; DeepSeek, Mistral and Moonshot count cache hits at the top level.
 
-    Searches that nobody asked for are Perplexity's queries, xAI's sources, or OpenRouter's tools.
+    Searches are Perplexity's queries, xAI's sources, or uses of OpenRouter's tools.
     """
 
     prompt_tokens: int | None = None

@@ -1,16 +1,25 @@
-"""Responses streams as events."""
+"""The decoder of Responses streams."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Final
 
 from pydantic import JsonValue, ValidationError
 
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
-from tollgate.core.events import Ended, Finish, Started, StreamEvent, UsageReported
+from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.events import (
+    Citation,
+    Ended,
+    Finish,
+    LogProbs,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
-from tollgate.providers.openai_responses.parts import Parts, Place
+from tollgate.providers.openai_responses.notes import citation, log_probs
 from tollgate.providers.openai_responses.wire import (
+    Annotation,
     Content,
     Event,
     InputDetails,
@@ -20,15 +29,15 @@ from tollgate.providers.openai_responses.wire import (
     UsageReport,
 )
 from tollgate.providers.shared.openai_errors import error_in_stream
-from tollgate.providers.shared.refusals import closed_early, malformed
+from tollgate.providers.shared.parts import OpenPart, Parts
+from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
-# Why a response is incomplete; a word that is not here counts as `length`: something is missing.
+# Reasons of an incomplete response; an unknown reason counts as `length`.
 _INCOMPLETE: Final[dict[str, Finish]] = {
     "max_output_tokens": "length",
     "content_filter": "content_filter",
 }
-# Events that repeat what others have said, or say nothing of the answer. `keepalive` is in no page
-# of OpenAI's: https://github.com/openai/openai-node/issues/1964
+# Events that repeat others or carry nothing of the answer. OpenAI documents `keepalive` nowhere: https://github.com/openai/openai-node/issues/1964
 _SILENT: Final = frozenset(
     {
         "keepalive",
@@ -46,6 +55,10 @@ _SILENT: Final = frozenset(
 )
 _BETWEEN_SUMMARIES: Final = "\n\n"
 
+# The index of an item of the output and, in a message, of a piece of its content.
+_Place = tuple[int, int]
+_TEXT: Final = Text(text="")
+
 
 class ResponsesDecoder:
     """Decodes one stream, or a response that was not streamed."""
@@ -53,10 +66,12 @@ class ResponsesDecoder:
     def __init__(self, provider: str) -> None:
         self._provider = provider
         self._started = False
-        self._parts = Parts()
+        self._parts = Parts[_Place, OpenPart]()
+        # Places that had a part: a final item repeats what was streamed, and adds only what is new.
+        self._known: set[_Place] = set()
         self._final: Response | None = None
         self._readers: dict[str, Callable[[Event], Iterator[StreamEvent]]] = {
-            "response.created": self._begun,
+            "response.created": self._start,
             "response.output_item.added": self._item_added,
             "response.output_item.done": self._item_done,
             "response.output_text.delta": self._text_delta,
@@ -66,13 +81,13 @@ class ResponsesDecoder:
             "response.reasoning_summary_text.delta": self._thought_delta,
             "response.reasoning_text.delta": self._thought_delta,
             "response.function_call_arguments.delta": self._arguments_delta,
-            "response.completed": self._finished,
-            "response.incomplete": self._finished,
+            "response.completed": self._finish,
+            "response.incomplete": self._finish,
             "response.failed": self._failed,
         }
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """The events of one SSE event, or of a whole response."""
+        """Yield the events of one SSE event, or of a whole response."""
         data = frame.data.strip()
         if not data or data == b"[DONE]":
             return
@@ -88,32 +103,34 @@ class ResponsesDecoder:
         if reader is not None:
             yield from reader(event)
         elif event.type not in _SILENT:
-            raise malformed(self._provider, "an event of unknown kind")
+            raise malformed_error(self._provider, "an event of unknown kind")
 
     def end(self) -> Iterator[StreamEvent]:
         """Close what is open; UpstreamError if the answer was not complete."""
         if self._final is None:
-            raise closed_early(self._provider)
+            raise early_close_error(self._provider)
         yield from self._parts.close_all()
         details = self._final.incomplete_details
         if self._final.status == "incomplete":
             reason = (details.reason if details else None) or "incomplete"
             yield Ended(finish=_INCOMPLETE.get(reason, "length"), raw_finish=reason)
             return
-        yield Ended(finish="tool_calls" if self._parts.calls else "stop", raw_finish="completed")
+        yield Ended(
+            finish="tool_calls" if self._parts.has_calls else "stop", raw_finish="completed"
+        )
 
     def _whole(self, data: bytes) -> Iterator[StreamEvent]:
         try:
             response = Response.model_validate_json(data)
         except ValidationError as invalid:
-            raise malformed(self._provider, "an event that cannot be read") from invalid
+            raise malformed_error(self._provider, "an event that cannot be read") from invalid
         if response.status is None:
             if response.error is not None:
                 raise error_in_stream(response.error, self._provider)
-            raise malformed(self._provider, "an event of unknown form")
-        yield from self._finished(Event(type="response.completed", response=response))
+            raise malformed_error(self._provider, "an event of unknown form")
+        yield from self._finish(Event(type="response.completed", response=response))
 
-    def _begun(self, event: Event) -> Iterator[StreamEvent]:
+    def _start(self, event: Event) -> Iterator[StreamEvent]:
         if not self._started:
             self._started = True
             response = event.response or Response()
@@ -123,25 +140,25 @@ class ResponsesDecoder:
                 service_tier=response.service_tier,
             )
 
-    def _finished(self, event: Event) -> Iterator[StreamEvent]:
+    def _finish(self, event: Event) -> Iterator[StreamEvent]:
         response = event.response
         if response is None:
-            raise malformed(self._provider, "an end without a response")
+            raise malformed_error(self._provider, "an end without a response")
         if response.status not in ("completed", "incomplete"):
             yield from self._failed(event)
-        yield from self._begun(event)
+        yield from self._start(event)
         for index, item in enumerate(response.output):
-            yield from self._item_told(index, item)
+            yield from self._item_completed(index, item)
         if response.usage is not None:
-            # The first event says `auto`, the last one which tier that has become.
+            # The first event has the tier `auto`, the last one the tier that served.
             yield self._usage(response.usage, response.service_tier)
         self._final = response
 
     def _failed(self, event: Event) -> Iterator[StreamEvent]:
         response = event.response or Response()
         if response.usage is not None:
-            # What was used up to then is paid for.
-            yield from self._begun(event)
+            # OpenAI bills the tokens up to the failure.
+            yield from self._start(event)
             yield self._usage(response.usage, response.service_tier)
         raise error_in_stream(response.error, self._provider)
 
@@ -150,25 +167,24 @@ class ResponsesDecoder:
         place = (event.output_index, 0)
         match item.type:
             case "function_call":
-                yield from self._parts.open(place, self._call(item))
+                yield from self._open(place, self._call(item))
             case "reasoning":
-                yield from self._parts.open(place, Reasoning(text=""))
+                yield from self._open(place, Reasoning(text=""))
             case "message":
                 pass
             case _:
-                raise malformed(self._provider, "an item that nobody asked for")
+                raise malformed_error(self._provider, "an item that was not requested")
 
     def _item_done(self, event: Event) -> Iterator[StreamEvent]:
-        yield from self._item_told(event.output_index, self._item(event))
+        yield from self._item_completed(event.output_index, self._item(event))
 
-    def _item_told(self, index: int, item: Item) -> Iterator[StreamEvent]:
-        """What a whole item adds to the pieces that have come of it."""
+    def _item_completed(self, index: int, item: Item) -> Iterator[StreamEvent]:
+        """Yield the events of a whole item that its pieces did not bring."""
         place = (index, 0)
         match item.type:
             case "function_call":
-                if not self._parts.is_told(place):
-                    yield from self._parts.open(place, self._call(item))
-                    yield from self._parts.add(place, item.arguments)
+                if place not in self._known:
+                    yield from self._text(place, self._call(item), item.arguments)
                 yield from self._parts.close(place)
             case "reasoning":
                 yield from self._reasoned(place, item)
@@ -177,93 +193,121 @@ class ResponsesDecoder:
                     yield from self._content((index, number), content)
                     yield from self._parts.close((index, number))
             case _:
-                raise malformed(self._provider, "an item that nobody asked for")
+                raise malformed_error(self._provider, "an item that was not requested")
 
-    def _reasoned(self, place: Place, item: Item) -> Iterator[StreamEvent]:
-        if self._parts.is_told(place) and not self._parts.is_open(place):
+    def _reasoned(self, place: _Place, item: Item) -> Iterator[StreamEvent]:
+        if place in self._known and self._parts.get(place) is None:
             return
         summaries = [piece.text for piece in item.summary or () if piece.text]
         thoughts = summaries or [piece.text for piece in item.content or () if piece.text]
-        yield from self._parts.open(place, Reasoning(text=""))
-        if not self._parts.has_text(place):
-            yield from self._parts.add(place, _BETWEEN_SUMMARIES.join(thoughts))
-        kept: dict[str, JsonValue] = {}
+        opened = yield from self._open(place, Reasoning(text=""))
+        if thoughts and not opened.length:
+            yield opened.add(_BETWEEN_SUMMARIES.join(thoughts))
         if item.encrypted_content:
-            kept = {"id": item.id, "encrypted_content": item.encrypted_content}
+            kept: dict[str, JsonValue] = {
+                "id": item.id,
+                "encrypted_content": item.encrypted_content,
+            }
             if len(summaries) > 1:
                 kept["summary"] = [*summaries]
-        yield from self._parts.close(place, {self._provider: kept} if kept else {})
+            opened.opaque = {self._provider: kept}
+        yield from self._parts.close(place)
 
-    def _content(self, place: Place, content: Content) -> Iterator[StreamEvent]:
+    def _content(self, place: _Place, content: Content) -> Iterator[StreamEvent]:
         part: Text | Refusal
         match content.type:
             case "output_text":
-                part, said = Text(text=""), content.text
+                part, text = Text(text=""), content.text
             case "refusal":
-                part, said = Refusal(text=""), content.refusal
+                part, text = Refusal(text=""), content.refusal
             case _:
-                raise malformed(self._provider, "a content of unknown kind")
-        if not said or self._parts.is_told(place):
+                raise malformed_error(self._provider, "a content of unknown kind")
+        if not text or place in self._known:
             return
-        yield from self._parts.open(place, part)
-        yield from self._parts.add(place, said)
-        yield from self._parts.note(place, content.logprobs)
-        for annotation in content.annotations or ():
-            yield from self._parts.cite(place, annotation)
+        opened = yield from self._text(place, part, text)
+        yield from map(opened.note, _notes(content.logprobs, *(content.annotations or ())))
 
     def _text_delta(self, event: Event) -> Iterator[StreamEvent]:
         place = (event.output_index, event.content_index)
         if event.delta:
-            yield from self._parts.open(place, Text(text=""))
-            yield from self._parts.add(place, event.delta)
-            yield from self._parts.note(place, event.logprobs)
+            opened = yield from self._text(place, _TEXT, event.delta)
+            if event.logprobs:
+                yield from map(opened.note, _notes(event.logprobs))
 
     def _refusal_delta(self, event: Event) -> Iterator[StreamEvent]:
         place = (event.output_index, event.content_index)
         if event.delta:
-            yield from self._parts.open(place, Refusal(text=""))
-            yield from self._parts.add(place, event.delta)
+            yield from self._text(place, Refusal(text=""), event.delta)
 
     def _summary_added(self, event: Event) -> Iterator[StreamEvent]:
-        place = (event.output_index, 0)
-        if event.summary_index and self._parts.is_open(place):
-            yield from self._parts.add(place, _BETWEEN_SUMMARIES)
+        opened = self._parts.get((event.output_index, 0))
+        if event.summary_index and opened is not None:
+            yield opened.add(_BETWEEN_SUMMARIES)
 
     def _thought_delta(self, event: Event) -> Iterator[StreamEvent]:
-        place = (event.output_index, 0)
-        yield from self._parts.open(place, Reasoning(text=""))
-        yield from self._parts.add(place, event.delta)
+        yield from self._text((event.output_index, 0), Reasoning(text=""), event.delta)
 
     def _arguments_delta(self, event: Event) -> Iterator[StreamEvent]:
-        place = (event.output_index, 0)
-        if not self._parts.is_open(place):
-            raise malformed(self._provider, "a piece of a call that has no name")
-        yield from self._parts.add(place, event.delta)
+        opened = self._parts.get((event.output_index, 0))
+        if opened is None:
+            raise malformed_error(self._provider, "a piece of a call that has no name")
+        if event.delta:
+            yield opened.add(event.delta)
 
     def _annotated(self, event: Event) -> Iterator[StreamEvent]:
-        if event.annotation is not None:
-            yield from self._parts.cite((event.output_index, event.content_index), event.annotation)
+        opened = self._parts.get((event.output_index, event.content_index))
+        if opened is not None and event.annotation is not None:
+            yield from map(opened.note, _notes(None, event.annotation))
+
+    def _text(
+        self, place: _Place, part: Part, text: str | None
+    ) -> Generator[StreamEvent, None, OpenPart]:
+        """Yield more text of a place, whose part is opened first, and return the part."""
+        opened = self._parts.get(place) or (yield from self._open(place, part))
+        if text:
+            yield opened.add(text)
+        return opened
+
+    def _open(self, place: _Place, part: Part) -> Generator[StreamEvent, None, OpenPart]:
+        """Open the part of a place unless it is open, and return it."""
+        opened = self._parts.get(place)
+        if opened is None:
+            opened = OpenPart(part=part)
+            self._known.add(place)
+            yield from self._parts.open(place, opened)
+        return opened
 
     def _item(self, event: Event) -> Item:
         if event.item is None:
-            raise malformed(self._provider, "an event without its item")
+            raise malformed_error(self._provider, "an event without its item")
         return event.item
 
     def _call(self, item: Item) -> ToolCall:
         if not item.call_id or not item.name:
-            raise malformed(self._provider, "a call that has no name")
+            raise malformed_error(self._provider, "a call that has no name")
         return ToolCall(id=item.call_id, name=item.name, arguments="")
 
     def _usage(self, raw: dict[str, JsonValue], tier: str | None) -> UsageReported:
         try:
             report = UsageReport.model_validate(raw)
         except ValidationError as invalid:
-            raise malformed(self._provider, "usage that cannot be read") from invalid
+            raise malformed_error(self._provider, "usage that cannot be read") from invalid
         return UsageReported(usage=_usage(report), raw=raw, service_tier=tier)
 
 
+def _notes(
+    logprobs: list[dict[str, JsonValue]] | None, *annotations: Annotation
+) -> Iterator[LogProbs | Citation]:
+    """Yield the notes that a text has."""
+    if (probabilities := log_probs(logprobs)) is not None:
+        yield probabilities
+    for annotation in annotations:
+        if (cited := citation(annotation)) is not None:
+            yield cited
+
+
 def _usage(report: UsageReport) -> Usage:
-    """The report in our classes; cached tokens are part of the input that is reported."""
+    """Return the usage by class; Responses counts cached tokens within the input."""
     details = report.input_tokens_details or InputDetails()
     uncached = report.input_tokens
     if uncached is not None:

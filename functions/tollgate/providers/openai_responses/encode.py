@@ -14,27 +14,32 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.providers.openai_responses.items import items
-from tollgate.providers.parameters import unsupported
-from tollgate.providers.shared.efforts import effort_wanted, nearest, wants_thoughts
-from tollgate.providers.shared.emulation import Wrapping, unguided, with_output_tool
+from tollgate.providers.parameters import stated_parameters, unsupported
+from tollgate.providers.shared.efforts import effort_wanted, nearest_effort, wants_thoughts
+from tollgate.providers.shared.emulation import Wrapping, replace_guided, use_output_tool
 from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
-from tollgate.providers.shared.strict_schema import closed
+from tollgate.providers.shared.strict_schema import close_schema
 
 _PATH: Final = "/responses"
+# Log probabilities are requested by `include`.
+_FIELDS: Final = WIRE_FORMATS["openai_responses"].parameters - {"logprobs"}
 _OUTPUT_TOKENS_MIN: Final = 16
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
-    """The request for `POST {base_url}/responses`, always streamed and never stored.
+    """Return the request for `POST {base_url}/responses`, always streamed and never stored.
 
-    RequestError for what this format can never take.
+    RequestError for content that this format can never take.
     """
-    request, wrapping = unguided(request)
+    request, wrapping = replace_guided(request)
     if isinstance(request.output_format, SchemaOutput) and not target.enforces_schemas:
-        request = with_output_tool(request)
+        request = use_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = _reasoning(request.reasoning, target)
+    stated = stated_parameters(request)
+    fields = _FIELDS.difference(target.dialect.refuses)
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
         "input": items(request.messages, target),
@@ -44,19 +49,23 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         **_limit(request, target),
         **_tools(request),
         **_output_format(request.output_format),
-        **_parameters(request, target),
+        **{name: value for name, value in stated.items() if name in fields},
         **reasoning,
     }
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
-        adapted=(*unsupported(request, body.keys() | _met(target)), *_raised(request), *changed),
+        adapted=(
+            *unsupported(request, body.keys() | _met(target), stated),
+            *_raised(request),
+            *changed,
+        ),
         wrapping=wrapping,
     )
 
 
 def _included(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
-    """What the answer must contain beyond the usual; without a store, thoughts come encrypted."""
+    """Return `include`; without a store at the provider, reasoning must come back encrypted."""
     include: list[JsonValue] = []
     if "reasoning" in target.supports:
         include.append("reasoning.encrypted_content")
@@ -70,27 +79,8 @@ def _limit(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
     return {} if limit is None else {"max_output_tokens": max(limit, _OUTPUT_TOKENS_MIN)}
 
 
-def _parameters(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
-    """What the caller set of the parameters that this format has a field for."""
-    sampling = request.sampling
-    stated: dict[str, JsonValue] = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "top_logprobs": sampling.top_logprobs,
-        "parallel_tool_calls": request.parallel_tool_calls if request.tools else None,
-        "prompt_cache_key": request.prompt_cache_key,
-        "service_tier": request.service_tier,
-        "user": request.user,
-    }
-    return {
-        name: value
-        for name, value in stated.items()
-        if value is not None and name not in target.dialect.refuses
-    }
-
-
 def _met(target: Target) -> set[str]:
-    """What goes out under other names than the caller's."""
+    """Return the names of the options that go out under other names than the caller's."""
     return {"image_url.detail", "logprobs", "tools.strict"} - {*target.dialect.refuses}
 
 
@@ -108,7 +98,7 @@ def _reasoning(
     if "reasoning" not in target.supports:
         return {}, ("reasoning",) if asked else ()
     effort = effort_wanted(wanted)
-    known = None if effort is None else nearest(effort, target.dialect.efforts)
+    known = None if effort is None else nearest_effort(effort, target.dialect.efforts)
     stated: dict[str, JsonValue] = {} if known is None else {"effort": known}
     if asked and target.dialect.reasoning_summaries and not wanted.exclude:
         stated["summary"] = "auto"
@@ -130,7 +120,7 @@ def _tool(tool: Tool) -> JsonValue:
     encoded: dict[str, JsonValue] = {
         "type": "function",
         "name": tool.name,
-        "parameters": closed(parameters) if tool.strict else dict(parameters),
+        "parameters": close_schema(parameters) if tool.strict else dict(parameters),
         # Left out it would mean true here, where it means false on chat completions.
         "strict": bool(tool.strict),
     }
@@ -155,7 +145,7 @@ def _output_format(output: OutputFormat | None) -> dict[str, JsonValue]:
             form: dict[str, JsonValue] = {
                 "type": "json_schema",
                 "name": output.name,
-                "schema": closed(output.schema) if output.strict else dict(output.schema),
+                "schema": close_schema(output.schema) if output.strict else dict(output.schema),
                 "strict": bool(output.strict),
             }
             if output.description is not None:

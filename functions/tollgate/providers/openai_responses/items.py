@@ -30,7 +30,7 @@ from tollgate.providers.shared.openai_writing import FILENAME, url_of
 
 
 def items(messages: Sequence[Message], target: Target) -> list[JsonValue]:
-    """The items; reasoning is among them only where this provider has encrypted it."""
+    """Return the items; reasoning is among them only where this provider has encrypted it."""
     return [item for message in messages for item in _items(message, target)]
 
 
@@ -43,7 +43,7 @@ def _items(message: Message, target: Target) -> Iterator[JsonValue]:
         case UserMessage():
             yield {"role": "user", "content": _content(message.content)}
         case AssistantMessage():
-            yield from _said(message, target.provider)
+            yield from _assistant(message, target.provider)
         case ToolMessage():
             yield {
                 "type": "function_call_output",
@@ -54,8 +54,8 @@ def _items(message: Message, target: Target) -> Iterator[JsonValue]:
             assert_never(message)
 
 
-def _said(message: AssistantMessage, provider: str) -> Iterator[JsonValue]:
-    """One item each, in order: what was thought must stand before what it led to."""
+def _assistant(message: AssistantMessage, provider: str) -> Iterator[JsonValue]:
+    """Yield an item for each part in order: reasoning must stand before the call it led to."""
     for part in message.content:
         match part:
             case Text() | Refusal():

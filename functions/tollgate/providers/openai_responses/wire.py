@@ -1,4 +1,4 @@
-"""What OpenAI's Responses API sends: the events of a stream, and a whole response.
+"""The messages of OpenAI's Responses API: events of a stream, and a whole response.
 
 Only fields that are read are named. Shapes: OpenAI's published schemas of stream events and of a
 response (seen 2026-11-21).
@@ -45,20 +45,20 @@ class Item(_Shape):
 
 
 class IncompleteDetails(_Shape):
-    """Why a response was cut short."""
+    """The reason for which a response was cut short."""
 
     reason: str | None = None
 
 
 class InputDetails(_Shape):
-    """What the prompt consists of."""
+    """The tokens of the prompt by kind."""
 
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
 
 
 class OutputDetails(_Shape):
-    """What the output consists of."""
+    """The tokens of the output by kind."""
 
     reasoning_tokens: int | None = None
 

@@ -1,1 +1,1 @@
-"""What several codecs share."""
+"""Modules that several codecs share."""

@@ -31,15 +31,15 @@ _CODE: Final = {
 
 
 def aws_class(name: str) -> str:
-    """The bare class of `ns#Class:http://where/it/came/from`, in lower case."""
+    """Return the bare class of `ns#Class:http://where/it/came/from`, in lower case."""
     return name.partition(":")[0].rpartition("#")[2].strip().lower()
 
 
 def status_of(class_: str) -> int | None:
-    """The status that an exception of this class has as a reply."""
+    """Return the status that an exception of this class has as a reply, None if unknown."""
     return _STATUS.get(class_)
 
 
 def code_of(class_: str) -> str:
-    """What a class says about whose fault it is, in the words of `refusals`."""
+    """Return a class as a code of `refusals`, which decides whose fault it is."""
     return _CODE.get(class_, class_)

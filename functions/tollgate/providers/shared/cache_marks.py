@@ -11,10 +11,10 @@ from tollgate.core.request import GenerationRequest, Message, Tool
 _Marked = TypeVar("_Marked", Tool, Text, Image, Document)
 
 
-def with_last_marks(request: GenerationRequest, most: int) -> tuple[GenerationRequest, bool]:
-    """The request with its last marks, whose prefixes hold those of the first.
+def keep_last_marks(request: GenerationRequest, most: int) -> tuple[GenerationRequest, bool]:
+    """Return the request with at most so many cache marks, and whether it had more.
 
-    And whether there were more. A prompt is cached in the order tools, messages.
+    The last marks stay: their prefixes contain those of the first. Tools come before messages.
     """
     excess = sum(mark is not None for mark in marks(request)) - most
     if excess <= 0:
@@ -26,7 +26,7 @@ def with_last_marks(request: GenerationRequest, most: int) -> tuple[GenerationRe
 
 
 def marks(request: GenerationRequest) -> Iterator[CacheMark | None]:
-    """Every mark, or None, of what may have one."""
+    """Yield the mark of each tool and part that may have one, None if it has none."""
     yield from (tool.cache for tool in request.tools)
     for message in request.messages:
         for part in message.content:
@@ -35,7 +35,7 @@ def marks(request: GenerationRequest) -> Iterator[CacheMark | None]:
 
 
 class _Thinning:
-    """Takes the first so many marks away."""
+    """Removes the first `excess` marks."""
 
     def __init__(self, excess: int) -> None:
         self._excess = excess

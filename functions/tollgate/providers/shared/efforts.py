@@ -1,4 +1,4 @@
-"""How much a model is asked to think, in the words that it knows."""
+"""The amount of thinking that a caller requests, as an effort or as tokens."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ _TOKENS: Final[dict[Effort, int]] = {
 
 
 def wants_thoughts(wanted: ReasoningOptions) -> bool | None:
-    """Whether the caller asks for reasoning, asks for none, or leaves it open."""
+    """Return whether the caller wants reasoning or declines it; None if that is left open."""
     if wanted.effort == "none" or wanted.enabled is False or wanted.tokens_max == 0:
         return False
     if wanted.effort is not None or wanted.enabled or wanted.tokens_max is not None:
@@ -33,7 +33,7 @@ def wants_thoughts(wanted: ReasoningOptions) -> bool | None:
 
 
 def effort_wanted(wanted: ReasoningOptions) -> Effort | None:
-    """The effort that is asked for, in words or by a number of tokens; None for the default."""
+    """Return the requested effort, derived from tokens if need be; None for the default."""
     if wants_thoughts(wanted) is False:
         return "none"
     if wanted.effort is not None or wanted.tokens_max is None:
@@ -41,10 +41,10 @@ def effort_wanted(wanted: ReasoningOptions) -> Effort | None:
     return next((effort for top, effort in _BUDGETS if wanted.tokens_max <= top), "xhigh")
 
 
-def nearest(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
-    """The strongest known effort that is not above the one wanted, else the weakest known.
+def nearest_effort(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
+    """Return the strongest known effort that is not above the one wanted, else the weakest.
 
-    Whoever wants some thought never gets none.
+    `none` is returned only if `none` is wanted.
     """
     usable = [effort for effort in known if effort != "none" or wanted == "none"]
     below = [effort for effort in usable if EFFORTS.index(effort) <= EFFORTS.index(wanted)]
@@ -52,7 +52,7 @@ def nearest(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
 
 
 def tokens_wanted(wanted: ReasoningOptions, default: Effort = "medium") -> int:
-    """The budget that is asked for, in tokens or by an effort."""
+    """Return the requested budget in tokens, derived from an effort if need be."""
     if wanted.tokens_max is not None:
         return wanted.tokens_max
     return _TOKENS[wanted.effort if wanted.effort in _TOKENS else default]

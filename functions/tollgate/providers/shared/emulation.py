@@ -30,17 +30,19 @@ CHOICE: Final = "choice"
 
 
 class Wrapping(Struct, frozen=True, kw_only=True):
-    """What an answer has around it: the call of OUTPUT_TOOL, an object around a choice."""
+    """The emulation that an answer must be unwrapped from."""
 
+    # Whether the answer is the arguments of a call of OUTPUT_TOOL.
     tool: bool = False
+    # Whether the answer is an object around a choice of `guided_choice`.
     choice: bool = False
 
 
 NOT_WRAPPED: Final = Wrapping()
 
 
-def unguided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapping]:
-    """The request with a schema in place of guided decoding.
+def replace_guided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapping]:
+    """Return the request with a schema in place of guided decoding.
 
     Raises RequestError for fields that only a vLLM-type server can follow, or beside another
     output format.
@@ -66,8 +68,8 @@ def unguided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapping]:
     return replace(request, output_format=output, guided={}), wrapping
 
 
-def with_output_tool(request: GenerationRequest) -> GenerationRequest:
-    """The request with a forced tool in place of its output format.
+def use_output_tool(request: GenerationRequest) -> GenerationRequest:
+    """Return the request with a forced tool in place of its output format.
 
     A choice of the caller that forces its own tools leaves no room for an answer, and stays.
     """

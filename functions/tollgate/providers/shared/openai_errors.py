@@ -1,24 +1,81 @@
-"""Error replies of OpenAI and those like it, before a stream and inside one, for every format."""
+"""Errors of OpenAI-like servers, before a stream and inside one.
 
-from typing import Final
+An error is an object, a text or a list, enveloped or not. Shapes: what OpenAI and its imitators
+send (seen 2026-11-21). Only fields that are read are named.
+"""
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from typing import Annotated, Final
+
+import pydantic_core
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+)
 
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.base import UpstreamRefused
-from tollgate.providers.shared.openai_error_body import (
-    ErrorBody,
-    ErrorDetail,
-    FieldError,
-    FieldErrors,
+from tollgate.providers.base import Target, UpstreamRefused
+from tollgate.providers.shared.refusals import (
+    ProviderRefusal,
+    error_of_refusal,
+    parse_retry_after_s,
 )
-from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
+
+
+def _as_text(value: object) -> object:
+    """Return JSON that came in place of a text as text."""
+    return pydantic_core.to_json(value).decode() if isinstance(value, dict | list) else value
+
+
+_Text = Annotated[str, BeforeValidator(_as_text)]
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+
+class ErrorDetail(_Shape):
+    """The usual content of `error`; Google's layer has `details` besides."""
+
+    message: _Text | None = None
+    code: str | int | None = None
+    type: str | None = None
+    status: str | int | None = None
+    status_code: int | None = None
+    details: JsonValue = None
+
+
+class FieldError(_Shape):
+    """FastAPI's error of a field, sent by vLLM and Mistral; its `input` may quote the prompt."""
+
+    loc: list[str | int] = []
+    msg: str
+
+
+class FieldErrors(_Shape):
+    """Mistral's envelope around them."""
+
+    detail: list[FieldError]
+
+
+class ErrorBody(_Shape):
+    """An error reply; some servers have no envelope, or other names for it."""
+
+    error: ErrorDetail | str | None = None
+    message: str | FieldErrors | None = None
+    detail: str | list[FieldError] | None = None
+    code: str | int | None = None
+    type: str | None = None
+
 
 # Google's layer for OpenAI's format answers with a list of one.
 _BODY: Final = TypeAdapter[ErrorBody | list[ErrorBody]](ErrorBody | list[ErrorBody])
 
-# What an error inside a stream, which has no status of its own, says instead of one. Responses says
-# there what chat completions says by a status: https://platform.openai.com/docs/guides/error-codes
+# The status of an error inside a stream, which has none of its own. Responses sends there what chat
+# completions sends by a status: https://platform.openai.com/docs/guides/error-codes
 _STATUS_OF_TYPE: Final = {
     "authentication_error": 401,
     "invalid_api_key": 401,
@@ -38,17 +95,17 @@ _STATUS_OF_TYPE: Final = {
 }
 
 
-def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
-    """The meaning of an error status with its body, whatever the body is."""
+def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
+    """Return the error that a reply means, of which the body may be anything."""
     try:
         body = _BODY.validate_json(reply.body)
         detail = _detail(body if isinstance(body, ErrorBody) else next(iter(body), ErrorBody()))
     except ValidationError:
         # A proxy's HTML, or nothing at all: the status alone decides.
         detail = ErrorDetail()
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
-            provider=provider,
+            provider=target.provider,
             status=reply.status,
             message=detail.message or "",
             code=_code(detail),
@@ -58,12 +115,12 @@ def error_of_reply(reply: UpstreamRefused, provider: str) -> UpstreamError:
 
 
 def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
-    """The meaning of an error that came where a chunk was due."""
+    """Return the error that came in place of a chunk."""
     try:
         detail = _detail(ErrorBody.model_validate({"error": error}))
     except ValidationError:
         detail = ErrorDetail()
-    return refused(
+    return error_of_refusal(
         ProviderRefusal(
             provider=provider,
             status=_status(detail),
@@ -77,15 +134,15 @@ def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
 def _detail(body: ErrorBody) -> ErrorDetail:
     if isinstance(body.error, ErrorDetail):
         return body.error
-    said = body.error or body.message or body.detail
-    message = said if isinstance(said, str) else _told(said)
+    stated = body.error or body.message or body.detail
+    message = stated if isinstance(stated, str) else _joined(stated)
     return ErrorDetail(message=message, code=body.code, type=body.type)
 
 
-def _told(errors: FieldErrors | list[FieldError] | None) -> str | None:
+def _joined(errors: FieldErrors | list[FieldError] | None) -> str | None:
     fields = errors.detail if isinstance(errors, FieldErrors) else errors
-    told = (f"{'.'.join(map(str, field.loc))}: {field.msg}" for field in fields or ())
-    return "; ".join(told) or None
+    lines = (f"{'.'.join(map(str, field.loc))}: {field.msg}" for field in fields or ())
+    return "; ".join(lines) or None
 
 
 def _code(detail: ErrorDetail) -> str:

@@ -1,4 +1,4 @@
-"""What OpenAI's two formats write alike."""
+"""Fields that chat completions and Responses write alike."""
 
 from collections.abc import Mapping
 from typing import Final, assert_never
@@ -16,13 +16,13 @@ FILENAME: Final = "document.pdf"
 
 
 def path_of(target: Target, usual: str) -> str:
-    """Where requests go: the format's own path unless the dialect has another."""
+    """Return the path of requests: the format's own unless the dialect has another."""
     model = quote(target.upstream_model, safe="")
     return (target.dialect.path or usual).replace("{model}", model)
 
 
 def url_of(source: MediaSource) -> str:
-    """Media as an address, which holds the bytes if they are inline."""
+    """Return media as a URL, which contains the bytes if they are inline."""
     match source:
         case InlineMedia():
             return f"data:{source.media_type};base64,{source.base64}"

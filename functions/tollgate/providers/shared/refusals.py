@@ -1,9 +1,10 @@
-"""What a provider's refusal means, in one table for every codec: status first, then its own code.
+"""Public errors for the refusals of providers, by one table: status first, then the own code.
 
 Whose fault it is decides what the caller sees. A key, an account, a model name or a path that the
 provider does not know is the operator's: 401, 402 and 403 are `provider_auth`, 404 and its like
 `provider_unavailable`, so that the next endpoint of a chain may serve, and none of the provider's
-words are shown. Only what is left of 4xx is the caller's own `invalid_request`.
+words are shown. The rest of 4xx is the caller's `invalid_request`; of the provider's words it shows
+those that cannot be a key, an address or a piece of the prompt.
 """
 
 import re
@@ -15,13 +16,12 @@ from msgspec import Struct
 from pydantic import JsonValue
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.shared.redaction import redacted
 
 _BY_STATUS: Final = {
     401: (ErrorCode.PROVIDER_AUTH, "did not accept our credentials"),
     402: (ErrorCode.PROVIDER_AUTH, "wants payment from our account"),
     403: (ErrorCode.PROVIDER_AUTH, "does not permit our account to do this"),
-    404: (ErrorCode.PROVIDER_UNAVAILABLE, "does not know the model or the path it was asked for"),
+    404: (ErrorCode.PROVIDER_UNAVAILABLE, "does not know the requested model or path"),
     405: (ErrorCode.PROVIDER_UNAVAILABLE, "does not serve this path"),
     408: (ErrorCode.PROVIDER_TIMEOUT, "timed out"),
     410: (ErrorCode.PROVIDER_UNAVAILABLE, "no longer serves this model or path"),
@@ -66,6 +66,54 @@ _SECONDS: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 # Anthropic has no code for it: https://github.com/anthropics/claude-code/issues/58367.
 _FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
 
+# The provider's words are redacted by form, since the request is not at hand here.
+MESSAGE_LENGTH_MAX: Final = 300
+_INPUT_LENGTH_MAX: Final = 4096
+# A quotation longer than any name of a field, a model or a value may be a piece of the prompt.
+_LONG: Final = 48
+
+_CUTS: Final = (
+    # Addresses, whole: secrets ride in user part, path and query alike.
+    (re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://\S+", re.IGNORECASE), "[url]"),
+    # Data written out, such as the offending part of a request; an index is no data.
+    (re.compile(rf"\{{.{{{_LONG},}}(?:\}}|$)|\[(?!\d{{1,4}}\]).{{{_LONG},}}(?:\]|$)"), "[...]"),
+    # Long quotations.
+    (re.compile(rf"(?P<q>[\"'`])(?:(?!(?P=q)).){{{_LONG},}}(?:(?P=q)|$)"), "[...]"),
+    (re.compile(rf"“[^”]{{{_LONG},}}(?:”|$)"), "[...]"),
+    # A word that announces a secret, with the secret.
+    (re.compile(r"\b(?:bearer|basic)\s+\S+", re.IGNORECASE), "[redacted]"),
+    (
+        re.compile(
+            r"\b(?:(?:api|access|secret|account)?[ _-]?key(?:[ _-]?id)?|token|secret|password"
+            r"|authorization|signature|credential)\b(?:\s+provided)?[\"']?\s*[:=]\s*\S+",
+            re.IGNORECASE,
+        ),
+        "[redacted]",
+    ),
+    # Well-known forms of keys, their masked forms included.
+    (
+        re.compile(
+            r"\b(?:sk|pk|rk|gsk|xai|key|hf|ghp|github_pat|nvapi|csk|fw|r8|tgp|pplx)[-_][\w*.-]{6,}"
+            r"|\b(?:AKIA|ASIA|AIza)[\w*-]{8,}"
+        ),
+        "[redacted]",
+    ),
+    (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "[redacted]"),
+    # Any long run that mixes letters and digits, unlike words and the names of models.
+    (
+        re.compile(r"(?<![\w+/=])(?=[\w+/=]*\d)(?=[\w+/=]*[A-Za-z])[\w+/=]{20,}"),
+        "[redacted]",
+    ),
+    (re.compile(r"\S*\*{3,}\S*"), "[redacted]"),
+    # Whose account it is: ARNs, the twelve digits in them, Google's projects, addresses of mail.
+    (
+        re.compile(
+            r"\barn:aws[\w-]*:\S+|(?<!\d)\d{12}(?!\d)|\bprojects/[\w.:-]+"
+            r"|[\w.+-]+@[\w-]+\.[\w.-]+"
+        ),
+        "[redacted]",
+    ),
+)
 
 # A frame that is no JSON, no UTF-8 or of another shape, or that is nested too deep.
 UNREADABLE: Final = (ValueError, RecursionError)
@@ -81,8 +129,8 @@ class ProviderRefusal(Struct, frozen=True, kw_only=True):
     retry_after_s: float | None = None
 
 
-def refused(refusal: ProviderRefusal) -> UpstreamError:
-    """The public error that a refusal means."""
+def error_of_refusal(refusal: ProviderRefusal) -> UpstreamError:
+    """Return the public error that a refusal means."""
     code, words = _meaning(refusal)
     status = f" (HTTP {refusal.status})" if refusal.status is not None else ""
     return UpstreamError(
@@ -107,14 +155,25 @@ def _meaning(refusal: ProviderRefusal) -> tuple[ErrorCode, str]:
         return ErrorCode.CONTENT_FILTER, "filtered the request"
     if refusal.code in _CONTEXT_CODES or _CONTEXT_WORDING.search(refusal.message):
         return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "cannot take a prompt of this length"
-    said = redacted(refusal.message).rstrip(".")
-    return ErrorCode.INVALID_REQUEST, f"refused the request: {said}" if said else "refused it"
+    shown = redact(refusal.message).rstrip(".")
+    return ErrorCode.INVALID_REQUEST, f"refused the request: {shown}" if shown else "refused it"
+
+
+def redact(message: str) -> str:
+    """Return a line of at most MESSAGE_LENGTH_MAX characters, without secrets and quotations."""
+    text = " ".join(message[:_INPUT_LENGTH_MAX].split())
+    text = "".join(character for character in text if character.isprintable())
+    for pattern, replacement in _CUTS:
+        text = pattern.sub(replacement, text)
+    if len(text) > MESSAGE_LENGTH_MAX:
+        text = text[: MESSAGE_LENGTH_MAX - 3] + "..."
+    return text
 
 
 def parse_retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -> float | None:
-    """When to come back, from lower-case reply headers; a date counts from the reply's own.
+    """Return the seconds to wait, from lower-case reply headers; a date counts from the reply's.
 
-    Where they do not say, the `details` of an error may, as Google has them.
+    Headers without a delay fall back to the `details` of an error, as Google sends them.
     """
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None and milliseconds > 0:
         return milliseconds / 1000
@@ -129,7 +188,7 @@ def parse_retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -
 
 
 def _retry_delay_s(details: JsonValue) -> float | None:
-    """What google.rpc.RetryInfo says, in whatever format the error came: `34.4s`."""
+    """Return the delay of a google.rpc.RetryInfo (`34.4s`) in seconds, None if there is none."""
     for detail in details if isinstance(details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
         stated = _SECONDS.fullmatch(delay) if isinstance(delay, str) else None
@@ -142,13 +201,13 @@ def _number(text: str | None) -> float | None:
     return float(text) if text and re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text) else None
 
 
-def malformed(provider: str, what: str) -> UpstreamError:
-    """The provider sent what its own format does not allow."""
+def malformed_error(provider: str, what: str) -> UpstreamError:
+    """Return the error of a provider that sent `what`, which its format does not allow."""
     return UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, f"The provider {provider} sent {what}.")
 
 
-def closed_early(provider: str) -> UpstreamError:
-    """The stream closed before the provider said that the answer is complete."""
+def early_close_error(provider: str) -> UpstreamError:
+    """Return the error of a stream that closed before the answer was complete."""
     return UpstreamError(
         ErrorCode.PROVIDER_UNAVAILABLE,
         f"The stream of the provider {provider} closed before the end.",

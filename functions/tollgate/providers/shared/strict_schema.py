@@ -1,4 +1,4 @@
-"""JSON Schemas as servers want them that enforce them to the letter."""
+"""JSON Schemas for servers that enforce them strictly."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,11 +11,11 @@ _LISTED: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
 _NAMED: Final = ("properties", "$defs", "definitions")
 
 
-def closed(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The schema with `additionalProperties: false` on every object that does not say otherwise.
+def close_schema(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the schema with `additionalProperties: false` on each object that lacks the key.
 
-    OpenAI and Anthropic refuse strict schemas without it. Never for a schema that is not strict:
-    there it would change what the caller asked for.
+    OpenAI and Anthropic refuse strict schemas without it. A schema that is not strict must not be
+    closed: its meaning would change.
     """
     made = {name: _inside(name, value) for name, value in schema.items()}
     if _is_object(schema) and "additionalProperties" not in schema:
@@ -28,7 +28,7 @@ def _inside(name: str, value: JsonValue) -> JsonValue:
         case dict() if name in _NAMED:
             return {key: _closed(inner) for key, inner in value.items()}
         case dict() if name in _SINGLE:
-            return closed(value)
+            return close_schema(value)
         case list() if name in _LISTED:
             return [_closed(inner) for inner in value]
         case _:
@@ -36,7 +36,7 @@ def _inside(name: str, value: JsonValue) -> JsonValue:
 
 
 def _closed(value: JsonValue) -> JsonValue:
-    return closed(value) if isinstance(value, dict) else value
+    return close_schema(value) if isinstance(value, dict) else value
 
 
 def _is_object(schema: Mapping[str, JsonValue]) -> bool:

@@ -13,14 +13,14 @@ from tollgate.core.request import ToolMessage
 
 
 class OpenCalls:
-    """The calls that have no result yet, by id; `called` are all names there were, each once."""
+    """The calls of a history that have no result yet; `called` are the names of all, each once."""
 
     def __init__(self) -> None:
         self.called: list[str] = []
         self._names: dict[str, str] = {}
 
     def ask(self, call: ToolCall) -> None:
-        """A call is made; RequestError if one of its id is open."""
+        """Note a call; RequestError if another call of its id has no result yet."""
         if call.id in self._names:
             refuse(f"two calls have the id {call.id!r}")
         self._names[call.id] = call.name
@@ -28,20 +28,20 @@ class OpenCalls:
             self.called.append(call.name)
 
     def answer(self, message: ToolMessage) -> str:
-        """The name of the function whose result this is; RequestError if it answers no call."""
+        """Note a result, and return its function's name; RequestError if it answers no call."""
         if message.call_id not in self._names:
             refuse(f"tool result {message.call_id!r} answers no open call")
         return self._names.pop(message.call_id)
 
     def need_none(self) -> None:
-        """RequestError if a call has no result where the conversation goes on."""
+        """Raise RequestError if a call has no result where the conversation goes on."""
         if self._names:
             missing = ", ".join(map(repr, self._names))
             refuse(f"no tool result for the call {missing}")
 
 
 def arguments_object(call: ToolCall) -> JsonValue:
-    """The object that the arguments are; whole numbers keep all their digits."""
+    """Return the arguments as an object, whole numbers with all digits; RequestError if none."""
     try:
         value: JsonValue = pydantic_core.from_json(call.arguments or "{}", allow_inf_nan=False)
     except ValueError as invalid:
@@ -52,14 +52,14 @@ def arguments_object(call: ToolCall) -> JsonValue:
 
 
 def fitting_id(id_: str, allowed: re.Pattern[str]) -> str:
-    """The id, or one of the allowed form derived from it: the same for a call and its result."""
+    """Return the id, or one of the allowed form derived from it, equal for call and result."""
     if allowed.fullmatch(id_):
         return id_
     return f"call_{hashlib.sha256(id_.encode()).hexdigest()[:32]}"
 
 
 def refuse(what: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> NoReturn:
-    """The caller's messages are at fault."""
+    """Raise RequestError for a fault in the caller's messages."""
     raise _refused(what, code)
 
 

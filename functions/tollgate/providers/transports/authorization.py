@@ -1,4 +1,4 @@
-"""How a row proves who asks: a key in the header its provider wants, or a token that runs out."""
+"""Headers that authorize the requests of a row: a key in the header that its provider reads."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -12,11 +12,11 @@ class Authorization(Protocol):
     """Makes the headers that authorize a request."""
 
     async def headers(self) -> Mapping[str, str]:
-        """The headers of the next request; UpstreamError where there are no credentials."""
+        """Return the headers of the next request; UpstreamError where there are no credentials."""
 
 
 async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
-    """The secret that a row names, or None if it names none; UpstreamError where it is not set."""
+    """Return the secret that a row names, None if it names none; UpstreamError if it is not set."""
     if row.key is None:
         return None
     secret = ((await secrets.read(row.key)) or "").strip()
@@ -26,7 +26,7 @@ async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
 
 
 def no_credentials(row: ProviderRow, what: str) -> UpstreamError:
-    """The operator's fault, told in words that name no secret."""
+    """Return the error of a row without credentials, in words that name no secret."""
     return UpstreamError(ErrorCode.PROVIDER_AUTH, f"The provider {row.slug} {what}.")
 
 

@@ -1,4 +1,4 @@
-"""Who we are to AWS, where a provider row has no key of its own."""
+"""AWS credentials for provider rows, which have no key of their own."""
 
 from collections.abc import Callable
 
@@ -6,12 +6,12 @@ from tollgate.aws.sigv4 import Credentials
 from tollgate.core.errors import ErrorCode, UpstreamError
 
 
-def identity(
+def required_credentials(
     provider: str, credentials: Callable[[], Credentials | None]
 ) -> Callable[[], Credentials]:
-    """The credentials when they are asked for; UpstreamError where there are none then."""
+    """Return a function that returns the credentials; it raises UpstreamError without any."""
 
-    def held() -> Credentials:
+    def read() -> Credentials:
         found = credentials()
         if found is None:
             raise UpstreamError(
@@ -21,4 +21,4 @@ def identity(
             )
         return found
 
-    return held
+    return read

@@ -9,7 +9,7 @@ from tollgate.aws.eventstream import EventStreamDecoder
 from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock
 from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
-from tollgate.providers.transports.aws_identity import identity
+from tollgate.providers.transports.aws_identity import required_credentials
 from tollgate.providers.transports.body_frames import BodyFrames, FrameDecoder
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
 
@@ -35,7 +35,9 @@ class BedrockRuntime:
         self._base_url = row.base_url or f"https://bedrock-runtime.{row.region}.amazonaws.com"
         self._pool = pool
         self._frames = frames or EventStreamFrames
-        self._signer = Signer("bedrock", row.region, identity(row.slug, credentials), clock)
+        self._signer = Signer(
+            "bedrock", row.region, required_credentials(row.slug, credentials), clock
+        )
 
     @asynccontextmanager
     async def open(

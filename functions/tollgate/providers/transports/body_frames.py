@@ -1,4 +1,4 @@
-"""The body of a reply as frames, one by one as they come."""
+"""The frames in the body of a reply, as they come."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -17,13 +17,13 @@ _DRAIN_S: Final = 0.25
 
 
 class FrameDecoder(Protocol):
-    """Bytes to frames."""
+    """Cuts the bytes of one body into frames."""
 
     def feed(self, chunk: bytes) -> Iterable[Frame]:
-        """The frames that these bytes complete."""
+        """Return the frames that these bytes complete."""
 
     def end(self) -> Iterable[Frame]:
-        """The frames due when the body ends."""
+        """Return the frames due when the body ends."""
 
 
 class WholeBody:
@@ -46,7 +46,7 @@ class WholeBody:
 
 
 class BodyFrames:
-    """Iterates over what each read of a reply completes; the context of the reply closes it."""
+    """Iterates over the frames of each read; the context of the reply closes the connection."""
 
     def __init__(
         self, response: aiohttp.ClientResponse, decoder: FrameDecoder, provider: str
@@ -83,7 +83,7 @@ class BodyFrames:
         try:
             frames.extend(self._decoder.feed(chunk) if chunk else self._decoder.end())
         except UpstreamError as broken:
-            # Only chance put the frames before it into the same read: they still count.
+            # Frames before the broken one, though in the same read, were sent and still count.
             self._broken = broken
         for place, frame in enumerate(frames, start=1):
             if frame.data == END_MARK:
@@ -92,9 +92,9 @@ class BodyFrames:
         return frames
 
     async def _drain(self) -> None:
-        """Read up to the end of the body, which lets the connection serve another call.
+        """Read up to the end of the body, so that the connection can serve another call.
 
-        The answer is complete, so nothing that goes wrong from here on matters to it.
+        The answer is complete, so that errors from here on are ignored.
         """
         with suppress(TimeoutError, aiohttp.ClientError, OSError):
             async with asyncio.timeout(_DRAIN_S):

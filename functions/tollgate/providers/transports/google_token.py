@@ -1,7 +1,7 @@
 """Access tokens of Google Cloud.
 
-google-auth is imported with the first token that is asked for, so that only a function that serves
-a Google Cloud row pays for it. It blocks, so that it runs in a thread.
+google-auth is imported with the first token, so that only a function that serves a Google Cloud
+row spends the time. It blocks, so that it runs in a thread.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from google.auth.credentials import Credentials
 
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
-# A token lives an hour; one that is about to end may end on its way.
+# A token lives an hour; one that ends in 5 minutes is renewed, lest it end on its way.
 RENEWED_BEFORE_END_S: Final = 300.0
 _TIMEOUT_S: Final = 10.0
 _REPLY_BYTES_MAX: Final = 64 * 1024
@@ -58,7 +58,7 @@ class GoogleToken:
             return {"authorization": f"Bearer {self._token}"}
 
     def _refreshed(self) -> tuple[str, float]:
-        """A new token and when it ends, in Unix seconds."""
+        """Return a new token, and its end in Unix seconds."""
         from google.auth import exceptions
 
         try:
@@ -75,14 +75,14 @@ class GoogleToken:
         token, ends = self._credentials.token, self._credentials.expiry
         if not isinstance(token, str) or not isinstance(ends, datetime):
             raise self._no_token()
-        # google-auth tells UTC without saying so.
+        # The expiry of google-auth is in UTC, but without a time zone.
         return token, ends.replace(tzinfo=UTC).timestamp()
 
     def _found(self) -> "Credentials":
         if self._account is None:
             from google.auth import default
 
-            # Any callable of this form serves, though its type asks for their class.
+            # google-auth calls any function of this form, though its annotation names a class.
             return default(scopes=_SCOPES, request=_over_http)[0]  # type: ignore[arg-type]
         from google.oauth2.service_account import Credentials as ServiceAccount
 
@@ -115,7 +115,7 @@ def _over_http(
     timeout: float | None = None,
     **options: Any,
 ) -> _Reply:
-    """Do one request for google-auth, whose own ways need packages that nothing else here does."""
+    """Send one request for google-auth, whose own clients need packages that we do not ship."""
     from google.auth.exceptions import TransportError
 
     address = urlsplit(url)

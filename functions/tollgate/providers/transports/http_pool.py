@@ -1,4 +1,4 @@
-"""One pool of connections for every provider, and what the network does as errors of ours."""
+"""One pool of connections for every provider, and public errors for network failures."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from tollgate.providers.base import UpstreamRefused
 KEEPALIVE_S: Final = 30.0
 CONNECTIONS_MAX: Final = 1000
 ERROR_BODY_BYTES_MAX: Final = 64 * 1024
-# What sending or reading may raise.
+# Exceptions that sending or reading may raise.
 NETWORK_FAILURES: Final = (aiohttp.ClientError, OSError)
 
 
@@ -43,10 +43,10 @@ class HttpPool:
 
     @asynccontextmanager
     async def post(self, call: HttpCall) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The reply to a call, whose body is still to be read.
+        """Send a call and yield its reply, whose body is still to be read.
 
         Raises UpstreamRefused for every status but 200, redirects included (they would carry the
-        key elsewhere), and UpstreamError for what the network does. Leaving the context before the
+        key elsewhere), and UpstreamError for network failures. Leaving the context before the
         body has ended closes the connection.
         """
         try:
@@ -79,8 +79,8 @@ class HttpPool:
         try:
             return await _post(self._kept, call, connection)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            # A kept connection may have died unnoticed, above all while Lambda was frozen. Only
-            # then is it certain enough that the provider has not begun to answer.
+            # A kept connection may have died unnoticed, above all while Lambda was frozen. On a
+            # fresh one the provider may have begun to answer, so that nothing is sent again.
             if not connection.reused:
                 raise
         if self._fresh is None:
@@ -129,7 +129,7 @@ async def _post(
 
 
 def _traced(headers: Mapping[str, str]) -> Mapping[str, str]:
-    """With the step of the caller's trace that this is; no signature covers it."""
+    """Return the headers with the current span as `traceparent`, which no signature covers."""
     span = tracing.current()
     return headers if span is None else {**headers, "traceparent": span.traceparent()}
 
@@ -142,7 +142,7 @@ async def _read_at_most(response: aiohttp.ClientResponse, limit_bytes: int) -> b
 
 
 def network_error(provider: str, failure: Exception) -> UpstreamError:
-    """The meaning of one of NETWORK_FAILURES; the texts name no address."""
+    """Return the public error of one of NETWORK_FAILURES; its text names no address."""
     match failure:
         case aiohttp.ServerTimeoutError():
             return UpstreamError(

@@ -1,4 +1,4 @@
-"""Server-sent events over HTTP, for whoever the row's authorization says."""
+"""Server-sent events over HTTP, with the headers of the row's authorization."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -42,7 +42,7 @@ class HttpSse:
             if encoding.lower() != "identity":
                 raise UpstreamError(
                     ErrorCode.PROVIDER_UNAVAILABLE,
-                    f"The provider {self._row.slug} answered in an encoding we did not ask for.",
+                    f"The provider {self._row.slug} answered in another encoding than requested.",
                 )
             yield BodyFrames(response, _decoder(response.content_type), self._row.slug)
 

@@ -1,7 +1,7 @@
-"""Fetches what callers point to, and nothing that lies behind our own doors.
+"""The fetcher of media by URL, from public addresses only.
 
 A name is resolved once, every address it has must be public, and the connection goes to one of
-those: a resolver that changes its mind is not asked again. Redirects begin anew.
+those: a second query might get another answer. Each redirect is checked in the same way.
 https://cheatsheetseries.owasp.org/cheatsheets/Server_Side_Request_Forgery_Prevention_Cheat_Sheet.html
 """
 
@@ -28,7 +28,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class FetchLimits(Struct, frozen=True, kw_only=True):
-    """How much of the world one URL may take: bytes, seconds with all redirects, redirects."""
+    """Limits of one fetch: bytes, seconds with all redirects, and redirects."""
 
     body_bytes_max: int = 20 * 1024 * 1024
     total_s: float = 10.0
@@ -36,7 +36,7 @@ class FetchLimits(Struct, frozen=True, kw_only=True):
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """The addresses of a name, as the system knows them."""
+    """Return the addresses of a name by the system's resolver."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
@@ -60,7 +60,7 @@ class MediaGuard:
         self._also_allowed = also_allowed
 
     async def fetch(self, url: str) -> FetchedMedia:
-        """The whole body; RequestError for what may not be, or cannot be fetched."""
+        """Fetch the whole body; RequestError for a URL that must not or cannot be fetched."""
         try:
             async with asyncio.timeout(self._limits.total_s):
                 return await self._follow(URL(url))
@@ -79,7 +79,7 @@ class MediaGuard:
         raise _refused("is redirected too often")
 
     async def _get(self, url: URL) -> FetchedMedia | URL:
-        """What lies there, or where to look instead."""
+        """Fetch one URL, and return the media, or the URL to which it redirects."""
         pinned = _Pinned(await self._addresses(url))
         connector = aiohttp.TCPConnector(resolver=pinned, use_dns_cache=False, force_close=True)
         async with (
@@ -97,12 +97,12 @@ class MediaGuard:
             if response.status != 200:
                 raise _refused("could not be fetched")
             if response.headers.get("content-encoding", "identity").lower() != "identity":
-                raise _refused("answers in an encoding that was not asked for")
+                raise _refused("answers in an encoding that was not requested")
             content = await self._body(response)
             return FetchedMedia(content=content, claimed_type=response.headers.get("content-type"))
 
     async def _addresses(self, url: URL) -> Sequence[str]:
-        """Where a connection to this URL may go; RequestError if that is anywhere we must not."""
+        """Return the addresses of a URL; RequestError unless all of them are public."""
         if (
             url.scheme not in _PORTS
             or not url.host
@@ -130,7 +130,7 @@ class MediaGuard:
 
 
 class _Pinned(AbstractResolver):
-    """Knows the addresses that were checked, and no others."""
+    """A resolver that knows only the addresses that were checked."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         self._addresses = addresses
@@ -153,7 +153,7 @@ class _Pinned(AbstractResolver):
 
     @override
     async def close(self) -> None:
-        """There is nothing to release."""
+        """Release nothing: there is nothing to release."""
 
 
 def _port(url: URL) -> int:

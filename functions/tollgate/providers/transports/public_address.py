@@ -1,11 +1,11 @@
-"""Which network addresses the gateway may connect to on a caller's behalf."""
+"""The network addresses to which the gateway may connect on a caller's behalf."""
 
 import re
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
-# https://www.iana.org/assignments/iana-ipv4-special-registry (2026-11-21), and what clouds put at
-# public addresses: 168.63.129.16 answers for Azure on every virtual machine.
+# https://www.iana.org/assignments/iana-ipv4-special-registry (2026-11-21), and private services at
+# public addresses: on every virtual machine of Azure, 168.63.129.16 is Azure itself.
 _REFUSED_V4: Final = tuple(
     ip_network(network)
     for network in (
@@ -42,7 +42,7 @@ _NUMERIC: Final = re.compile(r"(.*\.)?(0[xX][0-9a-fA-F]*|[0-9]+)\.?")
 
 
 def is_public(address: str) -> bool:
-    """Whether an address, written in full, is one of the public internet."""
+    """Return whether an address, written in full, is one of the public internet."""
     try:
         ip = ip_address(address)
     except ValueError:
@@ -56,7 +56,7 @@ def is_public(address: str) -> bool:
 
 
 def is_address(host: str) -> bool:
-    """Whether a host is an address, in full and in decimal if it is one of IPv4."""
+    """Return whether a host is an address in its full form, decimal for IPv4."""
     try:
         ip_address(host)
     except ValueError:
@@ -65,5 +65,5 @@ def is_address(host: str) -> bool:
 
 
 def is_disguised(host: str) -> bool:
-    """Whether a host is an address in any other spelling: `2130706433`, `0x7f.1`, `0177.0.0.1`."""
+    """Return whether a host is an address in another form: `2130706433`, `0x7f.1`, `0177.0.0.1`."""
     return bool(_NUMERIC.fullmatch(host)) and not is_address(host)

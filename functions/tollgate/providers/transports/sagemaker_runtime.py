@@ -1,4 +1,4 @@
-"""SageMaker endpoints that speak an OpenAI-like format: their bytes ride in an AWS event stream.
+"""SageMaker endpoints with an OpenAI-like format, whose bytes come in an AWS event stream.
 
 https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpointWithResponseStream.html
 """
@@ -22,8 +22,8 @@ from tollgate.providers.base import (
     UpstreamRefused,
     WireRequest,
 )
-from tollgate.providers.shared.refusals import malformed
-from tollgate.providers.transports.aws_identity import identity
+from tollgate.providers.shared.refusals import malformed_error
+from tollgate.providers.transports.aws_identity import required_credentials
 from tollgate.providers.transports.body_frames import BodyFrames
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
 from tollgate.providers.transports.sse import SseDecoder
@@ -32,7 +32,7 @@ _MODEL_FAILED: Final = 424
 
 
 class _ModelError(BaseModel):
-    """What SageMaker says when the container behind an endpoint refused."""
+    """SageMaker's error for a refusal of the container behind an endpoint."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -55,7 +55,9 @@ class SageMakerRuntime:
         self._slug = row.slug
         self._base_url = row.base_url or f"https://runtime.sagemaker.{row.region}.amazonaws.com"
         self._pool = pool
-        self._signer = Signer("sagemaker", row.region, identity(row.slug, credentials), clock)
+        self._signer = Signer(
+            "sagemaker", row.region, required_credentials(row.slug, credentials), clock
+        )
 
     @asynccontextmanager
     async def open(
@@ -81,7 +83,7 @@ class SageMakerRuntime:
 
 
 def _by_container(refused: UpstreamRefused) -> UpstreamRefused:
-    """The refusal of the container itself, where SageMaker has passed one on."""
+    """Return the refusal of the container itself, where SageMaker has passed one on."""
     if refused.status != _MODEL_FAILED:
         return refused
     try:
@@ -107,7 +109,7 @@ class PayloadFrames:
                     f"The provider {self._provider} failed while the model was answering.",
                 )
             if event != "PayloadPart":
-                raise malformed(self._provider, "an event of unknown kind")
+                raise malformed_error(self._provider, "an event of unknown kind")
             for name, data in self._events.feed(payload):
                 yield Frame(data=data, event=name)
 

@@ -1,4 +1,4 @@
-"""What the simulator answers, as a function of the request alone."""
+"""The simulator's answer, which depends on the request alone."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +66,7 @@ class _Format(_Shape):
 
 
 class SimulatedRequest(_Shape):
-    """As much of a chat completions request as the simulator reads."""
+    """The fields of a chat completions request that the simulator reads."""
 
     model: str
     messages: list[_Message]
@@ -78,7 +78,7 @@ class SimulatedRequest(_Shape):
 
 
 def deltas(request: SimulatedRequest, *, calls_tools_as: str | None) -> tuple[list[JsonValue], str]:
-    """The deltas of the answer after the role, and why it finishes.
+    """Return the deltas of the answer after the role, and its finish reason.
 
     `calls_tools_as` starts the ids of calls; None calls no tools.
     """
@@ -92,7 +92,7 @@ def deltas(request: SimulatedRequest, *, calls_tools_as: str | None) -> tuple[li
 
 
 def usage(request: SimulatedRequest, answer: Sequence[JsonValue]) -> JsonValue:
-    """Words of the prompt, pieces of the answer."""
+    """Return a usage that counts words of the prompt and pieces of the answer."""
     prompt = sum(len(message.text.split()) for message in request.messages)
     return {
         "prompt_tokens": prompt,
@@ -122,7 +122,7 @@ def _words(text: str) -> list[str]:
 
 
 def _chosen(request: SimulatedRequest) -> list[_Function]:
-    """The tools to call: none after a result, the one that is named, else the first two."""
+    """Return the tools to call: none after a result, the one that is named, else the first two."""
     answered = bool(request.messages) and request.messages[-1].role == "tool"
     if answered or request.tool_choice == "none":
         return []

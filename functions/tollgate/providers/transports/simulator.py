@@ -1,8 +1,8 @@
-"""A provider that is not there: it answers OpenAI-format requests by rule, always alike.
+"""A simulated provider: it answers OpenAI-format requests by fixed rules.
 
-The upstream model says what it does: `echo` repeats the last user text, in an object where JSON is
-asked for, `tools` calls the first tools offered, `slow` echoes with pauses. A suffix asks for a
-fault: `:429`, `:529`, `:timeout`, `:drop-after-N` and `:500-once`, which fails the first try of
+The upstream model names the rule: `echo` repeats the last user text, in an object where JSON is
+requested, `tools` calls the first tools offered, `slow` echoes with pauses. A suffix is a fault to
+simulate: `:429`, `:529`, `:timeout`, `:drop-after-N` and `:500-once`, which fails the first try of
 every body. It must never stand in for a real provider.
 """
 
@@ -30,7 +30,7 @@ _SEEN_MAX: Final = 1024
 
 
 class Simulator:
-    """Carries requests nowhere."""
+    """Answers requests without a network."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -52,7 +52,7 @@ class Simulator:
         await self._fail_at_once(fault, digest)
         dropped = re.fullmatch(r"drop-after-(\d{1,6})", fault)
         answer = _Answer(parsed, digest)
-        chunks = islice(answer.begun(), int(dropped[1])) if dropped else answer.whole()
+        chunks = islice(answer.unfinished(), int(dropped[1])) if dropped else answer.whole()
         yield self._frames(chunks, pause_s=PAUSE_S if name == "slow" else None)
 
     def _is_fault(self, fault: str) -> bool:
@@ -98,15 +98,15 @@ class _Answer:
             "model": request.model,
         }
 
-    def begun(self) -> Iterator[bytes]:
-        """The frames before the one that finishes."""
+    def unfinished(self) -> Iterator[bytes]:
+        """Yield the frames before the one that finishes."""
         yield self._choice({"role": "assistant", "content": ""})
         for delta in self._deltas:
             yield self._choice(delta)
 
     def whole(self) -> Iterator[bytes]:
-        """All frames."""
-        yield from self.begun()
+        """Yield all frames."""
+        yield from self.unfinished()
         yield self._choice({}, self._finish)
         yield self._chunk(choices=[], usage=usage(self._request, self._deltas))
         yield b"[DONE]"
@@ -120,5 +120,5 @@ class _Answer:
 
 def _refusal(status: int, kind: str) -> UpstreamRefused:
     headers: Mapping[str, str] = {"retry-after": str(RETRY_AFTER_S)} if status in (429, 529) else {}
-    error = {"message": "The simulator was asked to fail.", "type": kind, "code": None}
+    error = {"message": "The simulator fails as requested.", "type": kind, "code": None}
     return UpstreamRefused(status, headers, pydantic_core.to_json({"error": error}))

@@ -1,8 +1,8 @@
-"""Server-sent events as bytes become events, wherever the bytes were cut; no I/O.
+"""The decoder of server-sent events, from bytes that may be cut anywhere.
 
 Rules: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
 (seen 2026-11-21). One departure: an event that lacks only its blank line when the stream closes is
-still delivered, because some servers end that way; whoever reads it decides whether it is whole.
+still delivered, because some servers end that way; the codec decides whether it is whole.
 """
 
 from typing import Final, NamedTuple
@@ -32,7 +32,7 @@ class SseDecoder:
         self._first_line = True
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        """The events that these bytes complete; UpstreamError over EVENT_BYTES_MAX."""
+        """Return the events that these bytes complete; UpstreamError over EVENT_BYTES_MAX."""
         if not chunk:
             return []
         if self._after_cr:
@@ -53,7 +53,7 @@ class SseDecoder:
         return events
 
     def end(self) -> list[SseEvent]:
-        """The event that was not closed by a blank line, if any."""
+        """Return the event that was not closed by a blank line, if any."""
         events: list[SseEvent] = []
         if self._line:
             self._end_line(events)

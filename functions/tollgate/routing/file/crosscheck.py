@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.policy_checks import check_model_policy, check_route_policy
@@ -40,14 +41,6 @@ _SPACES: Final[Mapping[str, str]] = {
 _KINDS: Final[Mapping[tuple[str, ...], str]] = {
     NAMED_SECTIONS: "a model, alias or route",
     ("key_tiers",): "a key tier",
-}
-_GUARDED_CODECS: Final = frozenset({"bedrock"})
-_TRANSPORTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "openai_chat": ("http_sse", "sagemaker_runtime", "simulator"),
-    "openai_responses": ("http_sse",),
-    "anthropic": ("http_sse", "bedrock_invoke"),
-    "bedrock": ("bedrock_runtime",),
-    "gemini": ("http_sse",),
 }
 
 
@@ -213,7 +206,7 @@ class _Checker:
 
     def _may_guard(self, provider: str) -> bool:
         rows = [part.content.providers.get(provider) for part in (*self._visible, *self._included)]
-        return all(row is None or row.codec in _GUARDED_CODECS for row in rows)
+        return all(row is None or WIRE_FORMATS[row.codec].applies_guardrails for row in rows)
 
     def _circle(self, name: str) -> list[str]:
         """Return the aliases from this one back to itself; empty if it is in no circle."""
@@ -232,20 +225,15 @@ class _Checker:
         return []
 
     def _provider(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
-        transports = _TRANSPORTS[provider.codec]
+        transports = WIRE_FORMATS[provider.codec].transports
         if provider.transport not in transports:
             message = f"codec {provider.codec} cannot use transport {provider.transport}"
             hint = f"write {' or '.join(transports)}"
             yield self._document.at_value((*where, "transport"), "R041", message, hint=hint)
-        for transport, need, stated in (
-            ("http_sse", "base_url", provider.base_url),
-            ("bedrock_runtime", "region", provider.region),
-            ("bedrock_invoke", "region", provider.region),
-            ("sagemaker_runtime", "region", provider.region),
-        ):
-            if provider.transport == transport and stated is None:
-                message = f"provider {where[-1]} has no {need}, which {transport} needs"
-                yield self._document.at_key(where, "R042", message)
+        needed = TRANSPORT_NEEDS.get(provider.transport)
+        if needed is not None and getattr(provider, needed) is None:
+            message = f"provider {where[-1]} has no {needed}, which {provider.transport} needs"
+            yield self._document.at_key(where, "R042", message)
         for need, stated in (("project", provider.project), ("location", provider.location)):
             if provider.auth == "google" and stated is None:
                 message = f"provider {where[-1]} has no {need}, which auth google needs"

@@ -1,6 +1,6 @@
 """The input of a plan, of a request and of its key: from its record it can be planned again."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final, Self
 
 from msgspec import Struct, field
@@ -14,8 +14,8 @@ from tollgate.core.request import (
     GenerationRequest,
     Modality,
     RoutingPreferences,
-    Sampling,
 )
+from tollgate.providers.parameters import effective_parameters
 from tollgate.routing.planning.draw import draw_key_hash
 
 # There is no tokenizer here, so each use has its own figure: the bound must hold for dense text
@@ -75,7 +75,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             + sizes.images * _IMAGE_TOKENS_MAX,
             output_tokens_max=request.output_tokens_max,
             choices=request.choices,
-            parameters=frozenset(_parameters(request)),
+            parameters=frozenset(effective_parameters(request)),
             metadata=request.metadata,
             preferences=request.preferences,
             fallbacks=fallbacks,
@@ -136,7 +136,6 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
 
 
 _NO_PREFERENCES: Final = RoutingPreferences()
-_NO_SAMPLING: Final = Sampling()
 
 
 def _recordable(preferences: RoutingPreferences) -> RoutingPreferences:
@@ -170,27 +169,3 @@ class _Sizes(Struct, frozen=True):
                         pass
         text = request.size_bytes - image_characters - file_characters
         return cls(text=max(0, text), images=images, files=file_characters)
-
-
-def _parameters(request: GenerationRequest) -> Iterator[str]:
-    """Yield the names of the request's parameters that some server refuses."""
-    sampling = request.sampling
-    if request.parallel_tool_calls is not None and request.tools:
-        yield "parallel_tool_calls"
-    if request.user is not None:
-        yield "user"
-    if sampling == _NO_SAMPLING:
-        return
-    stated: Mapping[str, object] = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "top_k": sampling.top_k,
-        "min_p": sampling.min_p,
-        "presence_penalty": sampling.presence_penalty,
-        "frequency_penalty": sampling.frequency_penalty,
-        "repetition_penalty": sampling.repetition_penalty,
-        "seed": sampling.seed,
-        "stop": sampling.stop or None,
-        "logit_bias": sampling.logit_bias or None,
-    }
-    yield from (name for name, value in stated.items() if value is not None)

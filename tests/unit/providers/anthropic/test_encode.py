@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.providers.anthropic.asking import (
+from tests.unit.providers.anthropic.requests import (
     NEWER,
     OLDER,
     WEATHER,

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.anthropic.codec import AnthropicCodec
 from tollgate.providers.base import Target, UpstreamRefused
+from tollgate.providers.formats import codec_of
 
 TARGET = Target(provider="acme", model="anthropic/m", upstream_model="m-1")
 
 
 def error(status: int, body: Any, **headers: str) -> UpstreamError:
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return AnthropicCodec().error(UpstreamRefused(status, headers, sent), TARGET)
+    return codec_of("anthropic").error(UpstreamRefused(status, headers, sent), TARGET)
 
 
 def anthropic(status: int, kind: str, message: str = "no", **headers: str) -> UpstreamError:
@@ -41,14 +41,14 @@ def anthropic(status: int, kind: str, message: str = "no", **headers: str) -> Up
     ],
 )
 def test_c41_every_type_of_error_has_its_code(status: int, kind: str, code: ErrorCode) -> None:
-    told = anthropic(status, kind)
-    assert told.code is code
-    assert told.status == status
+    found = anthropic(status, kind)
+    assert found.code is code
+    assert found.status == status
 
 
 def test_c43_retry_after_is_kept() -> None:
-    told = anthropic(429, "rate_limit_error", **{"retry-after": "17"})
-    assert told.retry_after_s == 17.0
+    found = anthropic(429, "rate_limit_error", **{"retry-after": "17"})
+    assert found.retry_after_s == 17.0
 
 
 def test_c41_a_prompt_that_is_too_long_is_told_apart() -> None:
@@ -62,11 +62,11 @@ def test_c41_a_filtered_answer_is_told_apart_by_the_only_words_there_are() -> No
 
 
 def test_c44_the_callers_own_fault_is_told_in_redacted_words() -> None:
-    told = anthropic(
+    found = anthropic(
         400, "invalid_request_error", "max_tokens: too big, see https://x.example/?k=1"
     )
-    assert "max_tokens: too big" in told.message
-    assert "://" not in told.message
+    assert "max_tokens: too big" in found.message
+    assert "://" not in found.message
 
 
 @pytest.mark.parametrize(
@@ -80,21 +80,21 @@ def test_c44_the_callers_own_fault_is_told_in_redacted_words() -> None:
     ],
 )
 def test_q40_bedrock_says_its_class_in_a_header(status: int, name: str, code: ErrorCode) -> None:
-    told = error(status, {"message": "no"}, **{"x-amzn-errortype": f"{name}:http://x.example/"})
-    assert told.code is code
+    found = error(status, {"message": "no"}, **{"x-amzn-errortype": f"{name}:http://x.example/"})
+    assert found.code is code
 
 
 def test_bedrock_has_words_of_its_own_for_a_long_prompt() -> None:
-    told = error(400, {"Message": "Input is too long for requested model."})
-    assert told.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED
+    found = error(400, {"Message": "Input is too long for requested model."})
+    assert found.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED
 
 
 @pytest.mark.parametrize("as_list", [False, True])
 def test_vertex_may_answer_with_a_list_of_one(as_list: bool) -> None:
     body: Any = {"error": {"code": 400, "message": "bad field", "status": "INVALID_ARGUMENT"}}
-    told = error(400, [body] if as_list else body)
-    assert told.code is ErrorCode.INVALID_REQUEST
-    assert "bad field" in told.message
+    found = error(400, [body] if as_list else body)
+    assert found.code is ErrorCode.INVALID_REQUEST
+    assert "bad field" in found.message
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"error": 1}', b'"no"'])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollgate.providers.anthropic.json_schema import enforceable
+from tollgate.providers.anthropic.json_schema import close_enforceable
 
 TEXT = {"type": "string"}
 
@@ -29,7 +29,7 @@ def test_q26_every_object_is_closed_wherever_it_is() -> None:
         },
         "$defs": {"Kept": inner},
     }
-    assert enforceable(schema) == {
+    assert close_enforceable(schema) == {
         "type": "object",
         "properties": {
             "one": closed,
@@ -49,7 +49,7 @@ def test_a_schema_that_is_closed_already_stays_as_it_is() -> None:
         "required": ["when"],
         "additionalProperties": False,
     }
-    assert enforceable(schema) == schema
+    assert close_enforceable(schema) == schema
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_schema_that_is_closed_already_stays_as_it_is() -> None:
     ],
 )
 def test_what_cannot_be_enforced_or_closed_is_left_to_other_means(schema: Any) -> None:
-    assert enforceable(schema) is None
+    assert close_enforceable(schema) is None
 
 
 scalars = st.sampled_from([TEXT, {"type": "integer"}, {"type": ["string", "null"]}, {"enum": [1]}])
@@ -96,7 +96,7 @@ values = st.recursive(
 
 @given(schemas, values)
 def test_c16_what_the_closed_schema_allows_the_callers_does_too(schema: Any, value: Any) -> None:
-    closed = enforceable(schema)
+    closed = close_enforceable(schema)
     assert closed is not None
     if jsonschema.Draft202012Validator(closed).is_valid(value):
         assert jsonschema.Draft202012Validator(schema).is_valid(value)

@@ -1,4 +1,4 @@
-"""How much Claude is told to think, and what else in a request excludes it.
+"""The thinking that goes out for Claude, and the parts of a request that exclude it.
 
 Keeps C17.
 """
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.providers.anthropic.asking import (
+from tests.unit.providers.anthropic.requests import (
     NEWER,
     OLDER,
     WEATHER,

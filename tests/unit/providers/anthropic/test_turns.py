@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.providers.anthropic.asking import (
+from tests.unit.providers.anthropic.requests import (
     NEWER,
     OLDER,
     assistant,

@@ -25,7 +25,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.base import Guardrail, Target, WireRequest
-from tollgate.providers.bedrock.codec import BedrockCodec
+from tollgate.providers.formats import codec_of
 
 TARGET = Target(
     provider="aws",
@@ -62,7 +62,7 @@ def result(id_: str, *parts: str) -> ToolMessage:
 
 def encoded(*messages: Message, **fields: Any) -> WireRequest:
     request = GenerationRequest(model="acme/m", messages=messages, **fields)
-    return BedrockCodec().encode(request, TARGET)
+    return codec_of("bedrock").encode(request, TARGET)
 
 
 def turns(*messages: Message) -> Any:
@@ -330,12 +330,12 @@ def test_c13_what_converse_cannot_take_is_left_out_and_named() -> None:
 def test_c55_a_guardrail_of_the_target_is_applied() -> None:
     guarded = replace(TARGET, guardrail=Guardrail(id="gr1", version="DRAFT"))
     request = GenerationRequest(model="m", messages=(user("Hello."),))
-    assert BedrockCodec().encode(request, guarded).body["guardrailConfig"] == {
+    assert codec_of("bedrock").encode(request, guarded).body["guardrailConfig"] == {
         "guardrailIdentifier": "gr1",
         "guardrailVersion": "DRAFT",
         "streamProcessingMode": "sync",
     }
-    assert "guardrailConfig" not in BedrockCodec().encode(request, TARGET).body
+    assert "guardrailConfig" not in codec_of("bedrock").encode(request, TARGET).body
 
 
 WORDS = st.sampled_from(["", " ", "one", "two"])

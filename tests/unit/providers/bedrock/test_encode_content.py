@@ -36,8 +36,8 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.base import Guardrail, Target, WireRequest
-from tollgate.providers.bedrock.codec import BedrockCodec
 from tollgate.providers.dialect import Dialect
+from tollgate.providers.formats import codec_of
 from tollgate.providers.shared.emulation import NOT_WRAPPED, OUTPUT_TOOL, Wrapping
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -53,7 +53,7 @@ def target(*supports: Any, guardrail: Guardrail | None = None, **dialect: Any) -
 
 def encoded(*messages: Message, to: Target = TARGET, **fields: Any) -> WireRequest:
     request = GenerationRequest(model="acme/m", messages=messages or (user("Hi"),), **fields)
-    return BedrockCodec().encode(request, to)
+    return codec_of("bedrock").encode(request, to)
 
 
 def shown(*parts: Any, to: Target = TARGET) -> Any:

@@ -1,4 +1,4 @@
-"""Claudes on Bedrock that think unless they are told not to.
+"""Claudes on Bedrock that think by default.
 
 Keeps C15, C17.
 """

@@ -27,7 +27,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect, GeminiDialect
-from tollgate.providers.gemini.codec import GeminiCodec
+from tollgate.providers.formats import codec_of
 
 TARGET = Target(
     provider="google", model="google/m", upstream_model="gemini-9", output_tokens_max=4096
@@ -85,7 +85,7 @@ def target(dialect: Dialect, **fields: Any) -> Target:
 
 def encoded(*messages: Message, to: Target = TARGET, **fields: Any) -> WireRequest:
     request = GenerationRequest(model="google/m", messages=messages or (user("?"),), **fields)
-    return GeminiCodec().encode(request, to)
+    return codec_of("gemini").encode(request, to)
 
 
 def turns(*messages: Message, to: Target = TARGET) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.base import Target, UpstreamRefused
-from tollgate.providers.gemini.codec import GeminiCodec
+from tollgate.providers.formats import codec_of
 
 TARGET = Target(provider="google", model="google/m", upstream_model="m")
 
@@ -24,8 +24,8 @@ def body(status: str = "", message: str = "", *details: dict[str, Any], code: in
     return {"error": {"code": code, "message": message, "status": status, "details": [*details]}}
 
 
-def meant(refused: UpstreamRefused) -> UpstreamError:
-    return GeminiCodec().error(refused, TARGET)
+def error_of(refused: UpstreamRefused) -> UpstreamError:
+    return codec_of("gemini").error(refused, TARGET)
 
 
 @pytest.mark.parametrize(
@@ -61,14 +61,14 @@ def meant(refused: UpstreamRefused) -> UpstreamError:
 def test_c41_a_refusal_has_its_meaning(
     in_list: bool, status: int, error: Any, code: ErrorCode
 ) -> None:
-    found = meant(reply(status, [error] if in_list else error))
+    found = error_of(reply(status, [error] if in_list else error))
     assert (found.code, found.status) == (code, status)
 
 
 @pytest.mark.parametrize("error", ["<html>", [], {}, {"error": "?"}, {"error": {"code": "x"}}])
 def test_a_body_that_says_nothing_leaves_it_to_the_status(error: object) -> None:
-    assert meant(reply(503, error)).code is ErrorCode.PROVIDER_OVERLOADED
-    assert meant(reply(400, error)).code is ErrorCode.INVALID_REQUEST
+    assert error_of(reply(503, error)).code is ErrorCode.PROVIDER_OVERLOADED
+    assert error_of(reply(400, error)).code is ErrorCode.INVALID_REQUEST
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,12 @@ def test_q40_retry_info_tells_when_to_come_back(
 ) -> None:
     details = [{"@type": "…QuotaFailure", "violations": []}, {"retryDelay": delay}]
     error = body("RESOURCE_EXHAUSTED", "", *details)
-    assert meant(reply(429, error, **headers)).retry_after_s == expected
+    assert error_of(reply(429, error, **headers)).retry_after_s == expected
 
 
 def test_c44_a_key_in_the_words_is_not_shown() -> None:
-    error = meant(reply(400, body("", "API key AIzaSyD-0123456789abcdef is odd, see https://x/y")))
+    error = error_of(
+        reply(400, body("", "API key AIzaSyD-0123456789abcdef is odd, see https://x/y"))
+    )
     assert "AIza" not in error.message
     assert "://" not in error.message

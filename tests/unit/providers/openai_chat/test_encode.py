@@ -23,7 +23,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.formats import codec_of
 
 HI = UserMessage(content=(Text(text="Hi"),))
 WEATHER = Tool(name="weather", parameters={"type": "object", "properties": {"city": {}}})
@@ -38,7 +38,7 @@ def encoded(*messages: Message, dialect: Dialect | None = None, **fields: Any) -
         output_tokens_max=4096,
     )
     request = GenerationRequest(model="acme/m", messages=messages or (HI,), **fields)
-    return OpenAiChatCodec().encode(request, target)
+    return codec_of("openai_chat").encode(request, target)
 
 
 def sent(message: Message, **dialect: Any) -> Any:

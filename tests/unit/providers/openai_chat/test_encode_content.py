@@ -29,7 +29,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.formats import codec_of
 
 PNG_URL = "data:image/png;base64,iVBORw0KGgo="
 
@@ -37,7 +37,7 @@ PNG_URL = "data:image/png;base64,iVBORw0KGgo="
 def body(*messages: Message, tools: tuple[Tool, ...] = (), **dialect: Any) -> Any:
     target = Target(provider="acme", model="acme/m", upstream_model="m", dialect=Dialect(**dialect))
     request = GenerationRequest(model="acme/m", messages=messages, tools=tools)
-    return OpenAiChatCodec().encode(request, target).body
+    return codec_of("openai_chat").encode(request, target).body
 
 
 def sent(*messages: Message, **dialect: Any) -> Any:

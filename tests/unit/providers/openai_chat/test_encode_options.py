@@ -21,7 +21,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.formats import codec_of
 from tollgate.providers.shared.emulation import NOT_WRAPPED, OUTPUT_TOOL, Wrapping
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -37,7 +37,7 @@ def encoded(*supports: Any, dialect: dict[str, Any] | None = None, **fields: Any
         supports=frozenset(supports),
     )
     messages = (UserMessage(content=(Text(text="Hi"),)),)
-    return OpenAiChatCodec().encode(
+    return codec_of("openai_chat").encode(
         GenerationRequest(model="acme/m", messages=messages, **fields), target
     )
 

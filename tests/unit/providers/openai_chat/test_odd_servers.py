@@ -17,7 +17,7 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Citation, Finish
 from tollgate.core.response import GenerationResponse
 from tollgate.providers.base import Frame, Target, UpstreamRefused
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.formats import codec_of
 from tollgate.providers.openai_chat.decode import ChatDecoder
 
 TARGET = Target(provider="acme", model="acme/m", upstream_model="m")
@@ -30,7 +30,7 @@ def answer(*chunks: dict[str, Any], finish: str = "stop") -> GenerationResponse:
 
 def error(status: int, body: object) -> UpstreamError:
     payload = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return OpenAiChatCodec().error(UpstreamRefused(status, {}, payload), TARGET)
+    return codec_of("openai_chat").error(UpstreamRefused(status, {}, payload), TARGET)
 
 
 def test_q19_arguments_that_are_an_object_become_their_text() -> None:

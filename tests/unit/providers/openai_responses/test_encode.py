@@ -35,7 +35,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.openai_responses.codec import OpenAiResponsesCodec
+from tollgate.providers.formats import codec_of
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
 
 HI = UserMessage(content=(Text(text="Hi"),))
@@ -57,7 +57,7 @@ def encoded(
         output_tokens_max=4096,
     )
     request = GenerationRequest(model="acme/m", messages=messages or (HI,), **fields)
-    return OpenAiResponsesCodec().encode(request, target)
+    return codec_of("openai_responses").encode(request, target)
 
 
 def items(*messages: Message) -> Any:

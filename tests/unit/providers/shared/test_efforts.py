@@ -6,7 +6,12 @@ Keeps C17.
 import pytest
 
 from tollgate.core.request import Effort, ReasoningOptions
-from tollgate.providers.shared.efforts import effort_wanted, nearest, tokens_wanted, wants_thoughts
+from tollgate.providers.shared.efforts import (
+    effort_wanted,
+    nearest_effort,
+    tokens_wanted,
+    wants_thoughts,
+)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +56,7 @@ def test_c17_a_budget_becomes_an_effort(tokens: int, effort: Effort) -> None:
 def test_c17_the_nearest_known_effort_is_not_above_what_was_asked(
     wanted: Effort, known: tuple[Effort, ...], expected: Effort | None
 ) -> None:
-    assert nearest(wanted, known) == expected
+    assert nearest_effort(wanted, known) == expected
 
 
 def test_c17_an_effort_becomes_a_budget_and_more_effort_a_larger_one() -> None:

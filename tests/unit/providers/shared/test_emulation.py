@@ -36,10 +36,10 @@ from tollgate.providers.shared.emulation import (
     NOT_WRAPPED,
     OUTPUT_TOOL,
     Wrapping,
-    unguided,
-    with_output_tool,
+    replace_guided,
+    use_output_tool,
 )
-from tollgate.providers.shared.unwrapping import Unwrapping
+from tollgate.providers.unwrapping import Unwrapping
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
 OUTPUT = SchemaOutput(name="city", schema=CITY, strict=True, description="A city.")
@@ -62,10 +62,10 @@ def call(index: int, name: str, *arguments: str) -> list[StreamEvent]:
 
 def unwrapped(wrapping: Wrapping, events: Iterable[StreamEvent]) -> list[StreamEvent]:
     unwrapping, grammar = Unwrapping(wrapping), StreamGrammar()
-    told = [each for event in events for each in unwrapping.feed(event)]
-    for event in told:
+    emitted = [each for event in events for each in unwrapping.feed(event)]
+    for event in emitted:
         grammar.accept(event)
-    return told
+    return emitted
 
 
 def answer(
@@ -83,7 +83,7 @@ CHOICE = Wrapping(choice=True)
 
 
 def test_c16_a_schema_becomes_a_tool_that_must_be_called() -> None:
-    changed = with_output_tool(request(output_format=OUTPUT))
+    changed = use_output_tool(request(output_format=OUTPUT))
     assert changed.output_format is None
     assert changed.tool_choice == ToolChoice(mode="named", name=OUTPUT_TOOL)
     (tool,) = changed.tools
@@ -93,20 +93,20 @@ def test_c16_a_schema_becomes_a_tool_that_must_be_called() -> None:
 
 
 def test_c16_json_of_any_shape_becomes_a_tool_of_any_shape() -> None:
-    (tool,) = with_output_tool(request(output_format=JsonOutput())).tools
+    (tool,) = use_output_tool(request(output_format=JsonOutput())).tools
     assert tool.parameters == {"type": "object"}
 
 
 @pytest.mark.parametrize("choice", [None, ToolChoice(mode="auto")])
 def test_c16_q25_the_callers_tools_stay_beside_the_answer(choice: ToolChoice | None) -> None:
-    changed = with_output_tool(request(output_format=OUTPUT, tools=(WEATHER,), tool_choice=choice))
+    changed = use_output_tool(request(output_format=OUTPUT, tools=(WEATHER,), tool_choice=choice))
     assert [tool.name for tool in changed.tools] == ["weather", OUTPUT_TOOL]
     assert changed.tool_choice == ToolChoice(mode="required")
 
 
 def test_c16_tools_that_may_not_be_called_are_not_there() -> None:
     none = ToolChoice(mode="none")
-    changed = with_output_tool(request(output_format=OUTPUT, tools=(WEATHER,), tool_choice=none))
+    changed = use_output_tool(request(output_format=OUTPUT, tools=(WEATHER,), tool_choice=none))
     assert [tool.name for tool in changed.tools] == [OUTPUT_TOOL]
 
 
@@ -114,14 +114,14 @@ def test_c16_tools_that_may_not_be_called_are_not_there() -> None:
     "choice", [ToolChoice(mode="required"), ToolChoice(mode="named", name="weather")]
 )
 def test_c16_a_call_that_the_caller_forces_comes_before_any_answer(choice: ToolChoice) -> None:
-    changed = with_output_tool(request(output_format=OUTPUT, tools=(WEATHER,), tool_choice=choice))
+    changed = use_output_tool(request(output_format=OUTPUT, tools=(WEATHER,), tool_choice=choice))
     assert changed.tools == (WEATHER,)
     assert changed.tool_choice == choice
 
 
 def test_c16_a_tool_of_the_same_name_is_refused() -> None:
     with pytest.raises(RequestError) as raised:
-        with_output_tool(request(output_format=OUTPUT, tools=(Tool(name=OUTPUT_TOOL),)))
+        use_output_tool(request(output_format=OUTPUT, tools=(Tool(name=OUTPUT_TOOL),)))
     assert raised.value.param == "tools"
 
 
@@ -129,13 +129,13 @@ def test_c16_a_tool_of_the_same_name_is_refused() -> None:
     "schema", [CITY, '{"type":"object","properties":{"city":{"type":"string"}}}']
 )
 def test_c18_guided_json_becomes_a_schema(schema: Any) -> None:
-    changed, wrapping = unguided(request(guided={"guided_json": schema}))
+    changed, wrapping = replace_guided(request(guided={"guided_json": schema}))
     assert changed.output_format == SchemaOutput(name="guided", schema=CITY)
     assert (changed.guided, wrapping) == ({}, NOT_WRAPPED)
 
 
 def test_c18_guided_choice_becomes_an_enumeration_in_an_object() -> None:
-    changed, wrapping = unguided(request(guided={"guided_choice": ["yes", "no"]}))
+    changed, wrapping = replace_guided(request(guided={"guided_choice": ["yes", "no"]}))
     assert wrapping == CHOICE
     assert isinstance(changed.output_format, SchemaOutput)
     properties: Any = changed.output_format.schema["properties"]
@@ -157,7 +157,7 @@ def test_c18_guided_choice_becomes_an_enumeration_in_an_object() -> None:
 )
 def test_c18_what_only_vllm_can_do_is_refused_by_name(name: str) -> None:
     with pytest.raises(RequestError) as raised:
-        unguided(request(guided={name: "x"}))
+        replace_guided(request(guided={name: "x"}))
     assert raised.value.code is ErrorCode.INVALID_REQUEST
     assert raised.value.param == name
 
@@ -176,7 +176,7 @@ def test_c18_what_only_vllm_can_do_is_refused_by_name(name: str) -> None:
 )
 def test_c18_guides_that_cannot_be_followed_are_refused(fields: Any) -> None:
     with pytest.raises(RequestError):
-        unguided(request(**fields))
+        replace_guided(request(**fields))
 
 
 def test_c16_the_call_is_told_as_content_piece_by_piece() -> None:
@@ -257,5 +257,5 @@ def test_what_is_not_wrapped_stays_what_it_is(events: list[StreamEvent]) -> None
 
 @given(event_streams(), st.booleans())
 def test_any_stream_unwraps_into_a_valid_one(events: list[StreamEvent], choice: bool) -> None:
-    told = unwrapped(Wrapping(tool=True, choice=choice), events)
-    assert sum(isinstance(event, Ended) for event in told) == 1
+    emitted = unwrapped(Wrapping(tool=True, choice=choice), events)
+    assert sum(isinstance(event, Ended) for event in emitted) == 1

@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.anthropic.codec import AnthropicCodec
 from tollgate.providers.base import Codec, Target, UpstreamRefused
-from tollgate.providers.bedrock.codec import BedrockCodec
-from tollgate.providers.gemini.codec import GeminiCodec
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
-from tollgate.providers.shared.redaction import MESSAGE_LENGTH_MAX, redacted
-from tollgate.providers.shared.refusals import ProviderRefusal, parse_retry_after_s, refused
+from tollgate.providers.formats import codec_of
+from tollgate.providers.shared.refusals import (
+    MESSAGE_LENGTH_MAX,
+    ProviderRefusal,
+    error_of_refusal,
+    parse_retry_after_s,
+    redact,
+)
 
 TARGET = Target(provider="acme", model="acme/m", upstream_model="m-1")
 SECRETS = [
@@ -32,13 +34,13 @@ SECRETS = [
 
 
 def chat(status: int, body: bytes = b"", **headers: str) -> UpstreamError:
-    return OpenAiChatCodec().error(UpstreamRefused(status, headers, body), TARGET)
+    return codec_of("openai_chat").error(UpstreamRefused(status, headers, body), TARGET)
 
 
 def aws(status: int, kind: str = "", message: str = "") -> UpstreamError:
     headers = {"x-amzn-errortype": f"{kind}:http://internal.example/coral/"} if kind else {}
     body = b'{"message":"%b"}' % message.encode()
-    return BedrockCodec().error(UpstreamRefused(status, headers, body), TARGET)
+    return codec_of("bedrock").error(UpstreamRefused(status, headers, body), TARGET)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,9 @@ RETRY_INFO = (
 )
 
 
-@pytest.mark.parametrize("codec", [OpenAiChatCodec(), AnthropicCodec(), GeminiCodec()])
+@pytest.mark.parametrize(
+    "codec", [codec_of("openai_chat"), codec_of("anthropic"), codec_of("gemini")]
+)
 def test_c43_googles_retry_info_is_kept_in_whatever_format_it_comes(codec: Codec) -> None:
     assert codec.error(UpstreamRefused(429, {}, RETRY_INFO), TARGET).retry_after_s == 34.4
     stated = UpstreamRefused(429, {"retry-after": "7"}, RETRY_INFO)
@@ -156,7 +160,7 @@ def test_c41_a_class_of_aws_is_told_where_the_status_is_not_enough(
 
 def test_c41_the_class_may_stand_in_the_body() -> None:
     body = b'{"__type":"com.amazon.coral#ExpiredTokenException","Message":"expired"}'
-    error = BedrockCodec().error(UpstreamRefused(400, {}, body), TARGET)
+    error = codec_of("bedrock").error(UpstreamRefused(400, {}, body), TARGET)
     assert error.code is ErrorCode.PROVIDER_AUTH
 
 
@@ -189,7 +193,7 @@ def test_c43_retry_after_is_read_in_every_form(
     headers: dict[str, str], expected: float | None
 ) -> None:
     assert parse_retry_after_s(headers) == expected
-    error = OpenAiChatCodec().error(UpstreamRefused(429, headers, b""), TARGET)
+    error = codec_of("openai_chat").error(UpstreamRefused(429, headers, b""), TARGET)
     assert error.retry_after_s == expected
 
 
@@ -210,7 +214,7 @@ def test_c44_what_is_told_of_a_fault_of_the_caller_is_redacted() -> None:
 @pytest.mark.parametrize("secret", SECRETS)
 @given(before=st.text(max_size=50), after=st.text(max_size=50))
 def test_c44_no_secret_is_shown(secret: str, before: str, after: str) -> None:
-    shown = redacted(f"{before} {secret} {after}")
+    shown = redact(f"{before} {secret} {after}")
     assert not any(secret[at : at + 10] in shown for at in range(len(secret) - 9))
 
 
@@ -228,7 +232,7 @@ def test_c44_no_secret_is_shown(secret: str, before: str, after: str) -> None:
     ],
 )
 def test_c44_what_is_announced_as_a_secret_is_cut(message: str) -> None:
-    shown = redacted(message)
+    shown = redact(message)
     assert "hunter2" not in shown
     assert "ter2" not in shown
 
@@ -243,7 +247,7 @@ def test_c44_what_is_announced_as_a_secret_is_cut(message: str) -> None:
     ],
 )
 def test_c44_whose_account_it_is_is_not_shown(message: str, whose: str) -> None:
-    assert whose not in redacted(message)
+    assert whose not in redact(message)
 
 
 PROMPT = "Dear diary, today I have finally decided to tell you about all of it"
@@ -261,7 +265,7 @@ PROMPT = "Dear diary, today I have finally decided to tell you about all of it"
     ],
 )
 def test_c44_no_piece_of_a_prompt_is_shown(message: str) -> None:
-    shown = redacted(message)
+    shown = redact(message)
     assert "diary" not in shown
     assert "decided" not in shown
 
@@ -278,16 +282,16 @@ def test_c44_no_piece_of_a_prompt_is_shown(message: str) -> None:
     ],
 )
 def test_what_helps_the_caller_is_kept(message: str) -> None:
-    assert redacted(message) == message
+    assert redact(message) == message
 
 
 @given(st.text(max_size=6000))
 def test_a_shown_message_is_one_short_printable_line(message: str) -> None:
-    shown = redacted(message)
+    shown = redact(message)
     assert len(shown) <= MESSAGE_LENGTH_MAX
     assert shown.isprintable()
 
 
 def test_a_refusal_without_words_still_says_what_happened() -> None:
-    error = refused(ProviderRefusal(provider="acme", status=400))
+    error = error_of_refusal(ProviderRefusal(provider="acme", status=400))
     assert error.message == "The provider acme refused it (HTTP 400)."

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tollgate.providers.shared.strict_schema import closed
+from tollgate.providers.shared.strict_schema import close_schema
 
 OPEN = {"type": "object"}
 CLOSED = {"type": "object", "additionalProperties": False}
@@ -25,17 +25,17 @@ CLOSED = {"type": "object", "additionalProperties": False}
     ],
 )
 def test_q26_every_object_is_closed_wherever_it_is(schema: Any, expected: Any) -> None:
-    assert closed(schema) == expected
+    assert close_schema(schema) == expected
 
 
 @pytest.mark.parametrize("extra", [True, False, {"type": "string"}])
 def test_q26_what_a_schema_says_of_other_properties_stands(extra: Any) -> None:
     schema = {"type": "object", "additionalProperties": extra}
-    assert closed(schema) == schema
+    assert close_schema(schema) == schema
 
 
 @pytest.mark.parametrize(
     "schema", [{"enum": [{"type": "object"}]}, {"const": {"type": "object"}}, {"type": "string"}]
 )
 def test_q26_values_are_no_schemas(schema: Any) -> None:
-    assert closed(schema) == schema
+    assert close_schema(schema) == schema

@@ -18,7 +18,7 @@ from tollgate.core.request import (
 )
 from tollgate.core.response import GenerationResponse
 from tollgate.providers.base import Target, Timeouts, UpstreamRefused
-from tollgate.providers.openai_chat.codec import OpenAiChatCodec
+from tollgate.providers.formats import codec_of
 from tollgate.providers.transports.simulator import PAUSE_S, Simulator
 
 USER = UserMessage(content=(Text(text="one two three"),))
@@ -55,7 +55,7 @@ async def answer(
     simulator: Simulator | None = None,
     **fields: Any,
 ) -> GenerationResponse:
-    codec = OpenAiChatCodec()
+    codec = codec_of("openai_chat")
     target = Target(provider="test", model="test/x", upstream_model=model)
     request = request or GenerationRequest(model="test/x", messages=(USER,), **fields)
     transport = simulator or Simulator(CountingClock())
@@ -133,7 +133,7 @@ async def test_a_fault_asked_for_by_name_says_when_to_come_back(
     with pytest.raises(UpstreamRefused) as refused:
         await answer(f"echo:{fault}")
     target = Target(provider="test", model="test/echo", upstream_model="echo")
-    error = OpenAiChatCodec().error(refused.value, target)
+    error = codec_of("openai_chat").error(refused.value, target)
     assert (error.code, error.retry_after_s) == (code, 1.0)
 
 

@@ -133,9 +133,19 @@ def test_c19_wishes_that_leave_nothing_are_told_with_each_reason() -> None:
     assert "off/o is in provider.ignore" in error.message
 
 
-def test_c13_who_cannot_take_every_parameter_is_left_out_if_that_is_required() -> None:
-    picky = three_offers(dialect={"refuses": ("seed",)})
-    asked = replace(request("acme/large"), sampling=Sampling(seed=1))
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"sampling": Sampling(seed=1)},
+        {"sampling": Sampling(logprobs=True)},
+        {"sampling": Sampling(logprobs=True, top_logprobs=2)},
+    ],
+)
+def test_c13_who_cannot_take_every_parameter_is_left_out_if_that_is_required(
+    stated: dict[str, Any],
+) -> None:
+    picky = three_offers(dialect={"refuses": ("logprobs", "seed")})
+    asked = replace(request("acme/large"), **stated)
     required = replace(asked, preferences=replace(asked.preferences, require_parameters=True))
     assert providers(plan_of(picky, asked, principal=principal())) == ["near", "far", "off"]
     assert providers(plan_of(picky, required, principal=principal())) == ["far", "off"]

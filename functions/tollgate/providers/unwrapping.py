@@ -1,4 +1,7 @@
-"""The answer that is meant, out of the answer to an emulated request: see `emulation`."""
+"""Translation of the answer to an emulated request into the answer that the caller expects.
+
+The requests are made by `shared/emulation.py`.
+"""
 
 from collections.abc import Iterator
 from typing import assert_never
@@ -18,36 +21,58 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
-from tollgate.providers.shared.emulation import CHOICE, OUTPUT_TOOL, Wrapping
+from tollgate.providers.base import Decoder, Frame
+from tollgate.providers.shared.emulation import CHOICE, NOT_WRAPPED, OUTPUT_TOOL, Wrapping
+
+
+def unwrap(decoder: Decoder, wrapping: Wrapping) -> Decoder:
+    """Return the decoder, made to unwrap its answer if the request was emulated."""
+    return decoder if wrapping == NOT_WRAPPED else _Unwrapped(decoder, wrapping)
+
+
+class _Unwrapped:
+    """A decoder that unwraps its answer."""
+
+    def __init__(self, decoder: Decoder, wrapping: Wrapping) -> None:
+        self._decoder = decoder
+        self._unwrapping = Unwrapping(wrapping)
+
+    def feed(self, frame: Frame) -> Iterator[StreamEvent]:
+        for event in self._decoder.feed(frame):
+            yield from self._unwrapping.feed(event)
+
+    def end(self) -> Iterator[StreamEvent]:
+        for event in self._decoder.end():
+            yield from self._unwrapping.feed(event)
 
 
 class Unwrapping:
-    """Takes the events of one stream and gives those of the answer that is meant."""
+    """Translates the events of one stream into those that the caller expects."""
 
     def __init__(self, wrapping: Wrapping) -> None:
         self._tool = _ToolUnwrapping() if wrapping.tool else None
         self._choice = _ChoiceUnwrapping() if wrapping.choice else None
 
     def feed(self, event: StreamEvent) -> Iterator[StreamEvent]:
-        """The events that one event means."""
-        for told in (event,) if self._tool is None else self._tool.feed(event):
-            yield from (told,) if self._choice is None else self._choice.feed(told)
+        """Yield the caller-visible events of one event of the emulated answer."""
+        for unwrap in (event,) if self._tool is None else self._tool.feed(event):
+            yield from (unwrap,) if self._choice is None else self._choice.feed(unwrap)
 
 
 class _ToolUnwrapping:
     """Turns the call of OUTPUT_TOOL into text.
 
-    Other text is held back while the call may still come: a model that talks before it answers
-    must not put its talk in front of the JSON. It is told at the end if no call came.
+    Other text is withheld while the call may still come: a model that talks before it answers must
+    not put its talk in front of the JSON. If no call came, the text is emitted at the end.
     """
 
     def __init__(self) -> None:
         self._parts = 0
         self._calls = False
         self._answer: int | None = None
-        # Where parts of the stream went; what is held back or left out has no place.
+        # The indices of the parts that were emitted; withheld and dropped parts have none.
         self._places: dict[int, int] = {}
-        self._held: dict[int, list[str]] = {}
+        self._withheld: dict[int, list[str]] = {}
 
     def feed(self, event: StreamEvent) -> Iterator[StreamEvent]:
         match event:
@@ -56,8 +81,8 @@ class _ToolUnwrapping:
             case PartStart():
                 yield from self._start(event)
             case PartDelta(index=index, text=text):
-                if index in self._held:
-                    self._held[index].append(text)
+                if index in self._withheld:
+                    self._withheld[index].append(text)
                 elif index in self._places:
                     yield replace(event, index=self._places[index])
             case PartNote(index=index):
@@ -69,7 +94,7 @@ class _ToolUnwrapping:
                 elif index in self._places:
                     yield replace(event, index=self._places[index])
             case Ended():
-                yield from self._told()
+                yield from self._emit_withheld()
                 alone = self._answer is not None and not self._calls
                 called = event.finish == "tool_calls"
                 yield replace(event, finish="stop") if called and alone else event
@@ -82,11 +107,11 @@ class _ToolUnwrapping:
             # Only the first answer counts: two would be no JSON.
             if self._answer is None:
                 self._answer = event.index
-                self._held.clear()
+                self._withheld.clear()
                 yield self._placed(replace(event, part=Text(text="")))
         elif isinstance(part, Text):
             if self._answer is None:
-                self._held[event.index] = []
+                self._withheld[event.index] = []
         else:
             self._calls |= isinstance(part, ToolCall)
             yield self._placed(event)
@@ -96,8 +121,8 @@ class _ToolUnwrapping:
         self._parts += 1
         return replace(event, index=self._places[event.index])
 
-    def _told(self) -> Iterator[StreamEvent]:
-        for texts in self._held.values():
+    def _emit_withheld(self) -> Iterator[StreamEvent]:
+        for texts in self._withheld.values():
             yield PartStart(index=self._parts, part=Text(text=""))
             yield PartDelta(index=self._parts, text="".join(texts))
             yield PartEnd(index=self._parts)
@@ -118,7 +143,7 @@ class _ChoiceUnwrapping:
             case PartDelta(index=index, text=text) if index in self._texts:
                 self._texts[index].append(text)
             case PartNote(index=index) if index in self._texts:
-                # What it says of the text around the choice says nothing of the choice.
+                # A note on the object says nothing of the choice within.
                 pass
             case PartEnd(index=index) if index in self._texts:
                 yield PartDelta(index=index, text=_choice("".join(self._texts[index])))
@@ -128,7 +153,7 @@ class _ChoiceUnwrapping:
 
 
 def _choice(text: str) -> str:
-    """The choice in an object; an answer that was cut short, or is none, stays what it is."""
+    """Return the choice in an object; an answer that is no such object is returned as it is."""
     try:
         value: JsonValue = pydantic_core.from_json(text)
     except ValueError:

@@ -12,9 +12,9 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.providers.anthropic.codec import AnthropicCodec
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import ClaudeDialect, Dialect
+from tollgate.providers.formats import codec_of
 
 # Up to 4.5: thinks by budget and only when asked, continues what it is said to have begun.
 OLDER = Dialect(
@@ -68,7 +68,7 @@ def result(id_: str, *parts: str) -> ToolMessage:
 
 def encoded(*messages: Message, at: Target | None = None, **fields: Any) -> WireRequest:
     request = GenerationRequest(model="anthropic/m", messages=messages, **fields)
-    return AnthropicCodec().encode(request, at or target())
+    return codec_of("anthropic").encode(request, at or target())
 
 
 def body(*messages: Message, **fields: Any) -> Any:

@@ -1,0 +1,168 @@
+"""The one table of wire formats: a codec for each name, and every fact about it that others read.
+
+A new format is a folder of encoder, decoder and errors, a loader here, and a row of `WIRE_FORMATS`.
+Loaders import what they load, so that a deployment without Claude never imports Claude's models.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from tollgate.providers.base import Codec
+from tollgate.providers.parameters import PARAMETERS
+
+FormatName = Literal["openai_chat", "openai_responses", "anthropic", "bedrock", "gemini"]
+TransportName = Literal[
+    "http_sse", "bedrock_runtime", "bedrock_invoke", "sagemaker_runtime", "simulator"
+]
+
+
+class WireFormat(Struct, frozen=True, kw_only=True):
+    """One format of requests and answers, as providers speak it."""
+
+    # Import the format's folder and return its codec.
+    load: Callable[[], Codec]
+    # The transports that can carry the format; the first is the usual one.
+    transports: tuple[TransportName, ...]
+    # The optional parameters that the format has a field for. A server may still refuse some.
+    parameters: frozenset[str]
+    # Whether the operator's guardrail can be applied to a request.
+    applies_guardrails: bool = False
+
+
+def _load_openai_chat() -> Codec:
+    from tollgate.providers.openai_chat.choices import ChoiceDemultiplexer
+    from tollgate.providers.openai_chat.decode import ChatDecoder
+    from tollgate.providers.openai_chat.encode import encode
+    from tollgate.providers.shared.openai_errors import error_of_reply
+
+    return Codec(
+        encode=encode,
+        decoder=lambda target: ChatDecoder(target.provider),
+        error=error_of_reply,
+        demultiplexer=lambda target, choices: ChoiceDemultiplexer(target.provider, choices),
+    )
+
+
+def _load_openai_responses() -> Codec:
+    from tollgate.providers.openai_responses.decode import ResponsesDecoder
+    from tollgate.providers.openai_responses.encode import encode
+    from tollgate.providers.shared.openai_errors import error_of_reply
+
+    return Codec(
+        encode=encode,
+        decoder=lambda target: ResponsesDecoder(target.provider),
+        error=error_of_reply,
+    )
+
+
+def _load_anthropic() -> Codec:
+    from tollgate.providers.anthropic.decode import MessagesDecoder
+    from tollgate.providers.anthropic.encode import encode
+    from tollgate.providers.anthropic.errors import error_of_reply
+
+    return Codec(
+        encode=encode,
+        decoder=lambda target: MessagesDecoder(target.provider),
+        error=error_of_reply,
+    )
+
+
+def _load_bedrock() -> Codec:
+    from tollgate.providers.bedrock.decode import ConverseDecoder
+    from tollgate.providers.bedrock.encode import encode
+    from tollgate.providers.bedrock.errors import error_of_reply
+
+    return Codec(
+        encode=encode,
+        decoder=lambda target: ConverseDecoder(target.provider),
+        error=error_of_reply,
+    )
+
+
+def _load_gemini() -> Codec:
+    from tollgate.providers.gemini.decode import GeminiDecoder
+    from tollgate.providers.gemini.encode import encode
+    from tollgate.providers.gemini.errors import error_of_reply
+
+    return Codec(
+        encode=encode,
+        decoder=lambda target: GeminiDecoder(
+            target.provider, searches_billed_once=target.dialect.gemini.searches_billed_once
+        ),
+        error=error_of_reply,
+    )
+
+
+WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
+    # Chat completions, of OpenAI and of everyone who imitates it.
+    "openai_chat": WireFormat(
+        load=_load_openai_chat,
+        transports=("http_sse", "sagemaker_runtime", "simulator"),
+        parameters=frozenset(PARAMETERS),
+    ),
+    # OpenAI's Responses, for models that refuse tools on chat completions.
+    "openai_responses": WireFormat(
+        load=_load_openai_responses,
+        transports=("http_sse",),
+        parameters=frozenset(
+            {
+                "logprobs",
+                "parallel_tool_calls",
+                "prompt_cache_key",
+                "service_tier",
+                "temperature",
+                "top_logprobs",
+                "top_p",
+                "user",
+            }
+        ),
+    ),
+    # Anthropic's Messages: Anthropic's own, Vertex AI's, and Bedrock's InvokeModel.
+    "anthropic": WireFormat(
+        load=_load_anthropic,
+        transports=("http_sse", "bedrock_invoke"),
+        parameters=frozenset(
+            {"parallel_tool_calls", "service_tier", "stop", "temperature", "top_k", "top_p", "user"}
+        ),
+    ),
+    # Bedrock's Converse, whatever model family is behind it.
+    "bedrock": WireFormat(
+        load=_load_bedrock,
+        transports=("bedrock_runtime",),
+        parameters=frozenset({"service_tier", "stop", "temperature", "top_p"}),
+        applies_guardrails=True,
+    ),
+    # Gemini's generateContent, on AI Studio and on Vertex AI.
+    "gemini": WireFormat(
+        load=_load_gemini,
+        transports=("http_sse",),
+        parameters=frozenset(
+            {
+                "frequency_penalty",
+                "logprobs",
+                "presence_penalty",
+                "seed",
+                "stop",
+                "temperature",
+                "top_k",
+                "top_logprobs",
+                "top_p",
+            }
+        ),
+    ),
+}
+
+# The field of a provider's row that a transport cannot do without.
+TRANSPORT_NEEDS: Final[Mapping[str, Literal["base_url", "region"]]] = {
+    "http_sse": "base_url",
+    "bedrock_runtime": "region",
+    "bedrock_invoke": "region",
+    "sagemaker_runtime": "region",
+}
+
+
+def codec_of(name: FormatName) -> Codec:
+    """Return the codec of a format, importing its folder at the first call."""
+    return WIRE_FORMATS[name].load()

@@ -1,0 +1,105 @@
+"""The open parts of one stream: their numbers, which upstream block each is, and how they end."""
+
+from collections.abc import Hashable, Iterator
+from typing import Generic, TypeVar
+
+from msgspec import Struct, field
+
+from tollgate.core.content import Opaque, Part, Refusal, ToolCall
+from tollgate.core.events import Citation, LogProbs, PartDelta, PartEnd, PartNote, PartStart
+from tollgate.core.events import StreamEvent as Event
+
+_NOT_BEGUN = -1
+
+
+class OpenPart(Struct, kw_only=True):
+    """A part that has not ended; a codec that remembers more of a part derives from this."""
+
+    # The part as it begins: without text or arguments.
+    part: Part
+    # The part's number in the answer.
+    index: int = _NOT_BEGUN
+    # The characters of its text or arguments so far.
+    length: int = 0
+    # The data that the provider wants back with the part, filled in before it ends.
+    opaque: Opaque = field(default_factory=dict)
+
+    @property
+    def has_begun(self) -> bool:
+        """True once the first event was emitted: a block that stays without text is no part."""
+        return self.index != _NOT_BEGUN
+
+    def add(self, text: str) -> PartDelta:
+        """Return the event of more text, or of more of a call's arguments."""
+        self.length += len(text)
+        return PartDelta(index=self.index, text=text)
+
+    def note(self, note: Citation | LogProbs) -> PartNote:
+        """Return the event of a note on the part."""
+        return PartNote(index=self.index, note=note)
+
+    def finish(self) -> Iterator[Event]:
+        """Yield the events that end the part; a call without arguments gets the empty object."""
+        if not self.length and isinstance(self.part, ToolCall):
+            yield PartDelta(index=self.index, text="{}")
+        yield PartEnd(index=self.index, opaque=self.opaque)
+
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Open = TypeVar("_Open", bound=OpenPart)
+
+
+class Parts(Generic[_Key, _Open]):
+    """The parts of one answer, by the key that the provider has for each while it is open."""
+
+    def __init__(self) -> None:
+        # The number of parts that have begun, and so the index of the next.
+        self.count = 0
+        self.has_calls = False
+        self._open: dict[_Key, _Open] = {}
+
+    def get(self, key: _Key) -> _Open | None:
+        """Return the open part of a key, None if there is none."""
+        return self._open.get(key)
+
+    def hold(self, key: _Key, opened: _Open) -> Iterator[Event]:
+        """Keep a part that begins later, or never.
+
+        Of texts, reasonings and refusals only one of a kind may be open, so the last one is closed.
+        """
+        kind = type(opened.part)
+        if kind is not ToolCall:
+            for other in [at for at, each in self._open.items() if type(each.part) is kind]:
+                yield from self.close(other)
+        self._open[key] = opened
+
+    def begin(self, opened: _Open) -> PartStart:
+        """Give a held part the next index, and return its first event."""
+        opened.index = self.count
+        self.count += 1
+        self.has_calls = self.has_calls or isinstance(opened.part, ToolCall)
+        return PartStart(index=opened.index, part=opened.part)
+
+    def open(self, key: _Key, opened: _Open) -> Iterator[Event]:
+        """Begin a part at once."""
+        yield from self.hold(key, opened)
+        yield self.begin(opened)
+
+    def close(self, key: _Key) -> Iterator[Event]:
+        """End the part of a key, if there is one."""
+        opened = self._open.pop(key, None)
+        if opened is not None and opened.has_begun:
+            yield from opened.finish()
+
+    def close_all(self) -> Iterator[Event]:
+        """End every part that is still open, in the order in which they were opened."""
+        for key in list(self._open):
+            yield from self.close(key)
+
+    def refuse(self, words: str) -> Iterator[Event]:
+        """Add a refusal that came whole."""
+        opened = OpenPart(part=Refusal(text=""), index=self.count)
+        self.count += 1
+        yield PartStart(index=opened.index, part=opened.part)
+        yield opened.add(words)
+        yield from opened.finish()
