@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.items import AnyItem
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +63,9 @@ class CorruptItem(StoreUnavailable):
     """An item that nobody of us can have written so; `name` is its partition and its place."""
 
     def __init__(self, item: Item, what: Exception) -> None:
-        self.name = " ".join(item[it].get("S", "?") for it in ("pk", "sk") if it in item)
+        self.name = " ".join(
+            item[name].get("S", "?") for name in (AnyItem.PARTITION, AnyItem.SORT) if name in item
+        )
         super().__init__(f"item {self.name} makes no sense: {what!r}", maybe_applied=False)
 
 

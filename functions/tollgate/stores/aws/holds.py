@@ -6,6 +6,7 @@ from typing import Final
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.decoding import read_numbers_by_name, reads_an_item
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
+from tollgate.stores.aws.items import HoldingItem
 
 # A hold's amount changes at most once after it is known: by a write whose reply was lost.
 _AMOUNTS_MAX: Final = 3
@@ -36,7 +37,9 @@ async def settle_whatever_is_held(
         try:
             await settle(amount)
         except ConditionFailed as failed:
-            holds = {} if failed.item is None else read_numbers_by_name(failed.item, "h")
+            holds = (
+                {} if failed.item is None else read_numbers_by_name(failed.item, HoldingItem.HOLDS)
+            )
             if hold_id not in holds:
                 return
             amount = holds[hold_id]
@@ -47,10 +50,10 @@ async def settle_whatever_is_held(
 
 def held_by(item: Item | None, hold_id: str) -> int | None:
     """The amount of a hold in an item, None where there is none."""
-    return None if item is None else read_numbers_by_name(item, "h").get(hold_id)
+    return None if item is None else read_numbers_by_name(item, HoldingItem.HOLDS).get(hold_id)
 
 
 @reads_an_item
 def hold_count(item: Item) -> int:
     """How many holds an item has."""
-    return len(item["h"]["M"])
+    return len(item[HoldingItem.HOLDS]["M"])

@@ -13,6 +13,7 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.expressions import ROWS_OF_PARTITION
 from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
+from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.rules.periods import day_name
 
 WORKSPACE_NAMES: Final = "WS"
@@ -114,11 +115,14 @@ def generation_sort(generation_id: str) -> str:
 
 def generation_of_sort(item: Item) -> str:
     """The generation whose record lies at the key of an item."""
-    return read_text(item, "sk").removeprefix("G#")
+    return read_text(item, AnyItem.SORT).removeprefix("G#")
 
 
 # Core: which catalog is live.
-PUBLICATION_KEY: Final[Item] = {"pk": string("CATALOG"), "sk": string("P")}
+PUBLICATION_KEY: Final[Item] = {
+    AnyItem.PARTITION: string("CATALOG"),
+    AnyItem.SORT: string("P"),
+}
 
 
 def publication_row_key(revision: int) -> Item:
@@ -133,11 +137,11 @@ def cooldown_key(endpoint_id: str) -> Item:
 
 def endpoint_of_cooldown(item: Item) -> str:
     """The endpoint whose failures an item counts."""
-    return read_text(item, "pk").removeprefix(_COOLDOWN)
+    return read_text(item, AnyItem.PARTITION).removeprefix(_COOLDOWN)
 
 
 def _key(partition: str, sort: str) -> Item:
-    return {"pk": string(partition), "sk": string(sort)}
+    return {AnyItem.PARTITION: string(partition), AnyItem.SORT: string(sort)}
 
 
 async def create_tables(client: AwsCaller, tables: Tables) -> None:
@@ -150,12 +154,12 @@ async def create_tables(client: AwsCaller, tables: Tables) -> None:
                     "TableName": name,
                     "BillingMode": "PAY_PER_REQUEST",
                     "KeySchema": [
-                        {"AttributeName": "pk", "KeyType": "HASH"},
-                        {"AttributeName": "sk", "KeyType": "RANGE"},
+                        {"AttributeName": AnyItem.PARTITION, "KeyType": "HASH"},
+                        {"AttributeName": AnyItem.SORT, "KeyType": "RANGE"},
                     ],
                     "AttributeDefinitions": [
-                        {"AttributeName": "pk", "AttributeType": "S"},
-                        {"AttributeName": "sk", "AttributeType": "S"},
+                        {"AttributeName": AnyItem.PARTITION, "AttributeType": "S"},
+                        {"AttributeName": AnyItem.SORT, "AttributeType": "S"},
                     ],
                 },
             )

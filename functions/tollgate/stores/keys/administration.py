@@ -29,6 +29,7 @@ from tollgate.stores.aws.failures import (
     refusing_when_unavailable,
 )
 from tollgate.stores.aws.holds import hold_count
+from tollgate.stores.aws.items import AnyItem, KeyPointerItem
 from tollgate.stores.aws.tables import (
     Tables,
     get_item,
@@ -90,13 +91,13 @@ class DynamoKeyStore:
         pointer: Item = {
             **key_pointer_key(new.workspace_id, key_id),
             **described(new),
-            "kid": string(key_id),
-            "ws": string(new.workspace_id),
-            "role": string(new.role),
-            "at": number(int(self._clock.now_s())),
-            "pre": string(self._prefix),
-            "hash": string(secret_hash(secret)),
-            "last": string(secret[-LAST_LENGTH:]),
+            KeyPointerItem.KEY: string(key_id),
+            KeyPointerItem.WORKSPACE: string(new.workspace_id),
+            KeyPointerItem.ROLE: string(new.role),
+            KeyPointerItem.CREATED: number(int(self._clock.now_s())),
+            KeyPointerItem.PREFIX: string(self._prefix),
+            KeyPointerItem.HASH: string(secret_hash(secret)),
+            KeyPointerItem.LAST: string(secret[-LAST_LENGTH:]),
         }
         state = new_key_state(key_id, new.workspace_id, new)
         with refusing_when_unavailable():
@@ -137,7 +138,9 @@ class DynamoKeyStore:
                 self._tables.ledger,
                 [key_state_key(key_of_pointer(pointer)) for pointer in pointers],
             )
-        state_of = {read_text(state, "pk").removeprefix("K#"): state for state in states}
+        state_of = {
+            read_text(state, AnyItem.PARTITION).removeprefix("K#"): state for state in states
+        }
         now_s = self._clock.now_s()
         # One without a state was deleted in between.
         found, unreadable = decode_items(
@@ -192,7 +195,7 @@ class DynamoKeyStore:
                     )
                 except TransactionCancelled:
                     continue
-                self._directory.forget(read_text(pointer, "hash"), digest)
+                self._directory.forget(read_text(pointer, KeyPointerItem.HASH), digest)
                 summary = await self.get(workspace_id, key_id)
                 return None if summary is None else CreatedKey(secret=secret, summary=summary)
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)

@@ -12,6 +12,7 @@ from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
+from tollgate.stores.aws.items import AnyItem, SecretItem
 from tollgate.stores.aws.tables import PUBLICATION_KEY, Tables, get_items, secret_key
 from tollgate.stores.keys.principals import principal_of, refused_from_s
 from tollgate.stores.keys.secret import is_well_formed, secret_hash
@@ -75,9 +76,9 @@ class DynamoKeyDirectory:
                 # by what was live at most five seconds ago, at no call more.
                 asked = [secret_key(digest), PUBLICATION_KEY]
                 rows = await get_items(self._client, self._tables.core, asked)
-                found = {read_text(row, "pk"): row for row in rows}
-                self._publications.note(found.get(read_text(PUBLICATION_KEY, "pk")))
-                cached = _cached(found.get(read_text(asked[0], "pk")), asked_s)
+                found = {read_text(row, AnyItem.PARTITION): row for row in rows}
+                self._publications.note(found.get(read_text(PUBLICATION_KEY, AnyItem.PARTITION)))
+                cached = _cached(found.get(read_text(asked[0], AnyItem.PARTITION)), asked_s)
             _remember(self._cache, digest, cached)
         if cached.principal is None:
             raise key_refused()
@@ -104,7 +105,7 @@ class DynamoKeyDirectory:
 
 
 def _cached(row: Item | None, asked_s: float) -> _Cached:
-    if row is None or read_number(row, "on") != 1:
+    if row is None or read_number(row, SecretItem.ENABLED) != 1:
         return _Cached(asked_s + _ABSENT_FOR_S, None)
     return _Cached(asked_s + _FOUND_FOR_S, principal_of(row), refused_from_s(row))
 

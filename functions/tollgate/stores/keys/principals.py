@@ -12,31 +12,36 @@ from tollgate.stores.aws.decoding import (
     read_texts,
     reads_an_item,
 )
+from tollgate.stores.aws.items import KeyRow, SecretItem
 
 
 @reads_an_item
 def principal_of(row: Item) -> Principal:
     """Who a secret belongs to."""
     return Principal(
-        key_id=read_text(row, "kid"),
-        workspace_id=read_text(row, "ws"),
+        key_id=read_text(row, SecretItem.KEY),
+        workspace_id=read_text(row, SecretItem.WORKSPACE),
         role=role_of(row),
-        label=read_text(row, "label"),
-        tier=read_optional_text(row, "tier"),
-        models=read_texts(row, "models"),
-        shards=read_number(row, "n"),
+        label=read_text(row, SecretItem.LABEL),
+        tier=read_optional_text(row, SecretItem.TIER),
+        models=read_texts(row, SecretItem.MODELS),
+        shards=read_number(row, SecretItem.SHARDS),
         labels=labels_of(row),
         # Only workspaces write it, and they take no other.
-        admission=cast(Admission | None, read_optional_text(row, "adm")),
-        old_secret="gx" in row,
-        content_days=read_optional_number(row, "cd"),
+        admission=cast(Admission | None, read_optional_text(row, SecretItem.ADMISSION)),
+        old_secret=SecretItem.GRACE_ENDS in row,
+        content_days=read_optional_number(row, SecretItem.CONTENT_DAYS),
     )
 
 
 @reads_an_item
 def refused_from_s(row: Item) -> int | None:
     """The second from which a secret is refused: its key's expiry, or the end of its grace."""
-    ends = [end for name in ("ex", "gx") if (end := read_optional_number(row, name)) is not None]
+    ends = [
+        end
+        for name in (SecretItem.EXPIRES, SecretItem.GRACE_ENDS)
+        if (end := read_optional_number(row, name)) is not None
+    ]
     return min(ends, default=None)
 
 
@@ -44,7 +49,9 @@ def refused_from_s(row: Item) -> int | None:
 def labels_of(row: Item) -> dict[str, str]:
     """A key's labels, from either of its rows."""
     return (
-        {name: value["S"] for name, value in row["labels"]["M"].items()} if "labels" in row else {}
+        {name: value["S"] for name, value in row[KeyRow.LABELS]["M"].items()}
+        if KeyRow.LABELS in row
+        else {}
     )
 
 
@@ -52,4 +59,4 @@ def labels_of(row: Item) -> dict[str, str]:
 def role_of(row: Item) -> KeyRole:
     """A key's role, from either of its rows."""
     # Only `create` writes roles, and NewKey allows no other.
-    return cast(KeyRole, read_text(row, "role"))
+    return cast(KeyRole, read_text(row, KeyRow.ROLE))

@@ -18,6 +18,14 @@ from tollgate.stores.aws.decoding import (
     read_texts,
     reads_an_item,
 )
+from tollgate.stores.aws.items import (
+    AnyItem,
+    KeyPointerItem,
+    KeyRow,
+    KeyStateItem,
+    SecretItem,
+    WorkspaceItem,
+)
 from tollgate.stores.aws.tables import secret_key
 from tollgate.stores.keys.principals import labels_of, role_of
 from tollgate.stores.keys.state_items import read_key_state
@@ -25,20 +33,29 @@ from tollgate.stores.rules.account import HOLDS_MAX, UNLIMITED
 from tollgate.stores.rules.periods import PERIODS, bucket_names
 
 # What both rows say of a key's settings; absent where a key has none.
-DESCRIBED: Final = ("label", "tier", "models", "ex", "labels", "cd")
+DESCRIBED: Final = (
+    KeyRow.LABEL,
+    KeyRow.TIER,
+    KeyRow.MODELS,
+    KeyRow.EXPIRES,
+    KeyRow.LABELS,
+    KeyRow.CONTENT_DAYS,
+)
 
 
 def described(settings: KeySettings) -> Item:
     """The settings that both rows repeat; those a key does not have are missing."""
     values: dict[str, AttributeValue | None] = {
-        "label": string(settings.label),
-        "tier": None if settings.tier is None else string(settings.tier),
-        "models": None if settings.models is None else texts(settings.models),
-        "ex": None if settings.expires_s is None else number(settings.expires_s),
-        "labels": {"M": {name: string(label) for name, label in settings.labels.items()}}
+        KeyRow.LABEL: string(settings.label),
+        KeyRow.TIER: None if settings.tier is None else string(settings.tier),
+        KeyRow.MODELS: None if settings.models is None else texts(settings.models),
+        KeyRow.EXPIRES: None if settings.expires_s is None else number(settings.expires_s),
+        KeyRow.LABELS: {"M": {name: string(label) for name, label in settings.labels.items()}}
         if settings.labels
         else None,
-        "cd": None if settings.content_days is None else number(settings.content_days),
+        KeyRow.CONTENT_DAYS: None
+        if settings.content_days is None
+        else number(settings.content_days),
     }
     return {name: value for name, value in values.items() if value is not None}
 
@@ -48,25 +65,25 @@ def secret_row(digest: str, pointer: Item, settings: KeySettings, workspace: Ite
     row: Item = {
         **secret_key(digest),
         **described(settings),
-        "kid": pointer["kid"],
-        "ws": pointer["ws"],
-        "role": pointer["role"],
-        "on": number(0 if settings.disabled else 1),
-        "n": number(1) if workspace is None else workspace["n"],
+        SecretItem.KEY: pointer[KeyPointerItem.KEY],
+        SecretItem.WORKSPACE: pointer[KeyPointerItem.WORKSPACE],
+        SecretItem.ROLE: pointer[KeyPointerItem.ROLE],
+        SecretItem.ENABLED: number(0 if settings.disabled else 1),
+        SecretItem.SHARDS: number(1) if workspace is None else workspace[WorkspaceItem.SHARDS],
     }
-    if workspace is not None and "adm" in workspace:
-        row["adm"] = workspace["adm"]
+    if workspace is not None and WorkspaceItem.ADMISSION in workspace:
+        row[SecretItem.ADMISSION] = workspace[WorkspaceItem.ADMISSION]
     return row
 
 
 def key_of_pointer(pointer: Item) -> str:
     """The key that a pointer stands for: its place says so, whatever else it says."""
-    return read_text(pointer, "sk").removeprefix("K#")
+    return read_text(pointer, AnyItem.SORT).removeprefix("K#")
 
 
 def is_gone(pointer: Item) -> bool:
     """Whether only the tombstone of a deleted key is left."""
-    return "gone" in pointer
+    return KeyPointerItem.DELETED in pointer
 
 
 def settings_of(key: KeySettings) -> KeySettings:
@@ -81,33 +98,33 @@ def summary_of(pointer: Item, state: Item, now_s: float) -> KeySummary:
     second = int(now_s)
     limits = {period: limit for period, limit in key.limits_nano_usd.items() if limit != UNLIMITED}
     remaining = key.remaining_nano_usd(second)
-    holds = read_numbers_by_name(state, "h")
+    holds = read_numbers_by_name(state, KeyStateItem.HOLDS)
     tokens = key.tokens_per_minute
     return KeySummary(
-        id=read_text(pointer, "kid"),
-        workspace_id=read_text(pointer, "ws"),
-        label=read_text(pointer, "label"),
+        id=read_text(pointer, KeyPointerItem.KEY),
+        workspace_id=read_text(pointer, KeyPointerItem.WORKSPACE),
+        label=read_text(pointer, KeyPointerItem.LABEL),
         role=role_of(pointer),
-        prefix=read_text(pointer, "pre"),
-        last_four=read_text(pointer, "last"),
-        created_s=read_number(pointer, "at"),
+        prefix=read_text(pointer, KeyPointerItem.PREFIX),
+        last_four=read_text(pointer, KeyPointerItem.LAST),
+        created_s=read_number(pointer, KeyPointerItem.CREATED),
         disabled=not key.enabled,
-        tier=read_optional_text(pointer, "tier"),
-        models=read_texts(pointer, "models"),
+        tier=read_optional_text(pointer, KeyPointerItem.TIER),
+        models=read_texts(pointer, KeyPointerItem.MODELS),
         labels=labels_of(pointer),
         limits_nano_usd=limits,
         remaining_nano_usd={period: remaining[period] for period in limits},
         used_nano_usd=used_nano_usd(key.limits_nano_usd, remaining, holds, second),
-        spent_nano_usd=read_number(state, "us"),
+        spent_nano_usd=read_number(state, KeyStateItem.SPENT),
         held_nano_usd=sum(holds.values()),
         requests_per_minute=key.rate.requests_per_minute,
         burst=key.rate.burst,
         tokens_per_minute=None if tokens == UNLIMITED else tokens,
         concurrency=None if key.concurrency == HOLDS_MAX else key.concurrency,
-        expires_s=read_optional_number(pointer, "ex"),
-        last_used_s=read_optional_number(state, "lu"),
+        expires_s=read_optional_number(pointer, KeyPointerItem.EXPIRES),
+        last_used_s=read_optional_number(state, KeyStateItem.LAST_USED),
         old_secret=_old_secret(pointer, state, now_s),
-        content_days=read_optional_number(pointer, "cd"),
+        content_days=read_optional_number(pointer, KeyPointerItem.CONTENT_DAYS),
     )
 
 
@@ -134,17 +151,17 @@ def used_nano_usd(
 def month_used_nano_usd(state: Item, second: int) -> int:
     """What one key has spent in the month of a second."""
     key = read_key_state(state)
-    holds = read_numbers_by_name(state, "h")
+    holds = read_numbers_by_name(state, KeyStateItem.HOLDS)
     remaining = key.remaining_nano_usd(second)
     return used_nano_usd(key.limits_nano_usd, remaining, holds, second)["month"]
 
 
 def _old_secret(pointer: Item, state: Item, now_s: float) -> OldSecret | None:
-    expires_s = read_optional_number(pointer, "oldx")
+    expires_s = read_optional_number(pointer, KeyPointerItem.OLD_ENDS)
     if expires_s is None or expires_s <= now_s:
         return None
     return OldSecret(
-        last_four=read_text(pointer, "oldl"),
+        last_four=read_text(pointer, KeyPointerItem.OLD_LAST),
         expires_s=expires_s,
-        last_used_s=read_optional_number(state, "lo"),
+        last_used_s=read_optional_number(state, KeyStateItem.OLD_LAST_USED),
     )

@@ -21,6 +21,7 @@ from tollgate.stores.aws.expressions import (
 )
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.holds import HoldUnknown, held_by, settle_whatever_is_held
+from tollgate.stores.aws.items import KeyStateItem
 from tollgate.stores.aws.tables import key_state_key
 from tollgate.stores.keys.state_items import read_key_state
 from tollgate.stores.keys.tiers import OwnLimits, TierPart, budget_part, tier_part
@@ -39,7 +40,7 @@ from tollgate.stores.rules.periods import bucket_names, minute_bucket, stale_buc
 _WRITES_MAX: Final = 8
 _KEYS_REMEMBERED_MAX: Final = 4096
 # When the key was last used, with its secret and with the one from before it was rotated.
-_USED: Final = {False: "lu", True: "lo"}
+_USED: Final = {False: KeyStateItem.LAST_USED, True: KeyStateItem.OLD_LAST_USED}
 _MINUTE_ALIAS: Final = "#n"
 _BUCKET_ALIASES: Final = ("#d", "#w", "#m", "#t")
 
@@ -170,7 +171,7 @@ class KeyStates:
         May be repeated: the amount only grows, so a repeat finds that it has landed.
         Raises StoreUnavailable where the hold is not as it was.
         """
-        names = {**_money_names(hold_id), "#on": "on"}
+        names = {**_money_names(hold_id), "#on": KeyStateItem.ENABLED}
         own = self._last_seen.get(key_id, _LastSeen()).own
         for _ in range(_WRITES_MAX):
             spending = budget_part(tier, own, more_nano_usd)
@@ -252,7 +253,7 @@ class KeyStates:
         tier: TierPart,
     ) -> dict[str, object]:
         names = _names(hold_id)
-        names["#on"] = "on"
+        names["#on"] = KeyStateItem.ENABLED
         names["#used"] = used
         # A request that took minutes to arrive holds in a bucket that is stale by now.
         gone = [name for name in stale if name not in names.values()]

@@ -20,6 +20,7 @@ from tollgate.stores.aws.expressions import (
     key_change,
 )
 from tollgate.stores.aws.failures import ConditionFailed
+from tollgate.stores.aws.items import KeyPointerItem, KeyStateItem, SecretItem, WorkspaceItem
 from tollgate.stores.aws.tables import (
     Tables,
     key_pointer_key,
@@ -28,15 +29,17 @@ from tollgate.stores.aws.tables import (
     workspace_key,
 )
 from tollgate.stores.keys.rows import DESCRIBED, described, month_used_nano_usd
-from tollgate.stores.keys.state_items import (
-    LIMIT_NAMES,
-    MINUTE_LIMIT_NAME,
-)
+from tollgate.stores.keys.state_items import LIMIT_NAMES
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, RateState
 from tollgate.stores.rules.periods import bucket_names, live_buckets, live_minutes
 
 # A rate that stays keeps its bucket as it is; one that changes starts with a full one.
-_RATE: Final = ("tat", "ra", "gi", "gs")
+_RATE: Final = (
+    KeyStateItem.RATE_FULL,
+    KeyStateItem.RATE_READY,
+    KeyStateItem.RATE_INTERVAL,
+    KeyStateItem.RATE_SLACK,
+)
 
 
 class KeyWrites:
@@ -90,7 +93,7 @@ class KeyWrites:
     def _buckets(self, state: Item, limit: str) -> tuple[list[str], list[str]]:
         """The live buckets of a limit: those that exist, and those that do not yet."""
         second = int(self._clock.now_s())
-        if limit == MINUTE_LIMIT_NAME:
+        if limit == KeyStateItem.MINUTE_TOKENS:
             live = live_minutes(second)
         else:
             period = next(period for period, name in LIMIT_NAMES.items() if name == limit)
@@ -101,15 +104,23 @@ class KeyWrites:
 
     async def change_rows(self, pointer: Item, new: KeySettings) -> list[str]:
         """Let a key's rows say what its state already keeps; the hashes of its secrets."""
-        digests = [read_text(pointer, "hash")]
+        digests = [read_text(pointer, KeyPointerItem.HASH)]
         # An old secret's row is removed some time after its grace.
-        if "oldx" in pointer and read_number(pointer, "oldx") > self._clock.now_s():
-            digests.append(read_text(pointer, "oldh"))
+        if (
+            KeyPointerItem.OLD_ENDS in pointer
+            and read_number(pointer, KeyPointerItem.OLD_ENDS) > self._clock.now_s()
+        ):
+            digests.append(read_text(pointer, KeyPointerItem.OLD_HASH))
         content = described(new)
         on = number(0 if new.disabled else 1)
         await self.transact(
-            self._described(_key_of(pointer), content, {"hash": pointer["hash"]}),
-            *(self._described(secret_key(digest), {**content, "on": on}, {}) for digest in digests),
+            self._described(
+                _key_of(pointer), content, {KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]}
+            ),
+            *(
+                self._described(secret_key(digest), {**content, SecretItem.ENABLED: on}, {})
+                for digest in digests
+            ),
         )
         return digests
 
@@ -120,19 +131,29 @@ class KeyWrites:
         """
         digest, last = secret_end
         changed: Item = {
-            "hash": string(digest),
-            "last": string(last),
-            "oldh": pointer["hash"],
-            "oldl": pointer["last"],
-            "oldx": number(ends_s),
+            KeyPointerItem.HASH: string(digest),
+            KeyPointerItem.LAST: string(last),
+            KeyPointerItem.OLD_HASH: pointer[KeyPointerItem.HASH],
+            KeyPointerItem.OLD_LAST: pointer[KeyPointerItem.LAST],
+            KeyPointerItem.OLD_ENDS: number(ends_s),
         }
-        table, old_row = self._tables.core, secret_key(read_text(pointer, "hash"))
+        table, old_row = self._tables.core, secret_key(read_text(pointer, KeyPointerItem.HASH))
         actions: list[object] = [
-            _update(table, _key_of(pointer), changed, same={"hash": pointer["hash"]}),
-            _update(table, old_row, {"gx": number(ends_s), "ttl": number(ends_s)}, same={}),
+            _update(
+                table,
+                _key_of(pointer),
+                changed,
+                same={KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]},
+            ),
+            _update(
+                table,
+                old_row,
+                {SecretItem.GRACE_ENDS: number(ends_s), SecretItem.DELETE_AT: number(ends_s)},
+                same={},
+            ),
         ]
-        if "oldh" in pointer:
-            older = secret_key(read_text(pointer, "oldh"))
+        if KeyPointerItem.OLD_HASH in pointer:
+            older = secret_key(read_text(pointer, KeyPointerItem.OLD_HASH))
             actions.append({"Delete": {"TableName": table, "Key": older}})
         return actions
 
@@ -146,7 +167,7 @@ class KeyWrites:
                     "Key": key_state_key(key_id),
                     "UpdateExpression": KEY_DISABLE.update,
                     "ConditionExpression": KEY_DISABLE.condition,
-                    "ExpressionAttributeNames": {"#on": "on"},
+                    "ExpressionAttributeNames": {"#on": KeyStateItem.ENABLED},
                     "ExpressionAttributeValues": {":zero": number(0)},
                 },
             )
@@ -155,7 +176,11 @@ class KeyWrites:
 
     async def delete_secrets(self, pointer: Item) -> list[str]:
         """Make a key's secrets unknown; their hashes."""
-        digests = [read_text(pointer, name) for name in ("hash", "oldh") if name in pointer]
+        digests = [
+            read_text(pointer, name)
+            for name in (KeyPointerItem.HASH, KeyPointerItem.OLD_HASH)
+            if name in pointer
+        ]
         for digest in digests:
             await self._client.call(
                 "DeleteItem", {"TableName": self._tables.core, "Key": secret_key(digest)}
@@ -166,22 +191,30 @@ class KeyWrites:
         """Delete a state without holds; the pointer keeps what the key has spent."""
         second = int(self._clock.now_s())
         gone: Item = {
-            "gone": number(second),
-            "us": state["us"],
-            "um": number(month_used_nano_usd(state, second)),
-            "month": string(bucket_names(second)[2]),
+            KeyPointerItem.DELETED: number(second),
+            KeyPointerItem.SPENT: state[KeyStateItem.SPENT],
+            KeyPointerItem.MONTH_SPENT: number(month_used_nano_usd(state, second)),
+            KeyPointerItem.MONTH: string(bucket_names(second)[2]),
         }
         await self.transact(
             {
                 "Delete": {
                     "TableName": self._tables.ledger,
-                    "Key": key_state_key(read_text(pointer, "kid")),
+                    "Key": key_state_key(read_text(pointer, KeyPointerItem.KEY)),
                     "ConditionExpression": KEY_DELETE,
-                    "ExpressionAttributeNames": {"#on": "on"},
-                    "ExpressionAttributeValues": {":zero": number(0), ":us": state["us"]},
+                    "ExpressionAttributeNames": {"#on": KeyStateItem.ENABLED},
+                    "ExpressionAttributeValues": {
+                        ":zero": number(0),
+                        ":us": state[KeyStateItem.SPENT],
+                    },
                 }
             },
-            _update(self._tables.core, _key_of(pointer), gone, same={"hash": pointer["hash"]}),
+            _update(
+                self._tables.core,
+                _key_of(pointer),
+                gone,
+                same={KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]},
+            ),
         )
 
     async def transact(self, *actions: object) -> None:
@@ -209,12 +242,14 @@ def same_shards(tables: Tables, workspace_id: str, workspace: Item | None) -> ob
         check["ConditionExpression"] = IF_ABSENT
     else:
         check["ConditionExpression"] = SAME_SHARDS
-        check["ExpressionAttributeValues"] = {":n": workspace["n"]}
+        check["ExpressionAttributeValues"] = {":n": workspace[WorkspaceItem.SHARDS]}
     return {"ConditionCheck": check}
 
 
 def _key_of(pointer: Item) -> Item:
-    return key_pointer_key(read_text(pointer, "ws"), read_text(pointer, "kid"))
+    return key_pointer_key(
+        read_text(pointer, KeyPointerItem.WORKSPACE), read_text(pointer, KeyPointerItem.KEY)
+    )
 
 
 def _update(
@@ -241,11 +276,11 @@ def new_key_state(key_id: str, workspace_id: str, settings: KeySettings) -> Item
     """The state a key starts with."""
     return {
         **key_state_key(key_id),
-        "ws": string(workspace_id),
+        KeyStateItem.WORKSPACE: string(workspace_id),
         **_plain_attributes(settings),
         **{name: number(limit) for name, limit in _limit_attributes(settings).items()},
-        "us": number(0),
-        "h": {"M": {}},
+        KeyStateItem.SPENT: number(0),
+        KeyStateItem.HOLDS: {"M": {}},
     }
 
 
@@ -253,13 +288,15 @@ def _plain_attributes(settings: KeySettings) -> Item:
     """What a change of settings just overwrites; a new rate starts with a full bucket."""
     rate = RateState.fresh(settings.requests_per_minute, settings.burst)
     return {
-        "on": number(0 if settings.disabled else 1),
-        "ex": number(NEVER_S if settings.expires_s is None else settings.expires_s),
-        "cc": number(HOLDS_MAX if settings.concurrency is None else settings.concurrency),
-        "tat": number(rate.full_us),
-        "ra": number(rate.ready_us),
-        "gi": number(rate.interval_us),
-        "gs": number(rate.slack_us),
+        KeyStateItem.ENABLED: number(0 if settings.disabled else 1),
+        KeyStateItem.EXPIRES: number(NEVER_S if settings.expires_s is None else settings.expires_s),
+        KeyStateItem.CONCURRENCY: number(
+            HOLDS_MAX if settings.concurrency is None else settings.concurrency
+        ),
+        KeyStateItem.RATE_FULL: number(rate.full_us),
+        KeyStateItem.RATE_READY: number(rate.ready_us),
+        KeyStateItem.RATE_INTERVAL: number(rate.interval_us),
+        KeyStateItem.RATE_SLACK: number(rate.slack_us),
     }
 
 
@@ -270,4 +307,4 @@ def _limit_attributes(settings: KeySettings) -> dict[str, int]:
         for period, name in LIMIT_NAMES.items()
     }
     tokens = settings.tokens_per_minute
-    return {**limits, MINUTE_LIMIT_NAME: UNLIMITED if tokens is None else tokens}
+    return {**limits, KeyStateItem.MINUTE_TOKENS: UNLIMITED if tokens is None else tokens}

@@ -16,6 +16,16 @@ from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
 from tollgate.stores.aws.failures import CorruptItem, refusing_when_unavailable
+from tollgate.stores.aws.items import (
+    AnyItem,
+    ClosedDayItem,
+    CreditEntryItem,
+    GenerationItem,
+    HoldingItem,
+    KeyPointerItem,
+    KeyStateItem,
+    WalletItem,
+)
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,
     Tables,
@@ -71,7 +81,7 @@ class Audit:
             names = await all_rows(self._client, self._tables.core, WORKSPACE_NAMES, "W#")
             found: list[BrokenInvariant] = []
             for name in names:
-                workspace_id = read_text(name, "sk").removeprefix("W#")
+                workspace_id = read_text(name, AnyItem.SORT).removeprefix("W#")
                 try:
                     workspace = await self._workspaces.read(workspace_id)
                     if workspace is not None:
@@ -114,28 +124,36 @@ class Audit:
         for _ in range(_LOOKS_MAX):
             granted = await self._granted(workspace)
             rows = await all_rows(self._client, self._tables.core, f"W#{workspace.id}", "L#")
-            entered = sum(read_number(row, "amt") for row in rows)
+            entered = sum(read_number(row, CreditEntryItem.AMOUNT) for row in rows)
             if granted == entered:
                 return
         compare("I3 granted", entered, granted)
 
     async def _granted(self, workspace: Workspace) -> int:
         items = await self._wallets.items(workspace.id, workspace.shards)
-        return sum(read_number(item, "gr") for item in items)
+        return sum(read_number(item, WalletItem.GRANTED) for item in items)
 
     async def _books(self, workspace: Workspace, compare: _Compare) -> _Books:
         shards = await self._wallets.items(workspace.id, workspace.shards)
         for shard in shards:
-            held = sum(read_numbers_by_name(shard, "h").values())
-            total = read_number(shard, "av") + held + read_number(shard, "sp")
-            compare("I1 available + held + spent", read_number(shard, "gr"), total)
+            held = sum(read_numbers_by_name(shard, WalletItem.HOLDS).values())
+            total = (
+                read_number(shard, WalletItem.AVAILABLE)
+                + held
+                + read_number(shard, WalletItem.SPENT)
+            )
+            compare("I1 available + held + spent", read_number(shard, WalletItem.GRANTED), total)
         pointers = await self._workspaces.key_pointers(workspace.id)
-        gone = sum(read_number(pointer, "us") for pointer in pointers if is_gone(pointer))
-        keys = [key_state_key(read_text(it, "kid")) for it in pointers if not is_gone(it)]
+        gone = sum(
+            read_number(pointer, KeyPointerItem.SPENT) for pointer in pointers if is_gone(pointer)
+        )
+        keys = [
+            key_state_key(read_text(it, KeyPointerItem.KEY)) for it in pointers if not is_gone(it)
+        ]
         states = await get_items(self._client, self._tables.ledger, keys)
         return _Books(
-            spent=sum(read_number(shard, "sp") for shard in shards),
-            spent_by_keys=gone + sum(read_number(state, "us") for state in states),
+            spent=sum(read_number(shard, WalletItem.SPENT) for shard in shards),
+            spent_by_keys=gone + sum(read_number(state, KeyStateItem.SPENT) for state in states),
             held_by_wallets=_held(shards),
             held_by_keys=_held(states),
         )
@@ -148,7 +166,10 @@ class Audit:
         """
         now_s = int(self._clock.now_s())
         rows = await all_rows(self._client, self._tables.core, f"W#{workspace.id}", "D#")
-        closed = {read_text(row, "sk").removeprefix("D#"): read_number(row, "c") for row in rows}
+        closed = {
+            read_text(row, AnyItem.SORT).removeprefix("D#"): read_number(row, ClosedDayItem.COST)
+            for row in rows
+        }
         costs: dict[str, int] = {}
         # Tomorrow too: clocks of those who make ids may run ahead of ours.
         first_s = max(workspace.created_s - _DAY_S, now_s - RETENTION_S)
@@ -157,7 +178,9 @@ class Audit:
                 continue
             partition = f"W#{workspace.id}#{day_name(second)}"
             for record in await all_rows(self._client, self._tables.generations, partition, "G#"):
-                costs[read_text(record, "sk").removeprefix("G#")] = read_number(record, "c")
+                costs[read_text(record, AnyItem.SORT).removeprefix("G#")] = read_number(
+                    record, GenerationItem.COST
+                )
         return costs, sum(closed.values())
 
 
@@ -172,4 +195,4 @@ def _uncompared(workspace_id: str, unreadable: CorruptItem) -> BrokenInvariant:
 
 
 def _held(items: Sequence[Item]) -> frozenset[str]:
-    return frozenset(id_ for item in items for id_ in read_numbers_by_name(item, "h"))
+    return frozenset(id_ for item in items for id_ in read_numbers_by_name(item, HoldingItem.HOLDS))

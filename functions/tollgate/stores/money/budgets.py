@@ -3,9 +3,6 @@
 What is spent is what the keys' states say of their month, so nothing is reset and nothing counted
 twice. An alert is a row made once, and each channel is sent it until it has taken it, by one
 process at a time. Only after one that dies in between it is sent again, with the same id.
-
-Attributes of an alert: `event` as it is sent, and by channel `at_<name>` when it was taken and
-`until_<name>` until when somebody is sending it.
 """
 
 import logging
@@ -24,6 +21,7 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import ALERT_LEASE, ALERT_SENT, IF_ABSENT, ConditionalUpdate
 from tollgate.stores.aws.failures import ConditionFailed
+from tollgate.stores.aws.items import AnyItem, BudgetAlertItem, KeyPointerItem
 from tollgate.stores.aws.tables import Tables, alert_key, all_rows, get_items, key_state_key
 from tollgate.stores.keys.rows import is_gone, month_used_nano_usd
 from tollgate.stores.money.workspaces import Workspaces
@@ -97,11 +95,13 @@ class Budgets:
         pointers = await self._workspaces.key_pointers(workspace_id)
         gone = [pointer for pointer in pointers if is_gone(pointer)]
         spent = sum(
-            read_number(pointer, "um")
+            read_number(pointer, KeyPointerItem.MONTH_SPENT)
             for pointer in gone
-            if read_text(pointer, "month") == bucket_names(second)[2]
+            if read_text(pointer, KeyPointerItem.MONTH) == bucket_names(second)[2]
         )
-        keys = [key_state_key(read_text(it, "kid")) for it in pointers if not is_gone(it)]
+        keys = [
+            key_state_key(read_text(it, KeyPointerItem.KEY)) for it in pointers if not is_gone(it)
+        ]
         for state in await get_items(self._client, self._tables.ledger, keys):
             spent += month_used_nano_usd(state, second)
         return spent
@@ -126,8 +126,8 @@ class Budgets:
         }
         item: Item = {
             **alert_key(workspace.id, month, budget, percent),
-            "event": string(to_json(event).decode()),
-            "ttl": number(now_s + _KEPT_S),
+            BudgetAlertItem.EVENT: string(to_json(event).decode()),
+            BudgetAlertItem.DELETE_AT: number(now_s + _KEPT_S),
         }
         try:
             await self._client.call(
@@ -145,16 +145,19 @@ class Budgets:
     async def _deliver(self, workspace_id: str) -> None:
         since_s = self._clock.now_s() - _SENT_WITHIN_S
         for row in await all_rows(self._client, self._tables.core, f"W#{workspace_id}", "E#"):
-            if read_number(row, "ttl") - _KEPT_S < since_s:
+            if read_number(row, BudgetAlertItem.DELETE_AT) - _KEPT_S < since_s:
                 continue
             for channel in self._channels:
-                if f"at_{channel.name}" not in row and await self._leased(row, channel):
+                if _sent_name(channel) not in row and await self._leased(row, channel):
                     await self._send(row, channel)
 
     async def _leased(self, row: Item, channel: AlertChannel) -> bool:
         """Whether it is for us to send the alert: it is not sent, nor being sent by others."""
         now_s = int(self._clock.now_s())
-        names = {"#at": f"at_{channel.name}", "#lease": f"until_{channel.name}"}
+        names = {
+            "#at": _sent_name(channel),
+            "#lease": f"{BudgetAlertItem.LEASED_FOR}{channel.name}",
+        }
         values = {":now": number(now_s), ":until": number(now_s + _LEASE_S)}
         try:
             await self._note(row, ALERT_LEASE, names, values)
@@ -164,12 +167,12 @@ class Budgets:
 
     async def _send(self, row: Item, channel: AlertChannel) -> None:
         try:
-            await channel.send(read_text(row, "event").encode())
+            await channel.send(read_text(row, BudgetAlertItem.EVENT).encode())
         except DeliveryFailed as failed:
             _log.error("an alert is not delivered by %s: %s", channel.name, failed)
             return
         values = {":now": number(int(self._clock.now_s()))}
-        await self._note(row, ALERT_SENT, {"#at": f"at_{channel.name}"}, values)
+        await self._note(row, ALERT_SENT, {"#at": _sent_name(channel)}, values)
 
     async def _note(
         self, row: Item, write: ConditionalUpdate, names: Mapping[str, str], values: Item
@@ -178,10 +181,14 @@ class Budgets:
             "UpdateItem",
             {
                 "TableName": self._tables.core,
-                "Key": {"pk": row["pk"], "sk": row["sk"]},
+                "Key": {name: row[name] for name in (AnyItem.PARTITION, AnyItem.SORT)},
                 "UpdateExpression": write.update,
                 "ConditionExpression": write.condition,
                 "ExpressionAttributeNames": names,
                 "ExpressionAttributeValues": values,
             },
         )
+
+
+def _sent_name(channel: AlertChannel) -> str:
+    return f"{BudgetAlertItem.SENT_FOR}{channel.name}"

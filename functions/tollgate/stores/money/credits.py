@@ -25,6 +25,13 @@ from tollgate.stores.aws.failures import (
     TransactionCancelled,
     refusing_when_unavailable,
 )
+from tollgate.stores.aws.items import (
+    AnyItem,
+    CreditEntryItem,
+    CreditIdItem,
+    WalletItem,
+    WorkspaceItem,
+)
 from tollgate.stores.aws.tables import (
     Tables,
     entry_key,
@@ -106,7 +113,7 @@ class DynamoCreditStore:
             )
             if once is None:
                 return None
-            key = entry_key(workspace_id, read_text(once, "place"))
+            key = entry_key(workspace_id, read_text(once, CreditIdItem.PLACE))
             item = await get_item(self._client, self._tables.core, key)
             return None if item is None else read_entry(item)
 
@@ -126,7 +133,7 @@ class DynamoCreditStore:
                 limit=limit,
                 backwards=True,
             )
-        place = None if end is None else read_text(end, "sk").removeprefix("L#")
+        place = None if end is None else read_text(end, AnyItem.SORT).removeprefix("L#")
         entries, unreadable = decode_items(read_entry, rows)
         return Page(found=tuple(entries), next=place, unreadable=tuple(unreadable))
 
@@ -134,12 +141,12 @@ class DynamoCreditStore:
         """The workspace's money, read consistently; all zero for one that does not exist."""
         with refusing_when_unavailable():
             workspace = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
-            shards = 0 if workspace is None else read_number(workspace, "n")
+            shards = 0 if workspace is None else read_number(workspace, WorkspaceItem.SHARDS)
             return _balance(await self._wallets.items(workspace_id, shards))
 
     async def _write(self, entry: CreditEntry, shard: int) -> None:
         place = self._ids.new_id()
-        once: Item = {**grant_key(entry.workspace_id, entry.id), "place": string(place)}
+        once: Item = {**grant_key(entry.workspace_id, entry.id), CreditIdItem.PLACE: string(place)}
         write = WALLET_GRANT if entry.amount_nano_usd > 0 else WALLET_TAKE
         await self._client.call(
             "TransactWriteItems",
@@ -167,15 +174,15 @@ def entry_item(entry: CreditEntry, place: str) -> Item:
     """An entry at its place in time."""
     item: Item = {
         **entry_key(entry.workspace_id, place),
-        "id": string(entry.id),
-        "ws": string(entry.workspace_id),
-        "kind": string(entry.kind),
-        "amt": number(entry.amount_nano_usd),
-        "note": string(entry.note),
-        "at": number(entry.created_s),
+        CreditEntryItem.ID: string(entry.id),
+        CreditEntryItem.WORKSPACE: string(entry.workspace_id),
+        CreditEntryItem.KIND: string(entry.kind),
+        CreditEntryItem.AMOUNT: number(entry.amount_nano_usd),
+        CreditEntryItem.NOTE: string(entry.note),
+        CreditEntryItem.CREATED: number(entry.created_s),
     }
     if entry.generation_id is not None:
-        item["gen"] = string(entry.generation_id)
+        item[CreditEntryItem.GENERATION] = string(entry.generation_id)
     return item
 
 
@@ -183,24 +190,26 @@ def entry_item(entry: CreditEntry, place: str) -> Item:
 def read_entry(item: Item) -> CreditEntry:
     """An entry as its item says."""
     return CreditEntry(
-        id=read_text(item, "id"),
-        workspace_id=read_text(item, "ws"),
+        id=read_text(item, CreditEntryItem.ID),
+        workspace_id=read_text(item, CreditEntryItem.WORKSPACE),
         # Only `entry_item` writes it.
-        kind=cast(EntryKind, read_text(item, "kind")),
-        amount_nano_usd=read_number(item, "amt"),
-        note=read_text(item, "note"),
-        created_s=read_number(item, "at"),
-        generation_id=read_optional_text(item, "gen"),
+        kind=cast(EntryKind, read_text(item, CreditEntryItem.KIND)),
+        amount_nano_usd=read_number(item, CreditEntryItem.AMOUNT),
+        note=read_text(item, CreditEntryItem.NOTE),
+        created_s=read_number(item, CreditEntryItem.CREATED),
+        generation_id=read_optional_text(item, CreditEntryItem.GENERATION),
     )
 
 
 def _balance(shards: Sequence[Item]) -> Balance:
     """All shards together; the books of each are exact at the instant it is read."""
     return Balance(
-        granted_nano_usd=sum(read_number(shard, "gr") for shard in shards),
-        available_nano_usd=sum(read_number(shard, "av") for shard in shards),
-        held_nano_usd=sum(sum(read_numbers_by_name(shard, "h").values()) for shard in shards),
-        spent_nano_usd=sum(read_number(shard, "sp") for shard in shards),
+        granted_nano_usd=sum(read_number(shard, WalletItem.GRANTED) for shard in shards),
+        available_nano_usd=sum(read_number(shard, WalletItem.AVAILABLE) for shard in shards),
+        held_nano_usd=sum(
+            sum(read_numbers_by_name(shard, WalletItem.HOLDS).values()) for shard in shards
+        ),
+        spent_nano_usd=sum(read_number(shard, WalletItem.SPENT) for shard in shards),
     )
 
 

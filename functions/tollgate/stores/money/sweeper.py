@@ -21,6 +21,7 @@ from tollgate.stores.aws.decoding import (
 )
 from tollgate.stores.aws.expressions import HAS_HOLDS, HOLDS_PROJECTION
 from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
+from tollgate.stores.aws.items import AnyItem, HoldingItem, KeyStateItem
 from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -119,11 +120,13 @@ class Sweeper:
 @reads_an_item
 def _holds(item: Item) -> WalletHolds | KeyHolds:
     """The ledger has nothing but wallets (`W#<workspace>#<shard>`) and key states (`K#<key>`)."""
-    kind, _, name = read_text(item, "pk").partition("#")
-    holds = read_numbers_by_name(item, "h")
+    kind, _, name = read_text(item, AnyItem.PARTITION).partition("#")
+    holds = read_numbers_by_name(item, HoldingItem.HOLDS)
     for hold_id in holds:
         created_s(hold_id)
     if kind == "K":
-        return KeyHolds(workspace_id=read_text(item, "ws"), key_id=name, holds=holds)
+        return KeyHolds(
+            workspace_id=read_text(item, KeyStateItem.WORKSPACE), key_id=name, holds=holds
+        )
     workspace_id, _, shard = name.rpartition("#")
     return WalletHolds(workspace_id=workspace_id, shard=int(shard), holds=holds)

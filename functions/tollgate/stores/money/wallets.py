@@ -24,6 +24,7 @@ from tollgate.stores.aws.expressions import (
 )
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable, TransactionCancelled
 from tollgate.stores.aws.holds import HoldUnknown, held_by, hold_count, settle_whatever_is_held
+from tollgate.stores.aws.items import WalletItem
 from tollgate.stores.aws.tables import get_items, wallet_key
 from tollgate.stores.rules.account import (
     HOLDS_MAX,
@@ -60,9 +61,12 @@ class Wallets:
         """An empty shard, unless it exists."""
         item: Item = {
             **wallet_key(workspace_id, shard),
-            **{name: number(0) for name in ("av", "sp", "gr")},
-            "lk": number(int(locked)),
-            "h": {"M": {}},
+            **{
+                name: number(0)
+                for name in (WalletItem.AVAILABLE, WalletItem.SPENT, WalletItem.GRANTED)
+            },
+            WalletItem.LOCKED: number(int(locked)),
+            WalletItem.HOLDS: {"M": {}},
         }
         try:
             await self._client.call(
@@ -285,7 +289,7 @@ class Wallets:
 
 
 def _wallet_hold(reply: AwsReply, shard: int, hold_id: str) -> WalletHold:
-    holds = reply["Attributes"]["h"]["M"]
+    holds = reply["Attributes"][WalletItem.HOLDS]["M"]
     return WalletHold(
         shard=shard,
         amount_nano_usd=int(holds[hold_id]["N"]),
@@ -296,7 +300,7 @@ def _wallet_hold(reply: AwsReply, shard: int, hold_id: str) -> WalletHold:
 @reads_an_item
 def _state(item: Item) -> WalletState:
     return WalletState(
-        available_nano_usd=read_number(item, "av"),
-        locked=read_number(item, "lk") != 0,
+        available_nano_usd=read_number(item, WalletItem.AVAILABLE),
+        locked=read_number(item, WalletItem.LOCKED) != 0,
         holds=hold_count(item),
     )

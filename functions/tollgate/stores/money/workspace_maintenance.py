@@ -10,6 +10,7 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.aws.holds import hold_count
+from tollgate.stores.aws.items import AnyItem, WalletItem
 from tollgate.stores.aws.tables import WORKSPACE_NAMES, Tables, all_rows
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.wallets import HOLDS_CROWDED, Wallets
@@ -48,7 +49,7 @@ class WorkspaceMaintenance:
             names = await all_rows(self._client, self._tables.core, WORKSPACE_NAMES, "W#")
         grown = moves = alerts = failed = 0
         for name in names:
-            workspace_id = read_text(name, "sk").removeprefix("W#")
+            workspace_id = read_text(name, AnyItem.SORT).removeprefix("W#")
             try:
                 workspace = await self._workspaces.read(workspace_id)
                 if workspace is None:
@@ -67,10 +68,12 @@ class WorkspaceMaintenance:
         """Grow where it is crowded, and finish what an earlier change left half done."""
         shards = await self._wallets.items(workspace.id, workspace.shards)
         locked = workspace.locked or workspace.paused
-        if any((read_number(shard, "lk") != 0) != locked for shard in shards):
+        if any((read_number(shard, WalletItem.LOCKED) != 0) != locked for shard in shards):
             await self._workspaces.apply_lock(workspace.id)
         await self._workspaces.tell_keys(workspace.id)
-        if not any("cr" in shard or hold_count(shard) > HOLDS_CROWDED for shard in shards):
+        if not any(
+            WalletItem.CROWDED in shard or hold_count(shard) > HOLDS_CROWDED for shard in shards
+        ):
             return False
         grown = await self._workspaces.grow(workspace.id)
         for shard in range(workspace.shards):
@@ -83,7 +86,7 @@ class WorkspaceMaintenance:
         if workspace is None or workspace.shards == 1:
             return 0
         available = {
-            _shard(item): read_number(item, "av")
+            _shard(item): read_number(item, WalletItem.AVAILABLE)
             for item in await self._wallets.items(workspace_id, workspace.shards)
         }
         mean = sum(available.values()) // workspace.shards
@@ -104,4 +107,4 @@ class WorkspaceMaintenance:
 
 
 def _shard(item: Item) -> int:
-    return int(read_text(item, "pk").rpartition("#")[2])
+    return int(read_text(item, AnyItem.PARTITION).rpartition("#")[2])

@@ -41,6 +41,7 @@ from tollgate.stores.aws.failures import (
     TransactionCancelled,
     refusing_when_unavailable,
 )
+from tollgate.stores.aws.items import AnyItem, KeyPointerItem, WorkspaceItem
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,
     Tables,
@@ -59,11 +60,11 @@ from tollgate.stores.money.wallets import Wallets
 SHARDS_MAX: Final = 16
 _GROWS_BY: Final = 4
 _ROUNDS_MAX: Final = 5
-# `lk` of a workspace: open, locked by an administrator, paused by its budget.
+# The lock of a workspace: open, locked by an administrator, paused by its budget.
 _OPEN: Final = 0
 _LOCKED: Final = 1
 _PAUSED: Final = 2
-_SETTINGS: Final = ("adm", "bud", "bp")
+_SETTINGS: Final = (WorkspaceItem.ADMISSION, WorkspaceItem.BUDGET, WorkspaceItem.PAUSES)
 
 
 class Workspaces:
@@ -112,12 +113,14 @@ class Workspaces:
                 after=None if after is None else workspace_name_key(after),
                 limit=limit,
             )
-            keys = [workspace_key(read_text(name, "sk").removeprefix("W#")) for name in names]
+            keys = [
+                workspace_key(read_text(name, AnyItem.SORT).removeprefix("W#")) for name in names
+            ]
             items = await get_items(self._client, self._tables.core, keys)
         found, unreadable = decode_items(_workspace, items)
         return Page(
             found=tuple(sorted(found, key=lambda workspace: workspace.id)),
-            next=None if end is None else read_text(end, "sk").removeprefix("W#"),
+            next=None if end is None else read_text(end, AnyItem.SORT).removeprefix("W#"),
             unreadable=tuple(unreadable),
         )
 
@@ -196,17 +199,21 @@ class Workspaces:
         item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
         if item is None:
             return
-        admission = read_optional_text(item, "adm")
-        told = f"{read_number(item, 'n')} {admission}"
-        if read_optional_text(item, "told") == told:
+        admission = read_optional_text(item, WorkspaceItem.ADMISSION)
+        told = f"{read_number(item, WorkspaceItem.SHARDS)} {admission}"
+        if read_optional_text(item, WorkspaceItem.COPIED) == told:
             return
-        values: Item = {":n": item["n"]}
+        values: Item = {":n": item[WorkspaceItem.SHARDS]}
         write = SECRET_TELL_NO_ADMISSION
         if admission is not None:
             values[":adm"] = string(admission)
             write = SECRET_TELL_ADMISSION
         for pointer in await self.key_pointers(workspace_id):
-            digests = [read_text(pointer, name) for name in ("hash", "oldh") if name in pointer]
+            digests = [
+                read_text(pointer, name)
+                for name in (KeyPointerItem.HASH, KeyPointerItem.OLD_HASH)
+                if name in pointer
+            ]
             for digest in () if is_gone(pointer) else digests:
                 try:
                     await self._send(secret_key(digest), write, values)
@@ -236,9 +243,9 @@ class Workspaces:
         item: Item = {
             **workspace_key(workspace_id),
             **_settings_attributes(settings),
-            "n": number(shards),
-            "lk": number(_OPEN),
-            "at": number(int(self._clock.now_s())),
+            WorkspaceItem.SHARDS: number(shards),
+            WorkspaceItem.LOCK: number(_OPEN),
+            WorkspaceItem.CREATED: number(int(self._clock.now_s())),
         }
         rows = (item, workspace_name_key(workspace_id))
         puts = [
@@ -290,26 +297,28 @@ class Workspaces:
 
 def _settings_attributes(settings: WorkspaceSettings) -> Item:
     values: dict[str, AttributeValue | None] = {
-        "adm": None if settings.admission is None else string(settings.admission),
-        "bud": None if settings.budget_nano_usd is None else number(settings.budget_nano_usd),
-        "bp": number(1) if settings.pause_at_budget else None,
+        WorkspaceItem.ADMISSION: None if settings.admission is None else string(settings.admission),
+        WorkspaceItem.BUDGET: None
+        if settings.budget_nano_usd is None
+        else number(settings.budget_nano_usd),
+        WorkspaceItem.PAUSES: number(1) if settings.pause_at_budget else None,
     }
     return {name: value for name, value in values.items() if value is not None}
 
 
 @reads_an_item
 def _workspace(item: Item) -> Workspace:
-    lock = read_number(item, "lk")
+    lock = read_number(item, WorkspaceItem.LOCK)
     return Workspace(
-        id=read_text(item, "pk").removeprefix("W#"),
-        shards=read_number(item, "n"),
-        created_s=read_number(item, "at"),
+        id=read_text(item, AnyItem.PARTITION).removeprefix("W#"),
+        shards=read_number(item, WorkspaceItem.SHARDS),
+        created_s=read_number(item, WorkspaceItem.CREATED),
         locked=lock == _LOCKED,
         paused=lock == _PAUSED,
         settings=WorkspaceSettings(
             # Only `_settings_attributes` writes it.
-            admission=cast(Admission | None, read_optional_text(item, "adm")),
-            budget_nano_usd=read_optional_number(item, "bud"),
-            pause_at_budget="bp" in item,
+            admission=cast(Admission | None, read_optional_text(item, WorkspaceItem.ADMISSION)),
+            budget_nano_usd=read_optional_number(item, WorkspaceItem.BUDGET),
+            pause_at_budget=WorkspaceItem.PAUSES in item,
         ),
     )

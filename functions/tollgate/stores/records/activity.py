@@ -3,9 +3,6 @@
 Rolling a day up writes what all its records add up to over whatever was written before, so it may
 be repeated and interrupted; the day counts as closed only once a last item says so. Rows never
 expire, and are written long before the records do.
-
-Attributes of a row: `c` cost in nano-dollars, `n` generations, `x` those that failed, `kl` the
-key's label, `lb` its labels, and what it used by class as `_USAGE` names it.
 """
 
 import asyncio
@@ -38,6 +35,7 @@ from tollgate.stores.aws.decoding import (
 )
 from tollgate.stores.aws.expressions import IS_WORKSPACE, PARTITION_PROJECTION, ROWS_BETWEEN
 from tollgate.stores.aws.failures import refusing_when_unavailable
+from tollgate.stores.aws.items import ActivityItem, AnyItem, ClosedDayItem
 from tollgate.stores.aws.tables import Tables, activity_key, closed_day_key, workspace_key
 
 _log = logging.getLogger(__name__)
@@ -51,19 +49,6 @@ _LIVE_RECORDS_MAX: Final = 20_000
 _LIVE_FOR_S: Final = 60.0
 _LIVE_DAYS_MAX: Final = 500
 _WRITES_AT_ONCE: Final = 16
-_USAGE: Final = {
-    "ti": "uncached_input_tokens",
-    "tr": "cache_read_input_tokens",
-    "t5": "cache_write_5m_input_tokens",
-    "t1": "cache_write_1h_input_tokens",
-    "to": "output_tokens",
-    "tz": "reasoning_tokens",
-    "ai": "audio_input_tokens",
-    "ao": "audio_output_tokens",
-    "ar": "cache_read_audio_input_tokens",
-    "im": "images",
-    "ws": "web_searches",
-}
 
 
 class DynamoActivityStore:
@@ -137,8 +122,8 @@ class DynamoActivityStore:
         await self._put(
             {
                 **closed_day_key(workspace_id, day_of(day_s)),
-                "c": number(total),
-                "n": number(len(records)),
+                ClosedDayItem.COST: number(total),
+                ClosedDayItem.REQUESTS: number(len(records)),
             },
             slots,
         )
@@ -188,7 +173,7 @@ class DynamoActivityStore:
         marks = await self._between(
             workspace_id, f"D#{_compact(days[0])}", f"D#{_compact(days[-1])}"
         )
-        return {_day(read_text(item, "sk").removeprefix("D#")) for item in marks}
+        return {_day(read_text(item, AnyItem.SORT).removeprefix("D#")) for item in marks}
 
     async def _rows(self, workspace_id: str, days: tuple[int, ...]) -> list[ActivityRow]:
         """The rows that are written of these days."""
@@ -201,7 +186,7 @@ class DynamoActivityStore:
             "TableName": self._tables.core,
             "KeyConditionExpression": ROWS_BETWEEN,
             "ExpressionAttributeValues": {
-                ":pk": workspace_key(workspace_id)["pk"],
+                ":pk": workspace_key(workspace_id)[AnyItem.PARTITION],
                 ":low": string(low),
                 ":high": string(high),
             },
@@ -224,7 +209,7 @@ class DynamoActivityStore:
         while True:
             reply = await self._client.call("Scan", scan)
             for item in reply["Items"]:
-                yield read_text(item, "pk").removeprefix("W#")
+                yield read_text(item, AnyItem.PARTITION).removeprefix("W#")
             if "LastEvaluatedKey" not in reply:
                 return
             scan["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
@@ -233,13 +218,13 @@ class DynamoActivityStore:
 def _row_item(workspace_id: str, row: ActivityRow) -> Item:
     item: Item = {
         **activity_key(workspace_id, row),
-        "c": number(row.cost_nano_usd),
-        "n": number(row.requests),
-        "x": number(row.failed),
-        "kl": string(row.key_label),
-        "lb": {"M": {name: string(value) for name, value in row.labels.items()}},
+        ActivityItem.COST: number(row.cost_nano_usd),
+        ActivityItem.REQUESTS: number(row.requests),
+        ActivityItem.FAILED: number(row.failed),
+        ActivityItem.KEY_LABEL: string(row.key_label),
+        ActivityItem.LABELS: {"M": {name: string(value) for name, value in row.labels.items()}},
     }
-    for name, used in _USAGE.items():
+    for name, used in ActivityItem.USAGE.items():
         count: int | None = getattr(row.usage, used)
         if count is not None:
             item[name] = number(count)
@@ -248,18 +233,20 @@ def _row_item(workspace_id: str, row: ActivityRow) -> Item:
 
 @reads_an_item
 def _read_row(item: Item) -> ActivityRow:
-    _, day, model, provider, key_id = read_text(item, "sk").split("#")
+    _, day, model, provider, key_id = read_text(item, AnyItem.SORT).split("#")
     return ActivityRow(
         day=_day(day),
         model=None if model == "-" else model,
         provider=None if provider == "-" else provider,
         key_id="" if key_id == "-" else key_id,
-        key_label=read_optional_text(item, "kl") or "",
-        labels={name: value["S"] for name, value in item["lb"]["M"].items()},
-        requests=read_number(item, "n"),
-        failed=read_number(item, "x"),
-        cost_nano_usd=read_number(item, "c"),
-        usage=Usage(**{used: read_optional_number(item, name) for name, used in _USAGE.items()}),
+        key_label=read_optional_text(item, ActivityItem.KEY_LABEL) or "",
+        labels={name: value["S"] for name, value in item[ActivityItem.LABELS]["M"].items()},
+        requests=read_number(item, ActivityItem.REQUESTS),
+        failed=read_number(item, ActivityItem.FAILED),
+        cost_nano_usd=read_number(item, ActivityItem.COST),
+        usage=Usage(
+            **{used: read_optional_number(item, name) for name, used in ActivityItem.USAGE.items()}
+        ),
     )
 
 

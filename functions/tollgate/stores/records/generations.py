@@ -14,6 +14,7 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items, read_binary, reads_an_item
 from tollgate.stores.aws.expressions import IF_ABSENT, ROWS_BETWEEN
 from tollgate.stores.aws.failures import ConditionFailed, refusing_when_unavailable
+from tollgate.stores.aws.items import GenerationItem
 from tollgate.stores.aws.tables import (
     generation_day,
     generation_key,
@@ -136,20 +137,20 @@ def record_item(record: GenerationRecord) -> Item:
     """A record as an item: at most 1 KB, one write unit, for a generation with one attempt."""
     item: Item = {
         **generation_key(record.workspace_id, record.id),
-        "st": string(record.outcome),
-        "c": number(record.cost_nano_usd),
-        "k": string(record.key_id),
-        "ttl": number(created_s(record.id) + RETENTION_S),
-        "z": binary(zlib.compress(msgspec.json.encode(record), _COMPRESSION_LEVEL)),
+        GenerationItem.OUTCOME: string(record.outcome),
+        GenerationItem.COST: number(record.cost_nano_usd),
+        GenerationItem.KEY: string(record.key_id),
+        GenerationItem.DELETE_AT: number(created_s(record.id) + RETENTION_S),
+        GenerationItem.BLOB: binary(zlib.compress(msgspec.json.encode(record), _COMPRESSION_LEVEL)),
     }
     if record.model is not None:
-        item["m"] = string(record.model)
+        item[GenerationItem.MODEL] = string(record.model)
     if record.provider is not None:
-        item["p"] = string(record.provider)
+        item[GenerationItem.PROVIDER] = string(record.provider)
     return item
 
 
 @reads_an_item
 def read_record(item: Item) -> GenerationRecord:
     """The record that an item keeps; the blob says everything, the attributes only repeat it."""
-    return _RECORDS.decode(zlib.decompress(read_binary(item, "z")))
+    return _RECORDS.decode(zlib.decompress(read_binary(item, GenerationItem.BLOB)))

@@ -1,8 +1,4 @@
-"""Kept answers: a claim in DynamoDB says whose it is, the answer itself is an object.
-
-Attributes of a claim: `gid` the request that makes or made the answer, `bh` the hash of its body,
-`st` whether it is `running` or `done`, `at` when it was claimed, `ttl` when it may go.
-"""
+"""Kept answers: a claim in DynamoDB says whose it is, the answer itself is an object."""
 
 from hashlib import sha256
 from typing import Final
@@ -15,6 +11,7 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import CLAIM_DONE, CLAIM_FREE, CLAIM_MINE
 from tollgate.stores.aws.failures import ConditionFailed, refusing_when_unavailable
+from tollgate.stores.aws.items import AnswerClaimItem
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import claim_key
 
@@ -40,16 +37,18 @@ class DynamoAnswerStore:
             known = await self._put(claim)
             if known is None:
                 return None
-            if read_text(known, "bh") != claim.body_hash:
+            if read_text(known, AnswerClaimItem.BODY_HASH) != claim.body_hash:
                 raise RequestError(
                     ErrorCode.IDEMPOTENCY_MISMATCH,
                     "This Idempotency-Key was used with another request; use a new one.",
                 )
-            if read_text(known, "st") == "done":
-                answer = await self._objects.get(_object(claim, read_text(known, "gid")))
+            if read_text(known, AnswerClaimItem.STATE) == "done":
+                answer = await self._objects.get(
+                    _object(claim, read_text(known, AnswerClaimItem.REQUEST))
+                )
                 if answer is not None:
                     return answer
-            age_s = self._clock.now_s() - read_number(known, "at")
+            age_s = self._clock.now_s() - read_number(known, AnswerClaimItem.CREATED)
         raise RequestError(
             ErrorCode.IDEMPOTENCY_CONFLICT,
             f"A request with this Idempotency-Key began {age_s:.0f} s ago and has no answer yet.",
@@ -68,7 +67,7 @@ class DynamoAnswerStore:
                         "Key": _key(claim),
                         "UpdateExpression": CLAIM_DONE.update,
                         "ConditionExpression": CLAIM_DONE.condition,
-                        "ExpressionAttributeNames": {"#st": "st"},
+                        "ExpressionAttributeNames": {"#st": AnswerClaimItem.STATE},
                         "ExpressionAttributeValues": {
                             ":done": string("done"),
                             ":gid": string(claim.request_id),
@@ -104,14 +103,18 @@ class DynamoAnswerStore:
                     "TableName": self._table,
                     "Item": {
                         **_key(claim),
-                        "gid": string(claim.request_id),
-                        "bh": string(claim.body_hash),
-                        "st": string("running"),
-                        "at": number(now_s),
-                        "ttl": number(now_s + KEPT_FOR_S),
+                        AnswerClaimItem.REQUEST: string(claim.request_id),
+                        AnswerClaimItem.BODY_HASH: string(claim.body_hash),
+                        AnswerClaimItem.STATE: string("running"),
+                        AnswerClaimItem.CREATED: number(now_s),
+                        AnswerClaimItem.DELETE_AT: number(now_s + KEPT_FOR_S),
                     },
                     "ConditionExpression": CLAIM_FREE,
-                    "ExpressionAttributeNames": {"#st": "st", "#at": "at", "#ttl": "ttl"},
+                    "ExpressionAttributeNames": {
+                        "#st": AnswerClaimItem.STATE,
+                        "#at": AnswerClaimItem.CREATED,
+                        "#ttl": AnswerClaimItem.DELETE_AT,
+                    },
                     "ExpressionAttributeValues": {
                         ":running": string("running"),
                         ":dead": number(now_s - ABANDONED_AFTER_S),

@@ -17,6 +17,7 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items, read_number
 from tollgate.stores.aws.expressions import COOLDOWN_ANOTHER, COOLDOWN_FIRST, ConditionalUpdate
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
+from tollgate.stores.aws.items import CooldownItem
 from tollgate.stores.aws.tables import cooldown_key, endpoint_of_cooldown, get_items
 
 _READ_FOR_S: Final = 5.0
@@ -141,5 +142,7 @@ def resting_of(
 
 def _failures(item: Item) -> Failures:
     return Failures(
-        since_s=read_number(item, "w"), count=read_number(item, "n"), last_s=read_number(item, "l")
+        since_s=read_number(item, CooldownItem.SINCE),
+        count=read_number(item, CooldownItem.COUNT),
+        last_s=read_number(item, CooldownItem.LAST),
     )

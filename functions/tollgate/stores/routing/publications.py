@@ -1,8 +1,6 @@
 """Published catalogs: immutable objects by their sha, and one item that says which is live.
 
-Attributes of that item: `live`, `prev`, `cand` shas, `pct` percent of keys on the candidate, `rev`
-how often it was written, `at` when, `by` whom, `git` the commit. A row beside it keeps each
-revision for good.
+A row beside that item keeps each revision for good.
 """
 
 from collections.abc import Sequence
@@ -23,6 +21,7 @@ from tollgate.stores.aws.decoding import (
 )
 from tollgate.stores.aws.expressions import IF_ABSENT, SAME_REVISION
 from tollgate.stores.aws.failures import TransactionCancelled, refusing_when_unavailable
+from tollgate.stores.aws.items import PublicationItem
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import PUBLICATION_KEY, get_item, publication_row_key, query_rows
 
@@ -114,7 +113,7 @@ class PublicationStore:
             rows, _ = await query_rows(
                 self._client,
                 self._table,
-                read_text(PUBLICATION_KEY, "pk"),
+                read_text(PUBLICATION_KEY, PublicationItem.PARTITION),
                 "R#",
                 limit=_HISTORY_PAGE_MAX,
                 backwards=True,
@@ -129,16 +128,16 @@ def _object(sha: str) -> str:
 
 def _item(publication: Publication) -> Item:
     item: Item = {
-        "live": string(publication.live),
-        "rev": number(publication.revision),
-        "at": number(publication.moved_s),
-        "by": string(publication.by),
-        "pct": number(publication.percent),
+        PublicationItem.LIVE: string(publication.live),
+        PublicationItem.REVISION: number(publication.revision),
+        PublicationItem.CREATED: number(publication.moved_s),
+        PublicationItem.AUTHOR: string(publication.by),
+        PublicationItem.PERCENT: number(publication.percent),
     }
     optional = {
-        "git": publication.commit,
-        "prev": publication.previous,
-        "cand": publication.candidate,
+        PublicationItem.COMMIT: publication.commit,
+        PublicationItem.PREVIOUS: publication.previous,
+        PublicationItem.CANDIDATE: publication.candidate,
     }
     return item | {name: string(value) for name, value in optional.items() if value is not None}
 
@@ -146,12 +145,12 @@ def _item(publication: Publication) -> Item:
 @reads_an_item
 def _publication(item: Item) -> Publication:
     return Publication(
-        live=read_text(item, "live"),
-        revision=read_number(item, "rev"),
-        moved_s=read_number(item, "at"),
-        by=read_text(item, "by"),
-        commit=read_optional_text(item, "git"),
-        previous=read_optional_text(item, "prev"),
-        candidate=read_optional_text(item, "cand"),
-        percent=read_number(item, "pct"),
+        live=read_text(item, PublicationItem.LIVE),
+        revision=read_number(item, PublicationItem.REVISION),
+        moved_s=read_number(item, PublicationItem.CREATED),
+        by=read_text(item, PublicationItem.AUTHOR),
+        commit=read_optional_text(item, PublicationItem.COMMIT),
+        previous=read_optional_text(item, PublicationItem.PREVIOUS),
+        candidate=read_optional_text(item, PublicationItem.CANDIDATE),
+        percent=read_number(item, PublicationItem.PERCENT),
     )
