@@ -4,14 +4,8 @@ DynamoDB's grammar, not an emulator's: a SET operand pair has one operator, a co
 arithmetic, reserved words are aliased ("Update expressions", "Condition and filter expressions"
 in the Amazon DynamoDB developer guide, seen 2026-11-21).
 
-Attributes of a wallet shard: `av` available, `sp` spent, `gr` granted, `lk` locked, `h` holds by
-id, `cr` crowded: somebody met too many holds or was throttled. Of a key's state: `on`, `ex` expires
-(s), `ws` workspace, `cc` concurrency, `ld lw lm lt` limits per day, week, month and total, with
-`b_<period>` what is left of them, `tl` tokens per minute, with `t_<minute>` what is left of them,
-`us` spent, `h` holds by id, `lu` last used (s), `lo` last used with the old secret; and as GCRA, in
-microseconds: `tat` when the bucket is full again, `ra` when the next request may come, `gi`
-interval of one request, `gs` how much longer than the interval a burst may borrow.
-Of an endpoint's failures: `n` how many, `w` since when, `l` when the last was, in seconds.
+Attributes are written out, so that an expression reads as DynamoDB gets it. `items.py` says what
+each of them is, and a test looks each of them up there.
 """
 
 from collections.abc import Mapping, Sequence
