@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
-from tollgate.stores.administration import CreditEntry, KeySettings
+from tollgate.stores.administration import CreditEntry
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
+from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import PERIODS
 
 

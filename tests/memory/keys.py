@@ -10,17 +10,11 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import (
-    KEYS_PAGE_MAX,
-    CreatedKey,
-    KeySettings,
-    KeySummary,
-    NewKey,
-    OldSecret,
-)
+from tollgate.stores.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary, NewKey, OldSecret
 from tollgate.stores.keys.rows import settings_of, used_nano_usd
 from tollgate.stores.keys.secret import LAST_LENGTH, is_well_formed, new_secret, secret_hash
 from tollgate.stores.rules.account import RateState, key_refused
+from tollgate.stores.rules.key_settings import KeySettings
 
 
 class MemoryKeyStore:

@@ -15,53 +15,13 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
 from tollgate.core.pages import Page
 from tollgate.core.principal import Admission, KeyRole
-from tollgate.stores.base import CONTENT_DAYS, KeyDirectory
+from tollgate.stores.base import KeyDirectory
+from tollgate.stores.rules.key_settings import KeySettings
 
 EntryKind = Literal["grant", "adjustment", "refund"]
 KEYS_PAGE_MAX: Final = 100
 ENTRIES_PAGE_MAX: Final = 100
 WORKSPACES_PAGE_MAX: Final = 100
-
-
-class KeySettings(Struct, frozen=True, kw_only=True):
-    """What may be chosen of a key, and changed; limits in nano-dollars, none where absent.
-
-    `labels` (team, member, environment) group spending. What is asked and answered is kept for
-    `content_days`, one of CONTENT_DAYS, or not at all. Raises RequestError for what makes no sense.
-    """
-
-    label: str
-    tier: str | None = None
-    models: tuple[str, ...] | None = None
-    limits_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    requests_per_minute: int = 60
-    burst: int = 120
-    tokens_per_minute: int | None = None
-    concurrency: int | None = None
-    expires_s: int | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    disabled: bool = False
-    content_days: int | None = None
-
-    def __post_init__(self) -> None:
-        positive: dict[str, int | None] = {
-            "requests_per_minute": self.requests_per_minute,
-            "burst": self.burst,
-            "tokens_per_minute": self.tokens_per_minute,
-            "concurrency": self.concurrency,
-            **{f"limits.{period}": limit for period, limit in self.limits_nano_usd.items()},
-        }
-        for name, value in positive.items():
-            if value is not None and value <= 0:
-                raise RequestError(
-                    ErrorCode.INVALID_REQUEST, f"{name} must be more than 0.", param=name
-                )
-        if self.content_days not in (None, *CONTENT_DAYS):
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                f"content_days must be one of {', '.join(map(str, CONTENT_DAYS))}, or null.",
-                param="content_days",
-            )
 
 
 class NewKey(KeySettings, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ that cannot be made refuses. Only cooldowns fail open.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Final, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -14,9 +14,6 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import RateLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.secret import SecretReference
-
-# An expiry rule of the bucket stands behind each of these.
-CONTENT_DAYS: Final = (1, 7, 30, 90)
 
 
 class Hold(Struct, frozen=True, kw_only=True):

@@ -11,26 +11,15 @@ from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
 from tollgate.cli.tables import OutputStyle, as_json, exact, show
 from tollgate.core.clock import SystemClock
+from tollgate.stores.rules.key_settings import PLAIN_SETTINGS
 from tollgate.stores.rules.periods import PERIODS
 
 _COLUMNS: Final = ("name", "id", "state", "role", "usage", "limits", "held", "secret", "created")
-# Settings that are sent as they are given, and those that may go, by their names here.
-_PLAIN: Final = (
-    "tier",
-    "requests_per_minute",
-    "burst",
-    "tokens_per_minute",
-    "concurrency",
-    "expires_at",
-    "content_days",
-)
+# Settings that `--no` takes away, by their names there.
 _REMOVABLE: Final = {
     "models": "models",
-    "tier": "tier",
-    "tpm": "tokens_per_minute",
-    "concurrency": "concurrency",
     "expires": "expires_at",
-    "content-days": "content_days",
+    **{it.offer.option: name for name, it in PLAIN_SETTINGS.items() if it.is_optional},
 }
 _LABELS: Final = ("team", "member", "environment")
 _HOUR_S: Final = 3_600
@@ -59,6 +48,20 @@ def show_key(api: Api, style: OutputStyle, name: str) -> None:
     show([_row(key)], _COLUMNS, style, data=key)
 
 
+def _plain_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each plain setting."""
+    # `--help` lists the option that is added last first.
+    for name, setting in reversed(list(PLAIN_SETTINGS.items())):
+        is_number = setting.type in (int, int | None)
+        command = click.option(
+            f"--{setting.offer.option}",
+            name,
+            type=int if is_number else str,
+            help=setting.offer.text,
+        )(command)
+    return command
+
+
 def _settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command what may be chosen of a key, as the `settings` that the api takes."""
 
@@ -70,17 +73,8 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
         help="Spending limit per day, week, month or in total.",
     )
     @click.option("--model", "models", multiple=True, help="Glob of models it may use.")
-    @click.option("--tier", help="Tier of routing.yaml.")
-    @click.option("--rpm", "requests_per_minute", type=int, help="Requests per minute.")
-    @click.option("--burst", type=int, help="Requests at once after a pause.")
-    @click.option("--tpm", "tokens_per_minute", type=int, help="Tokens per minute.")
-    @click.option("--concurrency", type=int, help="Requests at the same time.")
+    @_plain_options
     @click.option("--expires", "expires_at", metavar="MOMENT", help="2027-01-01T00:00:00Z.")
-    @click.option(
-        "--content-days",
-        type=int,
-        help="Keep what is asked and answered for 1, 7, 30 or 90 days.",
-    )
     @click.option(
         "--label",
         "labels",
@@ -97,8 +91,8 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
             "models": list(models),
             "labels": dict(_pair(text, "--label") for text in labels),
         }
-        chosen = {name: given.pop(name) for name in _PLAIN}
-        # Zero is said, and for the api to judge; what nobody gave is None or empty.
+        chosen = {name: given.pop(name) for name in (*PLAIN_SETTINGS, "expires_at")}
+        # Zero is a value, which the api judges; an option that is not given is None or empty.
         settings = {
             name: value
             for name, value in {**chosen, **pairs}.items()

@@ -12,13 +12,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import (
-    KEYS_PAGE_MAX,
-    CreatedKey,
-    KeySettings,
-    KeySummary,
-    NewKey,
-)
+from tollgate.stores.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary, NewKey
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items, read_text
@@ -41,7 +35,7 @@ from tollgate.stores.aws.tables import (
 )
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.rows import (
-    described,
+    encode_settings,
     is_gone,
     key_of_pointer,
     secret_row,
@@ -49,7 +43,9 @@ from tollgate.stores.keys.rows import (
     summary_of,
 )
 from tollgate.stores.keys.secret import LAST_LENGTH, new_secret, secret_hash
-from tollgate.stores.keys.writes import KeyWrites, new_key_state, put_if_absent, same_shards
+from tollgate.stores.keys.state_items import new_key_state
+from tollgate.stores.keys.writes import KeyWrites, put_if_absent, same_shards
+from tollgate.stores.rules.key_settings import KeySettings
 
 # Others may change a key or its workspace in between, but not for ever.
 _ROUNDS_MAX: Final = 5
@@ -90,7 +86,7 @@ class DynamoKeyStore:
         secret = new_secret(self._prefix, self._ids.random_bytes)
         pointer: Item = {
             **key_pointer_key(new.workspace_id, key_id),
-            **described(new),
+            **encode_settings(new),
             KeyPointerItem.KEY: string(key_id),
             KeyPointerItem.WORKSPACE: string(new.workspace_id),
             KeyPointerItem.ROLE: string(new.role),

@@ -1,11 +1,9 @@
 """The writes that change a key: its state under conditions, its rows in transactions."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
-from tollgate.stores.administration import KeySettings
 from tollgate.stores.aws.attributes import AttributeValue, Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
@@ -28,18 +26,20 @@ from tollgate.stores.aws.tables import (
     secret_key,
     workspace_key,
 )
-from tollgate.stores.keys.rows import DESCRIBED, described, month_used_nano_usd
-from tollgate.stores.keys.state_items import LIMIT_NAMES
-from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, RateState
-from tollgate.stores.rules.periods import bucket_names, live_buckets, live_minutes
-
-# A rate that stays keeps its bucket as it is; one that changes starts with a full one.
-_RATE: Final = (
-    KeyStateItem.RATE_FULL,
-    KeyStateItem.RATE_READY,
-    KeyStateItem.RATE_INTERVAL,
-    KeyStateItem.RATE_SLACK,
+from tollgate.stores.keys.rows import (
+    SETTING_ATTRIBUTES,
+    encode_settings,
+    month_used_nano_usd,
+    secret_hashes,
 )
+from tollgate.stores.keys.state_items import (
+    LIMIT_NAMES,
+    RATE_NAMES,
+    encode_limits,
+    encode_plain_settings,
+)
+from tollgate.stores.rules.key_settings import KeySettings
+from tollgate.stores.rules.periods import bucket_names, live_buckets, live_minutes
 
 
 class KeyWrites:
@@ -56,17 +56,16 @@ class KeyWrites:
         self, key_id: str, state: Item, old: KeySettings, new: KeySettings
     ) -> None:
         """Apply what differs, each limit only if it is still the one that was read."""
-        before = _plain_attributes(old)
-        plain = {
-            name: value for name, value in _plain_attributes(new).items() if value != before[name]
-        }
-        if any(name in plain for name in _RATE):
-            plain.update({name: _plain_attributes(new)[name] for name in _RATE})
+        before, after = encode_plain_settings(old), encode_plain_settings(new)
+        plain = {name: value for name, value in after.items() if value != before[name]}
+        # A rate that stays keeps its bucket as it is; a rate that changes starts with a full one.
+        if any(name in plain for name in RATE_NAMES):
+            plain.update({name: after[name] for name in RATE_NAMES})
         names = {f"#{name}": name for name in plain}
         values = {f":{name}": value for name, value in plain.items()}
         limits: dict[str, tuple[int, int]] = {}
-        for limit, amount in _limit_attributes(new).items():
-            was = _limit_attributes(old)[limit]
+        for limit, amount in encode_limits(new).items():
+            was = encode_limits(old)[limit]
             if amount == was:
                 continue
             existing, absent = self._buckets(state, limit)
@@ -111,7 +110,7 @@ class KeyWrites:
             and read_number(pointer, KeyPointerItem.OLD_ENDS) > self._clock.now_s()
         ):
             digests.append(read_text(pointer, KeyPointerItem.OLD_HASH))
-        content = described(new)
+        content = encode_settings(new)
         on = number(0 if new.disabled else 1)
         await self.transact(
             self._described(
@@ -174,13 +173,9 @@ class KeyWrites:
         except ConditionFailed:
             return
 
-    async def delete_secrets(self, pointer: Item) -> list[str]:
+    async def delete_secrets(self, pointer: Item) -> Sequence[str]:
         """Make a key's secrets unknown; their hashes."""
-        digests = [
-            read_text(pointer, name)
-            for name in (KeyPointerItem.HASH, KeyPointerItem.OLD_HASH)
-            if name in pointer
-        ]
+        digests = secret_hashes(pointer)
         for digest in digests:
             await self._client.call(
                 "DeleteItem", {"TableName": self._tables.core, "Key": secret_key(digest)}
@@ -226,7 +221,7 @@ class KeyWrites:
         )
 
     def _described(self, key: Item, content: Item, same: Item) -> object:
-        absent = [name for name in DESCRIBED if name not in content]
+        absent = [name for name in SETTING_ATTRIBUTES if name not in content]
         return _update(self._tables.core, key, content, same=same, absent=absent)
 
 
@@ -270,41 +265,3 @@ def _update(
             "ExpressionAttributeValues": sent,
         }
     }
-
-
-def new_key_state(key_id: str, workspace_id: str, settings: KeySettings) -> Item:
-    """The state a key starts with."""
-    return {
-        **key_state_key(key_id),
-        KeyStateItem.WORKSPACE: string(workspace_id),
-        **_plain_attributes(settings),
-        **{name: number(limit) for name, limit in _limit_attributes(settings).items()},
-        KeyStateItem.SPENT: number(0),
-        KeyStateItem.HOLDS: {"M": {}},
-    }
-
-
-def _plain_attributes(settings: KeySettings) -> Item:
-    """What a change of settings just overwrites; a new rate starts with a full bucket."""
-    rate = RateState.fresh(settings.requests_per_minute, settings.burst)
-    return {
-        KeyStateItem.ENABLED: number(0 if settings.disabled else 1),
-        KeyStateItem.EXPIRES: number(NEVER_S if settings.expires_s is None else settings.expires_s),
-        KeyStateItem.CONCURRENCY: number(
-            HOLDS_MAX if settings.concurrency is None else settings.concurrency
-        ),
-        KeyStateItem.RATE_FULL: number(rate.full_us),
-        KeyStateItem.RATE_READY: number(rate.ready_us),
-        KeyStateItem.RATE_INTERVAL: number(rate.interval_us),
-        KeyStateItem.RATE_SLACK: number(rate.slack_us),
-    }
-
-
-def _limit_attributes(settings: KeySettings) -> dict[str, int]:
-    """The limits that have buckets, by attribute."""
-    limits = {
-        name: settings.limits_nano_usd.get(period, UNLIMITED)
-        for period, name in LIMIT_NAMES.items()
-    }
-    tokens = settings.tokens_per_minute
-    return {**limits, KeyStateItem.MINUTE_TOKENS: UNLIMITED if tokens is None else tokens}

@@ -41,7 +41,7 @@ from tollgate.stores.aws.failures import (
     TransactionCancelled,
     refusing_when_unavailable,
 )
-from tollgate.stores.aws.items import AnyItem, KeyPointerItem, WorkspaceItem
+from tollgate.stores.aws.items import AnyItem, WorkspaceItem
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,
     Tables,
@@ -54,7 +54,7 @@ from tollgate.stores.aws.tables import (
     workspace_key,
     workspace_name_key,
 )
-from tollgate.stores.keys.rows import is_gone
+from tollgate.stores.keys.rows import is_gone, secret_hashes
 from tollgate.stores.money.wallets import Wallets
 
 SHARDS_MAX: Final = 16
@@ -209,12 +209,7 @@ class Workspaces:
             values[":adm"] = string(admission)
             write = SECRET_TELL_ADMISSION
         for pointer in await self.key_pointers(workspace_id):
-            digests = [
-                read_text(pointer, name)
-                for name in (KeyPointerItem.HASH, KeyPointerItem.OLD_HASH)
-                if name in pointer
-            ]
-            for digest in () if is_gone(pointer) else digests:
+            for digest in () if is_gone(pointer) else secret_hashes(pointer):
                 try:
                     await self._send(secret_key(digest), write, values)
                 except ConditionFailed:

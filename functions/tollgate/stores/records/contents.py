@@ -10,7 +10,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import created_s
 from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.objects import ObjectStore
-from tollgate.stores.base import CONTENT_DAYS
+from tollgate.stores.rules.key_settings import CONTENT_DAYS
 
 _DAY_S: Final = 86_400
 

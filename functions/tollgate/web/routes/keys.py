@@ -34,11 +34,9 @@ def key_routes(services: Services) -> APIRouter:
     @router.post("/keys", status_code=201)
     async def create_key(principal: administrator, body: NewKeyBody) -> NewKeyReply:
         """Create a key; its secret is in this reply and nowhere else."""
-        services.check_content_days(body.content_days)
-        created = await services.keys.create(
-            body.new_key(principal.workspace_id, await services.key_tiers())
-        )
-        return NewKeyReply(data=KeyObject.of(created.summary), key=created.secret)
+        new = body.new_key(principal.workspace_id, await services.key_tiers())
+        services.check_content_days(new.content_days)
+        return NewKeyReply.of(await services.keys.create(new))
 
     @router.get("/keys")
     async def list_keys(
@@ -62,7 +60,7 @@ def key_routes(services: Services) -> APIRouter:
     @router.patch("/keys/{key_id}")
     async def change_key(principal: administrator, key_id: str, body: KeyChangeBody) -> KeyReply:
         """Change a key; one that is disabled is refused everywhere within five seconds."""
-        services.check_content_days(body.content_days)
+        services.check_content_days(body.plain_settings().get("content_days"))
         key = await services.keys.change(principal.workspace_id, key_id, body.edit)
         if key is None:
             raise _no_such_key()
@@ -74,7 +72,7 @@ def key_routes(services: Services) -> APIRouter:
         created = await services.keys.rotate(principal.workspace_id, key_id, grace_s=body.grace_s)
         if created is None:
             raise _no_such_key()
-        return NewKeyReply(data=KeyObject.of(created.summary), key=created.secret)
+        return NewKeyReply.of(created)
 
     @router.delete("/keys/{key_id}", responses={202: {"model": DeletedKeyReply}})
     async def delete_key(

@@ -27,14 +27,20 @@ _READERS = {
     "read_numbers_by_name",
 }
 # Words that are attributes' names too, where they stand for something else: the periods of limits,
-# the fields of an alert, the parameter of an error, whose limit a hold keeps to.
+# the settings of a key, the fields of an alert, the parameter of an error,
+# whose limit a hold keeps to.
 _OTHER_MEANINGS = {
+    ("keys/rows.py", "label"),
+    ("keys/rows.py", "labels"),
+    ("keys/rows.py", "models"),
     ("keys/rows.py", "month"),
+    ("keys/rows.py", "tier"),
     ("keys/state_items.py", "month"),
     ("money/budgets.py", "id"),
     ("money/budgets.py", "month"),
     ("keys/tiers.py", "tier"),
     ("money/workspaces.py", "id"),
+    ("rules/key_settings.py", "tier"),
     ("rules/periods.py", "month"),
 }
 
