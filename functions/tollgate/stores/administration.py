@@ -1,7 +1,7 @@
-"""What looking after keys, money and workspaces asks of the stores, and reading what was done.
+"""Protocols of the stores for administration: keys, money, workspaces, records and activity.
 
-Apart from `stores.base`, so that serving a generation does not begin with it. Every method raises
-LedgerError(service_unavailable) when the store cannot be reached.
+Kept apart from `stores.base` so that a function that only serves generations does not import it.
+Every method raises LedgerError(service_unavailable) when the store cannot be reached.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,14 +25,14 @@ WORKSPACES_PAGE_MAX: Final = 100
 
 
 class NewKey(KeySettings, frozen=True, kw_only=True):
-    """What a key is created with."""
+    """The settings, workspace and role that a key is created with."""
 
     workspace_id: str
     role: KeyRole = "inference"
 
 
 class OldSecret(Struct, frozen=True, kw_only=True):
-    """The secret that a key had before it was rotated: how long it works, when it was last used."""
+    """The secret that a rotated key had before; refused from the Unix second `expires_s` on."""
 
     last_four: str
     expires_s: int
@@ -40,11 +40,7 @@ class OldSecret(Struct, frozen=True, kw_only=True):
 
 
 class KeySummary(KeySettings, frozen=True, kw_only=True):
-    """A key as it may be shown: never its secret.
-
-    `used_nano_usd` is what was spent in each running period, `spent_nano_usd` in all;
-    `remaining_nano_usd` has the periods with a limit, holds already taken off.
-    """
+    """A key with its spending, without its secret."""
 
     id: str
     workspace_id: str
@@ -61,49 +57,52 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
 
 
 class CreatedKey(Struct, frozen=True, kw_only=True):
-    """A key with its new secret, which is shown this once."""
+    """A key with its new secret, which cannot be read again."""
 
     secret: str
     summary: KeySummary
 
 
 class KeyStore(KeyDirectory, Protocol):
-    """Keys under administration."""
+    """The keys of all workspaces."""
 
     async def create(self, new: NewKey) -> CreatedKey:
-        """Make a key."""
+        """Create a key and return it with its secret."""
 
     async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
-        """One key with what it has spent and what is left."""
+        """Return a key with its spending; None if there is no such key."""
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
     ) -> Page[KeySummary]:
-        """Keys of a workspace, oldest first, those after the key with the id `after`."""
+        """Return a page of a workspace's keys, oldest first, from the one after the key `after`."""
 
     async def change(
         self, workspace_id: str, key_id: str, edit: Callable[[KeySettings], KeySettings]
     ) -> KeySummary | None:
-        """Replace a key's settings by what `edit` makes of them, called again if others interfere.
+        """Replace a key's settings by what `edit` returns for them; None if there is no such key.
 
-        A key that is disabled or expires is refused everywhere within five seconds.
+        `edit` is called again if another writer came first. Every instance refuses a disabled or
+        expired key within five seconds.
         """
 
     async def rotate(self, workspace_id: str, key_id: str, *, grace_s: int) -> CreatedKey | None:
-        """Give a key a new secret; the old one works for `grace_s` more, one before that no more.
+        """Give a key a new secret; None if there is no such key.
 
-        Everything else of the key stays: id, limits, what it has spent.
+        The previous secret stays valid for `grace_s` seconds; any older one stops now. Id, limits
+        and spending stay.
         """
 
     async def delete(self, workspace_id: str, key_id: str) -> bool | None:
-        """Refuse a key for good; True once it is gone, False while a generation of it runs.
+        """Delete a key; return False while one of its generations still runs, True once it is gone.
 
-        To be repeated until it is gone. None if there is no such key.
+        The key is refused from the first call on; the caller repeats the call until it returns
+        True. None if there is no such key.
         """
 
 
 class Balance(Struct, frozen=True, kw_only=True):
-    """A workspace's money: `available + held + spent = granted` at any instant."""
+    """The money of a workspace; `available + held + spent = granted` at any instant."""
 
     granted_nano_usd: int
     available_nano_usd: int
@@ -112,10 +111,7 @@ class Balance(Struct, frozen=True, kw_only=True):
 
 
 class CreditEntry(Struct, frozen=True, kw_only=True):
-    """One line of a workspace's credit ledger, never changed; a negative amount takes back.
-
-    `id` is the caller's name for it, which makes it single. A refund names its generation.
-    """
+    """One line of a workspace's credit ledger, never changed."""
 
     id: str
     workspace_id: str
@@ -131,7 +127,7 @@ class CreditEntry(Struct, frozen=True, kw_only=True):
 
 
 class CreditStore(Protocol):
-    """Workspaces' money, apart from generations."""
+    """The credit of all workspaces."""
 
     async def grant(
         self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str
@@ -145,23 +141,20 @@ class CreditStore(Protocol):
         """
 
     async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
-        """What was written under an id."""
+        """Return the entry with this id, None if there is none."""
 
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
     ) -> Page[CreditEntry]:
-        """Entries of a workspace, latest first; `after` is the `next` of the page before."""
+        """Return a page of a workspace's entries, latest first; `after` is the previous page's
+        `next`."""
 
     async def balance(self, workspace_id: str) -> Balance:
-        """The workspace's money, read consistently."""
+        """Return a workspace's money, read consistently."""
 
 
 class WorkspaceSettings(Struct, frozen=True, kw_only=True):
-    """What may be chosen of a workspace, and changed.
-
-    `admission` None leaves it to the catalog. The budget is what may be spent in a UTC month;
-    `pause_at_budget` locks the workspace when it is, until the month ends or the budget is raised.
-    """
+    """The settings of a workspace, which may be changed."""
 
     admission: Admission | None = None
     budget_nano_usd: int | None = None
@@ -175,7 +168,7 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
 
 
 class Workspace(Struct, frozen=True, kw_only=True):
-    """A workspace as it stands; `locked` by an administrator, `paused` by its budget."""
+    """A workspace with its state."""
 
     id: str
     shards: int
@@ -186,33 +179,33 @@ class Workspace(Struct, frozen=True, kw_only=True):
 
 
 class WorkspaceStore(Protocol):
-    """Workspaces, apart from their money."""
+    """All workspaces, without their money."""
 
     async def create(self, workspace_id: str, settings: WorkspaceSettings) -> Workspace | None:
-        """Make a workspace; None if there is one of that name."""
+        """Create a workspace; None if its id is taken."""
 
     async def get(self, workspace_id: str) -> Workspace | None:
-        """One workspace."""
+        """Return a workspace, None if there is none with this id."""
 
     async def list(
         self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
     ) -> Page[Workspace]:
-        """Workspaces in the order of their names, those after the one named `after`."""
+        """Return a page of workspaces in the order of their ids, from the one after `after`."""
 
     async def change(
         self, workspace_id: str, edit: Callable[[WorkspaceSettings], WorkspaceSettings]
     ) -> Workspace | None:
-        """Replace the settings by what `edit` makes of them."""
+        """Replace a workspace's settings by what `edit` returns for them; None if there is none."""
 
     async def set_locked(self, workspace_id: str, *, locked: bool) -> Workspace | None:
-        """Let nothing more be spent from the next hold on, or let it again."""
+        """Lock or unlock a workspace; a locked one is refused from its next hold on."""
 
 
 class GenerationStore(Protocol):
-    """Records of generations."""
+    """The records of generations."""
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
-        """A record of this workspace, read consistently."""
+        """Return a record of this workspace, read consistently; None if there is none."""
 
     async def page(
         self,
@@ -222,14 +215,15 @@ class GenerationStore(Protocol):
         limit: int,
         before: str | None = None,
     ) -> Page[GenerationRecord]:
-        """Records of this workspace, newest first, made before the id `before`.
+        """Return a page of this workspace's records, newest first, with ids below `before`.
 
-        Reads so much and no more: a page may be short, or empty, and still have a next one.
+        One call reads a bounded number of records: a page may be short, or empty, and still have a
+        `next`.
         """
 
 
 class ActivityStore(Protocol):
-    """What generations add up to."""
+    """The sums over generations by day."""
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
-        """All of every UTC day that lies at least partly in [since_s, until_s)."""
+        """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""

@@ -54,19 +54,19 @@ _CANCELLED_FOR_NOW: Final = frozenset(
 
 
 class AwsCaller(Protocol):
-    """Whoever can carry one call to a service: the client below, or a test's faulty one."""
+    """A client that sends calls to a service: AwsJson, or a test's faulty one."""
 
     async def call(
         self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
     ) -> AwsReply:
-        """The reply to one operation; StoreError otherwise.
+        """Return the reply to one operation; raise StoreError if it fails.
 
-        With `attempts_max=1` the request is sent at most once, whatever happens to it.
+        With `attempts_max=1` the request is sent at most once, whatever its outcome.
         """
 
 
 class AwsJson:
-    """One service in one region, over a pool of kept connections.
+    """A client of one service in one region, over a pool of kept connections.
 
     `timeout_s` limits each attempt as a whole. The pool belongs to the event loop of the first
     call; `close` ends it.
@@ -94,7 +94,7 @@ class AwsJson:
     async def call(
         self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
     ) -> AwsReply:
-        """The reply to one operation; StoreError otherwise."""
+        """Return the reply to one operation; raise StoreError if it fails."""
         body = to_json(payload)
         maybe_applied = False
         for attempt in range(1, attempts_max + 1):
@@ -129,7 +129,8 @@ class AwsJson:
         raise _failure(status, reply or {})
 
     async def post(self, operation: str, body: bytes) -> tuple[int, bytes]:
-        """Send one request, once: status and body of its reply, StoreUnavailable without one."""
+        """Send one request once and return status and body; raise StoreUnavailable without a reply.
+        """
         headers = self._signer.sign(
             "POST",
             self._url,

@@ -1,5 +1,4 @@
-"""Understanding stored items: what nobody of us can have written so is named, and stops no more
-than what needs it."""
+"""Decode stored items. A corrupt item raises CorruptItem with its key; lists skip it."""
 
 import base64
 import logging
@@ -47,7 +46,7 @@ def reads_an_item(
 def decode_items(
     read: Callable[[Item], _Value], items: Iterable[Item]
 ) -> tuple[list[_Value], list[str]]:
-    """What a list can show of its items, and the names of those left out, which are logged."""
+    """Decode each item; return the values, and the names of corrupt items, which are logged."""
     found, unreadable = [], []
     for item in items:
         try:
@@ -60,41 +59,41 @@ def decode_items(
 
 @reads_an_item
 def read_text(item: Item, name: str) -> str:
-    """A string that must be there."""
+    """Return a string; raise CorruptItem if it is missing."""
     return item[name]["S"]
 
 
 @reads_an_item
 def read_optional_text(item: Item, name: str) -> str | None:
-    """A string, or None if the item has none."""
+    """Return a string, None if the item has none."""
     return item[name]["S"] if name in item else None
 
 
 @reads_an_item
 def read_number(item: Item, name: str) -> int:
-    """An integer that must be there."""
+    """Return an integer; raise CorruptItem if it is missing."""
     return int(item[name]["N"])
 
 
 @reads_an_item
 def read_optional_number(item: Item, name: str) -> int | None:
-    """An integer, or None if the item has none."""
+    """Return an integer, None if the item has none."""
     return int(item[name]["N"]) if name in item else None
 
 
 @reads_an_item
 def read_binary(item: Item, name: str) -> bytes:
-    """Bytes that must be there."""
+    """Return bytes; raise CorruptItem if they are missing."""
     return base64.b64decode(item[name]["B"])
 
 
 @reads_an_item
 def read_texts(item: Item, name: str) -> tuple[str, ...] | None:
-    """A list of strings, or None if the item has none."""
+    """Return a list of strings, None if the item has none."""
     return tuple(value["S"] for value in item[name]["L"]) if name in item else None
 
 
 @reads_an_item
 def read_numbers_by_name(item: Item, name: str) -> dict[str, int]:
-    """A map of integers that must be there."""
+    """Return a map of integers; raise CorruptItem if it is missing."""
     return {key: int(value["N"]) for key, value in item[name]["M"].items()}

@@ -1,4 +1,4 @@
-"""How a call to an AWS store can fail, and what of it the rest of Tollgate gets to see."""
+"""Failures of calls to AWS stores, and their one public form: service_unavailable."""
 
 import logging
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ _COME_BACK_S: Final = 1.0
 
 
 class StoreError(Exception):
-    """A call to a store did not do what was asked."""
+    """A call to a store that failed."""
 
 
 class ConditionFailed(StoreError):
-    """A conditional write was refused; `item` is what was there instead, None if nothing."""
+    """A conditional write was refused; `item` is the stored item, None if there is none."""
 
     def __init__(self, item: Item | None) -> None:
         super().__init__("the condition of a write failed")
@@ -29,7 +29,7 @@ class ConditionFailed(StoreError):
 
 
 class CancellationReason(Struct, frozen=True):
-    """Why one action of a transaction was refused; `code` is "None" where it was not."""
+    """The reason for which one action of a transaction was refused."""
 
     code: str
     item: Item | None = None
@@ -44,7 +44,7 @@ class TransactionCancelled(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The store gave no usable answer; unless `maybe_applied`, the call has changed nothing."""
+    """The store gave no usable reply; unless `maybe_applied`, the call has changed nothing."""
 
     def __init__(self, reason: str, *, maybe_applied: bool) -> None:
         super().__init__(reason)
@@ -52,7 +52,8 @@ class StoreUnavailable(StoreError):
 
 
 class StoreRejected(StoreUnavailable):
-    """The store refuses this call for good: a missing table or right, or a defect of ours."""
+    """The store refuses this call for good: a table or a permission is missing, or it is invalid.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}", maybe_applied=False)
@@ -60,7 +61,7 @@ class StoreRejected(StoreUnavailable):
 
 
 class CorruptItem(StoreUnavailable):
-    """An item that nobody of us can have written so; `name` is its partition and its place."""
+    """A stored item that Tollgate cannot have written; `name` is its partition and sort key."""
 
     def __init__(self, item: Item, what: Exception) -> None:
         self.name = " ".join(
@@ -71,7 +72,7 @@ class CorruptItem(StoreUnavailable):
 
 @contextmanager
 def refusing_when_unavailable() -> Iterator[None]:
-    """Turn StoreUnavailable into the public 503: a check that cannot be made refuses."""
+    """Turn StoreUnavailable into the public 503 within a `with` block."""
     try:
         yield
     except StoreUnavailable as unavailable:

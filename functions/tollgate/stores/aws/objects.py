@@ -1,6 +1,6 @@
-"""Whole objects in S3 by signed GET and PUT, or in a folder on a machine without it.
+"""Whole objects in S3 by signed GET and PUT, or in a folder on a machine without S3.
 
-Keys are made of letters, digits, `/`, `-`, `_` and `.` alone: they are names of files too.
+Keys have letters, digits, `/`, `-`, `_` and `.` alone, so that they are names of files too.
 """
 
 import asyncio
@@ -22,20 +22,20 @@ _OBJECT_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 class ObjectStore(Protocol):
-    """Bytes by name; StoreUnavailable when they cannot be reached."""
+    """Bytes by key; every method raises StoreUnavailable when they cannot be reached."""
 
     async def get(self, key: str) -> bytes | None:
-        """The object, None if there is none."""
+        """Return the object, None if there is none."""
 
     async def put(self, key: str, body: bytes) -> None:
-        """Keep the object, over one of the same name."""
+        """Keep the object, in place of one with the same key."""
 
     async def close(self) -> None:
         """Close the connections."""
 
 
 class S3Objects:
-    """One bucket; what is put is encrypted at rest."""
+    """A bucket; its objects are encrypted at rest."""
 
     def __init__(
         self, bucket: str, region: str, signer: Signer, *, endpoint_url: str | None = None
@@ -46,7 +46,7 @@ class S3Objects:
         self._session: aiohttp.ClientSession | None = None
 
     async def get(self, key: str) -> bytes | None:
-        """The object, None if there is none."""
+        """Return the object, None if there is none."""
         status, body = await self._send("GET", key, b"")
         if status == 404:
             return None
@@ -55,7 +55,7 @@ class S3Objects:
         return body
 
     async def put(self, key: str, body: bytes) -> None:
-        """Keep the object, over one of the same name."""
+        """Keep the object, in place of one with the same key."""
         status, _ = await self._send("PUT", key, body)
         if status != 200:
             raise StoreRejected(f"HTTP {status}", "PUT of an object")
@@ -67,7 +67,7 @@ class S3Objects:
             self._session = None
 
     async def _send(self, method: str, key: str, body: bytes) -> tuple[int, bytes]:
-        """Status and body; both methods may be repeated without harm."""
+        """Return status and body of a request; a GET or PUT may be repeated without harm."""
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
                 status, content = await self._send_once(method, key, body)
@@ -113,21 +113,21 @@ class S3Objects:
 
 
 class FolderObjects:
-    """The objects of a local server, as files that only its user may read."""
+    """The objects of a local server, in files that only its user may read."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     async def get(self, key: str) -> bytes | None:
-        """The object, None if there is none."""
+        """Return the object, None if there is none."""
         return await asyncio.to_thread(self._read, self._folder / _checked(key))
 
     async def put(self, key: str, body: bytes) -> None:
-        """Keep the object, over one of the same name."""
+        """Keep the object, in place of one with the same key."""
         await asyncio.to_thread(self._write, self._folder / _checked(key), body)
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: a folder has no connections."""
 
     def _read(self, path: Path) -> bytes | None:
         return path.read_bytes() if path.is_file() else None

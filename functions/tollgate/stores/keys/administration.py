@@ -1,6 +1,6 @@
-"""Keys under administration: made, shown, changed, given a new secret, deleted.
+"""Administration of keys in DynamoDB: create, show, change, rotate, delete.
 
-A key's state decides whether it may spend and changes first, by plain conditional updates: a
+A key's state decides whether the key may spend, and changes first, by plain conditional updates: a
 transaction on it would make holds in flight fail. The rows in the core table follow.
 """
 
@@ -52,7 +52,7 @@ _ROUNDS_MAX: Final = 5
 
 
 class DynamoKeyStore:
-    """Implements `stores.administration.KeyStore`; `directory` forgets what is changed here."""
+    """Implements `stores.administration.KeyStore`; changed keys leave the cache of `directory`."""
 
     def __init__(
         self,
@@ -73,15 +73,15 @@ class DynamoKeyStore:
         self._writes = KeyWrites(client, tables, ids=ids, clock=clock)
 
     async def authenticate(self, secret: str) -> Principal:
-        """Who holds this secret."""
+        """Return the principal of a secret."""
         return await self._directory.authenticate(secret)
 
     async def note_use(self, principal: Principal) -> None:
-        """Remember that a key was used without a hold."""
+        """Record the use of a key that holds nothing."""
         await self._directory.note_use(principal)
 
     async def create(self, new: NewKey) -> CreatedKey:
-        """Make a key: its secret's row, its workspace's pointer and its state, all or nothing."""
+        """Create a key: its secret's row, its workspace's pointer and its state, all or nothing."""
         key_id = self._ids.new_id()
         secret = new_secret(self._prefix, self._ids.random_bytes)
         pointer: Item = {
@@ -116,7 +116,7 @@ class DynamoKeyStore:
             raise StoreUnavailable("the workspace keeps changing", maybe_applied=False)
 
     async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
-        """One key with what it has spent and what is left."""
+        """Return a key with its spending; None if there is no such key."""
         with refusing_when_unavailable():
             found = await self._rows(workspace_id, key_id)
             return None if found is None else summary_of(*found, self._clock.now_s())
@@ -124,7 +124,7 @@ class DynamoKeyStore:
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
     ) -> Page[KeySummary]:
-        """Keys of a workspace, oldest first: the order of their ids."""
+        """Return a page of a workspace's keys, oldest first, which is the order of their ids."""
         if after is not None and not is_id(after):
             raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
         with refusing_when_unavailable():
@@ -148,7 +148,10 @@ class DynamoKeyStore:
     async def change(
         self, workspace_id: str, key_id: str, edit: Callable[[KeySettings], KeySettings]
     ) -> KeySummary | None:
-        """Replace a key's settings by what `edit` makes of them; no hold is let in by the old."""
+        """Replace a key's settings by what `edit` returns for them.
+
+        The state changes first, so that no hold is admitted by the old limits afterwards.
+        """
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 found = await self._rows(workspace_id, key_id)
@@ -166,7 +169,7 @@ class DynamoKeyStore:
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
     async def rotate(self, workspace_id: str, key_id: str, *, grace_s: int) -> CreatedKey | None:
-        """Give a key a new secret; the old one works for `grace_s` more, one before it no more."""
+        """Give a key a new secret; the previous one stays valid for `grace_s` seconds."""
         secret = new_secret(self._prefix, self._ids.random_bytes)
         digest = secret_hash(secret)
         with refusing_when_unavailable():
@@ -197,7 +200,7 @@ class DynamoKeyStore:
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
     async def delete(self, workspace_id: str, key_id: str) -> bool | None:
-        """Refuse a key for good; its pointer stays as a tombstone with what it has spent."""
+        """Delete a key; the pointer stays, as a tombstone with what the key has spent."""
         if not is_id(key_id):
             return None
         with refusing_when_unavailable():
@@ -224,7 +227,7 @@ class DynamoKeyStore:
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
     async def _rows(self, workspace_id: str, key_id: str) -> tuple[Item, Item] | None:
-        """A key's pointer and state; what is no id names no key."""
+        """Return a key's pointer and state; None if there is no such key."""
         if not is_id(key_id):
             return None
         pointer = await get_item(
@@ -241,7 +244,8 @@ class DynamoKeyStore:
     async def _pointers(
         self, workspace_id: str, after: str | None, limit: int
     ) -> tuple[Sequence[Item], str | None]:
-        """Pointers of keys that are not deleted, and after which key there may be more."""
+        """Return pointers of keys that are not deleted, and the last key's id if more may follow.
+        """
         pointers: list[Item] = []
         start = None if after is None else key_pointer_key(workspace_id, after)
         while len(pointers) < limit:

@@ -1,4 +1,4 @@
-"""Whose key it is, in DynamoDB: found by the hash of its secret."""
+"""Authentication in DynamoDB: principals by the hash of their secret, cached for five seconds."""
 
 import logging
 from collections import OrderedDict
@@ -33,7 +33,7 @@ _Value = TypeVar("_Value")
 
 
 class _Cached(Struct, frozen=True):
-    """What was read of a secret: its principal and expiry, or that nobody may use it."""
+    """A cached reply: the principal of a secret and its expiry, or None for a refused secret."""
 
     until_s: float
     principal: Principal | None
@@ -63,7 +63,7 @@ class DynamoKeyDirectory:
         self._noted_s: OrderedDict[tuple[str, bool], float] = OrderedDict()
 
     async def authenticate(self, secret: str) -> Principal:
-        """Who holds this secret, read at most five seconds ago."""
+        """Return the principal of a secret, read at most five seconds ago."""
         if not is_well_formed(secret, self._prefix):
             raise key_refused()
         digest = secret_hash(secret)
@@ -87,7 +87,7 @@ class DynamoKeyDirectory:
         return cached.principal
 
     async def note_use(self, principal: Principal) -> None:
-        """Write down a use at most once a minute; a hold does so by itself."""
+        """Record a use at most once a minute; a hold records its use itself."""
         used = (principal.key_id, principal.old_secret)
         now_s = self._clock.monotonic_s()
         if now_s < self._noted_s.get(used, 0.0):
@@ -99,7 +99,7 @@ class DynamoKeyDirectory:
             _log.warning("a use of key %s is not noted: %s", principal.key_id, unavailable)
 
     def forget(self, *digests: str) -> None:
-        """Read the rows of these hashes of secrets anew: they have changed."""
+        """Drop secrets with these hashes from the cache, because their rows have changed."""
         for digest in digests:
             self._cache.pop(digest, None)
 

@@ -46,7 +46,7 @@ _BUCKET_ALIASES: Final = ("#d", "#w", "#m", "#t")
 
 
 class KeyHoldRequest(Struct, frozen=True, kw_only=True):
-    """What a generation asks of its key; `covered` takes the whole amount or nothing."""
+    """The hold that a generation requests of its key."""
 
     amount_nano_usd: int
     tokens: int = 0
@@ -55,7 +55,8 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     tier: TierLimits | None = None
 
     def over_budget(self, hold_id: str) -> GatewayError | None:
-        """The refusal of what the tier would not let a key take that has spent nothing yet."""
+        """Return a refusal if not even a key that has spent nothing could take this from its tier.
+        """
         if self.tier is None or self.tier.budget_nano_usd is None:
             return None
         budget = self.tier.budget_nano_usd
@@ -65,7 +66,7 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def amount_max_nano_usd(self) -> int:
-        """The amount, or all that the tier lets anybody take."""
+        """The amount, or the tier's whole budget where that is less."""
         if self.tier is None or self.tier.budget_nano_usd is None:
             return self.amount_nano_usd
         return min(self.amount_nano_usd, self.tier.budget_nano_usd)
@@ -81,7 +82,7 @@ class KeyHold(Struct, frozen=True, kw_only=True):
 
 
 class _LastSeen(Struct, frozen=True):
-    """What the last reply said of a key: a guess for the next write, never a decision."""
+    """The key as the last reply had it: a guess for the next write, never a decision."""
 
     full_us: int = 0
     stale: tuple[str, ...] = ()
@@ -166,10 +167,10 @@ class KeyStates:
         more_nano_usd: int,
         tier: TierLimits | None = None,
     ) -> GatewayError | None:
-        """Add to a hold, unless its limits, its tier's or the key itself no longer allow it.
+        """Add to a hold; return a refusal if the key or a limit no longer allows it.
 
-        May be repeated: the amount only grows, so a repeat finds that it has landed.
-        Raises StoreUnavailable where the hold is not as it was.
+        May be repeated: the amount only grows, so a repeat finds that it has landed. Raises
+        StoreUnavailable where the hold is not as it was.
         """
         names = {**_money_names(hold_id), "#on": KeyStateItem.ENABLED}
         own = self._last_seen.get(key_id, _LastSeen()).own
@@ -205,7 +206,7 @@ class KeyStates:
         raise StoreUnavailable(f"hold {hold_id} keeps changing", maybe_applied=False)
 
     async def note_use(self, key_id: str, *, old_secret: bool) -> None:
-        """Remember that a key was used now; nothing happens where it is gone."""
+        """Record that a key is used now; a deleted key is left alone."""
         names = {"#used": _USED[old_secret]}
         values = {":second": number(int(self._clock.now_s()))}
         try:
@@ -223,10 +224,10 @@ class KeyStates:
         unused_tokens: int = 0,
         attempts_max: int = ATTEMPTS_MAX,
     ) -> None:
-        """Replace a hold by what was spent, in the periods it was taken from.
+        """Replace a hold by what was spent, in the periods from which it was taken.
 
-        `unused_tokens` go back to the minute they were taken from, negative if more were used.
-        Nothing happens where the hold is gone already.
+        `unused_tokens` go back to their minute; they are negative if more tokens were used than
+        held. A hold that is settled already is left alone.
         """
 
         async def settle(held: int) -> None:
@@ -297,7 +298,10 @@ class KeyStates:
 
 
 def _names(hold_id: str) -> dict[str, str]:
-    """The hold and its buckets: those of the second in its id, so that a sweeper finds them too."""
+    """Return the aliases of a hold and its buckets.
+
+    The buckets are those of the second in the hold's id, so that a sweeper finds them too.
+    """
     return {**_money_names(hold_id), _MINUTE_ALIAS: minute_bucket(created_s(hold_id))}
 
 

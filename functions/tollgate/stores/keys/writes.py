@@ -43,8 +43,10 @@ from tollgate.stores.rules.periods import bucket_names, live_buckets, live_minut
 
 
 class KeyWrites:
-    """Changes to keys that are there; each raises ConditionFailed or TransactionCancelled where
-    a key is no longer what was read."""
+    """Writes to existing keys.
+
+    Each raises ConditionFailed or TransactionCancelled where a key is no longer as it was read.
+    """
 
     def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
         self._client = client
@@ -55,7 +57,7 @@ class KeyWrites:
     async def change_state(
         self, key_id: str, state: Item, old: KeySettings, new: KeySettings
     ) -> None:
-        """Apply what differs, each limit only if it is still the one that was read."""
+        """Write the settings that differ, each limit only if it is still as it was read."""
         before, after = encode_plain_settings(old), encode_plain_settings(new)
         plain = {name: value for name, value in after.items() if value != before[name]}
         # A rate that stays keeps its bucket as it is; a rate that changes starts with a full one.
@@ -90,7 +92,8 @@ class KeyWrites:
         await self._client.call("UpdateItem", payload)
 
     def _buckets(self, state: Item, limit: str) -> tuple[list[str], list[str]]:
-        """The live buckets of a limit: those that exist, and those that do not yet."""
+        """Return the names of a limit's live buckets: those in the state, and those not yet in it.
+        """
         second = int(self._clock.now_s())
         if limit == KeyStateItem.MINUTE_TOKENS:
             live = live_minutes(second)
@@ -102,7 +105,7 @@ class KeyWrites:
         ]
 
     async def change_rows(self, pointer: Item, new: KeySettings) -> list[str]:
-        """Let a key's rows say what its state already keeps; the hashes of its secrets."""
+        """Copy the settings into a key's rows; return the hashes of its valid secrets."""
         digests = [read_text(pointer, KeyPointerItem.HASH)]
         # An old secret's row is removed some time after its grace.
         if (
@@ -124,9 +127,10 @@ class KeyWrites:
         return digests
 
     def rotation(self, pointer: Item, secret_end: tuple[str, str], ends_s: int) -> list[object]:
-        """The actions that make another secret a key's own; `secret_end` is its hash and end.
+        """Return the actions that give a key another secret.
 
-        The row of the secret that was old before goes.
+        `secret_end` is the new secret's hash and last characters. The row of an older secret is
+        deleted.
         """
         digest, last = secret_end
         changed: Item = {
@@ -157,7 +161,7 @@ class KeyWrites:
         return actions
 
     async def switch_off(self, key_id: str) -> None:
-        """Let a state admit nothing more; nothing happens where it is gone."""
+        """Stop a state from admitting anything more; a deleted state is left alone."""
         try:
             await self._client.call(
                 "UpdateItem",
@@ -174,7 +178,7 @@ class KeyWrites:
             return
 
     async def delete_secrets(self, pointer: Item) -> Sequence[str]:
-        """Make a key's secrets unknown; their hashes."""
+        """Delete the rows of a key's secrets and return the secrets' hashes."""
         digests = secret_hashes(pointer)
         for digest in digests:
             await self._client.call(
@@ -213,7 +217,7 @@ class KeyWrites:
         )
 
     async def transact(self, *actions: object) -> None:
-        """All of the actions or none."""
+        """Send the actions as one transaction: all of them are applied, or none."""
         await self._client.call(
             "TransactWriteItems",
             # The token lets the client repeat the call after a lost reply.
@@ -226,12 +230,13 @@ class KeyWrites:
 
 
 def put_if_absent(table: str, item: Item) -> object:
-    """The action that makes an item which must not exist."""
+    """Return the action that puts an item if there is none with its key."""
     return {"Put": {"TableName": table, "Item": item, "ConditionExpression": IF_ABSENT}}
 
 
 def same_shards(tables: Tables, workspace_id: str, workspace: Item | None) -> object:
-    """The check that a workspace has not grown, or come to be, since it was read."""
+    """Return the check that a workspace has as many shards as when it was read, or is still absent.
+    """
     check: dict[str, object] = {"TableName": tables.core, "Key": workspace_key(workspace_id)}
     if workspace is None:
         check["ConditionExpression"] = IF_ABSENT
@@ -250,7 +255,10 @@ def _key_of(pointer: Item) -> Item:
 def _update(
     table: str, key: Item, values: Item, *, same: Item, absent: Sequence[str] = ()
 ) -> object:
-    """The action that sets and removes attributes of a row which is there, and the `same`."""
+    """Return the action that sets and removes attributes of an existing row.
+
+    With `same` the row must still have this value of its hash.
+    """
     write = described_as(list(values), absent, SAME_HASH if same else IF_PRESENT)
     names = {f"#{name}": name for name in (*values, *absent, *same)}
     sent: dict[str, AttributeValue] = {f":{name}": value for name, value in values.items()}

@@ -1,8 +1,8 @@
-"""The nightly audit: recomputes what the books must say, from everything that is kept.
+"""The nightly audit: recomputes the books from every stored item.
 
-It runs beside traffic, so sums over time are bounds: whatever was settled when the audit began has
-its record by the time records are read, and whatever has a record by then is settled, or still
-held, when the audit ends. At rest the bounds meet and the check is exact.
+It runs beside traffic, so sums over time are bounds: a generation that was settled when the audit
+began has its record by the time records are read, and a generation with a record by then is
+settled, or still held, when the audit ends. At rest the bounds meet and the check is exact.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ _Compare = Callable[[str, int, int], None]
 
 
 class _Books(Struct, frozen=True, kw_only=True):
-    """One look at a workspace's wallet shards and keys."""
+    """The sums of a workspace's wallet shards and keys, read once."""
 
     spent: int
     spent_by_keys: int
@@ -58,7 +58,7 @@ class _Books(Struct, frozen=True, kw_only=True):
 
 
 class Audit:
-    """Reads everything, changes nothing."""
+    """Compares the books of all workspaces; changes nothing."""
 
     def __init__(
         self,
@@ -76,7 +76,10 @@ class Audit:
         self._clock = clock
 
     async def run(self) -> Sequence[BrokenInvariant]:
-        """The differences in all workspaces; LedgerError where the store cannot be reached."""
+        """Return the broken invariants of all workspaces.
+
+        Raises LedgerError(service_unavailable) where the store cannot be reached.
+        """
         with refusing_when_unavailable():
             names = await all_rows(self._client, self._tables.core, WORKSPACE_NAMES, "W#")
             found: list[BrokenInvariant] = []
@@ -119,7 +122,7 @@ class Audit:
         return differences
 
     async def _compare_grants(self, workspace: Workspace, compare: _Compare) -> None:
-        """I3: what the shards were granted is what the entries say."""
+        """Compare I3: the shards were granted the sum of the entries."""
         granted = entered = 0
         for _ in range(_LOOKS_MAX):
             granted = await self._granted(workspace)

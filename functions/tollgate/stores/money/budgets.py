@@ -1,8 +1,9 @@
-"""Budgets of workspaces: what a month has cost so far, alerts that are each made once, pauses.
+"""Budgets of workspaces: spending of a month, alerts that are each made once, pauses.
 
-What is spent is what the keys' states say of their month, so nothing is reset and nothing counted
-twice. An alert is a row made once, and each channel is sent it until it has taken it, by one
-process at a time. Only after one that dies in between it is sent again, with the same id.
+The spending is read from the keys' states, so nothing is reset and nothing counted twice. An alert
+is a row that is put once; each channel is sent it until the channel takes it, by one process at a
+time. Only a process that dies after sending and before noting it causes a second delivery, with the
+same id.
 """
 
 import logging
@@ -39,20 +40,20 @@ _LEASE_S: Final = 120
 
 
 class DeliveryFailed(Exception):
-    """A channel did not take an alert; it is sent again in the next round."""
+    """A channel did not take an alert, which the next round sends again."""
 
 
 class AlertChannel(Protocol):
-    """A way to tell somebody outside, which goes by the same name for ever."""
+    """A channel to somebody outside."""
 
     name: str
 
     async def send(self, event: bytes) -> None:
-        """Hand over one event as JSON; DeliveryFailed otherwise."""
+        """Deliver one event as JSON; raise DeliveryFailed if it is not taken."""
 
 
 class Budgets:
-    """Checks one workspace at a time."""
+    """The budgets of all workspaces, checked one workspace at a time."""
 
     def __init__(
         self,
@@ -72,7 +73,8 @@ class Budgets:
         self._clock = clock
 
     async def check(self, workspace_id: str) -> int:
-        """Make the alerts that are due, pause or resume, send what is unsent; alerts made."""
+        """Make due alerts, pause or resume, send unsent alerts; return the number of alerts made.
+        """
         workspace = await self._workspaces.read(workspace_id)
         if workspace is None:
             return 0
@@ -90,7 +92,7 @@ class Budgets:
         return made
 
     async def month_nano_usd(self, workspace_id: str) -> int:
-        """What a workspace has spent in this UTC month."""
+        """Return the nano-dollars that a workspace has spent in this UTC month."""
         second = int(self._clock.now_s())
         pointers = await self._workspaces.key_pointers(workspace_id)
         gone = [pointer for pointer in pointers if is_gone(pointer)]
@@ -107,7 +109,7 @@ class Budgets:
         return spent
 
     async def _make(self, workspace: Workspace, spent_nano_usd: int, percent: int) -> bool:
-        """Write an alert down; False where it was before."""
+        """Put an alert; return False where it was made before."""
         budget = workspace.settings.budget_nano_usd or 0
         now_s = int(self._clock.now_s())
         month = bucket_names(now_s)[2].removeprefix("b_")

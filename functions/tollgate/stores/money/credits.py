@@ -1,4 +1,4 @@
-"""Workspaces' credit in DynamoDB: entries that are written once, balances read consistently."""
+"""Credit of workspaces in DynamoDB: entries that are written once, balances read consistently."""
 
 import zlib
 from collections.abc import Sequence
@@ -84,7 +84,7 @@ class DynamoCreditStore:
         )
 
     async def enter(self, entry: CreditEntry) -> bool:
-        """Write an entry once for its id, together with what it does to the balance."""
+        """Write an entry once for its id, together with its change of the balance."""
         with refusing_when_unavailable():
             shards = (await self._workspaces.ensure(entry.workspace_id)).shards
             first = zlib.crc32(entry.id.encode()) % shards
@@ -106,7 +106,7 @@ class DynamoCreditStore:
         raise refusal
 
     async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
-        """What was written under an id, which says where it lies."""
+        """Return the entry with this id, None if there is none."""
         with refusing_when_unavailable():
             once = await get_item(
                 self._client, self._tables.core, grant_key(workspace_id, entry_id)
@@ -120,7 +120,7 @@ class DynamoCreditStore:
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
     ) -> Page[CreditEntry]:
-        """Entries of a workspace, latest first."""
+        """Return a page of a workspace's entries, latest first."""
         if after is not None and not is_id(after):
             raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
         with refusing_when_unavailable():
@@ -138,7 +138,7 @@ class DynamoCreditStore:
         return Page(found=tuple(entries), next=place, unreadable=tuple(unreadable))
 
     async def balance(self, workspace_id: str) -> Balance:
-        """The workspace's money, read consistently; all zero for one that does not exist."""
+        """Return a workspace's money, read consistently; all zero for an unknown workspace."""
         with refusing_when_unavailable():
             workspace = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
             shards = 0 if workspace is None else read_number(workspace, WorkspaceItem.SHARDS)
@@ -171,7 +171,7 @@ class DynamoCreditStore:
 
 
 def entry_item(entry: CreditEntry, place: str) -> Item:
-    """An entry at its place in time."""
+    """Return the item of an entry at its place in the order of time."""
     item: Item = {
         **entry_key(entry.workspace_id, place),
         CreditEntryItem.ID: string(entry.id),
@@ -188,7 +188,7 @@ def entry_item(entry: CreditEntry, place: str) -> Item:
 
 @reads_an_item
 def read_entry(item: Item) -> CreditEntry:
-    """An entry as its item says."""
+    """Return the entry of an item."""
     return CreditEntry(
         id=read_text(item, CreditEntryItem.ID),
         workspace_id=read_text(item, CreditEntryItem.WORKSPACE),
@@ -202,7 +202,8 @@ def read_entry(item: Item) -> CreditEntry:
 
 
 def _balance(shards: Sequence[Item]) -> Balance:
-    """All shards together; the books of each are exact at the instant it is read."""
+    """Return the sums over all shards; the books of each shard are exact at the instant it is read.
+    """
     return Balance(
         granted_nano_usd=sum(read_number(shard, WalletItem.GRANTED) for shard in shards),
         available_nano_usd=sum(read_number(shard, WalletItem.AVAILABLE) for shard in shards),

@@ -1,7 +1,7 @@
 """The ledger on DynamoDB: hold wallet and key at once, decide by the record, settle both.
 
-A hold's id is sent once per write. An unknown outcome is never repeated under the same id: both
-sides are released and another id is tried, because a write that was given up may still land.
+A hold's id is sent once per write. After an unknown outcome both sides are released and another id
+is tried, because the lost write may still land under the first one.
 """
 
 import asyncio
@@ -91,7 +91,7 @@ class DynamoLedger:
             raise
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
-        """Set more aside on both sides of a hold, all of it or nothing that stays.
+        """Set more aside on both sides of a hold, or refuse.
 
         Where only one side took it, settling finds the amount that is really held.
         """
@@ -124,7 +124,7 @@ class DynamoLedger:
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
         """Decide by putting the record if there is none, then give back what was not spent.
 
-        Once the record stands a side that cannot be reached is no error: the sweeper settles it.
+        Once the record stands, a side that cannot be reached is no error: the sweeper settles it.
         """
         if (record.id, record.workspace_id) != (hold.id, hold.workspace_id):
             raise ValueError(f"record {record.id} does not belong to hold {hold.id}")
@@ -152,7 +152,8 @@ class DynamoLedger:
             raise StoreUnavailable("no hold could be confirmed", maybe_applied=False)
 
     async def _hold_once(self, ask: _Ask, hold_id: str) -> Hold | GatewayError | None:
-        """One id on both sides: the hold, a refusal, or None where the outcome is unknown."""
+        """Try one id on both sides; return the hold, a refusal, or None if the outcome is unknown.
+        """
         principal = ask.principal
         workspace_id, key_id = principal.workspace_id, principal.key_id
         wallet, key = await asyncio.gather(
@@ -215,7 +216,7 @@ class DynamoLedger:
         wallet: WalletHold | GatewayError | HoldUnknown | StoreUnavailable,
         key: KeyHold | GatewayError | HoldUnknown | StoreUnavailable,
     ) -> None:
-        """Give back what one side holds, or may hold, where the other does not."""
+        """Give back what one side holds, or may hold, where the other side does not."""
         releases: list[Awaitable[None]] = []
         if isinstance(wallet, WalletHold | HoldUnknown):
             releases.append(
@@ -265,7 +266,8 @@ class DynamoLedger:
 
 
 async def _outcome(holding: Awaitable[_Outcome]) -> _Outcome | HoldUnknown | StoreUnavailable:
-    """What came of one side, as a value: one side's failure must not cancel the other."""
+    """Return a side's result or failure as a value, because a failure must not cancel the other
+    side."""
     try:
         return await holding
     except (HoldUnknown, StoreUnavailable) as failed:
@@ -280,5 +282,5 @@ async def _all_settled(hold_id: str, settling: list[Awaitable[None]]) -> None:
 
 
 def _release_attempts(side: WalletHold | KeyHold | HoldUnknown) -> int:
-    """A store that has just been silent is asked once: the caller is waiting."""
+    """Return 1 after a lost reply, because the caller is waiting; else the usual number."""
     return 1 if isinstance(side, HoldUnknown) else ATTEMPTS_MAX

@@ -1,7 +1,7 @@
-"""Expires the holds of processes that were killed: decide by the record, then settle by it.
+"""The sweeper: expires the holds of killed processes by the record, then settles them by it.
 
-Safe beside everything else that runs: a record that is there wins, and every settlement applies
-once. The deadline only says how long credit stays locked.
+Safe beside everything else that runs: an existing record wins, and every settlement applies once.
+The deadline only says how long credit stays locked.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _AT_ONCE_MAX: Final = 16
 
 
 class Sweeper:
-    """Walks the whole ledger table; one run at a time is enough, several do no harm."""
+    """Scans the whole ledger table; one run at a time is enough, several do no harm."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Sweeper:
         self._clock = clock
 
     async def run(self) -> SweepReport:
-        """Expire what is due; LedgerError(service_unavailable) if the table cannot be read."""
+        """Expire due holds; raise LedgerError(service_unavailable) if the table cannot be read."""
         with refusing_when_unavailable():
             items = [item async for item in self._items_with_holds()]
         now_s = self._clock.now_s()
@@ -73,7 +73,7 @@ class Sweeper:
         )
 
     async def _expire(self, expired: ExpiredHold, slots: asyncio.Semaphore) -> bool:
-        """Decide and settle one hold; False, and logged, if that has to wait for the next run."""
+        """Decide and settle one hold; log and return False if that has to wait for the next run."""
         async with slots:
             try:
                 standing = await self._generations.put_if_absent(lost_record(expired))

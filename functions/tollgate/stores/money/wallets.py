@@ -43,7 +43,7 @@ HOLDS_CROWDED: Final = 64
 
 
 class WalletHold(Struct, frozen=True, kw_only=True):
-    """Money that one shard has set aside; `crowded` if it has many holds by now."""
+    """Money that one shard has set aside."""
 
     shard: int
     amount_nano_usd: int
@@ -58,7 +58,7 @@ class Wallets:
         self._table = table
 
     async def create(self, workspace_id: str, shard: int, *, locked: bool = False) -> None:
-        """An empty shard, unless it exists."""
+        """Create an empty shard, unless it exists."""
         item: Item = {
             **wallet_key(workspace_id, shard),
             **{
@@ -77,12 +77,12 @@ class Wallets:
             return
 
     async def items(self, workspace_id: str, shards: int) -> list[Item]:
-        """The shards as they are, read consistently, in no order."""
+        """Return the items of a workspace's shards, read consistently, in no order."""
         keys = [wallet_key(workspace_id, shard) for shard in range(shards)]
         return await get_items(self._client, self._table, keys)
 
     async def uncrowd(self, workspace_id: str, shard: int) -> None:
-        """Take away the mark that a shard is crowded."""
+        """Remove the mark that a shard is crowded."""
         await self._client.call(
             "UpdateItem",
             {
@@ -94,7 +94,7 @@ class Wallets:
         )
 
     async def set_locked(self, workspace_id: str, shard: int, *, locked: bool) -> None:
-        """Let a shard hold nothing more, or let it again; what is held is settled either way."""
+        """Lock or unlock a shard for new holds; existing holds are settled either way."""
         await self._client.call(
             "UpdateItem",
             {
@@ -109,7 +109,7 @@ class Wallets:
     async def move(
         self, workspace_id: str, amount_nano_usd: int, *, source: int, target: int, token: str
     ) -> bool:
-        """Let one shard have credit of another; False where the other has too little."""
+        """Move credit from one shard to another; return False if the source has too little."""
         moves = ((source, WALLET_TAKE), (target, WALLET_GRANT))
         actions = [
             {
@@ -142,9 +142,8 @@ class Wallets:
     ) -> WalletHold | GatewayError:
         """Set the amount aside, or what is left of it, on the first shard that has any.
 
-        A `covered` hold takes a shard that has the whole amount.
-
-        Raises HoldUnknown where a write may have landed, StoreUnavailable where none has.
+        A `covered` hold takes a shard that has the whole amount. Raises HoldUnknown where a write
+        may have landed, StoreUnavailable where none has.
         """
         available_nano_usd = 0
         any_full = False
@@ -179,9 +178,9 @@ class Wallets:
         crowded: bool = False,
         attempts_max: int = ATTEMPTS_MAX,
     ) -> None:
-        """Replace a hold by what was spent; nothing happens where the hold is gone already.
+        """Replace a hold by what was spent; a hold that is settled already is left alone.
 
-        `crowded` leaves a mark by which the workspace gets more shards.
+        `crowded` marks the shard, so that the workspace gets more shards.
         """
         write = WALLET_SETTLE_CROWDED if crowded else WALLET_SETTLE
 
@@ -209,7 +208,7 @@ class Wallets:
         held_nano_usd: int,
         more_nano_usd: int,
     ) -> GatewayError | None:
-        """Add to a hold, unless its shard has too little or is locked.
+        """Add to a hold; return a refusal if its shard has too little or is locked.
 
         May be repeated: the amount only grows, so a repeat finds that it has landed.
         """
@@ -241,7 +240,10 @@ class Wallets:
         *,
         covered: bool,
     ) -> WalletHold | WalletState | None:
-        """The hold, or the state that allows none; each form is sent once and never repeated."""
+        """Return the hold, or the shard's state that allows none, or None for a missing shard.
+
+        Each form of the write is sent once and never repeated.
+        """
         step = "hold"
         for _ in range(_WRITES_MAX):
             rest = step == "hold_rest"

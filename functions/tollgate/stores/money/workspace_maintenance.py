@@ -1,4 +1,4 @@
-"""Looks after workspaces every few minutes, off every request's path: shards, locks, budgets."""
+"""Maintenance of workspaces every few minutes, apart from requests: shards, locks, budgets."""
 
 import logging
 from typing import Final
@@ -24,7 +24,10 @@ _SHORT_PART: Final = 2
 
 
 class WorkspaceMaintenance:
-    """One round at a time is enough, several do no harm: every write has its condition."""
+    """Maintains all workspaces.
+
+    One round at a time is enough, several do no harm: every write has its condition.
+    """
 
     def __init__(
         self,
@@ -44,7 +47,7 @@ class WorkspaceMaintenance:
         self._ids = ids
 
     async def run(self) -> CareReport:
-        """Look at every workspace once."""
+        """Visit every workspace once."""
         with refusing_when_unavailable():
             names = await all_rows(self._client, self._tables.core, WORKSPACE_NAMES, "W#")
         grown = moves = alerts = failed = 0
@@ -65,7 +68,7 @@ class WorkspaceMaintenance:
         )
 
     async def _settle_shards(self, workspace: Workspace) -> bool:
-        """Grow where it is crowded, and finish what an earlier change left half done."""
+        """Grow a crowded workspace, and complete an interrupted change of lock or shards."""
         shards = await self._wallets.items(workspace.id, workspace.shards)
         locked = workspace.locked or workspace.paused
         if any((read_number(shard, WalletItem.LOCKED) != 0) != locked for shard in shards):
@@ -81,7 +84,7 @@ class WorkspaceMaintenance:
         return grown
 
     async def _balance(self, workspace_id: str) -> int:
-        """Let short shards have credit of the richest; how many moves."""
+        """Move credit from the richest shard to short ones; return the number of moves."""
         workspace = await self._workspaces.read(workspace_id)
         if workspace is None or workspace.shards == 1:
             return 0

@@ -1,7 +1,7 @@
-"""Workspaces in DynamoDB: how many shards their money has, who may spend it, and how.
+"""Workspaces in DynamoDB: their shards, locks and settings.
 
-What holds need of a workspace is repeated where they find it without a read: the lock on each
-shard, the number of shards and the admission in each secret's row.
+A hold reads no workspace, so what it needs is copied to the items that it writes or reads anyway:
+the lock to each shard, the number of shards and the admission to each secret's row.
 """
 
 from collections.abc import Callable, Sequence
@@ -68,7 +68,7 @@ _SETTINGS: Final = (WorkspaceItem.ADMISSION, WorkspaceItem.BUDGET, WorkspaceItem
 
 
 class Workspaces:
-    """Implements `stores.administration.WorkspaceStore`, and what the caretaker needs."""
+    """Implements `stores.administration.WorkspaceStore`, and what WorkspaceMaintenance needs."""
 
     def __init__(
         self, client: AwsCaller, tables: Tables, wallets: Wallets, *, ids: IdSource, clock: Clock
@@ -80,13 +80,13 @@ class Workspaces:
         self._clock = clock
 
     async def create(self, workspace_id: str, settings: WorkspaceSettings) -> Workspace | None:
-        """Make a workspace; None if there is one of that name."""
+        """Create a workspace; None if its id is taken."""
         with refusing_when_unavailable():
             made = await self._create(workspace_id, settings, shards=1)
             return await self.read(workspace_id) if made else None
 
     async def ensure(self, workspace_id: str, *, shards: int = 1) -> Workspace:
-        """A workspace, made with so many shards if it is not there yet."""
+        """Return a workspace, created with so many shards if there is none."""
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 workspace = await self.read(workspace_id)
@@ -96,14 +96,14 @@ class Workspaces:
             raise StoreUnavailable("the workspace does not appear", maybe_applied=True)
 
     async def get(self, workspace_id: str) -> Workspace | None:
-        """One workspace."""
+        """Return a workspace, None if there is none with this id."""
         with refusing_when_unavailable():
             return await self.read(workspace_id)
 
     async def list(
         self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
     ) -> Page[Workspace]:
-        """Workspaces in the order of their names."""
+        """Return a page of workspaces in the order of their ids."""
         with refusing_when_unavailable():
             names, end = await query_rows(
                 self._client,
@@ -127,7 +127,8 @@ class Workspaces:
     async def change(
         self, workspace_id: str, edit: Callable[[WorkspaceSettings], WorkspaceSettings]
     ) -> Workspace | None:
-        """Replace the settings by what `edit` makes of them, and tell the workspace's keys."""
+        """Replace the settings by what `edit` returns, and copy the admission to the secrets' rows.
+        """
         with refusing_when_unavailable():
             workspace = await self.read(workspace_id)
             if workspace is None:
@@ -144,7 +145,7 @@ class Workspaces:
             return await self.read(workspace_id)
 
     async def set_locked(self, workspace_id: str, *, locked: bool) -> Workspace | None:
-        """Let nothing more be spent from the next hold on, or let it again."""
+        """Lock or unlock a workspace; None if there is none."""
         with refusing_when_unavailable():
             try:
                 lock = number(_LOCKED if locked else _OPEN)
@@ -154,7 +155,7 @@ class Workspaces:
             return await self.apply_lock(workspace_id)
 
     async def set_paused(self, workspace_id: str, *, paused: bool) -> None:
-        """The same for a budget: an administrator's lock stays what it is."""
+        """Pause or resume a workspace, unless an administrator has locked it."""
         was, now = (_OPEN, _PAUSED) if paused else (_PAUSED, _OPEN)
         try:
             values = {":was": number(was), ":lk": number(now)}
@@ -164,7 +165,7 @@ class Workspaces:
         await self.apply_lock(workspace_id)
 
     async def apply_lock(self, workspace_id: str) -> Workspace | None:
-        """Make the shards agree with their workspace, however often it changes meanwhile."""
+        """Copy the lock to all shards, again while the workspace changes meanwhile."""
         for _ in range(_ROUNDS_MAX):
             before = await self.read(workspace_id)
             if before is None:
@@ -177,7 +178,8 @@ class Workspaces:
         raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=True)
 
     async def grow(self, workspace_id: str) -> bool:
-        """Four times the shards, up to sixteen; False where it cannot grow, or just did."""
+        """Multiply the shards by four, up to sixteen; return False where it cannot grow, or just
+        did."""
         workspace = await self.read(workspace_id)
         if workspace is None or workspace.shards >= SHARDS_MAX:
             return False
@@ -217,11 +219,12 @@ class Workspaces:
         await self._update(workspace_id, WORKSPACE_TOLD, {":told": string(told)})
 
     async def key_pointers(self, workspace_id: str) -> Sequence[Item]:
-        """The pointers of all keys, deleted ones included."""
+        """Return the pointers of all keys, deleted ones included."""
         return await all_rows(self._client, self._tables.core, f"W#{workspace_id}", "K#")
 
     async def read(self, workspace_id: str) -> Workspace | None:
-        """One workspace; StoreUnavailable where it cannot be read."""
+        """Return a workspace, None if there is none; raise StoreUnavailable if it cannot be read.
+        """
         item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
         return None if item is None else _workspace(item)
 
