@@ -214,7 +214,7 @@ async def test_c51_an_endpoint_whose_failures_make_no_sense_does_not_rest(
 ) -> None:
     policy = CooldownPolicy(after_failures=1)
     for endpoint in ("near", "far"):
-        await dynamo.cooldowns.failed(endpoint, policy)
+        await dynamo.cooldowns.count_failure(endpoint, policy)
     await damage(dynamo, dynamo.tables.core, cooldown_key("near"), l=string("x"))
     another = DynamoCooldownStore(dynamo.client, dynamo.tables.core, dynamo.clock)
-    assert set(await another.resting(["near", "far"], policy)) == {"far"}
+    assert set(await another.find_resting(["near", "far"], policy)) == {"far"}

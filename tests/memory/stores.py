@@ -22,7 +22,7 @@ from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
 from tollgate.stores.administration import ENTRIES_PAGE_MAX, Balance, CreditEntry
 from tollgate.stores.base import Hold
-from tollgate.stores.routing.cooldowns import Failures, resting_of
+from tollgate.stores.routing.cooldowns import Failures, select_resting
 from tollgate.stores.rules.account import (
     WalletState,
     insufficient_credits,
@@ -76,13 +76,13 @@ class MemoryLedger:
             raise step
         if key is None or state is None:
             raise key_refused()
-        turn = state.rate.taken(step.form, now_us)
+        turn = state.rate.take(step.form, now_us)
         key.rate = replace(key.rate, full_us=turn.full_us, ready_us=turn.ready_us)
         key.used_s[principal.old_secret] = now_us // 1_000_000
         key.holds[hold_id] = step.amount_nano_usd
         key.add(-step.amount_nano_usd, buckets)
         key.add_tokens(-step.tokens, minute_bucket(created_s(hold_id)))
-        rate_limit = turn.shown(now_us)
+        rate_limit = turn.to_limit(now_us)
         token_limit = key.state().token_limit(created_s(hold_id), now_us / 1_000_000)
         try:
             wallet_amount = self._hold_wallet(principal, hold_id, amount_nano_usd, covered=covered)
@@ -277,16 +277,16 @@ class MemoryCooldownStore:
         self._clock = clock
         self._failures: dict[str, Failures] = {}
 
-    async def resting(
+    async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
         """Those that rest now."""
         failures = {each: self._failures.get(each) for each in endpoint_ids}
-        return resting_of(failures, policy, now_s=self._clock.now_s())
+        return select_resting(failures, policy, now_s=self._clock.now_s())
 
-    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+    async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         """Count a failure; whether it is the one that makes the endpoint rest."""
         now_s = self._clock.now_s()
         before = self._failures.get(endpoint_id, Failures(0, 0, 0))
-        after = self._failures[endpoint_id] = before.counted(now_s, policy)
+        after = self._failures[endpoint_id] = before.add_one(now_s, policy)
         return after.count == policy.after_failures

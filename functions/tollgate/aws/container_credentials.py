@@ -98,20 +98,20 @@ class RotatingCredentials:
         self._renewing = asyncio.Lock()
 
     def current(self) -> Credentials | None:
-        """Those to sign with; None if there are none that are still accepted."""
+        """Return the credentials to sign with, None if none are valid."""
         if self._lease is None or self._lease.ends_s <= self._clock.now_s():
             return None
         return self._lease.credentials
 
     def forget(self) -> None:
-        """Let go of them: after a restore they are those of another environment."""
+        """Drop the credentials: after a restore they belong to another environment."""
         self._lease = None
         self._ask_again_s = 0.0
 
     async def renew(self) -> None:
-        """Fetch new ones if they end before a request that begins now may have ended.
+        """Fetch new credentials if the current ones may end before a request that begins now ends.
 
-        An endpoint that fails is logged: what is there is used as long as it is accepted.
+        A failing endpoint is logged, and the current credentials stay in use while they are valid.
         """
         if not self._due():
             return

@@ -179,7 +179,7 @@ class Workspace(Struct, frozen=True, kw_only=True):
 
 
 class WorkspaceStore(Protocol):
-    """All workspaces, without their money."""
+    """The workspaces, without their money."""
 
     async def create(self, workspace_id: str, settings: WorkspaceSettings) -> Workspace | None:
         """Create a workspace; None if its id is taken."""

@@ -77,8 +77,7 @@ class KeyDirectory(Protocol):
     """The keys that may call."""
 
     async def authenticate(self, secret: str) -> Principal:
-        """Return the principal of a secret; raise AccessError(invalid_api_key) if none may use it.
-        """
+        """Return the principal of a secret; raise AccessError(invalid_api_key) if refused."""
 
     async def note_use(self, principal: Principal) -> None:
         """Record the use of a key that holds nothing, to the minute."""
@@ -92,13 +91,13 @@ class CooldownStore(Protocol):
     not counted.
     """
 
-    async def resting(
+    async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
-        """Those of the endpoints that rest, with the Unix second until which they do."""
+        """Return the resting endpoints with the Unix second until which each rests."""
 
-    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Count a failure of an endpoint; whether it is the one that makes it rest."""
+    async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Count a failure; return whether it is the one that makes the endpoint rest."""
 
 
 class SecretStore(Protocol):

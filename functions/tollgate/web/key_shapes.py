@@ -55,7 +55,7 @@ class Limits(Body):
     total: PositiveUsd | None = None
 
     def nano_usd(self) -> dict[Period, int]:
-        """The limits that are set, in nano-dollars."""
+        """Return the limits that are set, in nano-dollars."""
         return {
             period: nano_usd(limit)
             for period in PERIODS
@@ -64,14 +64,14 @@ class Limits(Body):
 
 
 class Labels(Body):
-    """What spending is grouped by."""
+    """Labels that spending is grouped by."""
 
     team: KeyLabel | None = None
     member: KeyLabel | None = None
     environment: KeyLabel | None = None
 
     def by_name(self) -> dict[str, str]:
-        """The labels that are set."""
+        """Return the labels that are set."""
         return {name: label for name, label in self if label is not None}
 
 
@@ -113,7 +113,7 @@ class NewKeyBody(Body):
 
 @_take_settings
 class KeyChangeBody(Body):
-    """What is to change of a key: fields that are left out stay, null takes a limit away."""
+    """Changes of a key: fields that are left out stay, null takes a limit away."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     disabled: bool | None = None
@@ -137,7 +137,7 @@ class KeyChangeBody(Body):
         }
 
     def edit(self, settings: KeySettings) -> KeySettings:
-        """The settings with what this changes."""
+        """Return the settings with these changes."""
         sent = self.model_fields_set
         limits = dict(settings.limits_nano_usd)
         if self.limits is not None:
@@ -166,7 +166,7 @@ class KeyChangeBody(Body):
 
 
 class RotationBody(Body):
-    """How long a key's old secret still works beside the new one."""
+    """The grace of a key's old secret beside the new one."""
 
     grace_s: Annotated[int, Field(ge=0, le=30 * 86_400)] = 86_400
 
@@ -180,7 +180,7 @@ class OldSecretObject(BaseModel):
 
     @classmethod
     def of(cls, old: OldSecret) -> "OldSecretObject":
-        """The secret as it is shown."""
+        """Return the reply's form of an old secret."""
         return cls(
             label=f"…{old.last_four}",
             expires_at=moment(old.expires_s),
@@ -211,7 +211,7 @@ class KeyObject(BaseModel):
 
     @classmethod
     def of(cls, key: KeySummary) -> "KeyObject":
-        """The key as it is shown."""
+        """Return the reply's form of a key."""
         return cls(
             id=key.id,
             name=key.label,
@@ -253,7 +253,7 @@ class NewKeyReply(KeyReply):
 
 
 class KeysReply(BaseModel):
-    """Keys of a workspace, oldest first; `next_cursor` asks for those after them."""
+    """Keys of a workspace, oldest first; `next_cursor` is the `cursor` of the next page."""
 
     data: list[KeyObject]
     next_cursor: str | None
@@ -261,7 +261,7 @@ class KeysReply(BaseModel):
 
 
 class DeletedKeyReply(BaseModel):
-    """Whether a key is gone: while one of its requests runs it is refused, but still there."""
+    """The state of a deletion: while a request of the key runs, the key is refused but there."""
 
     id: str
     deleted: bool

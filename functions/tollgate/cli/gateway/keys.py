@@ -28,7 +28,7 @@ _UNITS_S: Final = {"m": 60, "h": _HOUR_S, "d": 24 * _HOUR_S}
 
 @click.group()
 def keys() -> None:
-    """Keys of the workspace."""
+    """List, create, change, rotate and delete keys of the workspace."""
 
 
 @keys.command("ls")
@@ -44,7 +44,7 @@ def list_keys(api: Api, style: OutputStyle) -> None:
 @calls_gateway
 def show_key(api: Api, style: OutputStyle, name: str) -> None:
     """Show the key with this NAME or id."""
-    key = _named(api, name)
+    key = _find_key(api, name)
     show([_row(key)], _COLUMNS, style, data=key)
 
 
@@ -131,7 +131,7 @@ def update_key(
     settings: dict[str, Any],
 ) -> None:
     """Change what is given of a key; --no tier takes its tier away, --no day its daily limit."""
-    key = _named(api, name)
+    key = _find_key(api, name)
     _take_away(settings, without)
     if rename:
         settings["name"] = rename
@@ -153,7 +153,7 @@ def update_key(
 @calls_gateway
 def rotate_key(api: Api, style: OutputStyle, *, name: str, grace: str) -> None:
     """Give a key a new secret; id, limits and spending stay."""
-    key = _named(api, name)
+    key = _find_key(api, name)
     reply = api.post(f"/keys/{key['id']}/rotate", {"grace_s": _seconds(grace)})
     _tell_secret(reply, style)
     if style == "auto":
@@ -181,7 +181,7 @@ def enable_key(api: Api, style: OutputStyle, name: str) -> None:
 @calls_gateway
 def delete_key(api: Api, style: OutputStyle, name: str) -> None:
     """Refuse a key for good; what it has spent stays on record."""
-    key = _named(api, name)
+    key = _find_key(api, name)
     reply = api.delete(f"/keys/{key['id']}")
     if style == "json":
         click.echo(as_json(reply))
@@ -195,13 +195,13 @@ def delete_key(api: Api, style: OutputStyle, name: str) -> None:
 
 
 def _switch(api: Api, style: OutputStyle, name: str, *, disabled: bool) -> None:
-    key = _named(api, name)
+    key = _find_key(api, name)
     reply = api.patch(f"/keys/{key['id']}", {"disabled": disabled})
     show([_row(reply["data"])], _COLUMNS, style, data=reply["data"])
 
 
 def _take_away(settings: dict[str, Any], without: tuple[str, ...]) -> None:
-    """Null what shall go; periods and labels are inside their own settings."""
+    """Set to null what `--no` names; periods and labels are inside their own settings."""
     for name in without:
         if name in PERIODS:
             settings.setdefault("limits", {})[name] = None
@@ -214,8 +214,8 @@ def _take_away(settings: dict[str, Any], without: tuple[str, ...]) -> None:
             raise click.UsageError(f"--no: {name!r} is none of {known}.")
 
 
-def _named(api: Api, name: str) -> Any:
-    """The key with this id, or else the only one with this name."""
+def _find_key(api: Api, name: str) -> Any:
+    """Return the key with this id, or else the only one with this name."""
     found = [key for key in api.pages("/keys", {}, "cursor") if name in (key["id"], key["name"])]
     exact_id = [key for key in found if key["id"] == name]
     match exact_id or found:
@@ -244,7 +244,7 @@ def _row(key: Any) -> dict[str, str]:
 
 
 def _state(key: Any) -> str:
-    """Whether a key is let in, and if not, why."""
+    """Return `on`, or the reason for which a key is refused."""
     if key["disabled"]:
         return "disabled"
     ends = key["expires_at"]

@@ -13,7 +13,7 @@ from tollgate.stores.aws.items import AnyItem
 
 _log = logging.getLogger(__name__)
 
-_COME_BACK_S: Final = 1.0
+_RETRY_AFTER_S: Final = 1.0
 
 
 class StoreError(Exception):
@@ -52,8 +52,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreRejected(StoreUnavailable):
-    """The store refuses this call for good: a table or a permission is missing, or it is invalid.
-    """
+    """The store refuses a call for good: no such table, no permission, or an invalid call."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}", maybe_applied=False)
@@ -67,7 +66,7 @@ class CorruptItem(StoreUnavailable):
         self.name = " ".join(
             item[name].get("S", "?") for name in (AnyItem.PARTITION, AnyItem.SORT) if name in item
         )
-        super().__init__(f"item {self.name} makes no sense: {what!r}", maybe_applied=False)
+        super().__init__(f"item {self.name} is corrupt: {what!r}", maybe_applied=False)
 
 
 @contextmanager
@@ -76,14 +75,14 @@ def refusing_when_unavailable() -> Iterator[None]:
     try:
         yield
     except StoreUnavailable as unavailable:
-        # The caller is told to come back; what is wrong is for whoever runs this.
-        _log.warning("refused for want of the store: %s", unavailable)
+        # The caller gets only a time to retry; the reason is for the operator's log.
+        _log.warning("refused because the store is unavailable: %s", unavailable)
         message = "The gateway cannot reach its own store at the moment."
         if isinstance(unavailable, CorruptItem):
             message = (
                 f"The item {unavailable.name} of the gateway's own store cannot be read; "
-                "whoever runs this gateway has to mend it."
+                "its operator has to repair it."
             )
         raise LedgerError(
-            ErrorCode.SERVICE_UNAVAILABLE, message, retry_after_s=_COME_BACK_S
+            ErrorCode.SERVICE_UNAVAILABLE, message, retry_after_s=_RETRY_AFTER_S
         ) from unavailable

@@ -81,12 +81,12 @@ class S3Objects:
         raise StoreUnavailable(f"{method}: HTTP error of S3", maybe_applied=True)
 
     async def _send_once(self, method: str, key: str, body: bytes) -> tuple[int, bytes]:
-        url = f"{self._base}/{_checked(key)}"
+        url = f"{self._base}/{_check_key(key)}"
         headers: dict[str, str] = {}
         if method == "PUT":
             headers["content-type"] = "application/octet-stream"
             headers["x-amz-server-side-encryption"] = "AES256"
-        async with self._opened().request(
+        async with self._open_session().request(
             method,
             URL(url, encoded=True),
             data=body or None,
@@ -100,8 +100,8 @@ class S3Objects:
                     raise StoreRejected("TooLarge", "the object is larger than anything we put")
             return response.status, bytes(content)
 
-    def _opened(self) -> aiohttp.ClientSession:
-        """The session, made within a loop because it belongs to one."""
+    def _open_session(self) -> aiohttp.ClientSession:
+        """Return the session, opened within the event loop that it belongs to."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S, sock_connect=_CONNECT_TIMEOUT_S),
@@ -120,14 +120,14 @@ class FolderObjects:
 
     async def get(self, key: str) -> bytes | None:
         """Return the object, None if there is none."""
-        return await asyncio.to_thread(self._read, self._folder / _checked(key))
+        return await asyncio.to_thread(self._read, self._folder / _check_key(key))
 
     async def put(self, key: str, body: bytes) -> None:
         """Keep the object, in place of one with the same key."""
-        await asyncio.to_thread(self._write, self._folder / _checked(key), body)
+        await asyncio.to_thread(self._write, self._folder / _check_key(key), body)
 
     async def close(self) -> None:
-        """Do nothing: a folder has no connections."""
+        """Leave everything as it is: a folder has no connections."""
 
     def _read(self, path: Path) -> bytes | None:
         return path.read_bytes() if path.is_file() else None
@@ -140,7 +140,7 @@ class FolderObjects:
         written.replace(path)
 
 
-def _checked(key: str) -> str:
+def _check_key(key: str) -> str:
     if not _KEY.fullmatch(key) or ".." in key:
         raise ValueError(f"not a name for an object: {key!r}")
     return key

@@ -26,7 +26,7 @@ class AwsSecretStore:
         self._client = client
         self._environment_variable = environment_variable
         self._clock = clock
-        # Bounded by the references in routing.yaml, the only ones that are asked for.
+        # Bounded by the references in routing.yaml, the only ones that are read.
         self._cache: dict[str, tuple[float, str]] = {}
 
     async def read(self, reference: SecretReference) -> str | None:

@@ -220,7 +220,7 @@ class DynamoKeyStore:
                 if hold_count(state) > 0:
                     return False
                 try:
-                    await self._writes.bury(pointer, state)
+                    await self._writes.leave_tombstone(pointer, state)
                 except TransactionCancelled:
                     continue
                 return True
@@ -244,8 +244,7 @@ class DynamoKeyStore:
     async def _pointers(
         self, workspace_id: str, after: str | None, limit: int
     ) -> tuple[Sequence[Item], str | None]:
-        """Return pointers of keys that are not deleted, and the last key's id if more may follow.
-        """
+        """Return pointers of existing keys, and the last key's id if more may follow."""
         pointers: list[Item] = []
         start = None if after is None else key_pointer_key(workspace_id, after)
         while len(pointers) < limit:

@@ -78,7 +78,7 @@ class DynamoKeyDirectory:
                 rows = await get_items(self._client, self._tables.core, asked)
                 found = {read_text(row, AnyItem.PARTITION): row for row in rows}
                 self._publications.note(found.get(read_text(PUBLICATION_KEY, AnyItem.PARTITION)))
-                cached = _cached(found.get(read_text(asked[0], AnyItem.PARTITION)), asked_s)
+                cached = _cache_entry(found.get(read_text(asked[0], AnyItem.PARTITION)), asked_s)
             _remember(self._cache, digest, cached)
         if cached.principal is None:
             raise key_refused()
@@ -104,7 +104,7 @@ class DynamoKeyDirectory:
             self._cache.pop(digest, None)
 
 
-def _cached(row: Item | None, asked_s: float) -> _Cached:
+def _cache_entry(row: Item | None, asked_s: float) -> _Cached:
     if row is None or read_number(row, SecretItem.ENABLED) != 1:
         return _Cached(asked_s + _ABSENT_FOR_S, None)
     return _Cached(asked_s + _FOUND_FOR_S, principal_of(row), refused_from_s(row))

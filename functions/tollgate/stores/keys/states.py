@@ -55,8 +55,7 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     tier: TierLimits | None = None
 
     def over_budget(self, hold_id: str) -> GatewayError | None:
-        """Return a refusal if not even a key that has spent nothing could take this from its tier.
-        """
+        """Return a refusal if the amount is above the tier's whole budget, None otherwise."""
         if self.tier is None or self.tier.budget_nano_usd is None:
             return None
         budget = self.tier.budget_nano_usd
@@ -153,7 +152,7 @@ class KeyStates:
                 return KeyHold(
                     amount_nano_usd=take.amount_nano_usd,
                     tokens=take.tokens,
-                    rate_limit=held.rate.shown(now_us),
+                    rate_limit=held.rate.to_limit(now_us),
                     token_limit=held.token_limit(created_s(hold_id), now_s),
                 )
         raise StoreUnavailable(f"the state of key {key_id} keeps changing", maybe_applied=False)

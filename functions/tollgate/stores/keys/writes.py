@@ -14,8 +14,8 @@ from tollgate.stores.aws.expressions import (
     KEY_DISABLE,
     SAME_HASH,
     SAME_SHARDS,
-    described_as,
     key_change,
+    set_and_remove,
 )
 from tollgate.stores.aws.failures import ConditionFailed
 from tollgate.stores.aws.items import KeyPointerItem, KeyStateItem, SecretItem, WorkspaceItem
@@ -92,8 +92,7 @@ class KeyWrites:
         await self._client.call("UpdateItem", payload)
 
     def _buckets(self, state: Item, limit: str) -> tuple[list[str], list[str]]:
-        """Return the names of a limit's live buckets: those in the state, and those not yet in it.
-        """
+        """Return the names of a limit's live buckets that the state has, and of those it lacks."""
         second = int(self._clock.now_s())
         if limit == KeyStateItem.MINUTE_TOKENS:
             live = live_minutes(second)
@@ -116,11 +115,11 @@ class KeyWrites:
         content = encode_settings(new)
         on = number(0 if new.disabled else 1)
         await self.transact(
-            self._described(
+            self._describe_row(
                 _key_of(pointer), content, {KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]}
             ),
             *(
-                self._described(secret_key(digest), {**content, SecretItem.ENABLED: on}, {})
+                self._describe_row(secret_key(digest), {**content, SecretItem.ENABLED: on}, {})
                 for digest in digests
             ),
         )
@@ -186,7 +185,7 @@ class KeyWrites:
             )
         return digests
 
-    async def bury(self, pointer: Item, state: Item) -> None:
+    async def leave_tombstone(self, pointer: Item, state: Item) -> None:
         """Delete a state without holds; the pointer keeps what the key has spent."""
         second = int(self._clock.now_s())
         gone: Item = {
@@ -224,7 +223,7 @@ class KeyWrites:
             {"ClientRequestToken": self._ids.new_id(), "TransactItems": list(actions)},
         )
 
-    def _described(self, key: Item, content: Item, same: Item) -> object:
+    def _describe_row(self, key: Item, content: Item, same: Item) -> object:
         absent = [name for name in SETTING_ATTRIBUTES if name not in content]
         return _update(self._tables.core, key, content, same=same, absent=absent)
 
@@ -235,8 +234,7 @@ def put_if_absent(table: str, item: Item) -> object:
 
 
 def same_shards(tables: Tables, workspace_id: str, workspace: Item | None) -> object:
-    """Return the check that a workspace has as many shards as when it was read, or is still absent.
-    """
+    """Return the check that a workspace still has the shards it was read with, or is absent."""
     check: dict[str, object] = {"TableName": tables.core, "Key": workspace_key(workspace_id)}
     if workspace is None:
         check["ConditionExpression"] = IF_ABSENT
@@ -259,7 +257,7 @@ def _update(
 
     With `same` the row must still have this value of its hash.
     """
-    write = described_as(list(values), absent, SAME_HASH if same else IF_PRESENT)
+    write = set_and_remove(list(values), absent, SAME_HASH if same else IF_PRESENT)
     names = {f"#{name}": name for name in (*values, *absent, *same)}
     sent: dict[str, AttributeValue] = {f":{name}": value for name, value in values.items()}
     sent |= {f":same{name}": value for name, value in same.items()}

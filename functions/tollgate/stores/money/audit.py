@@ -90,7 +90,7 @@ class Audit:
                     if workspace is not None:
                         found += await self._workspace(workspace)
                 except CorruptItem as unreadable:
-                    found.append(_uncompared(workspace_id, unreadable))
+                    found.append(_report_corrupt(workspace_id, unreadable))
             return found
 
     async def _workspace(self, workspace: Workspace) -> Sequence[BrokenInvariant]:
@@ -108,16 +108,16 @@ class Audit:
                 )
 
         before = await self._books(workspace, compare)
-        costs, closed = await self._recorded(workspace)
+        costs, closed = await self._read_costs(workspace)
         after = await self._books(workspace, compare)
         total = closed + sum(costs.values())
-        for what, first, last, held in (
+        for invariant, first, last, held in (
             ("I4 spent by the wallet", before.spent, after.spent, after.held_by_wallets),
             ("I10 spent by keys", before.spent_by_keys, after.spent_by_keys, after.held_by_keys),
         ):
             unsettled = sum(cost for id_, cost in costs.items() if id_ in held)
-            compare(what, total, max(first, total))
-            compare(what, total - unsettled, min(last, total - unsettled))
+            compare(invariant, total, max(first, total))
+            compare(invariant, total - unsettled, min(last, total - unsettled))
         await self._compare_grants(workspace, compare)
         return differences
 
@@ -125,14 +125,14 @@ class Audit:
         """Compare I3: the shards were granted the sum of the entries."""
         granted = entered = 0
         for _ in range(_LOOKS_MAX):
-            granted = await self._granted(workspace)
+            granted = await self._sum_granted(workspace)
             rows = await all_rows(self._client, self._tables.core, f"W#{workspace.id}", "L#")
             entered = sum(read_number(row, CreditEntryItem.AMOUNT) for row in rows)
             if granted == entered:
                 return
         compare("I3 granted", entered, granted)
 
-    async def _granted(self, workspace: Workspace) -> int:
+    async def _sum_granted(self, workspace: Workspace) -> int:
         items = await self._wallets.items(workspace.id, workspace.shards)
         return sum(read_number(item, WalletItem.GRANTED) for item in items)
 
@@ -157,12 +157,12 @@ class Audit:
         return _Books(
             spent=sum(read_number(shard, WalletItem.SPENT) for shard in shards),
             spent_by_keys=gone + sum(read_number(state, KeyStateItem.SPENT) for state in states),
-            held_by_wallets=_held(shards),
-            held_by_keys=_held(states),
+            held_by_wallets=_hold_ids(shards),
+            held_by_keys=_hold_ids(states),
         )
 
-    async def _recorded(self, workspace: Workspace) -> tuple[dict[str, int], int]:
-        """Costs by generation of the days still open, and the sum of the closed ones.
+    async def _read_costs(self, workspace: Workspace) -> tuple[dict[str, int], int]:
+        """Return costs by generation of the days still open, and the sum of the closed ones.
 
         A day is closed by its roll-up, which keeps its sum in `D#<day>`; until then its records
         count, as long as there are any.
@@ -187,8 +187,8 @@ class Audit:
         return costs, sum(closed.values())
 
 
-def _uncompared(workspace_id: str, unreadable: CorruptItem) -> BrokenInvariant:
-    """Books with an item that makes no sense cannot be said to add up."""
+def _report_corrupt(workspace_id: str, unreadable: CorruptItem) -> BrokenInvariant:
+    """Return the broken invariant of a workspace whose books have a corrupt item."""
     return BrokenInvariant(
         workspace_id=workspace_id,
         invariant=f"I0 every item can be read: {unreadable.name}",
@@ -197,5 +197,5 @@ def _uncompared(workspace_id: str, unreadable: CorruptItem) -> BrokenInvariant:
     )
 
 
-def _held(items: Sequence[Item]) -> frozenset[str]:
+def _hold_ids(items: Sequence[Item]) -> frozenset[str]:
     return frozenset(id_ for item in items for id_ in read_numbers_by_name(item, HoldingItem.HOLDS))

@@ -73,8 +73,7 @@ class Budgets:
         self._clock = clock
 
     async def check(self, workspace_id: str) -> int:
-        """Make due alerts, pause or resume, send unsent alerts; return the number of alerts made.
-        """
+        """Make due alerts, pause or resume, send unsent alerts; return the number of new alerts."""
         workspace = await self._workspaces.read(workspace_id)
         if workspace is None:
             return 0
@@ -150,11 +149,11 @@ class Budgets:
             if read_number(row, BudgetAlertItem.DELETE_AT) - _KEPT_S < since_s:
                 continue
             for channel in self._channels:
-                if _sent_name(channel) not in row and await self._leased(row, channel):
+                if _sent_name(channel) not in row and await self._take_lease(row, channel):
                     await self._send(row, channel)
 
-    async def _leased(self, row: Item, channel: AlertChannel) -> bool:
-        """Whether it is for us to send the alert: it is not sent, nor being sent by others."""
+    async def _take_lease(self, row: Item, channel: AlertChannel) -> bool:
+        """Return whether this process may send an unsent alert, and keep others from sending it."""
         now_s = int(self._clock.now_s())
         names = {
             "#at": _sent_name(channel),

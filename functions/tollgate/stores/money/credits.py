@@ -202,8 +202,7 @@ def read_entry(item: Item) -> CreditEntry:
 
 
 def _balance(shards: Sequence[Item]) -> Balance:
-    """Return the sums over all shards; the books of each shard are exact at the instant it is read.
-    """
+    """Return the sums over all shards, each of which is consistent in itself."""
     return Balance(
         granted_nano_usd=sum(read_number(shard, WalletItem.GRANTED) for shard in shards),
         available_nano_usd=sum(read_number(shard, WalletItem.AVAILABLE) for shard in shards),

@@ -30,7 +30,7 @@ from tollgate.stores.rules.periods import bucket_names
 _log = logging.getLogger(__name__)
 
 _IDS_MAX: Final = 3
-# No further id is tried after this long: a caller without an answer is better told 503.
+# No further id is tried after this long: by then a 503 serves the caller better.
 _HOLD_BUDGET_S: Final = 2.5
 
 _Outcome = TypeVar("_Outcome")
@@ -84,7 +84,7 @@ class DynamoLedger:
         try:
             return await asyncio.shield(holding)
         except asyncio.CancelledError:
-            # Whoever leaves in the middle must not leave a hold behind.
+            # A caller that disconnects during the hold must not leave the hold behind.
             await asyncio.wait([holding])
             if holding.exception() is None:
                 await self._settle_sides(holding.result(), cost_nano_usd=0, tokens=0)
@@ -152,8 +152,7 @@ class DynamoLedger:
             raise StoreUnavailable("no hold could be confirmed", maybe_applied=False)
 
     async def _hold_once(self, ask: _Ask, hold_id: str) -> Hold | GatewayError | None:
-        """Try one id on both sides; return the hold, a refusal, or None if the outcome is unknown.
-        """
+        """Try one id on both sides; return the hold, a refusal, or None for an unknown outcome."""
         principal = ask.principal
         workspace_id, key_id = principal.workspace_id, principal.key_id
         wallet, key = await asyncio.gather(
@@ -240,10 +239,10 @@ class DynamoLedger:
                     attempts_max=_release_attempts(key),
                 )
             )
-        await _all_settled(hold_id, releases)
+        await _settle_all(hold_id, releases)
 
     async def _settle_sides(self, hold: Hold, *, cost_nano_usd: int, tokens: int) -> None:
-        await _all_settled(
+        await _settle_all(
             hold.id,
             [
                 self._wallets.settle(
@@ -274,7 +273,7 @@ async def _outcome(holding: Awaitable[_Outcome]) -> _Outcome | HoldUnknown | Sto
         return failed
 
 
-async def _all_settled(hold_id: str, settling: list[Awaitable[None]]) -> None:
+async def _settle_all(hold_id: str, settling: list[Awaitable[None]]) -> None:
     """Settle in parallel; what cannot be reached is logged and left to the sweeper."""
     for outcome in await asyncio.gather(*map(_outcome, settling)):
         if outcome is not None:

@@ -109,7 +109,7 @@ class Sweeper:
         while True:
             reply = await self._client.call("Scan", scan)
             # What stays behind is in the log, and in the audit of its workspace.
-            readable, _ = decode_items(_holds, reply["Items"])
+            readable, _ = decode_items(_read_holds, reply["Items"])
             for item in readable:
                 yield item
             if "LastEvaluatedKey" not in reply:
@@ -118,8 +118,11 @@ class Sweeper:
 
 
 @reads_an_item
-def _holds(item: Item) -> WalletHolds | KeyHolds:
-    """The ledger has nothing but wallets (`W#<workspace>#<shard>`) and key states (`K#<key>`)."""
+def _read_holds(item: Item) -> WalletHolds | KeyHolds:
+    """Return the holds of an item of the ledger.
+
+    The table has only wallets (`W#<workspace>#<shard>`) and key states (`K#<key>`).
+    """
     kind, _, name = read_text(item, AnyItem.PARTITION).partition("#")
     holds = read_numbers_by_name(item, HoldingItem.HOLDS)
     for hold_id in holds:

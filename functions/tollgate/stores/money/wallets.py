@@ -224,7 +224,7 @@ class Wallets:
         except ConditionFailed as failed:
             if held_by(failed.item, hold_id) == held_nano_usd + more_nano_usd:
                 return None
-            state = None if failed.item is None else _state(failed.item)
+            state = None if failed.item is None else _read_state(failed.item)
             if state is not None and state.locked:
                 return workspace_locked()
             available = 0 if state is None else state.available_nano_usd
@@ -260,7 +260,7 @@ class Wallets:
             try:
                 reply = await self._client.call("UpdateItem", payload, attempts_max=1)
             except ConditionFailed as failed:
-                state = None if failed.item is None else _state(failed.item)
+                state = None if failed.item is None else _read_state(failed.item)
                 step = wallet_step(state, amount_nano_usd, covered=covered)
                 if step not in ("hold", "hold_rest"):
                     return state
@@ -300,7 +300,7 @@ def _wallet_hold(reply: AwsReply, shard: int, hold_id: str) -> WalletHold:
 
 
 @reads_an_item
-def _state(item: Item) -> WalletState:
+def _read_state(item: Item) -> WalletState:
     return WalletState(
         available_nano_usd=read_number(item, WalletItem.AVAILABLE),
         locked=read_number(item, WalletItem.LOCKED) != 0,

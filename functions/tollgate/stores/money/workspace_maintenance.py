@@ -15,7 +15,7 @@ from tollgate.stores.aws.tables import WORKSPACE_NAMES, Tables, all_rows
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.wallets import HOLDS_CROWDED, Wallets
 from tollgate.stores.money.workspaces import Workspaces
-from tollgate.stores.rules.reports import CareReport
+from tollgate.stores.rules.reports import MaintenanceReport
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class WorkspaceMaintenance:
         self._budgets = budgets
         self._ids = ids
 
-    async def run(self) -> CareReport:
+    async def run(self) -> MaintenanceReport:
         """Visit every workspace once."""
         with refusing_when_unavailable():
             names = await all_rows(self._client, self._tables.core, WORKSPACE_NAMES, "W#")
@@ -63,7 +63,7 @@ class WorkspaceMaintenance:
             except StoreUnavailable as unavailable:
                 failed += 1
                 _log.warning("workspace %s has to wait: %s", workspace_id, unavailable)
-        return CareReport(
+        return MaintenanceReport(
             workspaces=len(names), grown=grown, moves=moves, alerts=alerts, failed=failed
         )
 
@@ -73,7 +73,7 @@ class WorkspaceMaintenance:
         locked = workspace.locked or workspace.paused
         if any((read_number(shard, WalletItem.LOCKED) != 0) != locked for shard in shards):
             await self._workspaces.apply_lock(workspace.id)
-        await self._workspaces.tell_keys(workspace.id)
+        await self._workspaces.copy_to_secrets(workspace.id)
         if not any(
             WalletItem.CROWDED in shard or hold_count(shard) > HOLDS_CROWDED for shard in shards
         ):

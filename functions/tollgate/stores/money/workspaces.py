@@ -26,14 +26,14 @@ from tollgate.stores.aws.decoding import (
 from tollgate.stores.aws.expressions import (
     IF_ABSENT,
     IF_PRESENT,
-    SECRET_TELL_ADMISSION,
-    SECRET_TELL_NO_ADMISSION,
+    SECRET_COPY_ADMISSION,
+    SECRET_COPY_NO_ADMISSION,
+    WORKSPACE_COPIED,
     WORKSPACE_GROW,
     WORKSPACE_LOCK,
     WORKSPACE_PAUSE,
-    WORKSPACE_TOLD,
     ConditionalUpdate,
-    described_as,
+    set_and_remove,
 )
 from tollgate.stores.aws.failures import (
     ConditionFailed,
@@ -117,7 +117,7 @@ class Workspaces:
                 workspace_key(read_text(name, AnyItem.SORT).removeprefix("W#")) for name in names
             ]
             items = await get_items(self._client, self._tables.core, keys)
-        found, unreadable = decode_items(_workspace, items)
+        found, unreadable = decode_items(_read_workspace, items)
         return Page(
             found=tuple(sorted(found, key=lambda workspace: workspace.id)),
             next=None if end is None else read_text(end, AnyItem.SORT).removeprefix("W#"),
@@ -127,8 +127,7 @@ class Workspaces:
     async def change(
         self, workspace_id: str, edit: Callable[[WorkspaceSettings], WorkspaceSettings]
     ) -> Workspace | None:
-        """Replace the settings by what `edit` returns, and copy the admission to the secrets' rows.
-        """
+        """Replace the settings by what `edit` returns, and copy them to the secrets' rows."""
         with refusing_when_unavailable():
             workspace = await self.read(workspace_id)
             if workspace is None:
@@ -137,11 +136,11 @@ class Workspaces:
             absent = [name for name in _SETTINGS if name not in content]
             await self._update(
                 workspace_id,
-                described_as(list(content), absent, IF_PRESENT),
+                set_and_remove(list(content), absent, IF_PRESENT),
                 {f":{name}": value for name, value in content.items()},
                 names={f"#{name}": name for name in (*content, *absent)},
             )
-            await self.tell_keys(workspace_id)
+            await self.copy_to_secrets(workspace_id)
             return await self.read(workspace_id)
 
     async def set_locked(self, workspace_id: str, *, locked: bool) -> Workspace | None:
@@ -193,40 +192,39 @@ class Workspaces:
             await self._update(workspace_id, WORKSPACE_GROW, values)
         except ConditionFailed:
             return False
-        await self.tell_keys(workspace_id)
+        await self.copy_to_secrets(workspace_id)
         return True
 
-    async def tell_keys(self, workspace_id: str) -> None:
-        """Write a workspace's shards and admission into its secrets' rows, unless they say so."""
+    async def copy_to_secrets(self, workspace_id: str) -> None:
+        """Copy a workspace's shards and admission to its secrets' rows, unless they have them."""
         item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
         if item is None:
             return
         admission = read_optional_text(item, WorkspaceItem.ADMISSION)
-        told = f"{read_number(item, WorkspaceItem.SHARDS)} {admission}"
-        if read_optional_text(item, WorkspaceItem.COPIED) == told:
+        copied = f"{read_number(item, WorkspaceItem.SHARDS)} {admission}"
+        if read_optional_text(item, WorkspaceItem.COPIED) == copied:
             return
         values: Item = {":n": item[WorkspaceItem.SHARDS]}
-        write = SECRET_TELL_NO_ADMISSION
+        write = SECRET_COPY_NO_ADMISSION
         if admission is not None:
             values[":adm"] = string(admission)
-            write = SECRET_TELL_ADMISSION
+            write = SECRET_COPY_ADMISSION
         for pointer in await self.key_pointers(workspace_id):
             for digest in () if is_gone(pointer) else secret_hashes(pointer):
                 try:
                     await self._send(secret_key(digest), write, values)
                 except ConditionFailed:
                     continue
-        await self._update(workspace_id, WORKSPACE_TOLD, {":told": string(told)})
+        await self._update(workspace_id, WORKSPACE_COPIED, {":told": string(copied)})
 
     async def key_pointers(self, workspace_id: str) -> Sequence[Item]:
         """Return the pointers of all keys, deleted ones included."""
         return await all_rows(self._client, self._tables.core, f"W#{workspace_id}", "K#")
 
     async def read(self, workspace_id: str) -> Workspace | None:
-        """Return a workspace, None if there is none; raise StoreUnavailable if it cannot be read.
-        """
+        """Return a workspace, None if there is none; raise StoreUnavailable if unreachable."""
         item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
-        return None if item is None else _workspace(item)
+        return None if item is None else _read_workspace(item)
 
     async def _create(self, workspace_id: str, settings: WorkspaceSettings, *, shards: int) -> bool:
         if not is_workspace_id(workspace_id):
@@ -305,7 +303,7 @@ def _settings_attributes(settings: WorkspaceSettings) -> Item:
 
 
 @reads_an_item
-def _workspace(item: Item) -> Workspace:
+def _read_workspace(item: Item) -> Workspace:
     lock = read_number(item, WorkspaceItem.LOCK)
     return Workspace(
         id=read_text(item, AnyItem.PARTITION).removeprefix("W#"),

@@ -1,7 +1,7 @@
-"""Activity by day: rolled up once a day is over and nothing of it can change, live until then.
+"""Activity by day: rolled up once a day is over and none of its records can change, live before.
 
-Rolling a day up writes what all its records add up to over whatever was written before, so it may
-be repeated and interrupted; the day counts as closed only once a last item says so. Rows never
+Rolling a day up overwrites its rows with the sums of all its records, so it may be repeated and
+interrupted; a day counts as closed only once its mark is written, after the rows. Rows never
 expire, and are written long before the records do.
 """
 
@@ -64,19 +64,19 @@ class DynamoActivityStore:
         self._live: dict[tuple[str, str], tuple[float, Activity]] = {}
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
-        """All of every UTC day that lies at least partly in [since_s, until_s)."""
+        """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""
         days = days_within(since_s, min(until_s, int(self._clock.now_s()) + 1))
         if not days:
             return Activity(rows=())
         with refusing_when_unavailable():
             closed, rows = await asyncio.gather(
-                self._closed(workspace_id, days), self._rows(workspace_id, days)
+                self._find_closed(workspace_id, days), self._rows(workspace_id, days)
             )
         found = [row for row in rows if row.day in closed]
         partial: list[str] = []
         for day_s in days:
             if day_of(day_s) not in closed and self._has_records(day_s):
-                live = await self._counted(workspace_id, day_s)
+                live = await self._count_live(workspace_id, day_s)
                 found += live.rows
                 partial += live.partial_days
         return Activity(
@@ -84,10 +84,9 @@ class DynamoActivityStore:
         )
 
     async def close_due(self) -> int:
-        """Roll up every day of every workspace that is due; how many days that were.
+        """Roll up every due day of every workspace; return the number of closed days.
 
-        A day with a record that makes no sense stays open, the others are closed before
-        LedgerError says so.
+        A day with a corrupt record stays open; after the others are closed, LedgerError names it.
         """
         now_s = int(self._clock.now_s())
         days = days_within(now_s - _DAYS_BACK * DAY_S, now_s - CLOSES_AFTER_S - DAY_S + 1)
@@ -95,7 +94,7 @@ class DynamoActivityStore:
         left: list[str] = []
         with refusing_when_unavailable():
             async for workspace_id in self._workspaces():
-                closed = await self._closed(workspace_id, days)
+                closed = await self._find_closed(workspace_id, days)
                 for day_s in days:
                     if day_of(day_s) in closed:
                         continue
@@ -107,7 +106,7 @@ class DynamoActivityStore:
         if left:
             raise LedgerError(
                 ErrorCode.SERVICE_UNAVAILABLE,
-                f"Days with records that make no sense stay open: {', '.join(left)}.",
+                f"Days with corrupt records stay open: {', '.join(left)}.",
             )
         return count
 
@@ -134,11 +133,11 @@ class DynamoActivityStore:
             await self._client.call("PutItem", {"TableName": self._tables.core, "Item": item})
 
     def _has_records(self, day_s: int) -> bool:
-        """Whether a day that nobody closed is young enough to have any records left."""
+        """Return whether an open day is young enough to have any records left."""
         return day_s > self._clock.now_s() - (_DAYS_BACK + 7) * DAY_S
 
-    async def _counted(self, workspace_id: str, day_s: int) -> Activity:
-        """A day that is open, counted at most once a minute."""
+    async def _count_live(self, workspace_id: str, day_s: int) -> Activity:
+        """Return the sums of an open day, counted at most once a minute."""
         day = day_of(day_s)
         now_s = self._clock.monotonic_s()
         until_s, known = self._live.get((workspace_id, day), (0.0, None))
@@ -154,7 +153,7 @@ class DynamoActivityStore:
     async def _records(
         self, workspace_id: str, day_s: int, *, records_max: int | None
     ) -> tuple[list[GenerationRecord], bool]:
-        """A day's records, and whether these are all."""
+        """Return a day's records, and whether they are complete."""
         wanted = GenerationFilter(since_s=day_s, until_s=day_s + DAY_S)
         records: list[GenerationRecord] = []
         before: str | None = None
@@ -168,15 +167,15 @@ class DynamoActivityStore:
                 return records, whole
         return records, False
 
-    async def _closed(self, workspace_id: str, days: tuple[int, ...]) -> set[str]:
-        """Which of these days are closed."""
+    async def _find_closed(self, workspace_id: str, days: tuple[int, ...]) -> set[str]:
+        """Return those of these days that are closed."""
         marks = await self._between(
             workspace_id, f"D#{_compact(days[0])}", f"D#{_compact(days[-1])}"
         )
         return {_day(read_text(item, AnyItem.SORT).removeprefix("D#")) for item in marks}
 
     async def _rows(self, workspace_id: str, days: tuple[int, ...]) -> list[ActivityRow]:
-        """The rows that are written of these days."""
+        """Return the stored rows of these days."""
         # `$` follows `#`: everything that begins with the last day's name.
         low, high = f"A#{_compact(days[0])}", f"A#{_compact(days[-1])}$"
         return [_read_row(item) for item in await self._between(workspace_id, low, high)]

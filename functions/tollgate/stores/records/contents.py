@@ -1,6 +1,6 @@
 """Content of generations as objects, under a prefix for each number of days it is kept.
 
-The bucket's expiry rules delete by that prefix; what they are late with is not shown either.
+The bucket's expiry rules delete by that prefix; an object that is deleted late is not returned.
 """
 
 from hashlib import sha256
@@ -25,12 +25,12 @@ class ObjectContentLog:
     async def keep(
         self, workspace_id: str, generation_id: str, content: bytes, *, days: int
     ) -> None:
-        """Keep what belongs to a generation."""
+        """Keep the content of a generation for so many days."""
         with refusing_when_unavailable():
             await self._objects.put(_object(workspace_id, generation_id, days), content)
 
     async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
-        """What is kept of a generation, None if nothing is, or no longer."""
+        """Return the content of a generation, None if none is kept, or no longer."""
         age_s = self._clock.now_s() - created_s(generation_id)
         with refusing_when_unavailable():
             for days in CONTENT_DAYS:

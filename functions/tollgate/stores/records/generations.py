@@ -40,7 +40,7 @@ class DynamoGenerationStore:
         self._table = table
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
-        """A record of this workspace, read consistently."""
+        """Return a record of this workspace, read consistently; None if there is none."""
         if not is_id(generation_id):
             return None
         with refusing_when_unavailable():
@@ -57,7 +57,7 @@ class DynamoGenerationStore:
         limit: int,
         before: str | None = None,
     ) -> Page[GenerationRecord]:
-        """Records of this workspace, newest first, made before the id `before`."""
+        """Return a page of this workspace's records, newest first, with ids below `before`."""
         found: list[GenerationRecord] = []
         unreadable: list[str] = []
         end_of_time = first_id_of(min(wanted.until_s, _LAST_SECOND))
@@ -83,7 +83,10 @@ class DynamoGenerationStore:
     async def _query(
         self, workspace_id: str, low: str, high: str, *, limit: int
     ) -> tuple[list[Item], str | None]:
-        """Records of the day of `low` up to `high`, latest first, and where reading stopped."""
+        """Return records of the day of `low` up to `high`, latest first, and the last id read.
+
+        The id is None where the day is read to its end.
+        """
         with refusing_when_unavailable():
             reply = await self._client.call(
                 "Query",
@@ -104,7 +107,7 @@ class DynamoGenerationStore:
         return reply["Items"], None if end is None else generation_of_sort(end)
 
     async def put_if_absent(self, record: GenerationRecord) -> GenerationRecord:
-        """The commit decision of a generation: the record that stands, this one or an earlier.
+        """Decide a generation: return the record that stands, this one or an earlier one.
 
         May be repeated any number of times; raises StoreUnavailable.
         """
@@ -126,7 +129,7 @@ class DynamoGenerationStore:
 
 
 def _day_start(high: str) -> str:
-    """The lowest id of the UTC day in which the ids just below `high` lie."""
+    """Return the lowest id of the UTC day in which the ids just below `high` lie."""
     second = created_s(high)
     if high == first_id_of(second):
         second -= 1
@@ -134,7 +137,7 @@ def _day_start(high: str) -> str:
 
 
 def record_item(record: GenerationRecord) -> Item:
-    """A record as an item: at most 1 KB, one write unit, for a generation with one attempt."""
+    """Return the item of a record: at most 1 KB, one write unit, for one attempt."""
     item: Item = {
         **generation_key(record.workspace_id, record.id),
         GenerationItem.OUTCOME: string(record.outcome),
@@ -152,5 +155,5 @@ def record_item(record: GenerationRecord) -> Item:
 
 @reads_an_item
 def read_record(item: Item) -> GenerationRecord:
-    """The record that an item keeps; the blob says everything, the attributes only repeat it."""
+    """Return the record of an item, from its blob; the other attributes only repeat parts of it."""
     return _RECORDS.decode(zlib.decompress(read_binary(item, GenerationItem.BLOB)))

@@ -1,4 +1,5 @@
-"""Kept answers: a claim in DynamoDB says whose it is, the answer itself is an object."""
+"""Kept answers for an Idempotency-Key: a claim in DynamoDB names the owner, an object has the
+answer."""
 
 from hashlib import sha256
 from typing import Final
@@ -16,7 +17,7 @@ from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import claim_key
 
 KEPT_FOR_S: Final = 86_400
-# No function runs longer: whoever claimed before that is dead.
+# No function runs longer, so the owner of an older claim without an answer is dead.
 ABANDONED_AFTER_S: Final = 900
 
 
@@ -32,7 +33,10 @@ class DynamoAnswerStore:
         self._clock = clock
 
     async def claim(self, claim: Claim) -> bytes | None:
-        """The answer kept for this claim, or None: it is ours to make."""
+        """Return the answer that is kept for this claim, or None if the claim is the caller's now.
+
+        Raises RequestError where the body is another one, or the answer is still being made.
+        """
         with refusing_when_unavailable():
             known = await self._put(claim)
             if known is None:
@@ -56,7 +60,7 @@ class DynamoAnswerStore:
         )
 
     async def keep(self, claim: Claim, answer: bytes) -> None:
-        """Keep the answer to a claim that is ours; one that was taken over keeps the other's."""
+        """Keep the answer to the caller's claim; an answer to a claim taken over is not shown."""
         with refusing_when_unavailable():
             await self._objects.put(_object(claim, claim.request_id), answer)
             try:
@@ -78,7 +82,7 @@ class DynamoAnswerStore:
                 return
 
     async def release(self, claim: Claim) -> None:
-        """Give a claim up; one that was taken over stays the other's."""
+        """Delete the caller's claim; a claim taken over stays the other's."""
         with refusing_when_unavailable():
             try:
                 await self._client.call(
@@ -94,7 +98,8 @@ class DynamoAnswerStore:
                 return
 
     async def _put(self, claim: Claim) -> Item | None:
-        """Claim if nobody has, or whoever had is dead or done for a day; else what is there."""
+        """Put the claim; return the existing one if its owner may be alive or is done for under a
+        day."""
         now_s = int(self._clock.now_s())
         try:
             await self._client.call(

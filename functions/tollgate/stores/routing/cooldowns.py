@@ -1,7 +1,6 @@
-"""Which endpoints rest, in DynamoDB: shared by all instances, best effort, failing open.
+"""Cooldowns of endpoints in DynamoDB: shared by all instances, best effort, failing open.
 
-An endpoint's item counts failures since the first of a window: `w` when that was, `n` how many,
-`l` when the last was, in Unix seconds. Who reads it works out whether the endpoint rests.
+An endpoint's item counts its failures within one window; the reader works out whether it rests.
 """
 
 import asyncio
@@ -26,20 +25,20 @@ _READ_LIMIT_S: Final = 0.5
 
 
 class Failures(Struct, frozen=True):
-    """The failures of an endpoint: since when, how many, and when the last was (Unix seconds)."""
+    """The failures of an endpoint within one window."""
 
     since_s: int
     count: int
     last_s: int
 
-    def counted(self, now_s: float, policy: CooldownPolicy) -> "Failures":
-        """With one more of now, which begins a new count where the window is over."""
+    def add_one(self, now_s: float, policy: CooldownPolicy) -> "Failures":
+        """Return this with a failure of now, which begins a new count where the window is over."""
         if self.since_s <= now_s - policy.within_s:
             return Failures(int(now_s), 1, int(now_s))
         return Failures(self.since_s, self.count + 1, int(now_s))
 
     def rests_until_s(self, policy: CooldownPolicy) -> float | None:
-        """When the endpoint has rested; None if it need not."""
+        """Return the Unix second until which the endpoint rests; None if it need not."""
         if self.count < policy.after_failures:
             return None
         return self.last_s + policy.rest_s
@@ -59,23 +58,23 @@ class DynamoCooldownStore:
         self._clock = clock
         self._cache: dict[str, _Read] = {}
 
-    async def resting(
+    async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
-        """Those that rest, read at most five seconds ago."""
+        """Return the resting endpoints, read at most five seconds ago."""
         unread = [each for each in endpoint_ids if not self._is_fresh(each)]
         if unread:
             await self._read(unread)
-        return resting_of(
+        return select_resting(
             {each: self._cache[each].failures for each in endpoint_ids},
             policy,
             now_s=self._clock.now_s(),
         )
 
-    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Count a failure; where that is not possible, it is not counted.
+    async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Count a failure, unless the store cannot be reached.
 
-        Whether it is the one that makes the endpoint rest: exactly one instance is told so.
+        Exactly one instance gets True for the failure that makes the endpoint rest.
         """
         now_s = int(self._clock.now_s())
         values = {
@@ -87,7 +86,7 @@ class DynamoCooldownStore:
         for write in (COOLDOWN_ANOTHER, COOLDOWN_FIRST, COOLDOWN_ANOTHER):
             try:
                 item = await self._update(endpoint_id, write, values)
-                failures = _failures(item)
+                failures = _read_failures(item)
             except ConditionFailed:
                 continue
             except StoreUnavailable:
@@ -110,8 +109,10 @@ class DynamoCooldownStore:
         except (StoreUnavailable, TimeoutError):
             # Nothing rests as far as we know: a store that is away must not stop what may work.
             items = []
-        # What makes no sense does not rest either.
-        found, _ = decode_items(lambda item: (endpoint_of_cooldown(item), _failures(item)), items)
+        # An endpoint whose item is corrupt does not rest either.
+        found, _ = decode_items(
+            lambda item: (endpoint_of_cooldown(item), _read_failures(item)), items
+        )
         failures = dict(found)
         for each in endpoint_ids:
             self._cache[each] = _Read(asked_s, failures.get(each))
@@ -132,15 +133,15 @@ class DynamoCooldownStore:
         return item
 
 
-def resting_of(
+def select_resting(
     failures: Mapping[str, Failures | None], policy: CooldownPolicy, *, now_s: float
 ) -> dict[str, float]:
-    """The endpoints that rest now, with the Unix second in which they have rested."""
+    """Return the endpoints that rest now, with the Unix second until which each rests."""
     untils = {name: each.rests_until_s(policy) for name, each in failures.items() if each}
     return {name: until_s for name, until_s in untils.items() if until_s and until_s > now_s}
 
 
-def _failures(item: Item) -> Failures:
+def _read_failures(item: Item) -> Failures:
     return Failures(
         since_s=read_number(item, CooldownItem.SINCE),
         count=read_number(item, CooldownItem.COUNT),

@@ -43,25 +43,28 @@ class PublicationStore:
         self._read_s = float("-inf")
 
     def note(self, item: Item | None) -> None:
-        """Remember the pointer, which somebody read along with what they were looking for.
+        """Remember the pointer that authentication has read along with a key.
 
-        It is not understood here: who may call does not depend on what is published.
+        It is decoded later, because authentication must not fail when the pointer is corrupt.
         """
         self._pointer = item
         self._read_s = self._clock.monotonic_s()
 
     async def publication(self) -> Publication | None:
-        """What is published, read at most five seconds ago; None if nothing ever was."""
+        """Return the publication, read at most five seconds ago; None if there never was one."""
         if self._clock.monotonic_s() - self._read_s >= _READ_FOR_S:
             with refusing_when_unavailable():
                 self.note(await get_item(self._client, self._table, PUBLICATION_KEY))
         if self._pointer is None:
             return None
         with refusing_when_unavailable():
-            return _publication(self._pointer)
+            return _read_publication(self._pointer)
 
     async def catalog(self, sha: str) -> bytes:
-        """The compiled catalog of a sha."""
+        """Return the compiled catalog with this sha.
+
+        Raises LedgerError(service_unavailable) where it is missing or damaged.
+        """
         content = None
         if self._objects is not None:
             with refusing_when_unavailable():
@@ -72,7 +75,7 @@ class PublicationStore:
         return content
 
     async def keep(self, content: bytes) -> str:
-        """Keep a compiled catalog under its sha, which is returned."""
+        """Keep a compiled catalog and return its sha."""
         if self._objects is None:
             raise RequestError(ErrorCode.INVALID_REQUEST, "There is no bucket to publish to.")
         sha = sha256(content).hexdigest()
@@ -81,7 +84,7 @@ class PublicationStore:
         return sha
 
     async def move(self, publication: Publication) -> None:
-        """Make a publication the one that holds."""
+        """Make a publication the live one; RequestError if another one came first."""
         item = _item(publication)
         pointer: dict[str, object] = {
             "TableName": self._table,
@@ -108,7 +111,7 @@ class PublicationStore:
             ) from cancelled
 
     async def history(self) -> Sequence[Publication]:
-        """The latest publications, the last one first."""
+        """Return the latest publications, the last one first."""
         with refusing_when_unavailable():
             rows, _ = await query_rows(
                 self._client,
@@ -118,7 +121,7 @@ class PublicationStore:
                 limit=_HISTORY_PAGE_MAX,
                 backwards=True,
             )
-        found, _ = decode_items(_publication, rows)
+        found, _ = decode_items(_read_publication, rows)
         return found
 
 
@@ -143,7 +146,7 @@ def _item(publication: Publication) -> Item:
 
 
 @reads_an_item
-def _publication(item: Item) -> Publication:
+def _read_publication(item: Item) -> Publication:
     return Publication(
         live=read_text(item, PublicationItem.LIVE),
         revision=read_number(item, PublicationItem.REVISION),

@@ -25,7 +25,7 @@ _TIER_LENGTH_MAX: Final = 64
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """How the api and the command line offer a plain setting."""
+    """The form in which the api and the command line offer a plain setting."""
 
     # Option of `tollgate keys`, without its dashes.
     option: str
@@ -127,7 +127,7 @@ class PlainSetting(Struct, frozen=True):
 
     @property
     def is_optional(self) -> bool:
-        """Whether a key can be without it."""
+        """True for a setting that a key can be without."""
         return NoneType in get_args(self.type)
 
 

@@ -1,10 +1,10 @@
-"""What the scheduled work on the books finds and does."""
+"""Reports of the scheduled work on the books."""
 
 from msgspec import Struct
 
 
-class CareReport(Struct, frozen=True, kw_only=True):
-    """What one round did; `failed` workspaces wait for the next one."""
+class MaintenanceReport(Struct, frozen=True, kw_only=True):
+    """The counts of one round of WorkspaceMaintenance."""
 
     workspaces: int
     grown: int
@@ -14,7 +14,7 @@ class CareReport(Struct, frozen=True, kw_only=True):
 
 
 class BrokenInvariant(Struct, frozen=True, kw_only=True):
-    """An invariant that does not hold, in nano-dollars."""
+    """An invariant of the books that does not hold."""
 
     workspace_id: str
     invariant: str

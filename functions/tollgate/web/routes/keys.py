@@ -21,15 +21,15 @@ from tollgate.web.services import Services
 
 
 def key_routes(services: Services) -> APIRouter:
-    """`/v1/key` and `/v1/keys`."""
+    """Return the routes `/v1/key` and `/v1/keys`."""
     router = APIRouter(prefix="/v1", tags=["keys"])
     caller = Annotated[Principal, Depends(services.caller)]
     administrator = Annotated[Principal, Depends(services.administrator)]
 
     @router.get("/key")
     async def show_own_key(principal: caller) -> KeyReply:
-        """What the key of this request has spent, and may still spend."""
-        return await _shown(services.keys, principal.workspace_id, principal.key_id)
+        """Show the key of this request, with what it has spent and may still spend."""
+        return await _show(services.keys, principal.workspace_id, principal.key_id)
 
     @router.post("/keys", status_code=201)
     async def create_key(principal: administrator, body: NewKeyBody) -> NewKeyReply:
@@ -44,7 +44,7 @@ def key_routes(services: Services) -> APIRouter:
         cursor: str | None = None,
         limit: Annotated[int, Query(ge=1, le=KEYS_PAGE_MAX)] = KEYS_PAGE_MAX,
     ) -> KeysReply:
-        """Keys of the workspace, oldest first."""
+        """List the keys of the workspace, oldest first."""
         page = await services.keys.list(principal.workspace_id, after=cursor, limit=limit)
         return KeysReply(
             data=[KeyObject.of(key) for key in page.found],
@@ -54,8 +54,8 @@ def key_routes(services: Services) -> APIRouter:
 
     @router.get("/keys/{key_id}")
     async def show_key(principal: administrator, key_id: str) -> KeyReply:
-        """One key of the workspace."""
-        return await _shown(services.keys, principal.workspace_id, key_id)
+        """Show one key of the workspace."""
+        return await _show(services.keys, principal.workspace_id, key_id)
 
     @router.patch("/keys/{key_id}")
     async def change_key(principal: administrator, key_id: str, body: KeyChangeBody) -> KeyReply:
@@ -89,7 +89,7 @@ def key_routes(services: Services) -> APIRouter:
     return router
 
 
-async def _shown(keys: KeyStore, workspace_id: str, key_id: str) -> KeyReply:
+async def _show(keys: KeyStore, workspace_id: str, key_id: str) -> KeyReply:
     key = await keys.get(workspace_id, key_id)
     if key is None:
         raise _no_such_key()
