@@ -35,7 +35,9 @@ class OldSecret(Struct, frozen=True, kw_only=True):
     """The secret that a rotated key had before; refused from the Unix second `expires_s` on."""
 
     last_four: str
+    # Unix second from which it is refused.
     expires_s: int
+    # Unix second, None before its first use.
     last_used_s: int | None
 
 
@@ -45,14 +47,20 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     id: str
     workspace_id: str
     role: KeyRole
+    # Beginning and last characters of the secret.
     prefix: str
     last_four: str
     created_s: int
+    # What is left of each limit in the running period, holds taken off.
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
+    # What was spent in each running period, with a limit or without.
     used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
+    # What was ever spent.
     spent_nano_usd: int = 0
     held_nano_usd: int = 0
+    # Unix second, None before the first use.
     last_used_s: int | None = None
+    # The secret from before a rotation, None once it is refused.
     old_secret: OldSecret | None = None
 
 
@@ -113,12 +121,15 @@ class Balance(Struct, frozen=True, kw_only=True):
 class CreditEntry(Struct, frozen=True, kw_only=True):
     """One line of a workspace's credit ledger, never changed."""
 
+    # The caller's id, under which an entry is written once.
     id: str
     workspace_id: str
     kind: EntryKind
+    # Negative if an adjustment takes credit back.
     amount_nano_usd: int
     note: str
     created_s: int
+    # The refunded generation, None for another kind of entry.
     generation_id: str | None = None
 
     def __post_init__(self) -> None:
@@ -156,8 +167,11 @@ class CreditStore(Protocol):
 class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     """The settings of a workspace, which may be changed."""
 
+    # Whom the gateway admits; None leaves it to the catalog.
     admission: Admission | None = None
+    # What may be spent in a UTC month; None is no budget.
     budget_nano_usd: int | None = None
+    # Whether a spent budget locks the workspace until the month ends or the budget is raised.
     pause_at_budget: bool = False
 
     def __post_init__(self) -> None:
@@ -171,9 +185,12 @@ class Workspace(Struct, frozen=True, kw_only=True):
     """A workspace with its state."""
 
     id: str
+    # Wallet shards that the money is divided among.
     shards: int
     created_s: int
+    # Locked by an administrator.
     locked: bool = False
+    # Locked because the budget is spent.
     paused: bool = False
     settings: WorkspaceSettings = WorkspaceSettings()
 

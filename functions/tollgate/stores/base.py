@@ -19,18 +19,26 @@ from tollgate.core.secret import SecretReference
 class Hold(Struct, frozen=True, kw_only=True):
     """Money set aside for one generation, in one wallet shard and in the key's state."""
 
+    # The generation's id.
     id: str
     workspace_id: str
     key_id: str
+    # The wallet shard that the money comes from.
     shard: int
+    # Nano-dollars held on either side; they differ when a side had less than the bound.
     wallet_nano_usd: int
     key_nano_usd: int
+    # Period buckets that the key's amount comes from, and goes back to even after midnight.
     key_buckets: tuple[str, ...] = ()
+    # Tokens taken from the key's minute.
     key_tokens: int = 0
+    # The key's rates after this hold, for the headers of the reply.
     rate_limit: RateLimit | None = None
     token_limit: RateLimit | None = None
+    # Whether the hold is topped up when it is nearly used up, within the limits of `tier`.
     covered: bool = False
     tier: TierLimits | None = None
+    # Too many holds on the shard; settle() marks it so that shards are added.
     crowded: bool = False
 
 

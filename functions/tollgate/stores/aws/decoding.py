@@ -14,7 +14,7 @@ from tollgate.stores.aws.failures import CorruptItem
 
 _log = logging.getLogger(__name__)
 
-# What understanding an item fails with: a value that is missing, of another type, or out of range.
+# Errors of decoding: a value that is missing, of another type, or out of range.
 _DECODE_ERRORS: Final = (
     KeyError,
     TypeError,
@@ -31,14 +31,14 @@ _Value = TypeVar("_Value")
 def reads_an_item(
     read: Callable[Concatenate[Item, _Rest], _Value],
 ) -> Callable[Concatenate[Item, _Rest], _Value]:
-    """Let a function that understands an item raise ItemUnreadable where it does not."""
+    """Make a function that decodes an item raise CorruptItem where it cannot."""
 
     @wraps(read)
     def reading(item: Item, /, *rest: _Rest.args, **named: _Rest.kwargs) -> _Value:
         try:
             return read(item, *rest, **named)
-        except _DECODE_ERRORS as no:
-            raise CorruptItem(item, no) from no
+        except _DECODE_ERRORS as error:
+            raise CorruptItem(item, error) from error
 
     return reading
 
@@ -47,14 +47,14 @@ def decode_items(
     read: Callable[[Item], _Value], items: Iterable[Item]
 ) -> tuple[list[_Value], list[str]]:
     """Decode each item; return the values, and the names of corrupt items, which are logged."""
-    found, unreadable = [], []
+    found, corrupt = [], []
     for item in items:
         try:
             found.append(read(item))
-        except CorruptItem as no:
-            _log.error("left out of a list: %s", no)
-            unreadable.append(no.name)
-    return found, unreadable
+        except CorruptItem as error:
+            _log.error("a list skips an item: %s", error)
+            corrupt.append(error.name)
+    return found, corrupt
 
 
 @reads_an_item

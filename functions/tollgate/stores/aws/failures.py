@@ -31,6 +31,7 @@ class ConditionFailed(StoreError):
 class CancellationReason(Struct, frozen=True):
     """The reason for which one action of a transaction was refused."""
 
+    # DynamoDB's code, "None" for an action that was not refused.
     code: str
     item: Item | None = None
 
@@ -62,11 +63,11 @@ class StoreRejected(StoreUnavailable):
 class CorruptItem(StoreUnavailable):
     """A stored item that Tollgate cannot have written; `name` is its partition and sort key."""
 
-    def __init__(self, item: Item, what: Exception) -> None:
+    def __init__(self, item: Item, error: Exception) -> None:
         self.name = " ".join(
             item[name].get("S", "?") for name in (AnyItem.PARTITION, AnyItem.SORT) if name in item
         )
-        super().__init__(f"item {self.name} is corrupt: {what!r}", maybe_applied=False)
+        super().__init__(f"item {self.name} is corrupt: {error!r}", maybe_applied=False)
 
 
 @contextmanager

@@ -217,14 +217,14 @@ async def get_items(client: AwsCaller, table: str, keys: Sequence[Item]) -> list
     """Return the existing items of these keys, read consistently, in no order."""
     found: list[Item] = []
     for start in range(0, len(keys), _BATCH_KEYS_MAX):
-        asked: Mapping[str, object] = {
+        wanted: Mapping[str, object] = {
             table: {"Keys": keys[start : start + _BATCH_KEYS_MAX], "ConsistentRead": True}
         }
         for _ in range(_BATCH_ROUNDS_MAX):
-            reply = await client.call("BatchGetItem", {"RequestItems": asked})
+            reply = await client.call("BatchGetItem", {"RequestItems": wanted})
             found += reply["Responses"].get(table, ())
-            asked = reply.get("UnprocessedKeys") or {}
-            if not asked:
+            wanted = reply.get("UnprocessedKeys") or {}
+            if not wanted:
                 break
         else:
             raise StoreUnavailable("BatchGetItem leaves keys unprocessed", maybe_applied=False)

@@ -47,7 +47,7 @@ from tollgate.stores.keys.state_items import new_key_state
 from tollgate.stores.keys.writes import KeyWrites, put_if_absent, same_shards
 from tollgate.stores.rules.key_settings import KeySettings
 
-# Others may change a key or its workspace in between, but not for ever.
+# Other writers may change a key or its workspace in between, but not for ever.
 _ROUNDS_MAX: Final = 5
 
 
@@ -138,7 +138,7 @@ class DynamoKeyStore:
             read_text(state, AnyItem.PARTITION).removeprefix("K#"): state for state in states
         }
         now_s = self._clock.now_s()
-        # One without a state was deleted in between.
+        # A key without a state was deleted in between.
         found, unreadable = decode_items(
             lambda pointer: summary_of(pointer, state_of[key_of_pointer(pointer)], now_s),
             (pointer for pointer in pointers if key_of_pointer(pointer) in state_of),

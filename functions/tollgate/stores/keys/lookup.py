@@ -35,8 +35,10 @@ _Value = TypeVar("_Value")
 class _Cached(Struct, frozen=True):
     """A cached reply: the principal of a secret and its expiry, or None for a refused secret."""
 
+    # Monotonic second until which the reply is used.
     until_s: float
     principal: Principal | None
+    # Unix second from which the secret is refused, None if never.
     expires_s: int | None = None
 
 
@@ -69,16 +71,16 @@ class DynamoKeyDirectory:
         digest = secret_hash(secret)
         cached = self._cache.get(digest)
         if cached is None or cached.until_s <= self._clock.monotonic_s():
-            # The answer is as old as the question: a slow reply must not be cached for longer.
-            asked_s = self._clock.monotonic_s()
+            # A reply is as old as its request: a slow one must not be cached for longer.
+            sent_s = self._clock.monotonic_s()
             with refusing_when_unavailable():
-                # What is published comes along: who is known at most five seconds ago is served
-                # by what was live at most five seconds ago, at no call more.
-                asked = [secret_key(digest), PUBLICATION_KEY]
-                rows = await get_items(self._client, self._tables.core, asked)
+                # The pointer to the live catalog comes along in the same call, so that both are at
+                # most five seconds old.
+                wanted = [secret_key(digest), PUBLICATION_KEY]
+                rows = await get_items(self._client, self._tables.core, wanted)
                 found = {read_text(row, AnyItem.PARTITION): row for row in rows}
                 self._publications.note(found.get(read_text(PUBLICATION_KEY, AnyItem.PARTITION)))
-                cached = _cache_entry(found.get(read_text(asked[0], AnyItem.PARTITION)), asked_s)
+                cached = _cache_entry(found.get(read_text(wanted[0], AnyItem.PARTITION)), sent_s)
             _remember(self._cache, digest, cached)
         if cached.principal is None:
             raise key_refused()
@@ -104,10 +106,10 @@ class DynamoKeyDirectory:
             self._cache.pop(digest, None)
 
 
-def _cache_entry(row: Item | None, asked_s: float) -> _Cached:
+def _cache_entry(row: Item | None, sent_s: float) -> _Cached:
     if row is None or read_number(row, SecretItem.ENABLED) != 1:
-        return _Cached(asked_s + _ABSENT_FOR_S, None)
-    return _Cached(asked_s + _FOUND_FOR_S, principal_of(row), refused_from_s(row))
+        return _Cached(sent_s + _ABSENT_FOR_S, None)
+    return _Cached(sent_s + _FOUND_FOR_S, principal_of(row), refused_from_s(row))
 
 
 def _remember(cache: OrderedDict[_Name, _Value], name: _Name, value: _Value) -> None:

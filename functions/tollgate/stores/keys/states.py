@@ -49,8 +49,11 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     """The hold that a generation requests of its key."""
 
     amount_nano_usd: int
+    # Upper bound of the generation's tokens.
     tokens: int = 0
+    # Whether to take the whole amount or nothing.
     covered: bool = False
+    # Whether the caller used the secret from before a rotation.
     old_secret: bool = False
     tier: TierLimits | None = None
 
@@ -83,7 +86,9 @@ class KeyHold(Struct, frozen=True, kw_only=True):
 class _LastSeen(Struct, frozen=True):
     """The key as the last reply had it: a guess for the next write, never a decision."""
 
+    # Unix microsecond when the rate's bucket is full again.
     full_us: int = 0
+    # Buckets to remove along with the next hold.
     stale: tuple[str, ...] = ()
     own: OwnLimits = field(default_factory=OwnLimits)
 
@@ -97,20 +102,22 @@ class KeyStates:
         self._clock = clock
         self._last_seen: OrderedDict[str, _LastSeen] = OrderedDict()
 
-    async def hold(self, key_id: str, hold_id: str, ask: KeyHoldRequest) -> KeyHold | GatewayError:
+    async def hold(
+        self, key_id: str, hold_id: str, request: KeyHoldRequest
+    ) -> KeyHold | GatewayError:
         """Set the amount aside, or what is left of it, and count the request.
 
         Raises HoldUnknown where a write may have landed, StoreUnavailable where none has.
         """
-        if refusal := ask.over_budget(hold_id):
+        if refusal := request.over_budget(hold_id):
             return refusal
         last_seen = self._last_seen.get(key_id, _LastSeen())
         own = last_seen.own
         now_us = microseconds(self._clock.now_s())
         take = KeyHoldAttempt(
-            amount_nano_usd=ask.amount_max_nano_usd,
+            amount_nano_usd=request.amount_max_nano_usd,
             form=rate_form(last_seen.full_us, now_us),
-            tokens=ask.tokens,
+            tokens=request.tokens,
         )
         for _ in range(_WRITES_MAX):
             payload = self._hold_payload(
@@ -119,8 +126,8 @@ class KeyStates:
                 take,
                 now_us=now_us,
                 stale=last_seen.stale,
-                used=_USED[ask.old_secret],
-                tier=tier_part(ask.tier, own, take),
+                used=_USED[request.old_secret],
+                tier=tier_part(request.tier, own, take),
             )
             try:
                 reply = await self._client.call("UpdateItem", payload, attempts_max=1)
@@ -128,12 +135,12 @@ class KeyStates:
                 state = None if failed.item is None else read_key_state(failed.item)
                 now_us = microseconds(self._clock.now_s())
                 step = key_step(
-                    None if state is None else state.within(ask.tier, created_s(hold_id)),
+                    None if state is None else state.within(request.tier, created_s(hold_id)),
                     hold_id,
-                    ask.amount_nano_usd,
+                    request.amount_nano_usd,
                     now_us,
-                    tokens=ask.tokens,
-                    covered=ask.covered,
+                    tokens=request.tokens,
+                    covered=request.covered,
                 )
                 if isinstance(step, GatewayError):
                     return step
@@ -147,7 +154,7 @@ class KeyStates:
                 item: Item = reply["Attributes"]
                 stored = read_key_state(item)
                 self._remember(key_id, item, stored, now_us)
-                held = stored.within(ask.tier, created_s(hold_id))
+                held = stored.within(request.tier, created_s(hold_id))
                 now_s = now_us / 1_000_000
                 return KeyHold(
                     amount_nano_usd=take.amount_nano_usd,
@@ -255,7 +262,7 @@ class KeyStates:
         names = _names(hold_id)
         names["#on"] = KeyStateItem.ENABLED
         names["#used"] = used
-        # A request that took minutes to arrive holds in a bucket that is stale by now.
+        # A request that took minutes to arrive holds in a bucket that is stale by now: keep it.
         gone = [name for name in stale if name not in names.values()]
         names.update({f"#s{index}": name for index, name in enumerate(gone)})
         values = {

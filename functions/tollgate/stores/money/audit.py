@@ -41,8 +41,8 @@ from tollgate.stores.rules.periods import day_name
 from tollgate.stores.rules.reports import BrokenInvariant
 
 _DAY_S: Final = 86_400
-# Entries and moves are rare: books that change between two looks are looked at again.
-_LOOKS_MAX: Final = 3
+# Entries and moves are rare: books that change between two reads are read again.
+_READS_MAX: Final = 3
 
 # Takes an invariant, what it should be and what it is.
 _Compare = Callable[[str, int, int], None]
@@ -124,7 +124,7 @@ class Audit:
     async def _compare_grants(self, workspace: Workspace, compare: _Compare) -> None:
         """Compare I3: the shards were granted the sum of the entries."""
         granted = entered = 0
-        for _ in range(_LOOKS_MAX):
+        for _ in range(_READS_MAX):
             granted = await self._sum_granted(workspace)
             rows = await all_rows(self._client, self._tables.core, f"W#{workspace.id}", "L#")
             entered = sum(read_number(row, CreditEntryItem.AMOUNT) for row in rows)
@@ -174,7 +174,7 @@ class Audit:
             for row in rows
         }
         costs: dict[str, int] = {}
-        # Tomorrow too: clocks of those who make ids may run ahead of ours.
+        # Tomorrow too: the clock that an id comes from may run ahead of this one.
         first_s = max(workspace.created_s - _DAY_S, now_s - RETENTION_S)
         for second in range(first_s, now_s + _DAY_S + 1, _DAY_S):
             if day_name(second) in closed:

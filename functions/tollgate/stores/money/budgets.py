@@ -33,9 +33,9 @@ _log = logging.getLogger(__name__)
 PERCENTS: Final = (50, 75, 90, 100)
 _DAY_S: Final = 86_400
 _KEPT_S: Final = 400 * _DAY_S
-# An alert that nobody took by then is no news; nor is an old one to a channel that is new.
+# Older alerts are stale: not sent again, and not sent to a channel that is new.
 _SENT_WITHIN_S: Final = 3 * _DAY_S
-# Longer than a channel takes to fail, shorter than it is to the next round.
+# Longer than the timeout of a channel, shorter than the five minutes between rounds.
 _LEASE_S: Final = 120
 
 
@@ -46,6 +46,7 @@ class DeliveryFailed(Exception):
 class AlertChannel(Protocol):
     """A channel to somebody outside."""
 
+    # Part of the attribute that notes a delivery, so it never changes.
     name: str
 
     async def send(self, event: bytes) -> None:
@@ -78,17 +79,17 @@ class Budgets:
         if workspace is None:
             return 0
         budget = workspace.settings.budget_nano_usd
-        made = 0
+        alerts = 0
         spent = 0 if budget is None else await self.month_nano_usd(workspace_id)
         if budget is not None:
             for percent in PERCENTS:
                 if spent * 100 >= budget * percent:
-                    made += await self._make(workspace, spent, percent)
+                    alerts += await self._make(workspace, spent, percent)
         over = budget is not None and spent >= budget and workspace.settings.pause_at_budget
         if over != workspace.paused:
             await self._workspaces.set_paused(workspace_id, paused=over)
         await self._deliver(workspace_id)
-        return made
+        return alerts
 
     async def month_nano_usd(self, workspace_id: str) -> int:
         """Return the nano-dollars that a workspace has spent in this UTC month."""

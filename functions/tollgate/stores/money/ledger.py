@@ -36,7 +36,7 @@ _HOLD_BUDGET_S: Final = 2.5
 _Outcome = TypeVar("_Outcome")
 
 
-class _Ask(Struct, frozen=True, kw_only=True):
+class _HoldRequest(Struct, frozen=True, kw_only=True):
     principal: Principal
     amount_nano_usd: int
     tokens: int
@@ -73,14 +73,14 @@ class DynamoLedger:
         tier: TierLimits | None = None,
     ) -> Hold:
         """Set money aside on wallet and key, in one round trip where both have enough."""
-        ask = _Ask(
+        request = _HoldRequest(
             principal=principal,
             amount_nano_usd=amount_nano_usd,
             tokens=tokens,
             covered=covered,
             tier=tier,
         )
-        holding = asyncio.ensure_future(self._hold(ask, first_id))
+        holding = asyncio.ensure_future(self._hold(request, first_id))
         try:
             return await asyncio.shield(holding)
         except asyncio.CancelledError:
@@ -135,12 +135,12 @@ class DynamoLedger:
         )
         return standing
 
-    async def _hold(self, ask: _Ask, first_id: str | None) -> Hold:
+    async def _hold(self, request: _HoldRequest, first_id: str | None) -> Hold:
         started_s = self._clock.monotonic_s()
         with refusing_when_unavailable():
             for attempt in range(_IDS_MAX):
                 hold_id = first_id if first_id and attempt == 0 else self._ids.new_id()
-                outcome = await self._hold_once(ask, hold_id)
+                outcome = await self._hold_once(request, hold_id)
                 if isinstance(outcome, Hold):
                     # A shard that could not take it at once is busy, like one with many holds.
                     return replace(outcome, crowded=outcome.crowded or attempt > 0)
@@ -151,9 +151,9 @@ class DynamoLedger:
                     break
             raise StoreUnavailable("no hold could be confirmed", maybe_applied=False)
 
-    async def _hold_once(self, ask: _Ask, hold_id: str) -> Hold | GatewayError | None:
+    async def _hold_once(self, request: _HoldRequest, hold_id: str) -> Hold | GatewayError | None:
         """Try one id on both sides; return the hold, a refusal, or None for an unknown outcome."""
-        principal = ask.principal
+        principal = request.principal
         workspace_id, key_id = principal.workspace_id, principal.key_id
         wallet, key = await asyncio.gather(
             _outcome(
@@ -161,8 +161,8 @@ class DynamoLedger:
                     workspace_id,
                     principal.shards,
                     hold_id,
-                    ask.amount_nano_usd,
-                    covered=ask.covered,
+                    request.amount_nano_usd,
+                    covered=request.covered,
                 )
             ),
             _outcome(
@@ -170,11 +170,11 @@ class DynamoLedger:
                     key_id,
                     hold_id,
                     KeyHoldRequest(
-                        amount_nano_usd=ask.amount_nano_usd,
-                        tokens=ask.tokens,
-                        covered=ask.covered,
+                        amount_nano_usd=request.amount_nano_usd,
+                        tokens=request.tokens,
+                        covered=request.covered,
                         old_secret=principal.old_secret,
-                        tier=ask.tier,
+                        tier=request.tier,
                     ),
                 )
             ),
@@ -191,8 +191,8 @@ class DynamoLedger:
                 key_tokens=key.tokens,
                 rate_limit=key.rate_limit,
                 token_limit=key.token_limit,
-                covered=ask.covered,
-                tier=ask.tier,
+                covered=request.covered,
+                tier=request.tier,
                 crowded=wallet.crowded,
             )
         await self._release(principal, hold_id, wallet, key)

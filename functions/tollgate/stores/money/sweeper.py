@@ -108,7 +108,7 @@ class Sweeper:
         }
         while True:
             reply = await self._client.call("Scan", scan)
-            # What stays behind is in the log, and in the audit of its workspace.
+            # Corrupt items are logged, and reported by the audit of their workspace.
             readable, _ = decode_items(_read_holds, reply["Items"])
             for item in readable:
                 yield item

@@ -36,9 +36,9 @@ from tollgate.stores.rules.account import (
     workspace_locked,
 )
 
-# Others may change a shard between a refused write and the next one, but not for ever.
+# Other writers may change a shard between a refused write and the next one, but not for ever.
 _WRITES_MAX: Final = 6
-# A shard with more holds than this wants to be several.
+# A workspace grows when a shard has more holds than this: each hold makes its item longer.
 HOLDS_CROWDED: Final = 64
 
 
@@ -47,6 +47,7 @@ class WalletHold(Struct, frozen=True, kw_only=True):
 
     shard: int
     amount_nano_usd: int
+    # Whether the shard has many holds by now.
     crowded: bool = False
 
 

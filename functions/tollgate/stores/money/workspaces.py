@@ -132,7 +132,7 @@ class Workspaces:
             workspace = await self.read(workspace_id)
             if workspace is None:
                 return None
-            content = _settings_attributes(edit(workspace.settings))
+            content = _encode_settings(edit(workspace.settings))
             absent = [name for name in _SETTINGS if name not in content]
             await self._update(
                 workspace_id,
@@ -184,7 +184,7 @@ class Workspaces:
             return False
         old, new = workspace.shards, min(workspace.shards * _GROWS_BY, SHARDS_MAX)
         lock = _LOCKED if workspace.locked else _PAUSED if workspace.paused else _OPEN
-        # The shards first: once the workspace counts them, all of them are there.
+        # The shards come first: once the workspace counts them, all of them exist.
         for shard in range(old, new):
             await self._wallets.create(workspace_id, shard, locked=lock != _OPEN)
         try:
@@ -233,12 +233,12 @@ class Workspaces:
                 "A workspace is named by lower-case letters, digits, and . _ - inside.",
                 param="id",
             )
-        # The shards first, as when it grows.
+        # The shards come first: once the workspace counts them, all of them exist.
         for shard in range(shards):
             await self._wallets.create(workspace_id, shard)
         item: Item = {
             **workspace_key(workspace_id),
-            **_settings_attributes(settings),
+            **_encode_settings(settings),
             WorkspaceItem.SHARDS: number(shards),
             WorkspaceItem.LOCK: number(_OPEN),
             WorkspaceItem.CREATED: number(int(self._clock.now_s())),
@@ -291,7 +291,7 @@ class Workspaces:
         await self._client.call("UpdateItem", payload)
 
 
-def _settings_attributes(settings: WorkspaceSettings) -> Item:
+def _encode_settings(settings: WorkspaceSettings) -> Item:
     values: dict[str, AttributeValue | None] = {
         WorkspaceItem.ADMISSION: None if settings.admission is None else string(settings.admission),
         WorkspaceItem.BUDGET: None
@@ -312,7 +312,7 @@ def _read_workspace(item: Item) -> Workspace:
         locked=lock == _LOCKED,
         paused=lock == _PAUSED,
         settings=WorkspaceSettings(
-            # Only `_settings_attributes` writes it.
+            # Only `_encode_settings` writes it.
             admission=cast(Admission | None, read_optional_text(item, WorkspaceItem.ADMISSION)),
             budget_nano_usd=read_optional_number(item, WorkspaceItem.BUDGET),
             pause_at_budget=WorkspaceItem.PAUSES in item,

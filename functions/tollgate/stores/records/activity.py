@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 # A generation ends 15 minutes after midnight at the latest, and is swept within 10 more.
 CLOSES_AFTER_S: Final = 3600
-# So many days back are looked at, in case nothing ran for a while.
+# Days that a roll-up looks back, in case none ran for a while.
 _DAYS_BACK: Final = 21
 _PAGE: Final = 1000
 _LIVE_RECORDS_MAX: Final = 20_000

@@ -43,6 +43,6 @@ class ObjectContentLog:
 
 
 def _object(workspace_id: str, generation_id: str, days: int) -> str:
-    # The workspace's name is anybody's; its hash is a name for an object.
+    # A workspace's id comes from outside; its hash is safe as part of an object's key.
     workspace = sha256(workspace_id.encode()).hexdigest()[:32]
     return f"content/{days}d/{workspace}/{generation_id}"

@@ -141,6 +141,6 @@ def _key(claim: Claim) -> Item:
 
 
 def _object(claim: Claim, request_id: str) -> str:
-    # The workspace's name is anybody's; its hash is a name for an object.
+    # A workspace's id comes from outside; its hash is safe as part of an object's key.
     workspace = sha256(claim.workspace_id.encode()).hexdigest()[:32]
     return f"answers/{workspace}/{claim.key_hash}/{request_id}"

@@ -20,15 +20,17 @@ from tollgate.stores.aws.items import CooldownItem
 from tollgate.stores.aws.tables import cooldown_key, endpoint_of_cooldown, get_items
 
 _READ_FOR_S: Final = 5.0
-# Nobody waits longer than this to hear that an endpoint rests.
+# A request waits no longer than this for the cooldowns.
 _READ_LIMIT_S: Final = 0.5
 
 
 class Failures(Struct, frozen=True):
     """The failures of an endpoint within one window."""
 
+    # Unix second of the first one.
     since_s: int
     count: int
+    # Unix second of the last one.
     last_s: int
 
     def add_one(self, now_s: float, policy: CooldownPolicy) -> "Failures":
@@ -45,6 +47,7 @@ class Failures(Struct, frozen=True):
 
 
 class _Read(Struct, frozen=True):
+    # Monotonic second at which it was read.
     at_s: float
     failures: Failures | None
 
@@ -82,7 +85,7 @@ class DynamoCooldownStore:
             ":one": number(1),
             ":since": number(int(now_s - policy.within_s)),
         }
-        # The last is for a window that another instance began in between.
+        # The third try is for a window that another instance began in between.
         for write in (COOLDOWN_ANOTHER, COOLDOWN_FIRST, COOLDOWN_ANOTHER):
             try:
                 item = await self._update(endpoint_id, write, values)
@@ -100,14 +103,14 @@ class DynamoCooldownStore:
         return read is not None and self._clock.monotonic_s() < read.at_s + _READ_FOR_S
 
     async def _read(self, endpoint_ids: Collection[str]) -> None:
-        asked_s = self._clock.monotonic_s()
+        sent_s = self._clock.monotonic_s()
         items: list[Item] = []
         try:
             async with asyncio.timeout(_READ_LIMIT_S):
                 keys = [cooldown_key(each) for each in endpoint_ids]
                 items = await get_items(self._client, self._table, keys)
         except (StoreUnavailable, TimeoutError):
-            # Nothing rests as far as we know: a store that is away must not stop what may work.
+            # Fail open: an unreachable store must not stop requests to endpoints that may work.
             items = []
         # An endpoint whose item is corrupt does not rest either.
         found, _ = decode_items(
@@ -115,7 +118,7 @@ class DynamoCooldownStore:
         )
         failures = dict(found)
         for each in endpoint_ids:
-            self._cache[each] = _Read(asked_s, failures.get(each))
+            self._cache[each] = _Read(sent_s, failures.get(each))
 
     async def _update(
         self, endpoint_id: str, write: ConditionalUpdate, values: Mapping[str, object]

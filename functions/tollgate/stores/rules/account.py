@@ -44,15 +44,20 @@ class WalletState(Struct, frozen=True, kw_only=True):
 
     available_nano_usd: int
     locked: bool
+    # Number of holds.
     holds: int
 
 
 class RateState(Struct, frozen=True, kw_only=True):
     """A key's requests per minute as GCRA (generic cell rate algorithm), in microseconds."""
 
+    # Unix microsecond when the bucket is full again.
     full_us: int
+    # Unix microsecond when the next request may come.
     ready_us: int
+    # Microseconds that one request takes.
     interval_us: int
+    # Microseconds that a burst may borrow beyond one interval.
     slack_us: int
 
     @classmethod
@@ -111,8 +116,10 @@ class KeyState(Struct, frozen=True, kw_only=True):
     enabled: bool
     expires_s: int
     concurrency: int
+    # Number of holds.
     holds: int
     limits_nano_usd: Mapping[Period, int]
+    # What is left by bucket name; an untouched bucket is absent.
     buckets: Mapping[str, int]
     rate: RateState
     tokens_per_minute: int = UNLIMITED
@@ -161,6 +168,7 @@ class KeyHoldAttempt(Struct, frozen=True, kw_only=True):
     """The next write of a key's hold."""
 
     amount_nano_usd: int
+    # Whether the write is for a full rate bucket (idle) or one that is filling (busy).
     form: RateForm
     tokens: int = 0
 

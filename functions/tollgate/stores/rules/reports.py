@@ -6,10 +6,15 @@ from msgspec import Struct
 class MaintenanceReport(Struct, frozen=True, kw_only=True):
     """The counts of one round of WorkspaceMaintenance."""
 
+    # Workspaces visited.
     workspaces: int
+    # Workspaces that got more shards.
     grown: int
+    # Moves of credit between shards.
     moves: int
+    # Budget alerts made.
     alerts: int
+    # Workspaces that wait for the next round.
     failed: int
 
 

@@ -19,6 +19,7 @@ class WalletHolds(Struct, frozen=True, kw_only=True):
 
     workspace_id: str
     shard: int
+    # Nano-dollars by the hold's id.
     holds: Mapping[str, int]
 
 
@@ -27,6 +28,7 @@ class KeyHolds(Struct, frozen=True, kw_only=True):
 
     workspace_id: str
     key_id: str
+    # Nano-dollars by the hold's id.
     holds: Mapping[str, int]
 
 
@@ -53,8 +55,11 @@ class ExpiredHold(Struct, frozen=True, kw_only=True):
 class SweepReport(Struct, frozen=True, kw_only=True):
     """The counts of one run: expired holds found and settled, and the age of the oldest hold."""
 
+    # Expired holds.
     found: int
+    # Expired holds that were settled.
     settled: int
+    # Age of the oldest hold, expired or not; 0 without holds.
     oldest_age_s: float
 
 
