@@ -1,4 +1,4 @@
-"""What was asked and answered is kept for the keys that opt in, and for no other.
+"""Content is kept for the keys that opt in, and for no other.
 
 Keeps C69.
 """

@@ -1,4 +1,4 @@
-"""What every implementation of the stores keeps: memory, ministack and moto alike.
+"""The contract of the stores, which memory, ministack and moto keep alike.
 
 Keeps C2, C51, C60, C61, C64, C66.
 """

@@ -1,4 +1,4 @@
-"""What somebody wrote into a table by hand is named, and stops no more than what needs it.
+"""A corrupt item is reported by its key, and stops only what needs it.
 
 Keeps C60, C62, C64, C66, C67.
 """

@@ -1,4 +1,4 @@
-"""What the stores in memory share: the same books are handed to all of them."""
+"""The books that all stores in memory share."""
 
 from collections.abc import Sequence
 
@@ -42,7 +42,7 @@ class MemoryKey(Struct):
     used_s: dict[bool, int] = field(default_factory=dict)
 
     def state(self) -> KeyState:
-        """What admission asks of it."""
+        """Return the state that admission decides by."""
         settings = self.settings
         tokens = settings.tokens_per_minute
         return KeyState(

@@ -213,14 +213,14 @@ class MemoryCreditStore:
         return True
 
     async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
-        """What was written under an id."""
+        """Return the entry with this id, None if there is none."""
         entries = self._books.entries.get(workspace_id, {})
         return entries.get(entry_id)
 
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
     ) -> Page[CreditEntry]:
-        """Entries of a workspace, latest first."""
+        """Return a page of a workspace's entries, latest first."""
         if after is not None and not _PLACE.fullmatch(after):
             raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
         entries = list(self._books.entries.get(workspace_id, {}).values())[::-1]
@@ -229,7 +229,7 @@ class MemoryCreditStore:
         return Page(found=tuple(entries[start:end]), next=str(end) if end < len(entries) else None)
 
     async def balance(self, workspace_id: str) -> Balance:
-        """The workspace's money."""
+        """Return the workspace's money."""
         wallet = self._books.wallets.get(workspace_id, MemoryWallet())
         return Balance(
             granted_nano_usd=wallet.granted,
@@ -246,7 +246,7 @@ class MemoryGenerationStore:
         self._books = books
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
-        """A record of this workspace."""
+        """Return a record of this workspace, None if there is none."""
         return self._books.records.get((workspace_id, generation_id))
 
     async def page(
@@ -257,7 +257,7 @@ class MemoryGenerationStore:
         limit: int,
         before: str | None = None,
     ) -> Page[GenerationRecord]:
-        """Records of this workspace, newest first, made before the id `before`."""
+        """Return a page of this workspace's records, newest first, with ids below `before`."""
         records = [
             record
             for (owner, id_), record in sorted(self._books.records.items(), reverse=True)
@@ -280,12 +280,12 @@ class MemoryCooldownStore:
     async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
-        """Those that rest now."""
+        """Return the resting endpoints with the Unix second until which each rests."""
         failures = {each: self._failures.get(each) for each in endpoint_ids}
         return select_resting(failures, policy, now_s=self._clock.now_s())
 
     async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Count a failure; whether it is the one that makes the endpoint rest."""
+        """Count a failure; return whether it is the one that makes the endpoint rest."""
         now_s = self._clock.now_s()
         before = self._failures.get(endpoint_id, Failures(0, 0, 0))
         after = self._failures[endpoint_id] = before.add_one(now_s, policy)
