@@ -24,7 +24,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tests.faults.clock import RATE, FastClock
-from tests.faults.processes import start
+from tests.faults.processes import run_order, start
 from tests.faults.worker import Order
 from tests.faulty_client import MONEY_SITES, Faults, FaultyAwsJson, Killed
 from tests.stores import (
