@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 from tollgate.core.clock import SystemClock
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
-from tollgate.stores.rules.reports import BrokenInvariant, CareReport
+from tollgate.stores.rules.reports import BrokenInvariant, MaintenanceReport
 from tollgate.stores.rules.sweep import SweepReport
 from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.upkeep import Upkeep, wire_upkeep
@@ -52,7 +52,7 @@ def handler(event: Mapping[str, object], context: object) -> None:
     _metrics.flush_metrics()
 
 
-async def _sweep() -> tuple[SweepReport, CareReport]:
+async def _sweep() -> tuple[SweepReport, MaintenanceReport]:
     async with _upkeep() as upkeep:
         return await upkeep.sweeper.run(), await upkeep.caretaker.run()
 

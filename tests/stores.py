@@ -158,7 +158,7 @@ def aws_client(
     clock: Clock | None = None,
     timeout_s: float = 1.0,
 ) -> AwsJson:
-    """A client that trusts whoever answers; emulators do not check signatures."""
+    """A client with fixed credentials; emulators do not check signatures."""
     return client_of(AwsJson, endpoint_url, service, clock=clock, timeout_s=timeout_s)
 
 

@@ -185,7 +185,7 @@ def hook(
 
 
 def verified(headers: dict[str, str], body: bytes, secret: str, now_s: float) -> bool:
-    """What a receiver does, as docs/ledger.md tells it."""
+    """Verify a webhook as docs/ledger.md describes it."""
     signature = dict(part.split("=", 1) for part in headers["x-tollgate-signature"].split(","))
     signed = signature["t"].encode() + b"." + body
     expected = hmac.new(secret.encode(), signed, "sha256").hexdigest()

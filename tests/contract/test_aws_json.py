@@ -1,4 +1,4 @@
-"""The client against a scripted server: what is sent again, what never is, and what is told."""
+"""The client against a scripted server: calls sent again, calls never sent again, failures."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""What was asked and answered is kept for the keys that opt in, and for no other.
+"""Content is kept for the keys that opt in, and for no other.
 
 Keeps C69.
 """
@@ -18,8 +18,8 @@ from tollgate.core.ids import created_s, without_prefix
 from tollgate.engine.content_log import ContentLog
 from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.objects import ObjectStore
-from tollgate.stores.base import CONTENT_DAYS
 from tollgate.stores.records.contents import ObjectContentLog
+from tollgate.stores.rules.key_settings import CONTENT_DAYS
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 

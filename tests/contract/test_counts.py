@@ -1,4 +1,4 @@
-"""What a generation costs of DynamoDB, and how often it waits for it.
+"""The units of DynamoDB that a generation costs, and its sequential round trips.
 
 Keeps C62.
 """
@@ -55,7 +55,7 @@ async def metered(honest_url: str) -> AsyncIterator[tuple[Metered, DynamoStores]
 
 
 class Watching(Scripted):
-    """Notes how many rounds had been answered when it was asked."""
+    """Notes how many rounds had been answered at each call."""
 
     def __init__(self, meter: Metered) -> None:
         super().__init__(answers("Hello"))

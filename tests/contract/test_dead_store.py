@@ -65,13 +65,13 @@ async def test_c51_a_dead_store_lets_nothing_rest_and_is_not_asked_again_at_once
     stores = dynamo_stores(client, Tables(core="c", ledger="l", generations="g"), clock)
 
     for _ in range(3):
-        await stores.cooldowns.failed("near/large-1", CooldownPolicy())
+        await stores.cooldowns.count_failure("near/large-1", CooldownPolicy())
     for _ in range(3):
-        assert await stores.cooldowns.resting(["near/large-1"], CooldownPolicy()) == {}
+        assert await stores.cooldowns.find_resting(["near/large-1"], CooldownPolicy()) == {}
 
     assert client.calls == {"UpdateItem": 3, "BatchGetItem": 1}
     clock.now += 5
-    await stores.cooldowns.resting(["near/large-1"], CooldownPolicy())
+    await stores.cooldowns.find_resting(["near/large-1"], CooldownPolicy())
     assert client.calls["BatchGetItem"] == 2
 
 
@@ -85,7 +85,7 @@ async def test_c51_a_slow_store_does_not_keep_a_request_waiting() -> None:
 
     tables = Tables(core="c", ledger="l", generations="g")
     stores = dynamo_stores(Slow(), tables, HandClock())
-    assert await stores.cooldowns.resting(["near/large-1"], CooldownPolicy()) == {}
+    assert await stores.cooldowns.find_resting(["near/large-1"], CooldownPolicy()) == {}
 
 
 class CountingDead:

@@ -1,4 +1,4 @@
-"""What only the ledger on DynamoDB can meet: silence, ambiguity and shards."""
+"""Cases of the ledger on DynamoDB alone: lost replies, unknown outcomes, shards."""
 
 import asyncio
 from collections.abc import Iterator, Mapping

@@ -70,7 +70,7 @@ async def test_each_seeded_bug_is_caught_and_nothing_without_one(
     """The same run over a copy of the project with one bug in it; a survivor fails."""
     slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def told(place: int, mutant: Mutant | None) -> str:
+    async def run_copy(place: int, mutant: Mutant | None) -> str:
         output = ""
         for late_s in _MUTANT_LATE_S:
             copy = tmp_path / f"{place}-{late_s}"
@@ -81,7 +81,7 @@ async def test_each_seeded_bug_is_caught_and_nothing_without_one(
         return output
 
     mutants = (None, *MUTANTS)
-    unharmed, *harmed = await asyncio.gather(*(told(*it) for it in enumerate(mutants)))
+    unharmed, *harmed = await asyncio.gather(*(run_copy(*it) for it in enumerate(mutants)))
 
     assert "VIOLATION" not in unharmed, unharmed[-1500:]
     survivors = {

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from tests.asgi import Exchange, request
 from tests.faults.asker import Order
-from tests.faults.processes import started, told
+from tests.faults.processes import run_order, start
 from tests.gateways import Always, House, house, request_body
 from tests.scripted import Scripted, answers, refuses
 from tests.stores import DynamoStores, funded_key
@@ -139,7 +139,7 @@ async def test_c68_a_failure_is_not_kept(answer_store: DynamoAnswerStore) -> Non
 async def test_c68_the_same_request_from_many_at_once_is_billed_once(
     honest: DynamoStores, honest_url: str, tmp_path: Path
 ) -> None:
-    """Two processes, each with many askers; whoever is told 409 asks again."""
+    """Two processes, each with many callers; a caller that gets 409 repeats its request."""
     secret, _ = await funded_key(honest, 10**12)
     order = Order(
         endpoint_url=honest_url,
@@ -149,9 +149,9 @@ async def test_c68_the_same_request_from_many_at_once_is_billed_once(
         key="once",
         askers=16,
     )
-    processes = [await started("tests.faults.asker") for _ in range(2)]
+    processes = [await start("tests.faults.asker") for _ in range(2)]
 
-    said = await asyncio.gather(*(told(process, order) for process in processes))
+    said = await asyncio.gather(*(run_order(process, order) for process in processes))
 
     outcomes = Counter(outcome for each in said for outcome in each)
     assert set(outcomes) == {"made", "kept", "409"}

@@ -10,8 +10,9 @@ from tests.stores import DynamoStores, MemoryStores, disable, funded_key, record
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage
-from tollgate.stores.administration import CreditEntry, EntryKind, KeySettings, NewKey
+from tollgate.stores.administration import CreditEntry, EntryKind, NewKey
 from tollgate.stores.base import Hold
+from tollgate.stores.rules.key_settings import KeySettings
 
 AnyStores = MemoryStores | DynamoStores
 KEY = NewKey(workspace_id="acme", label="test", requests_per_minute=60_000, burst=1000)

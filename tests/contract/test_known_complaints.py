@@ -1,4 +1,4 @@
-"""What users of other gateways complain about when it comes to money, asked of this one.
+"""Complaints about money that users of other gateways have, tried on this one.
 
 Each test goes through the whole chat app and its stores; the reports it answers are named in it.
 

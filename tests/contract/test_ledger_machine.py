@@ -25,9 +25,10 @@ from tests.stores import (
     record_of,
 )
 from tollgate.core.errors import GatewayError
-from tollgate.stores.administration import CreditEntry, KeySettings, NewKey
+from tollgate.stores.administration import CreditEntry, NewKey
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name
 from tollgate.stores.base import Hold
+from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 AMOUNTS = st.integers(1, 500)

@@ -1,4 +1,4 @@
-"""What is published: catalogs that never change, and one pointer that two cannot move at once.
+"""Publications: catalogs that never change, and one pointer that two cannot move at once.
 
 Keeps C54.
 """

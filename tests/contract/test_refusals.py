@@ -1,4 +1,4 @@
-"""What a caller is told of the key's rates when the ledger refuses. Keeps C63."""
+"""The key's rates in the reply when the ledger refuses. Keeps C63."""
 
 import pytest
 from msgspec.structs import replace

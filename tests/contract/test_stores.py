@@ -1,4 +1,4 @@
-"""What every implementation of the stores keeps: memory, ministack and moto alike.
+"""The contract of the stores, which memory, ministack and moto keep alike.
 
 Keeps C2, C51, C60, C61, C64, C66.
 """
@@ -370,27 +370,27 @@ async def test_c51_an_endpoint_rests_after_repeated_failures_and_only_for_a_whil
     stores: AnyStores,
 ) -> None:
     for _ in range(2):
-        assert not await stores.cooldowns.failed("near/large-1", POLICY)
-    assert await stores.cooldowns.resting(["near/large-1", "far/L"], POLICY) == {}
-    assert await stores.cooldowns.failed("near/large-1", POLICY)
-    resting = await stores.cooldowns.resting(["near/large-1", "far/L"], POLICY)
+        assert not await stores.cooldowns.count_failure("near/large-1", POLICY)
+    assert await stores.cooldowns.find_resting(["near/large-1", "far/L"], POLICY) == {}
+    assert await stores.cooldowns.count_failure("near/large-1", POLICY)
+    resting = await stores.cooldowns.find_resting(["near/large-1", "far/L"], POLICY)
     assert resting == {"near/large-1": int(stores.clock.now) + 30}
     stores.clock.now += 31
-    assert await stores.cooldowns.resting(["near/large-1"], POLICY) == {}
+    assert await stores.cooldowns.find_resting(["near/large-1"], POLICY) == {}
 
 
 async def test_c51_a_rested_endpoint_that_fails_again_within_the_window_rests_again(
     stores: AnyStores,
 ) -> None:
     for _ in range(3):
-        await stores.cooldowns.failed("near/large-1", POLICY)
+        await stores.cooldowns.count_failure("near/large-1", POLICY)
     stores.clock.now += 31
-    await stores.cooldowns.failed("near/large-1", POLICY)
-    assert "near/large-1" in await stores.cooldowns.resting(["near/large-1"], POLICY)
+    await stores.cooldowns.count_failure("near/large-1", POLICY)
+    assert "near/large-1" in await stores.cooldowns.find_resting(["near/large-1"], POLICY)
 
 
 async def test_c51_failures_far_apart_do_not_add_up(stores: AnyStores) -> None:
     for _ in range(5):
-        await stores.cooldowns.failed("near/large-1", POLICY)
-        assert await stores.cooldowns.resting(["near/large-1"], POLICY) == {}
+        await stores.cooldowns.count_failure("near/large-1", POLICY)
+        assert await stores.cooldowns.find_resting(["near/large-1"], POLICY) == {}
         stores.clock.now += 45

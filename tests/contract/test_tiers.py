@@ -1,4 +1,4 @@
-"""What a tier limits holds for its keys beside their own limits, in the one write of a hold.
+"""A tier's limits hold for its keys beside their own, in the one write of a hold.
 
 Keeps C61, C62.
 """

@@ -1,4 +1,4 @@
-"""What somebody wrote into a table by hand is named, and stops no more than what needs it.
+"""A corrupt item is reported by its key, and stops only what needs it.
 
 Keeps C60, C62, C64, C66, C67.
 """
@@ -214,7 +214,7 @@ async def test_c51_an_endpoint_whose_failures_make_no_sense_does_not_rest(
 ) -> None:
     policy = CooldownPolicy(after_failures=1)
     for endpoint in ("near", "far"):
-        await dynamo.cooldowns.failed(endpoint, policy)
+        await dynamo.cooldowns.count_failure(endpoint, policy)
     await damage(dynamo, dynamo.tables.core, cooldown_key("near"), l=string("x"))
     another = DynamoCooldownStore(dynamo.client, dynamo.tables.core, dynamo.clock)
-    assert set(await another.resting(["near", "far"], policy)) == {"far"}
+    assert set(await another.find_resting(["near", "far"], policy)) == {"far"}

@@ -29,7 +29,7 @@ KEY = NewKey(workspace_id="acme", label="test", requests_per_minute=60_000, burs
 
 @dataclass
 class Inbox:
-    """A channel that keeps what it is sent, unless it is told to fail."""
+    """A channel that keeps its events, unless it is set to fail."""
 
     name: str = "inbox"
     failing: bool = False

@@ -1,4 +1,4 @@
-"""One process that asks the same thing many times at once; it takes one order on its stdin."""
+"""A process that sends one request many times at once; it takes one order on its stdin."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ _ASKS_AGAIN_AFTER_S = 0.05
 
 
 class Order(Struct, frozen=True, kw_only=True):
-    """What to ask with, where, and by how many at once."""
+    """The request, the gateway, and how many callers send it at once."""
 
     endpoint_url: str
     tables: dict[str, str]
@@ -36,7 +36,7 @@ class Order(Struct, frozen=True, kw_only=True):
 
 
 async def main(order: Order) -> list[str]:
-    """What each asker got: `made`, `kept`, or how often it was told `409` before one of these."""
+    """Return each caller's reply: `made`, `kept`, or how many `409` came before one of these."""
     clock = HandClock()
     client = aws_client(order.endpoint_url, clock=clock, timeout_s=5.0)
     stores = dynamo_stores(client, Tables(**order.tables), clock)

@@ -7,7 +7,7 @@ RATE = 400.0
 
 
 class FastClock:
-    """`now` as seen by every process that was told the same start; waiting is not sped up."""
+    """`now` as every process with the same start sees it; waiting is not sped up."""
 
     def __init__(self, started_s: float, began_s: float) -> None:
         self._started_s = started_s

@@ -1,4 +1,4 @@
-"""Processes that are made ready first and begin together, each with one order on its stdin."""
+"""Processes that start first and begin together, each with one order on its stdin."""
 
 import asyncio
 import json
@@ -11,13 +11,13 @@ _ROOT = Path(__file__).parent.parent.parent
 
 
 class Order(Protocol):
-    """What a process is to do."""
+    """The work of a process."""
 
     def to_json(self) -> str: ...
 
 
-async def started(module: str) -> asyncio.subprocess.Process:
-    """A process that has imported everything and waits for its order."""
+async def start(module: str) -> asyncio.subprocess.Process:
+    """Start a process; return it once it has imported everything and waits for its order."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -33,8 +33,8 @@ async def started(module: str) -> asyncio.subprocess.Process:
     return process
 
 
-async def told(process: asyncio.subprocess.Process, order: Order) -> Any:
-    """What a process has to say, as JSON, once its order is done."""
+async def run_order(process: asyncio.subprocess.Process, order: Order) -> Any:
+    """Give a process its order; return its report, parsed from JSON."""
     try:
         output, errors = await process.communicate(order.to_json().encode() + b"\n")
     finally:

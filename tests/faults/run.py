@@ -24,7 +24,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tests.faults.clock import RATE, FastClock
-from tests.faults.processes import started, told
+from tests.faults.processes import run_order, start
 from tests.faults.worker import Order
 from tests.faulty_client import MONEY_SITES, Faults, FaultyAwsJson, Killed
 from tests.stores import (
@@ -37,11 +37,12 @@ from tests.stores import (
     fresh_tables,
 )
 from tollgate.core.errors import GatewayError, RequestError
-from tollgate.stores.administration import CreatedKey, CreditEntry, KeySettings, NewKey
+from tollgate.stores.administration import CreatedKey, CreditEntry, NewKey
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
 from tollgate.stores.aws.failures import StoreError
 from tollgate.stores.aws.tables import Tables, all_rows, get_items, key_state_key
+from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import bucket_names
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
@@ -63,7 +64,7 @@ _CALLED_OFF = (GatewayError, StoreError, Killed)
 
 @dataclass(frozen=True, kw_only=True)
 class Wallet:
-    """How rich a run's workspace is; a starved one shows other bugs than a rich one.
+    """The wealth of a run's workspace; a starved one shows other bugs than a rich one.
 
     `sites` are those of the money path that its workers get to.
     """
@@ -96,7 +97,7 @@ async def run(
     endpoint_url: str, wallet: Wallet, *, seconds: float, seed: int, late_max_s: float = 6.0
 ) -> Findings:
     """One run; what it found."""
-    processes = await asyncio.gather(*(started("tests.faults.worker") for _ in range(PROCESSES)))
+    processes = await asyncio.gather(*(start("tests.faults.worker") for _ in range(PROCESSES)))
     # Midnight comes while the workers work: time runs only once everything is there for them.
     began_s = MIDNIGHT_S - seconds * RATE * 0.7
     tables, keys = await _opened(endpoint_url, wallet, HandClock(began_s))
@@ -137,7 +138,7 @@ async def run(
         asyncio.create_task(_move(faulty, random.Random(seed), findings, done)),
         asyncio.create_task(_meddle(stores, random.Random(seed), findings, done)),
     ]
-    for counts in await asyncio.gather(*map(told, processes, orders)):
+    for counts in await asyncio.gather(*map(run_order, processes, orders)):
         findings.counts.update(counts)
     done.set()
     await asyncio.gather(*around)
@@ -246,7 +247,7 @@ async def _move(
 async def _meddle(
     stores: DynamoStores, draw: random.Random, findings: Findings, done: asyncio.Event
 ) -> None:
-    """What administrators do meanwhile: the workspace grows, is locked, and keys are disabled."""
+    """Administer meanwhile: grow the workspace, lock it, disable keys."""
     keys = (await stores.keys.list(WORKSPACE)).found
     await asyncio.sleep(0.5)
     findings.counts["grown"] += await stores.workspaces.grow(WORKSPACE)
@@ -263,7 +264,7 @@ async def _meddle(
 
 
 def owed(stores: DynamoStores, site: str) -> bool:
-    """Whether a site of this network has yet to meet some fault."""
+    """Return whether a site of this network has yet to meet some fault."""
     client = stores.client
     return isinstance(client, FaultyAwsJson) and bool(client.faults and client.faults.owed([site]))
 

@@ -25,7 +25,7 @@ OVERTIME_MAX_S = 60.0
 
 
 class Order(Struct, frozen=True, kw_only=True):
-    """What a worker process is to do; the same start makes the same time in all of them."""
+    """The work of a worker process; the same start makes the same time in all of them."""
 
     endpoint_url: str
     tables: dict[str, str]

@@ -8,7 +8,7 @@ import re
 
 from tests.infra.translation import JsonObject, Stack
 from tollgate.core.errors import ErrorCode
-from tollgate.stores.base import CONTENT_DAYS
+from tollgate.stores.rules.key_settings import CONTENT_DAYS
 
 CHAT_PATH = "/v1/chat/completions"
 ANY = "x-amazon-apigateway-any-method"

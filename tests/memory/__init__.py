@@ -1,1 +1,1 @@
-"""The stores in memory: the reference that DynamoDB stores are compared with."""
+"""Test doubles of the stores, in memory; contract tests compare them with those on DynamoDB."""

@@ -1,4 +1,4 @@
-"""Activity over the books in memory: the twin of `stores.activity`, all of it live."""
+"""Activity over the books in memory; every day is counted live."""
 
 from tests.memory.books import MemoryBooks
 from tollgate.core.activity import DAY_S, Activity, ActivityRow, activity, day_of, days_within
@@ -6,13 +6,13 @@ from tollgate.core.ids import created_s
 
 
 class MemoryActivityStore:
-    """Implements `stores.administration.ActivityStore`, all of it live."""
+    """Implements `stores.administration.ActivityStore`."""
 
     def __init__(self, books: MemoryBooks) -> None:
         self._books = books
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
-        """All of every UTC day that lies at least partly in [since_s, until_s)."""
+        """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""
         rows: list[ActivityRow] = []
         for day_s in days_within(since_s, until_s):
             records = [

@@ -1,4 +1,4 @@
-"""What the stores in memory share: the same books are handed to all of them."""
+"""The books that all stores in memory share."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
-from tollgate.stores.administration import CreditEntry, KeySettings
+from tollgate.stores.administration import CreditEntry
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
+from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import PERIODS
 
 
@@ -41,7 +42,7 @@ class MemoryKey(Struct):
     used_s: dict[bool, int] = field(default_factory=dict)
 
     def state(self) -> KeyState:
-        """What admission asks of it."""
+        """Return the state that admission decides by."""
         settings = self.settings
         tokens = settings.tokens_per_minute
         return KeyState(

@@ -10,17 +10,11 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import (
-    KEYS_PAGE_MAX,
-    CreatedKey,
-    KeySettings,
-    KeySummary,
-    NewKey,
-    OldSecret,
-)
+from tollgate.stores.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary, NewKey, OldSecret
 from tollgate.stores.keys.rows import settings_of, used_nano_usd
 from tollgate.stores.keys.secret import LAST_LENGTH, is_well_formed, new_secret, secret_hash
 from tollgate.stores.rules.account import RateState, key_refused
+from tollgate.stores.rules.key_settings import KeySettings
 
 
 class MemoryKeyStore:
@@ -33,7 +27,7 @@ class MemoryKeyStore:
         self._prefix = prefix
 
     async def authenticate(self, secret: str) -> Principal:
-        """Who holds this secret."""
+        """Return the principal of a secret."""
         if not is_well_formed(secret, self._prefix):
             raise key_refused()
         digest, now_s = secret_hash(secret), self._clock.now_s()
@@ -59,12 +53,12 @@ class MemoryKeyStore:
         )
 
     async def note_use(self, principal: Principal) -> None:
-        """Remember that a key was used."""
+        """Record the use of a key."""
         key = self._books.keys[principal.key_id]
         key.used_s[principal.old_secret] = int(self._clock.now_s())
 
     async def create(self, new: NewKey) -> CreatedKey:
-        """Make a key."""
+        """Create a key."""
         secret = new_secret(self._prefix, self._ids.random_bytes)
         key = MemoryKey(
             id=self._ids.new_id(),
@@ -80,14 +74,14 @@ class MemoryKeyStore:
         return CreatedKey(secret=secret, summary=self._summary(key))
 
     async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
-        """One key with what it has spent and what is left."""
+        """Return a key with its spending; None if there is no such key."""
         key = self._key(workspace_id, key_id)
         return None if key is None else self._summary(key)
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
     ) -> Page[KeySummary]:
-        """Keys of a workspace, oldest first."""
+        """Return a page of a workspace's keys, oldest first."""
         if after is not None and not is_id(after):
             raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
         keys = [
@@ -103,7 +97,7 @@ class MemoryKeyStore:
     async def change(
         self, workspace_id: str, key_id: str, edit: Callable[[KeySettings], KeySettings]
     ) -> KeySummary | None:
-        """Replace a key's settings by what `edit` makes of them."""
+        """Replace a key's settings by what `edit` returns for them."""
         key = self._key(workspace_id, key_id)
         if key is None:
             return None
@@ -111,7 +105,7 @@ class MemoryKeyStore:
         return self._summary(key)
 
     async def rotate(self, workspace_id: str, key_id: str, *, grace_s: int) -> CreatedKey | None:
-        """Give a key a new secret; the old one works for `grace_s` more."""
+        """Give a key a new secret; the previous one stays valid for `grace_s` seconds."""
         key = self._key(workspace_id, key_id)
         if key is None:
             return None
@@ -121,7 +115,7 @@ class MemoryKeyStore:
         return CreatedKey(secret=secret, summary=self._summary(key))
 
     async def delete(self, workspace_id: str, key_id: str) -> bool | None:
-        """Refuse a key for good; True once it is gone."""
+        """Delete a key; return False while one of its generations still runs."""
         key = self._key(workspace_id, key_id)
         if key is None:
             return None

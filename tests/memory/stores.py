@@ -22,7 +22,7 @@ from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
 from tollgate.stores.administration import ENTRIES_PAGE_MAX, Balance, CreditEntry
 from tollgate.stores.base import Hold
-from tollgate.stores.routing.cooldowns import Failures, resting_of
+from tollgate.stores.routing.cooldowns import Failures, select_resting
 from tollgate.stores.rules.account import (
     WalletState,
     insufficient_credits,
@@ -76,13 +76,13 @@ class MemoryLedger:
             raise step
         if key is None or state is None:
             raise key_refused()
-        turn = state.rate.taken(step.form, now_us)
+        turn = state.rate.take(step.form, now_us)
         key.rate = replace(key.rate, full_us=turn.full_us, ready_us=turn.ready_us)
         key.used_s[principal.old_secret] = now_us // 1_000_000
         key.holds[hold_id] = step.amount_nano_usd
         key.add(-step.amount_nano_usd, buckets)
         key.add_tokens(-step.tokens, minute_bucket(created_s(hold_id)))
-        rate_limit = turn.shown(now_us)
+        rate_limit = turn.to_limit(now_us)
         token_limit = key.state().token_limit(created_s(hold_id), now_us / 1_000_000)
         try:
             wallet_amount = self._hold_wallet(principal, hold_id, amount_nano_usd, covered=covered)
@@ -213,14 +213,14 @@ class MemoryCreditStore:
         return True
 
     async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
-        """What was written under an id."""
+        """Return the entry with this id, None if there is none."""
         entries = self._books.entries.get(workspace_id, {})
         return entries.get(entry_id)
 
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
     ) -> Page[CreditEntry]:
-        """Entries of a workspace, latest first."""
+        """Return a page of a workspace's entries, latest first."""
         if after is not None and not _PLACE.fullmatch(after):
             raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
         entries = list(self._books.entries.get(workspace_id, {}).values())[::-1]
@@ -229,7 +229,7 @@ class MemoryCreditStore:
         return Page(found=tuple(entries[start:end]), next=str(end) if end < len(entries) else None)
 
     async def balance(self, workspace_id: str) -> Balance:
-        """The workspace's money."""
+        """Return the workspace's money."""
         wallet = self._books.wallets.get(workspace_id, MemoryWallet())
         return Balance(
             granted_nano_usd=wallet.granted,
@@ -246,7 +246,7 @@ class MemoryGenerationStore:
         self._books = books
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
-        """A record of this workspace."""
+        """Return a record of this workspace, None if there is none."""
         return self._books.records.get((workspace_id, generation_id))
 
     async def page(
@@ -257,7 +257,7 @@ class MemoryGenerationStore:
         limit: int,
         before: str | None = None,
     ) -> Page[GenerationRecord]:
-        """Records of this workspace, newest first, made before the id `before`."""
+        """Return a page of this workspace's records, newest first, with ids below `before`."""
         records = [
             record
             for (owner, id_), record in sorted(self._books.records.items(), reverse=True)
@@ -277,16 +277,16 @@ class MemoryCooldownStore:
         self._clock = clock
         self._failures: dict[str, Failures] = {}
 
-    async def resting(
+    async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
-        """Those that rest now."""
+        """Return the resting endpoints with the Unix second until which each rests."""
         failures = {each: self._failures.get(each) for each in endpoint_ids}
-        return resting_of(failures, policy, now_s=self._clock.now_s())
+        return select_resting(failures, policy, now_s=self._clock.now_s())
 
-    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Count a failure; whether it is the one that makes the endpoint rest."""
+    async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Count a failure; return whether it is the one that makes the endpoint rest."""
         now_s = self._clock.now_s()
         before = self._failures.get(endpoint_id, Failures(0, 0, 0))
-        after = self._failures[endpoint_id] = before.counted(now_s, policy)
+        after = self._failures[endpoint_id] = before.add_one(now_s, policy)
         return after.count == policy.after_failures

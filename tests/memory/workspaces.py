@@ -19,7 +19,7 @@ class MemoryWorkspaceStore:
         self._workspaces: dict[str, Workspace] = {}
 
     async def create(self, workspace_id: str, settings: WorkspaceSettings) -> Workspace | None:
-        """Make a workspace; None if there is one of that name."""
+        """Create a workspace; None if its id is taken."""
         if workspace_id in self._workspaces:
             return None
         self._workspaces[workspace_id] = Workspace(
@@ -28,13 +28,13 @@ class MemoryWorkspaceStore:
         return self._workspaces[workspace_id]
 
     async def get(self, workspace_id: str) -> Workspace | None:
-        """One workspace."""
+        """Return a workspace, None if there is none with this id."""
         return self._workspaces.get(workspace_id)
 
     async def list(
         self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
     ) -> Page[Workspace]:
-        """Workspaces in the order of their names."""
+        """Return a page of workspaces in the order of their ids."""
         names = sorted(name for name in self._workspaces if after is None or name > after)
         page = names[:limit]
         return Page(
@@ -45,7 +45,7 @@ class MemoryWorkspaceStore:
     async def change(
         self, workspace_id: str, edit: Callable[[WorkspaceSettings], WorkspaceSettings]
     ) -> Workspace | None:
-        """Replace the settings by what `edit` makes of them."""
+        """Replace the settings by what `edit` returns for them."""
         workspace = self._workspaces.get(workspace_id)
         if workspace is None:
             return None
@@ -54,7 +54,7 @@ class MemoryWorkspaceStore:
         return changed
 
     async def set_locked(self, workspace_id: str, *, locked: bool) -> Workspace | None:
-        """Let nothing more be spent from the next hold on, or let it again."""
+        """Lock or unlock a workspace."""
         workspace = self._workspaces.get(workspace_id)
         if workspace is None:
             return None

@@ -21,8 +21,8 @@ from tollgate.core.clock import Clock
 
 # Longer than any request may last, since what is signed late in one must still be accepted.
 FRESH_FOR_S: Final = 20 * 60
-# How often an endpoint is asked at most while credentials last: it may fail, or have no newer ones.
-_ASKED_AGAIN_S: Final = 10.0
+# Between two fetches while credentials last: an endpoint may fail, or have no newer ones.
+_FETCH_AGAIN_S: Final = 10.0
 _TIMEOUT_S: Final = 2.0
 _REPLY_BYTES_MAX: Final = 64 * 1024
 _LOGGER: Final = logging.getLogger("tollgate.credentials")
@@ -94,31 +94,31 @@ class RotatingCredentials:
         self._fetch = fetch
         self._clock = clock
         self._lease: Lease | None = None
-        self._ask_again_s = 0.0
+        self._fetch_again_s = 0.0
         self._renewing = asyncio.Lock()
 
     def current(self) -> Credentials | None:
-        """Those to sign with; None if there are none that are still accepted."""
+        """Return the credentials to sign with, None if none are valid."""
         if self._lease is None or self._lease.ends_s <= self._clock.now_s():
             return None
         return self._lease.credentials
 
     def forget(self) -> None:
-        """Let go of them: after a restore they are those of another environment."""
+        """Drop the credentials: after a restore they belong to another environment."""
         self._lease = None
-        self._ask_again_s = 0.0
+        self._fetch_again_s = 0.0
 
     async def renew(self) -> None:
-        """Fetch new ones if they end before a request that begins now may have ended.
+        """Fetch new credentials if the current ones may end before a request that begins now ends.
 
-        An endpoint that fails is logged: what is there is used as long as it is accepted.
+        A failing endpoint is logged, and the current credentials stay in use while they are valid.
         """
         if not self._due():
             return
         async with self._renewing:
             if not self._due():
                 return
-            self._ask_again_s = self._clock.monotonic_s() + _ASKED_AGAIN_S
+            self._fetch_again_s = self._clock.monotonic_s() + _FETCH_AGAIN_S
             try:
                 self._lease = await self._fetch()
             except CredentialsUnavailable as failure:
@@ -128,7 +128,7 @@ class RotatingCredentials:
         if self._lease is None:
             return True
         lasts = self._lease.ends_s > self._clock.now_s() + FRESH_FOR_S
-        return not lasts and self._clock.monotonic_s() >= self._ask_again_s
+        return not lasts and self._clock.monotonic_s() >= self._fetch_again_s
 
 
 def _unavailable(reason: str) -> CredentialsUnavailable:

@@ -1,7 +1,7 @@
-"""AWS event-stream framing as bytes become messages; botocore checks lengths and CRCs.
+"""AWS event-stream framing: bytes to messages; botocore checks lengths and CRCs.
 
-Framing: https://smithy.io/2.0/aws/amazon-eventstream.html (seen 2026-11-21). Importing this imports
-botocore: only what an AWS provider needs may.
+Framing: https://smithy.io/2.0/aws/amazon-eventstream.html (seen 2026-11-21). This module imports
+botocore, so only providers on AWS may import it.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ MESSAGE_BYTES_MAX: Final = 1024 * 1024
 
 
 class EventStreamMessage(NamedTuple):
-    """One message; `exception` names its exception type if it is one."""
+    """One message; `exception` is its exception type, None for an event."""
 
     event: str
     exception: str | None
@@ -27,17 +27,17 @@ class EventStreamMessage(NamedTuple):
 
 
 class EventStreamDecoder:
-    """Takes the bytes of one stream as they come."""
+    """Decodes the bytes of one stream as they arrive."""
 
     def __init__(self) -> None:
         self._buffer = EventStreamBuffer()
         self._pending_bytes = 0
 
     def feed(self, chunk: bytes) -> Iterator[EventStreamMessage]:
-        """The messages that these bytes complete; to be read to its end.
+        """Yield the messages that these bytes complete; the caller reads them to the end.
 
-        UpstreamError, after the messages before it, for one that is damaged or longer than
-        MESSAGE_BYTES_MAX.
+        Raises UpstreamError, after the messages before it, for a message that is damaged or longer
+        than MESSAGE_BYTES_MAX.
         """
         self._pending_bytes += len(chunk)
         self._buffer.add_data(chunk)
@@ -51,7 +51,7 @@ class EventStreamDecoder:
             raise _broken(f"sent a message of more than {MESSAGE_BYTES_MAX} bytes")
 
     def end(self) -> list[EventStreamMessage]:
-        """Nothing is left when a stream closes; UpstreamError if it was cut in a message."""
+        """Return no messages; raise UpstreamError if the stream closed within a message."""
         if self._pending_bytes:
             raise _broken("closed the stream in the middle of a message")
         return []

@@ -41,7 +41,7 @@ class Credentials(Struct, frozen=True):
 class Signer:
     """Signs requests to one service in one region.
 
-    Credentials are asked for with every signature because Lambda rotates them.
+    It gets the credentials anew for every signature because Lambda rotates them.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Signer:
     def sign(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> dict[str, str]:
-        """The headers to send: those given, with `host`, date, token and authorization.
+        """Return the headers to send: those given, with `host`, date, token and authorization.
 
         `url` must be escaped as it will be sent; a client that escapes it again breaks the
         signature.
@@ -100,7 +100,8 @@ class Signer:
         return signed
 
     def _signing_key(self, secret: str, day: str) -> bytes:
-        """The key of one day, derived once: the four digests are most of a signature's cost."""
+        """Return the key of one day, derived once because its four digests cost most of a
+        signature."""
         if self._cached_for != (secret, day):
             key = f"AWS4{secret}".encode()
             for part in (day, self._region, self._service, "aws4_request"):
@@ -115,7 +116,7 @@ def _hmac(key: bytes, text: str) -> bytes:
 
 
 def _host(parts: SplitResult) -> str:
-    """The Host header as HTTP clients send it: lower case, without the scheme's own port."""
+    """Return the Host header as HTTP clients send it: lower case, without the scheme's own port."""
     host = parts.hostname or ""
     if ":" in host:
         host = f"[{host}]"
@@ -125,7 +126,7 @@ def _host(parts: SplitResult) -> str:
 
 
 def _canonical_path(path: str) -> str:
-    """The path with dot segments resolved, escaped once more, as every service but S3 wants it."""
+    """Return the path without dot segments, escaped once more, as every service but S3 needs it."""
     if not path or path == "/":
         return "/"
     resolved = posixpath.normpath(path)

@@ -1,4 +1,4 @@
-"""What a key may do and spend, and what its caller is told of it."""
+"""Limits of keys and tiers, and the rates that replies state."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ Period = Literal["day", "week", "month", "total"]
 
 
 class TierLimits(Struct, frozen=True, kw_only=True):
-    """What every key of a tier is held to beside its own limits, each; None is no limit."""
+    """Limits of a tier, which each of its keys keeps beside its own; None is no limit."""
 
     requests_per_minute: int | None = None
     budget_nano_usd: int | None = None
@@ -16,7 +16,7 @@ class TierLimits(Struct, frozen=True, kw_only=True):
 
 
 class RateLimit(Struct, frozen=True, kw_only=True):
-    """Requests or tokens per minute: what is left now, and when all of it is there again."""
+    """A limit of requests or tokens per minute, as the headers of a reply state it."""
 
     limit: int
     remaining: int

@@ -32,7 +32,7 @@ class FailureReports:
     def note(self, endpoint_id: str, error: UpstreamError) -> None:
         """Report a failure if it says something about the endpoint."""
         if error.code in _COUNTED:
-            report = self._store.failed(endpoint_id, self._policy)
+            report = self._store.count_failure(endpoint_id, self._policy)
             self._reports[asyncio.create_task(report)] = endpoint_id
 
     async def delivered(self, journal: Journal, request_id: str) -> None:

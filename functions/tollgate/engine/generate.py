@@ -141,7 +141,7 @@ async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Collect
     if len(plan.attempts) == 1:
         return await holding, ()
     return await asyncio.gather(
-        holding, gateway.cooldowns.resting(plan.endpoint_ids, gateway.cooldown)
+        holding, gateway.cooldowns.find_resting(plan.endpoint_ids, gateway.cooldown)
     )
 
 

@@ -1,1 +1,1 @@
-"""Where keys, money and records are kept."""
+"""DynamoDB, S3 and Secrets Manager: protocols, pure rules, and the stores that implement them."""

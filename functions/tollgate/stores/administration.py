@@ -1,7 +1,7 @@
-"""What looking after keys, money and workspaces asks of the stores, and reading what was done.
+"""Protocols of the stores for administration: keys, money, workspaces, records and activity.
 
-Apart from `stores.base`, so that serving a generation does not begin with it. Every method raises
-LedgerError(service_unavailable) when the store cannot be reached.
+Kept apart from `stores.base` so that a function that only serves generations does not import it.
+Every method raises LedgerError(service_unavailable) when the store cannot be reached.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,8 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
 from tollgate.core.pages import Page
 from tollgate.core.principal import Admission, KeyRole
-from tollgate.stores.base import CONTENT_DAYS, KeyDirectory
+from tollgate.stores.base import KeyDirectory
+from tollgate.stores.rules.key_settings import KeySettings
 
 EntryKind = Literal["grant", "adjustment", "refund"]
 KEYS_PAGE_MAX: Final = 100
@@ -23,127 +24,93 @@ ENTRIES_PAGE_MAX: Final = 100
 WORKSPACES_PAGE_MAX: Final = 100
 
 
-class KeySettings(Struct, frozen=True, kw_only=True):
-    """What may be chosen of a key, and changed; limits in nano-dollars, none where absent.
-
-    `labels` (team, member, environment) group spending. What is asked and answered is kept for
-    `content_days`, one of CONTENT_DAYS, or not at all. Raises RequestError for what makes no sense.
-    """
-
-    label: str
-    tier: str | None = None
-    models: tuple[str, ...] | None = None
-    limits_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    requests_per_minute: int = 60
-    burst: int = 120
-    tokens_per_minute: int | None = None
-    concurrency: int | None = None
-    expires_s: int | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    disabled: bool = False
-    content_days: int | None = None
-
-    def __post_init__(self) -> None:
-        positive: dict[str, int | None] = {
-            "requests_per_minute": self.requests_per_minute,
-            "burst": self.burst,
-            "tokens_per_minute": self.tokens_per_minute,
-            "concurrency": self.concurrency,
-            **{f"limits.{period}": limit for period, limit in self.limits_nano_usd.items()},
-        }
-        for name, value in positive.items():
-            if value is not None and value <= 0:
-                raise RequestError(
-                    ErrorCode.INVALID_REQUEST, f"{name} must be more than 0.", param=name
-                )
-        if self.content_days not in (None, *CONTENT_DAYS):
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                f"content_days must be one of {', '.join(map(str, CONTENT_DAYS))}, or null.",
-                param="content_days",
-            )
-
-
 class NewKey(KeySettings, frozen=True, kw_only=True):
-    """What a key is created with."""
+    """The settings, workspace and role that a key is created with."""
 
     workspace_id: str
     role: KeyRole = "inference"
 
 
 class OldSecret(Struct, frozen=True, kw_only=True):
-    """The secret that a key had before it was rotated: how long it works, when it was last used."""
+    """The secret that a rotated key had before; refused from the Unix second `expires_s` on."""
 
     last_four: str
+    # Unix second from which it is refused.
     expires_s: int
+    # Unix second, None before its first use.
     last_used_s: int | None
 
 
 class KeySummary(KeySettings, frozen=True, kw_only=True):
-    """A key as it may be shown: never its secret.
-
-    `used_nano_usd` is what was spent in each running period, `spent_nano_usd` in all;
-    `remaining_nano_usd` has the periods with a limit, holds already taken off.
-    """
+    """A key with its spending, without its secret."""
 
     id: str
     workspace_id: str
     role: KeyRole
+    # Beginning and last characters of the secret.
     prefix: str
     last_four: str
     created_s: int
+    # What is left of each limit in the running period, holds taken off.
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
+    # What was spent in each running period, with a limit or without.
     used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
+    # What was ever spent.
     spent_nano_usd: int = 0
     held_nano_usd: int = 0
+    # Unix second, None before the first use.
     last_used_s: int | None = None
+    # The secret from before a rotation, None once it is refused.
     old_secret: OldSecret | None = None
 
 
 class CreatedKey(Struct, frozen=True, kw_only=True):
-    """A key with its new secret, which is shown this once."""
+    """A key with its new secret, which cannot be read again."""
 
     secret: str
     summary: KeySummary
 
 
 class KeyStore(KeyDirectory, Protocol):
-    """Keys under administration."""
+    """The keys of all workspaces."""
 
     async def create(self, new: NewKey) -> CreatedKey:
-        """Make a key."""
+        """Create a key and return it with its secret."""
 
     async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
-        """One key with what it has spent and what is left."""
+        """Return a key with its spending; None if there is no such key."""
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
     ) -> Page[KeySummary]:
-        """Keys of a workspace, oldest first, those after the key with the id `after`."""
+        """Return a page of a workspace's keys, oldest first, from the one after the key `after`."""
 
     async def change(
         self, workspace_id: str, key_id: str, edit: Callable[[KeySettings], KeySettings]
     ) -> KeySummary | None:
-        """Replace a key's settings by what `edit` makes of them, called again if others interfere.
+        """Replace a key's settings by what `edit` returns for them; None if there is no such key.
 
-        A key that is disabled or expires is refused everywhere within five seconds.
+        `edit` is called again if another writer came first. Every instance refuses a disabled or
+        expired key within five seconds.
         """
 
     async def rotate(self, workspace_id: str, key_id: str, *, grace_s: int) -> CreatedKey | None:
-        """Give a key a new secret; the old one works for `grace_s` more, one before that no more.
+        """Give a key a new secret; None if there is no such key.
 
-        Everything else of the key stays: id, limits, what it has spent.
+        The previous secret stays valid for `grace_s` seconds; any older one stops now. Id, limits
+        and spending stay.
         """
 
     async def delete(self, workspace_id: str, key_id: str) -> bool | None:
-        """Refuse a key for good; True once it is gone, False while a generation of it runs.
+        """Delete a key; return False while one of its generations still runs, True once it is gone.
 
-        To be repeated until it is gone. None if there is no such key.
+        The key is refused from the first call on; the caller repeats the call until it returns
+        True. None if there is no such key.
         """
 
 
 class Balance(Struct, frozen=True, kw_only=True):
-    """A workspace's money: `available + held + spent = granted` at any instant."""
+    """The money of a workspace; `available + held + spent = granted` at any instant."""
 
     granted_nano_usd: int
     available_nano_usd: int
@@ -152,17 +119,17 @@ class Balance(Struct, frozen=True, kw_only=True):
 
 
 class CreditEntry(Struct, frozen=True, kw_only=True):
-    """One line of a workspace's credit ledger, never changed; a negative amount takes back.
+    """One line of a workspace's credit ledger, never changed."""
 
-    `id` is the caller's name for it, which makes it single. A refund names its generation.
-    """
-
+    # The caller's id, under which an entry is written once.
     id: str
     workspace_id: str
     kind: EntryKind
+    # Negative if an adjustment takes credit back.
     amount_nano_usd: int
     note: str
     created_s: int
+    # The refunded generation, None for another kind of entry.
     generation_id: str | None = None
 
     def __post_init__(self) -> None:
@@ -171,7 +138,7 @@ class CreditEntry(Struct, frozen=True, kw_only=True):
 
 
 class CreditStore(Protocol):
-    """Workspaces' money, apart from generations."""
+    """The credit of all workspaces."""
 
     async def grant(
         self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str
@@ -185,26 +152,26 @@ class CreditStore(Protocol):
         """
 
     async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
-        """What was written under an id."""
+        """Return the entry with this id, None if there is none."""
 
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
     ) -> Page[CreditEntry]:
-        """Entries of a workspace, latest first; `after` is the `next` of the page before."""
+        """Return a page of a workspace's entries, latest first; `after` is the previous page's
+        `next`."""
 
     async def balance(self, workspace_id: str) -> Balance:
-        """The workspace's money, read consistently."""
+        """Return a workspace's money, read consistently."""
 
 
 class WorkspaceSettings(Struct, frozen=True, kw_only=True):
-    """What may be chosen of a workspace, and changed.
+    """The settings of a workspace, which may be changed."""
 
-    `admission` None leaves it to the catalog. The budget is what may be spent in a UTC month;
-    `pause_at_budget` locks the workspace when it is, until the month ends or the budget is raised.
-    """
-
+    # Whom the gateway admits; None leaves it to the catalog.
     admission: Admission | None = None
+    # What may be spent in a UTC month; None is no budget.
     budget_nano_usd: int | None = None
+    # Whether a spent budget locks the workspace until the month ends or the budget is raised.
     pause_at_budget: bool = False
 
     def __post_init__(self) -> None:
@@ -215,44 +182,47 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
 
 
 class Workspace(Struct, frozen=True, kw_only=True):
-    """A workspace as it stands; `locked` by an administrator, `paused` by its budget."""
+    """A workspace with its state."""
 
     id: str
+    # Wallet shards that the money is divided among.
     shards: int
     created_s: int
+    # Locked by an administrator.
     locked: bool = False
+    # Locked because the budget is spent.
     paused: bool = False
     settings: WorkspaceSettings = WorkspaceSettings()
 
 
 class WorkspaceStore(Protocol):
-    """Workspaces, apart from their money."""
+    """The workspaces, without their money."""
 
     async def create(self, workspace_id: str, settings: WorkspaceSettings) -> Workspace | None:
-        """Make a workspace; None if there is one of that name."""
+        """Create a workspace; None if its id is taken."""
 
     async def get(self, workspace_id: str) -> Workspace | None:
-        """One workspace."""
+        """Return a workspace, None if there is none with this id."""
 
     async def list(
         self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
     ) -> Page[Workspace]:
-        """Workspaces in the order of their names, those after the one named `after`."""
+        """Return a page of workspaces in the order of their ids, from the one after `after`."""
 
     async def change(
         self, workspace_id: str, edit: Callable[[WorkspaceSettings], WorkspaceSettings]
     ) -> Workspace | None:
-        """Replace the settings by what `edit` makes of them."""
+        """Replace a workspace's settings by what `edit` returns for them; None if there is none."""
 
     async def set_locked(self, workspace_id: str, *, locked: bool) -> Workspace | None:
-        """Let nothing more be spent from the next hold on, or let it again."""
+        """Lock or unlock a workspace; a locked one is refused from its next hold on."""
 
 
 class GenerationStore(Protocol):
-    """Records of generations."""
+    """The records of generations."""
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
-        """A record of this workspace, read consistently."""
+        """Return a record of this workspace, read consistently; None if there is none."""
 
     async def page(
         self,
@@ -262,14 +232,15 @@ class GenerationStore(Protocol):
         limit: int,
         before: str | None = None,
     ) -> Page[GenerationRecord]:
-        """Records of this workspace, newest first, made before the id `before`.
+        """Return a page of this workspace's records, newest first, with ids below `before`.
 
-        Reads so much and no more: a page may be short, or empty, and still have a next one.
+        One call reads a bounded number of records: a page may be short, or empty, and still have a
+        `next`.
         """
 
 
 class ActivityStore(Protocol):
-    """What generations add up to."""
+    """The sums over generations by day."""
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
-        """All of every UTC day that lies at least partly in [since_s, until_s)."""
+        """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""

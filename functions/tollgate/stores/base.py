@@ -1,11 +1,11 @@
-"""What serving a generation asks of its stores.
+"""Protocols of the stores that serving a generation needs.
 
-Every method raises LedgerError(service_unavailable) when the store cannot be reached: a check
-that cannot be made refuses. Only cooldowns fail open.
+Every method raises LedgerError(service_unavailable) when the store cannot be reached: the gateway
+refuses what it cannot check. Only cooldowns fail open.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Final, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -15,37 +15,35 @@ from tollgate.core.limits import RateLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.secret import SecretReference
 
-# An expiry rule of the bucket stands behind each of these.
-CONTENT_DAYS: Final = (1, 7, 30, 90)
-
 
 class Hold(Struct, frozen=True, kw_only=True):
-    """Money set aside for one generation, in one wallet shard and in the key's state.
+    """Money set aside for one generation, in one wallet shard and in the key's state."""
 
-    `id` is the generation's id. The two amounts differ when either side had less than was asked
-    (admission takes what is left); `key_buckets` are the period buckets it was taken from, which
-    settling gives back to even after midnight. `key_tokens` were taken from the key's minute.
-    A `covered` hold is topped up when it is about to be used up, within what the key's `tier` has.
-    `crowded` says that its shard was busy, which settling it notes.
-    """
-
+    # The generation's id.
     id: str
     workspace_id: str
     key_id: str
+    # The wallet shard that the money comes from.
     shard: int
+    # Nano-dollars held on either side; they differ when a side had less than the bound.
     wallet_nano_usd: int
     key_nano_usd: int
+    # Period buckets that the key's amount comes from, and goes back to even after midnight.
     key_buckets: tuple[str, ...] = ()
+    # Tokens taken from the key's minute.
     key_tokens: int = 0
+    # The key's rates after this hold, for the headers of the reply.
     rate_limit: RateLimit | None = None
     token_limit: RateLimit | None = None
+    # Whether the hold is topped up when it is nearly used up, within the limits of `tier`.
     covered: bool = False
     tier: TierLimits | None = None
+    # Too many holds on the shard; settle() marks it so that shards are added.
     crowded: bool = False
 
 
 class Ledger(Protocol):
-    """The money side of a generation."""
+    """Holds: the money side of a generation."""
 
     async def hold(
         self,
@@ -57,11 +55,13 @@ class Ledger(Protocol):
         covered: bool = False,
         tier: TierLimits | None = None,
     ) -> Hold:
-        """Set money aside before anything is spent; the hold's id is `first_id` if that stood.
+        """Set money aside before anything is spent.
 
-        Of the key's own limits and those of its tier the narrower count.
-        `tokens` is what the generation may use of the key's tokens per minute. A `covered` hold
-        takes the whole amount or none; else whoever has anything left is admitted.
+        Of the key's own limits and those of its `tier`, the narrower ones count. `tokens` is the
+        upper bound of the generation's tokens, set aside from the key's minute. A `covered` hold
+        takes the whole amount or is refused; any other takes what is left, and is refused only at
+        nothing. The hold's id is `first_id`, unless the outcome of a write with it stayed unknown.
+
         Raises LedgerError (insufficient_credits, service_unavailable) or AccessError
         (invalid_api_key, workspace_locked, key_limit_exceeded, rate_limit_exceeded).
         """
@@ -70,45 +70,46 @@ class Ledger(Protocol):
         """Set more aside on both sides of a hold, all of it or nothing, within the same limits.
 
         Raises LedgerError (insufficient_credits, key_limit_exceeded, service_unavailable) or
-        AccessError; settling the hold that was handed in is right in any case.
+        AccessError. The caller may settle the hold it passed in whether this raises or not.
         """
 
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
         """Decide by putting the record if there is none, then give back what was not spent.
 
-        Returns the record that stands, which is an earlier one if somebody else decided first.
-        May be repeated any number of times.
+        Returns the record that stands: this one, or the one of an earlier decision. May be repeated
+        any number of times.
         """
 
 
 class KeyDirectory(Protocol):
-    """Whose key it is."""
+    """The keys that may call."""
 
     async def authenticate(self, secret: str) -> Principal:
-        """Who holds this secret; AccessError(invalid_api_key) if nobody may."""
+        """Return the principal of a secret; raise AccessError(invalid_api_key) if refused."""
 
     async def note_use(self, principal: Principal) -> None:
-        """Remember that a key was used without a hold, to the minute."""
+        """Record the use of a key that holds nothing, to the minute."""
 
 
 class CooldownStore(Protocol):
-    """Which endpoints rest, shared by all instances.
+    """Cooldowns of endpoints, shared by all instances.
 
-    Best effort, unlike the other stores: it never raises that it cannot be reached. What it does
-    not know does not rest, and what it cannot count is not counted.
+    Best effort, unlike the other stores: no method raises when the store cannot be reached. An
+    endpoint whose failures are unknown counts as available, and a failure that cannot be written is
+    not counted.
     """
 
-    async def resting(
+    async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
-        """Those of the endpoints that rest, with the Unix second until which they do."""
+        """Return the resting endpoints with the Unix second until which each rests."""
 
-    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Count a failure of an endpoint; whether it is the one that makes it rest."""
+    async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Count a failure; return whether it is the one that makes the endpoint rest."""
 
 
 class SecretStore(Protocol):
     """Provider secrets, found by reference."""
 
     async def read(self, reference: SecretReference) -> str | None:
-        """The secret, or None where it is not set."""
+        """Return the secret, or None where it is not set."""

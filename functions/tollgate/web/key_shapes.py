@@ -2,39 +2,48 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Self, TypeVar
 
 from msgspec.structs import replace
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, create_model, model_validator
 
 from tollgate.core.limits import Period
 from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import KeyRole
 from tollgate.routing.schema import KeyTierSection
-from tollgate.stores.administration import KeySettings, KeySummary, NewKey, OldSecret
-from tollgate.stores.rules.account import HOLDS_MAX
+from tollgate.stores.administration import CreatedKey, KeySummary, NewKey, OldSecret
+from tollgate.stores.rules.key_settings import PLAIN_SETTINGS, RATE_MAX, KeySettings
 from tollgate.stores.rules.periods import PERIODS
 from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment
 
 KeyLabel = Annotated[str, Field(min_length=1, max_length=64)]
-ContentDays = Annotated[
-    Literal[1, 7, 30, 90],
-    Field(description="for how long prompts and answers are kept; null: not at all"),
-]
-# More requests per minute than one key sends.
-_RATE_MAX: Final = 1_000_000
-# What a change of a key takes over as it is.
-_PLAIN: Final = frozenset(
-    {
-        "disabled",
-        "tier",
-        "requests_per_minute",
-        "burst",
-        "tokens_per_minute",
-        "concurrency",
-        "content_days",
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def _take_settings(model: type[_Model]) -> type[_Model]:
+    """Add every plain setting to a request body; a setting that is left out, or null, is None."""
+    fields: dict[str, Any] = {
+        name: (
+            (it.offer.accepted or it.type) | None,
+            Field(
+                None,
+                ge=it.offer.lowest,
+                le=it.offer.highest,
+                max_length=it.offer.length_max,
+                description=it.offer.text,
+            ),
+        )
+        for name, it in PLAIN_SETTINGS.items()
     }
-)
+    return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
+
+
+def _show_settings(model: type[_Model]) -> type[_Model]:
+    """Add every plain setting to a reply, where none is left out."""
+    fields: dict[str, Any] = {
+        name: (it.type, Field(description=it.offer.text)) for name, it in PLAIN_SETTINGS.items()
+    }
+    return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
 
 
 class Limits(Body):
@@ -46,95 +55,89 @@ class Limits(Body):
     total: PositiveUsd | None = None
 
     def nano_usd(self) -> dict[Period, int]:
-        """The limits that are set, in nano-dollars."""
-        periods: tuple[Period, ...] = ("day", "week", "month", "total")
+        """Return the limits that are set, in nano-dollars."""
         return {
             period: nano_usd(limit)
-            for period in periods
+            for period in PERIODS
             if (limit := getattr(self, period)) is not None
         }
 
 
 class Labels(Body):
-    """What spending is grouped by."""
+    """Labels that spending is grouped by."""
 
     team: KeyLabel | None = None
     member: KeyLabel | None = None
     environment: KeyLabel | None = None
 
     def by_name(self) -> dict[str, str]:
-        """The labels that are set."""
+        """Return the labels that are set."""
         return {name: label for name, label in self if label is not None}
 
 
+@_take_settings
 class NewKeyBody(Body):
     """A key to create."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
     role: KeyRole = "inference"
-    tier: Annotated[str, Field(max_length=64)] | None = None
     models: list[Annotated[str, Field(max_length=128)]] | None = Field(
         None, max_length=100, description="globs of model slugs; null allows all"
     )
     limits: Limits = Limits()
-    requests_per_minute: Annotated[int, Field(ge=1, le=_RATE_MAX)] | None = Field(
-        None, description="null: 60, or all that a tier with a rate of its own allows"
-    )
-    burst: Annotated[int, Field(ge=1, le=_RATE_MAX)] | None = Field(
-        None, description="null: 120, or all that a tier with a rate of its own allows"
-    )
-    tokens_per_minute: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
-    concurrency: Annotated[int, Field(ge=1, le=HOLDS_MAX)] | None = None
     expires_at: Moment | None = None
     labels: Labels = Labels()
-    content_days: ContentDays | None = None
 
     def new_key(self, workspace_id: str, tiers: Mapping[str, KeyTierSection]) -> NewKey:
-        """The key as the store takes it; what its tier will limit it does not limit itself."""
-        tier = tiers.get(self.tier) if self.tier else None
-        is_rated = tier is not None and tier.rpm is not None
+        """Return the key as the store takes it.
+
+        A key of a tier with a rate of its own gets no narrower one unless the body has one.
+        """
+        chosen: dict[str, Any] = {
+            name: value for name in PLAIN_SETTINGS if (value := getattr(self, name)) is not None
+        }
+        tier = tiers.get(chosen.get("tier", ""))
+        if tier is not None and tier.rpm is not None:
+            chosen = {"requests_per_minute": RATE_MAX, "burst": RATE_MAX, **chosen}
         return NewKey(
+            **chosen,
             workspace_id=workspace_id,
             label=self.name,
             role=self.role,
-            tier=self.tier,
             models=None if self.models is None else tuple(self.models),
             limits_nano_usd=self.limits.nano_usd(),
-            requests_per_minute=self.requests_per_minute or (_RATE_MAX if is_rated else 60),
-            burst=self.burst or (_RATE_MAX if is_rated else 120),
-            tokens_per_minute=self.tokens_per_minute,
-            concurrency=self.concurrency,
             expires_s=_second(self.expires_at),
             labels=self.labels.by_name(),
-            content_days=self.content_days,
         )
 
 
+@_take_settings
 class KeyChangeBody(Body):
-    """What is to change of a key: fields that are left out stay, null takes a limit away."""
+    """Changes of a key: fields that are left out stay, null takes a limit away."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     disabled: bool | None = None
-    tier: Annotated[str, Field(max_length=64)] | None = None
     models: list[Annotated[str, Field(max_length=128)]] | None = Field(None, max_length=100)
     limits: Limits | None = Field(None, description="periods that are left out stay")
-    requests_per_minute: Annotated[int, Field(ge=1, le=_RATE_MAX)] | None = None
-    burst: Annotated[int, Field(ge=1, le=_RATE_MAX)] | None = None
-    tokens_per_minute: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
-    concurrency: Annotated[int, Field(ge=1, le=HOLDS_MAX)] | None = None
     expires_at: Moment | None = None
     labels: Labels | None = Field(None, description="labels that are left out stay")
-    content_days: ContentDays | None = None
 
     @model_validator(mode="after")
     def _refuse_null(self) -> Self:
-        for name in ("name", "disabled", "limits", "requests_per_minute", "burst", "labels"):
+        needed = [name for name, setting in PLAIN_SETTINGS.items() if not setting.is_optional]
+        for name in ("name", "disabled", "limits", "labels", *needed):
             if name in self.model_fields_set and getattr(self, name) is None:
                 raise ValueError(f"{name} cannot be null")
         return self
 
+    def plain_settings(self) -> dict[str, Any]:
+        """Return the plain settings that this changes, with their new values."""
+        return {
+            name: getattr(self, name) for name in PLAIN_SETTINGS if name in self.model_fields_set
+        }
+
     def edit(self, settings: KeySettings) -> KeySettings:
-        """The settings with what this changes."""
+        """Return the settings with these changes."""
         sent = self.model_fields_set
         limits = dict(settings.limits_nano_usd)
         if self.limits is not None:
@@ -150,9 +153,11 @@ class KeyChangeBody(Body):
                 for name, label in labels.items()
                 if name in self.labels.by_name() or name not in self.labels.model_fields_set
             }
-        changed: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN & sent}
+        changed = self.plain_settings()
         if "name" in sent:
             changed["label"] = self.name
+        if "disabled" in sent:
+            changed["disabled"] = self.disabled
         if "models" in sent:
             changed["models"] = None if self.models is None else tuple(self.models)
         if "expires_at" in sent:
@@ -161,7 +166,7 @@ class KeyChangeBody(Body):
 
 
 class RotationBody(Body):
-    """How long a key's old secret still works beside the new one."""
+    """The grace of a key's old secret beside the new one."""
 
     grace_s: Annotated[int, Field(ge=0, le=30 * 86_400)] = 86_400
 
@@ -175,7 +180,7 @@ class OldSecretObject(BaseModel):
 
     @classmethod
     def of(cls, old: OldSecret) -> "OldSecretObject":
-        """The secret as it is shown."""
+        """Return the reply's form of an old secret."""
         return cls(
             label=f"…{old.last_four}",
             expires_at=moment(old.expires_s),
@@ -183,6 +188,7 @@ class OldSecretObject(BaseModel):
         )
 
 
+@_show_settings
 class KeyObject(BaseModel):
     """A key, without its secret."""
 
@@ -193,25 +199,19 @@ class KeyObject(BaseModel):
     disabled: bool
     created_at: datetime
     expires_at: datetime | None
-    tier: str | None
     models: list[str] | None
     limits: dict[Period, Usd]
     limits_remaining: dict[Period, Usd]
     usage: Usd
     held: Usd
     limits_usage: dict[Period, Usd] = Field(description="spent in each running period")
-    requests_per_minute: int
-    burst: int
-    tokens_per_minute: int | None
-    concurrency: int | None
     labels: dict[str, str]
-    content_days: int | None
     last_used_at: datetime | None
     old_secret: OldSecretObject | None
 
     @classmethod
     def of(cls, key: KeySummary) -> "KeyObject":
-        """The key as it is shown."""
+        """Return the reply's form of a key."""
         return cls(
             id=key.id,
             name=key.label,
@@ -220,7 +220,6 @@ class KeyObject(BaseModel):
             disabled=key.disabled,
             created_at=moment(key.created_s),
             expires_at=_moment_or_none(key.expires_s),
-            tier=key.tier,
             models=None if key.models is None else list(key.models),
             limits={period: usd(limit) for period, limit in key.limits_nano_usd.items()},
             limits_remaining={
@@ -229,14 +228,10 @@ class KeyObject(BaseModel):
             usage=usd(key.spent_nano_usd),
             held=usd(key.held_nano_usd),
             limits_usage={period: usd(used) for period, used in key.used_nano_usd.items()},
-            requests_per_minute=key.requests_per_minute,
-            burst=key.burst,
-            tokens_per_minute=key.tokens_per_minute,
-            concurrency=key.concurrency,
             labels=dict(key.labels),
-            content_days=key.content_days,
             last_used_at=_moment_or_none(key.last_used_s),
             old_secret=OldSecretObject.of(key.old_secret) if key.old_secret else None,
+            **{name: getattr(key, name) for name in PLAIN_SETTINGS},
         )
 
 
@@ -251,9 +246,14 @@ class NewKeyReply(KeyReply):
 
     key: str
 
+    @classmethod
+    def of(cls, created: CreatedKey) -> "NewKeyReply":
+        """Return the reply to a request that made a secret."""
+        return cls(data=KeyObject.of(created.summary), key=created.secret)
+
 
 class KeysReply(BaseModel):
-    """Keys of a workspace, oldest first; `next_cursor` asks for those after them."""
+    """Keys of a workspace, oldest first; `next_cursor` is the `cursor` of the next page."""
 
     data: list[KeyObject]
     next_cursor: str | None
@@ -261,7 +261,7 @@ class KeysReply(BaseModel):
 
 
 class DeletedKeyReply(BaseModel):
-    """Whether a key is gone: while one of its requests runs it is refused, but still there."""
+    """The state of a deletion: while a request of the key runs, the key is refused but there."""
 
     id: str
     deleted: bool

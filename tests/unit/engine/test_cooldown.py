@@ -87,12 +87,12 @@ async def test_c51_the_file_says_how_many_failures_it_takes() -> None:
 class Defective:
     """A store that breaks its promise never to raise."""
 
-    async def resting(
+    async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
         return {}
 
-    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+    async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         raise KeyError(endpoint_id)
 
 

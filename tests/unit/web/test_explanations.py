@@ -83,7 +83,7 @@ async def test_c51_an_endpoint_that_rests_is_tried_last_and_says_until_when() ->
     call = await api()
     policy = call.home.catalog.defaults.cooldown.policy
     for _ in range(policy.after_failures):
-        await call.home.stores.cooldowns.failed("near/large-1", policy)
+        await call.home.stores.cooldowns.count_failure("near/large-1", policy)
     reply = await ask(call, "acme/large")
     assert considered(reply) == [(2, "near/large-1", None), (1, "far/L", None)]
     assert reply.json["candidates"][0]["resting_until"] is not None

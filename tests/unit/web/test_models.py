@@ -122,7 +122,7 @@ async def test_c3_an_endpoint_that_rests_after_failures_says_so() -> None:
     call = await dated()
     policy = CooldownPolicy()
     for _ in range(policy.after_failures):
-        await call.home.stores.cooldowns.failed("far/f", policy)
+        await call.home.stores.cooldowns.count_failure("far/f", policy)
     listed = (await call("GET", f"{LARGE}/endpoints")).json["data"]["endpoints"]
     assert [it["status"] for it in listed] == [0, -1]
 

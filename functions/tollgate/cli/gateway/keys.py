@@ -11,26 +11,15 @@ from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
 from tollgate.cli.tables import OutputStyle, as_json, exact, show
 from tollgate.core.clock import SystemClock
+from tollgate.stores.rules.key_settings import PLAIN_SETTINGS
 from tollgate.stores.rules.periods import PERIODS
 
 _COLUMNS: Final = ("name", "id", "state", "role", "usage", "limits", "held", "secret", "created")
-# Settings that are sent as they are given, and those that may go, by their names here.
-_PLAIN: Final = (
-    "tier",
-    "requests_per_minute",
-    "burst",
-    "tokens_per_minute",
-    "concurrency",
-    "expires_at",
-    "content_days",
-)
+# Settings that `--no` takes away, by their names there.
 _REMOVABLE: Final = {
     "models": "models",
-    "tier": "tier",
-    "tpm": "tokens_per_minute",
-    "concurrency": "concurrency",
     "expires": "expires_at",
-    "content-days": "content_days",
+    **{it.offer.option: name for name, it in PLAIN_SETTINGS.items() if it.is_optional},
 }
 _LABELS: Final = ("team", "member", "environment")
 _HOUR_S: Final = 3_600
@@ -39,7 +28,7 @@ _UNITS_S: Final = {"m": 60, "h": _HOUR_S, "d": 24 * _HOUR_S}
 
 @click.group()
 def keys() -> None:
-    """Keys of the workspace."""
+    """List, create, change, rotate and delete keys of the workspace."""
 
 
 @keys.command("ls")
@@ -55,8 +44,22 @@ def list_keys(api: Api, style: OutputStyle) -> None:
 @calls_gateway
 def show_key(api: Api, style: OutputStyle, name: str) -> None:
     """Show the key with this NAME or id."""
-    key = _named(api, name)
+    key = _find_key(api, name)
     show([_row(key)], _COLUMNS, style, data=key)
+
+
+def _plain_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each plain setting."""
+    # `--help` lists the option that is added last first.
+    for name, setting in reversed(list(PLAIN_SETTINGS.items())):
+        is_number = setting.type in (int, int | None)
+        command = click.option(
+            f"--{setting.offer.option}",
+            name,
+            type=int if is_number else str,
+            help=setting.offer.text,
+        )(command)
+    return command
 
 
 def _settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -70,17 +73,8 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
         help="Spending limit per day, week, month or in total.",
     )
     @click.option("--model", "models", multiple=True, help="Glob of models it may use.")
-    @click.option("--tier", help="Tier of routing.yaml.")
-    @click.option("--rpm", "requests_per_minute", type=int, help="Requests per minute.")
-    @click.option("--burst", type=int, help="Requests at once after a pause.")
-    @click.option("--tpm", "tokens_per_minute", type=int, help="Tokens per minute.")
-    @click.option("--concurrency", type=int, help="Requests at the same time.")
+    @_plain_options
     @click.option("--expires", "expires_at", metavar="MOMENT", help="2027-01-01T00:00:00Z.")
-    @click.option(
-        "--content-days",
-        type=int,
-        help="Keep what is asked and answered for 1, 7, 30 or 90 days.",
-    )
     @click.option(
         "--label",
         "labels",
@@ -97,8 +91,8 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
             "models": list(models),
             "labels": dict(_pair(text, "--label") for text in labels),
         }
-        chosen = {name: given.pop(name) for name in _PLAIN}
-        # Zero is said, and for the api to judge; what nobody gave is None or empty.
+        chosen = {name: given.pop(name) for name in (*PLAIN_SETTINGS, "expires_at")}
+        # Zero is a value, which the api judges; an option that is not given is None or empty.
         settings = {
             name: value
             for name, value in {**chosen, **pairs}.items()
@@ -137,7 +131,7 @@ def update_key(
     settings: dict[str, Any],
 ) -> None:
     """Change what is given of a key; --no tier takes its tier away, --no day its daily limit."""
-    key = _named(api, name)
+    key = _find_key(api, name)
     _take_away(settings, without)
     if rename:
         settings["name"] = rename
@@ -159,7 +153,7 @@ def update_key(
 @calls_gateway
 def rotate_key(api: Api, style: OutputStyle, *, name: str, grace: str) -> None:
     """Give a key a new secret; id, limits and spending stay."""
-    key = _named(api, name)
+    key = _find_key(api, name)
     reply = api.post(f"/keys/{key['id']}/rotate", {"grace_s": _seconds(grace)})
     _tell_secret(reply, style)
     if style == "auto":
@@ -187,7 +181,7 @@ def enable_key(api: Api, style: OutputStyle, name: str) -> None:
 @calls_gateway
 def delete_key(api: Api, style: OutputStyle, name: str) -> None:
     """Refuse a key for good; what it has spent stays on record."""
-    key = _named(api, name)
+    key = _find_key(api, name)
     reply = api.delete(f"/keys/{key['id']}")
     if style == "json":
         click.echo(as_json(reply))
@@ -201,13 +195,13 @@ def delete_key(api: Api, style: OutputStyle, name: str) -> None:
 
 
 def _switch(api: Api, style: OutputStyle, name: str, *, disabled: bool) -> None:
-    key = _named(api, name)
+    key = _find_key(api, name)
     reply = api.patch(f"/keys/{key['id']}", {"disabled": disabled})
     show([_row(reply["data"])], _COLUMNS, style, data=reply["data"])
 
 
 def _take_away(settings: dict[str, Any], without: tuple[str, ...]) -> None:
-    """Null what shall go; periods and labels are inside their own settings."""
+    """Set to null what `--no` names; periods and labels are inside their own settings."""
     for name in without:
         if name in PERIODS:
             settings.setdefault("limits", {})[name] = None
@@ -220,8 +214,8 @@ def _take_away(settings: dict[str, Any], without: tuple[str, ...]) -> None:
             raise click.UsageError(f"--no: {name!r} is none of {known}.")
 
 
-def _named(api: Api, name: str) -> Any:
-    """The key with this id, or else the only one with this name."""
+def _find_key(api: Api, name: str) -> Any:
+    """Return the key with this id, or else the only one with this name."""
     found = [key for key in api.pages("/keys", {}, "cursor") if name in (key["id"], key["name"])]
     exact_id = [key for key in found if key["id"] == name]
     match exact_id or found:
@@ -250,7 +244,7 @@ def _row(key: Any) -> dict[str, str]:
 
 
 def _state(key: Any) -> str:
-    """Whether a key is let in, and if not, why."""
+    """Return `on`, or the reason for which a key is refused."""
     if key["disabled"]:
         return "disabled"
     ends = key["expires_at"]

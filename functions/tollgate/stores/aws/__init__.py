@@ -1,1 +1,1 @@
-"""What all stores share: the signed client, tables, items and expressions."""
+"""The shared base of all stores on AWS: signed clients, tables, items and expressions."""

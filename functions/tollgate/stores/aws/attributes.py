@@ -19,20 +19,20 @@ Item = dict[str, AttributeValue]
 
 
 def string(value: str) -> AttributeValue:
-    """A string."""
+    """Encode a string."""
     return {"S": value}
 
 
 def number(value: int) -> AttributeValue:
-    """An exact integer."""
+    """Encode an exact integer."""
     return {"N": str(value)}
 
 
 def binary(value: bytes) -> AttributeValue:
-    """Bytes."""
+    """Encode bytes."""
     return {"B": base64.b64encode(value).decode("ascii")}
 
 
 def texts(values: Iterable[str]) -> AttributeValue:
-    """A list of strings."""
+    """Encode a list of strings."""
     return {"L": [string(value) for value in values]}

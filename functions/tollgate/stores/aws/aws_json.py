@@ -21,7 +21,7 @@ from tollgate.stores.aws.failures import (
     TransactionCancelled,
 )
 
-# A reply as it was parsed; whoever asked knows its shape from the operation.
+# A parsed reply; its shape depends on the operation.
 AwsReply = dict[str, Any]
 JsonService = Literal["dynamodb", "secretsmanager"]
 
@@ -34,11 +34,11 @@ _CONNECT_TIMEOUT_S: Final = 1.0
 TIMEOUT_S: Final = 1.0
 _KEEPALIVE_S: Final = 30.0
 _CONNECTIONS_MAX: Final = 32
-# A page of Scan or BatchGetItem is at most 16 MB; nothing asked for here comes near.
+# DynamoDB's largest reply is 16 MB (BatchGetItem); no call of Tollgate comes near half of it.
 _RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
 _BACKOFF_MIN_S: Final = 0.010
 _BACKOFF_MAX_S: Final = 0.100
-# Refused before anything was written, and worth asking again.
+# Error codes of calls that wrote nothing and may succeed when they are sent again.
 _REFUSED_FOR_NOW: Final = frozenset(
     {
         "ProvisionedThroughputExceededException",
@@ -54,19 +54,19 @@ _CANCELLED_FOR_NOW: Final = frozenset(
 
 
 class AwsCaller(Protocol):
-    """Whoever can carry one call to a service: the client below, or a test's faulty one."""
+    """A client that sends calls to a service: AwsJson, or a test's faulty one."""
 
     async def call(
         self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
     ) -> AwsReply:
-        """The reply to one operation; StoreError otherwise.
+        """Return the reply to one operation; raise StoreError if it fails.
 
-        With `attempts_max=1` the request is sent at most once, whatever happens to it.
+        With `attempts_max=1` the request is sent at most once, whatever its outcome.
         """
 
 
 class AwsJson:
-    """One service in one region, over a pool of kept connections.
+    """A client of one service in one region, over a pool of kept connections.
 
     `timeout_s` limits each attempt as a whole. The pool belongs to the event loop of the first
     call; `close` ends it.
@@ -94,7 +94,7 @@ class AwsJson:
     async def call(
         self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
     ) -> AwsReply:
-        """The reply to one operation; StoreError otherwise."""
+        """Return the reply to one operation; raise StoreError if it fails."""
         body = to_json(payload)
         maybe_applied = False
         for attempt in range(1, attempts_max + 1):
@@ -123,13 +123,13 @@ class AwsJson:
 
     async def _send(self, operation: str, body: bytes) -> AwsReply:
         status, content = await self.post(operation, body)
-        reply = _parsed(content)
+        reply = _parse_reply(content)
         if status == 200 and reply is not None:
             return reply
-        raise _failure(status, reply or {})
+        raise _error_of(status, reply or {})
 
     async def post(self, operation: str, body: bytes) -> tuple[int, bytes]:
-        """Send one request, once: status and body of its reply, StoreUnavailable without one."""
+        """Send one request once; return status and body, or raise StoreUnavailable."""
         headers = self._signer.sign(
             "POST",
             self._url,
@@ -137,7 +137,7 @@ class AwsJson:
             body,
         )
         try:
-            async with self._opened().post(
+            async with self._open_session().post(
                 URL(self._url, encoded=True), data=body, headers=headers, allow_redirects=False
             ) as response:
                 return response.status, await _read_limited(response)
@@ -151,8 +151,8 @@ class AwsJson:
         except aiohttp.ClientError as failed:
             raise StoreUnavailable(type(failed).__name__, maybe_applied=True) from failed
 
-    def _opened(self) -> aiohttp.ClientSession:
-        """The session, made within a loop because it belongs to one."""
+    def _open_session(self) -> aiohttp.ClientSession:
+        """Return the session, opened within the event loop that it belongs to."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
@@ -180,7 +180,7 @@ async def _read_limited(response: aiohttp.ClientResponse) -> bytes:
     return bytes(content)
 
 
-def _parsed(content: bytes) -> AwsReply | None:
+def _parse_reply(content: bytes) -> AwsReply | None:
     try:
         reply = from_json(content)
     except ValueError:
@@ -188,8 +188,8 @@ def _parsed(content: bytes) -> AwsReply | None:
     return reply if isinstance(reply, dict) else None
 
 
-def _failure(status: int, reply: AwsReply) -> StoreError:
-    """What an error reply means.
+def _error_of(status: int, reply: AwsReply) -> StoreError:
+    """Return the StoreError that an error reply stands for.
 
     Error names: "Error handling with DynamoDB" and "TransactWriteItems" in the Amazon DynamoDB
     developer guide and API reference (seen 2026-11-21).

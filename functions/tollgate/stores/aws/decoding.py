@@ -1,5 +1,4 @@
-"""Understanding stored items: what nobody of us can have written so is named, and stops no more
-than what needs it."""
+"""Decode stored items. A corrupt item raises CorruptItem with its key; lists skip it."""
 
 import base64
 import logging
@@ -15,7 +14,7 @@ from tollgate.stores.aws.failures import CorruptItem
 
 _log = logging.getLogger(__name__)
 
-# What understanding an item fails with: a value that is missing, of another type, or out of range.
+# Errors of decoding: a value that is missing, of another type, or out of range.
 _DECODE_ERRORS: Final = (
     KeyError,
     TypeError,
@@ -32,14 +31,14 @@ _Value = TypeVar("_Value")
 def reads_an_item(
     read: Callable[Concatenate[Item, _Rest], _Value],
 ) -> Callable[Concatenate[Item, _Rest], _Value]:
-    """Let a function that understands an item raise ItemUnreadable where it does not."""
+    """Make a function that decodes an item raise CorruptItem where it cannot."""
 
     @wraps(read)
     def reading(item: Item, /, *rest: _Rest.args, **named: _Rest.kwargs) -> _Value:
         try:
             return read(item, *rest, **named)
-        except _DECODE_ERRORS as no:
-            raise CorruptItem(item, no) from no
+        except _DECODE_ERRORS as error:
+            raise CorruptItem(item, error) from error
 
     return reading
 
@@ -47,54 +46,54 @@ def reads_an_item(
 def decode_items(
     read: Callable[[Item], _Value], items: Iterable[Item]
 ) -> tuple[list[_Value], list[str]]:
-    """What a list can show of its items, and the names of those left out, which are logged."""
-    found, unreadable = [], []
+    """Decode each item; return the values, and the names of corrupt items, which are logged."""
+    found, corrupt = [], []
     for item in items:
         try:
             found.append(read(item))
-        except CorruptItem as no:
-            _log.error("left out of a list: %s", no)
-            unreadable.append(no.name)
-    return found, unreadable
+        except CorruptItem as error:
+            _log.error("a list skips an item: %s", error)
+            corrupt.append(error.name)
+    return found, corrupt
 
 
 @reads_an_item
 def read_text(item: Item, name: str) -> str:
-    """A string that must be there."""
+    """Return a string; raise CorruptItem if it is missing."""
     return item[name]["S"]
 
 
 @reads_an_item
 def read_optional_text(item: Item, name: str) -> str | None:
-    """A string, or None if the item has none."""
+    """Return a string, None if the item has none."""
     return item[name]["S"] if name in item else None
 
 
 @reads_an_item
 def read_number(item: Item, name: str) -> int:
-    """An integer that must be there."""
+    """Return an integer; raise CorruptItem if it is missing."""
     return int(item[name]["N"])
 
 
 @reads_an_item
 def read_optional_number(item: Item, name: str) -> int | None:
-    """An integer, or None if the item has none."""
+    """Return an integer, None if the item has none."""
     return int(item[name]["N"]) if name in item else None
 
 
 @reads_an_item
 def read_binary(item: Item, name: str) -> bytes:
-    """Bytes that must be there."""
+    """Return bytes; raise CorruptItem if they are missing."""
     return base64.b64decode(item[name]["B"])
 
 
 @reads_an_item
 def read_texts(item: Item, name: str) -> tuple[str, ...] | None:
-    """A list of strings, or None if the item has none."""
+    """Return a list of strings, None if the item has none."""
     return tuple(value["S"] for value in item[name]["L"]) if name in item else None
 
 
 @reads_an_item
 def read_numbers_by_name(item: Item, name: str) -> dict[str, int]:
-    """A map of integers that must be there."""
+    """Return a map of integers; raise CorruptItem if it is missing."""
     return {key: int(value["N"]) for key, value in item[name]["M"].items()}

@@ -4,14 +4,8 @@ DynamoDB's grammar, not an emulator's: a SET operand pair has one operator, a co
 arithmetic, reserved words are aliased ("Update expressions", "Condition and filter expressions"
 in the Amazon DynamoDB developer guide, seen 2026-11-21).
 
-Attributes of a wallet shard: `av` available, `sp` spent, `gr` granted, `lk` locked, `h` holds by
-id, `cr` crowded: somebody met too many holds or was throttled. Of a key's state: `on`, `ex` expires
-(s), `ws` workspace, `cc` concurrency, `ld lw lm lt` limits per day, week, month and total, with
-`b_<period>` what is left of them, `tl` tokens per minute, with `t_<minute>` what is left of them,
-`us` spent, `h` holds by id, `lu` last used (s), `lo` last used with the old secret; and as GCRA, in
-microseconds: `tat` when the bucket is full again, `ra` when the next request may come, `gi`
-interval of one request, `gs` how much longer than the interval a burst may borrow.
-Of an endpoint's failures: `n` how many, `w` since when, `l` when the last was, in seconds.
+Attributes are written out, so that an expression reads as DynamoDB gets it. `items.py` says what
+each of them is, and a test looks each of them up there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -89,11 +83,13 @@ def key_hold(
     rate: TierForm | None = None,
     budget: tuple[int, TierForm] | None = None,
 ) -> ConditionalUpdate:
-    """A key's hold, which counts the request and its tokens too; removes `#s0`, `#s1`….
+    """Build a key's hold, which counts the request and its tokens too; removes `#s0`, `#s1`….
 
-    Where the key's tier limits its rate or its spending in a period, the condition also says whose
-    limit is the narrower one, which the writer must guess: `:ti` and `:ts` are the tier's interval
-    and slack, `:tb` its budget, `:tl` the key's own limit and `:tn` what must be left of that.
+    Where the key's tier limits its rate or its spending in a period, the condition also checks
+    whose limit is the narrower one, which the writer must guess: `:ti` and `:ts` are the tier's
+    interval and slack, `:tb` its budget, `:tl` the key's own limit and `:tn` what must be left of
+    that.
+
     GCRA sets `tat = max(tat, now) + interval`. There is no max(): the form for a bucket that is
     full and the form for one that is filling exclude each other, and one of them applies.
     """
@@ -125,7 +121,7 @@ def _within_budget(place: int, whose: TierForm) -> str:
 
 
 def key_top_up(budget: tuple[int, TierForm] | None = None) -> ConditionalUpdate:
-    """More of a key for a hold that it has; `budget` as in its hold, with the same values."""
+    """Build the write that adds to a key's hold; `budget` and its values are as in the hold."""
     tier = "" if budget is None else _within_budget(*budget)
     return ConditionalUpdate(
         "SET h.#h = :b, " + ", ".join(f"#{p} = #{p} - :x" for p in _PERIODS),
@@ -157,10 +153,11 @@ COOLDOWN_FIRST: Final = ConditionalUpdate(
 
 
 def key_change(plain: Sequence[str], limits: Mapping[str, tuple[int, int]]) -> ConditionalUpdate:
-    """New values for the attributes `plain`, and new limits with their buckets moved along.
+    """Build the write of new values for the attributes `plain`, and of new limits.
 
-    `limits` says, by the limit's attribute, how many of its buckets exist (`#ld0`, `#ld1`…) and
-    how many must not (`#nold0`…): a bucket made meanwhile would keep the old limit.
+    `limits` has, by the limit's attribute, how many of its buckets exist (`#ld0`, `#ld1`…), which
+    move along with it, and how many must not exist (`#nold0`…): a bucket made meanwhile would keep
+    the old limit.
     """
     sets = [f"#{name} = :{name}" for name in plain]
     conditions = [IF_PRESENT]
@@ -174,10 +171,10 @@ def key_change(plain: Sequence[str], limits: Mapping[str, tuple[int, int]]) -> C
     return ConditionalUpdate(f"SET {', '.join(sets)}", " AND ".join(conditions))
 
 
-def described_as(
+def set_and_remove(
     present: Sequence[str], absent: Sequence[str], condition: str
 ) -> ConditionalUpdate:
-    """Each attribute of a row set to its value, or removed."""
+    """Build the write that sets the attributes `present` of a row and removes the `absent` ones."""
     parts = (
         "SET " + ", ".join(f"#{name} = :{name}" for name in present) if present else "",
         "REMOVE " + ", ".join(f"#{name}" for name in absent) if absent else "",
@@ -192,9 +189,9 @@ WORKSPACE_GROW: Final = ConditionalUpdate("SET n = :new", "n = :n AND lk = :lk")
 WORKSPACE_LOCK: Final = ConditionalUpdate("SET lk = :lk", IF_PRESENT)
 # An administrator's lock outlives a budget's.
 WORKSPACE_PAUSE: Final = ConditionalUpdate("SET lk = :lk", "lk = :was")
-WORKSPACE_TOLD: Final = ConditionalUpdate("SET told = :told", IF_PRESENT)
-SECRET_TELL_ADMISSION: Final = ConditionalUpdate("SET n = :n, adm = :adm", IF_PRESENT)
-SECRET_TELL_NO_ADMISSION: Final = ConditionalUpdate("SET n = :n REMOVE adm", IF_PRESENT)
+WORKSPACE_COPIED: Final = ConditionalUpdate("SET told = :told", IF_PRESENT)
+SECRET_COPY_ADMISSION: Final = ConditionalUpdate("SET n = :n, adm = :adm", IF_PRESENT)
+SECRET_COPY_NO_ADMISSION: Final = ConditionalUpdate("SET n = :n REMOVE adm", IF_PRESENT)
 ALERT_LEASE: Final = ConditionalUpdate(
     "SET #lease = :until",
     "attribute_not_exists(#at) AND (attribute_not_exists(#lease) OR #lease < :now)",

@@ -1,4 +1,4 @@
-"""How a call to an AWS store can fail, and what of it the rest of Tollgate gets to see."""
+"""Failures of calls to AWS stores, and their one public form: service_unavailable."""
 
 import logging
 from collections.abc import Iterator
@@ -9,18 +9,19 @@ from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.items import AnyItem
 
 _log = logging.getLogger(__name__)
 
-_COME_BACK_S: Final = 1.0
+_RETRY_AFTER_S: Final = 1.0
 
 
 class StoreError(Exception):
-    """A call to a store did not do what was asked."""
+    """A call to a store that failed."""
 
 
 class ConditionFailed(StoreError):
-    """A conditional write was refused; `item` is what was there instead, None if nothing."""
+    """A conditional write was refused; `item` is the stored item, None if there is none."""
 
     def __init__(self, item: Item | None) -> None:
         super().__init__("the condition of a write failed")
@@ -28,8 +29,9 @@ class ConditionFailed(StoreError):
 
 
 class CancellationReason(Struct, frozen=True):
-    """Why one action of a transaction was refused; `code` is "None" where it was not."""
+    """The reason for which one action of a transaction was refused."""
 
+    # DynamoDB's code, "None" for an action that was not refused.
     code: str
     item: Item | None = None
 
@@ -43,7 +45,7 @@ class TransactionCancelled(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The store gave no usable answer; unless `maybe_applied`, the call has changed nothing."""
+    """The store gave no usable reply; unless `maybe_applied`, the call has changed nothing."""
 
     def __init__(self, reason: str, *, maybe_applied: bool) -> None:
         super().__init__(reason)
@@ -51,7 +53,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreRejected(StoreUnavailable):
-    """The store refuses this call for good: a missing table or right, or a defect of ours."""
+    """The store refuses a call for good: no such table, no permission, or an invalid call."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}", maybe_applied=False)
@@ -59,27 +61,29 @@ class StoreRejected(StoreUnavailable):
 
 
 class CorruptItem(StoreUnavailable):
-    """An item that nobody of us can have written so; `name` is its partition and its place."""
+    """A stored item that Tollgate cannot have written; `name` is its partition and sort key."""
 
-    def __init__(self, item: Item, what: Exception) -> None:
-        self.name = " ".join(item[it].get("S", "?") for it in ("pk", "sk") if it in item)
-        super().__init__(f"item {self.name} makes no sense: {what!r}", maybe_applied=False)
+    def __init__(self, item: Item, error: Exception) -> None:
+        self.name = " ".join(
+            item[name].get("S", "?") for name in (AnyItem.PARTITION, AnyItem.SORT) if name in item
+        )
+        super().__init__(f"item {self.name} is corrupt: {error!r}", maybe_applied=False)
 
 
 @contextmanager
 def refusing_when_unavailable() -> Iterator[None]:
-    """Turn StoreUnavailable into the public 503: a check that cannot be made refuses."""
+    """Turn StoreUnavailable into the public 503 within a `with` block."""
     try:
         yield
     except StoreUnavailable as unavailable:
-        # The caller is told to come back; what is wrong is for whoever runs this.
-        _log.warning("refused for want of the store: %s", unavailable)
+        # The caller gets only a time to retry; the reason is for the operator's log.
+        _log.warning("refused because the store is unavailable: %s", unavailable)
         message = "The gateway cannot reach its own store at the moment."
         if isinstance(unavailable, CorruptItem):
             message = (
                 f"The item {unavailable.name} of the gateway's own store cannot be read; "
-                "whoever runs this gateway has to mend it."
+                "its operator has to repair it."
             )
         raise LedgerError(
-            ErrorCode.SERVICE_UNAVAILABLE, message, retry_after_s=_COME_BACK_S
+            ErrorCode.SERVICE_UNAVAILABLE, message, retry_after_s=_RETRY_AFTER_S
         ) from unavailable

@@ -1,6 +1,6 @@
-"""Whole objects in S3 by signed GET and PUT, or in a folder on a machine without it.
+"""Whole objects in S3 by signed GET and PUT, or in a folder on a machine without S3.
 
-Keys are made of letters, digits, `/`, `-`, `_` and `.` alone: they are names of files too.
+Keys have letters, digits, `/`, `-`, `_` and `.` alone, so that they are names of files too.
 """
 
 import asyncio
@@ -22,20 +22,20 @@ _OBJECT_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 class ObjectStore(Protocol):
-    """Bytes by name; StoreUnavailable when they cannot be reached."""
+    """Bytes by key; every method raises StoreUnavailable when they cannot be reached."""
 
     async def get(self, key: str) -> bytes | None:
-        """The object, None if there is none."""
+        """Return the object, None if there is none."""
 
     async def put(self, key: str, body: bytes) -> None:
-        """Keep the object, over one of the same name."""
+        """Keep the object, in place of one with the same key."""
 
     async def close(self) -> None:
         """Close the connections."""
 
 
 class S3Objects:
-    """One bucket; what is put is encrypted at rest."""
+    """A bucket; its objects are encrypted at rest."""
 
     def __init__(
         self, bucket: str, region: str, signer: Signer, *, endpoint_url: str | None = None
@@ -46,7 +46,7 @@ class S3Objects:
         self._session: aiohttp.ClientSession | None = None
 
     async def get(self, key: str) -> bytes | None:
-        """The object, None if there is none."""
+        """Return the object, None if there is none."""
         status, body = await self._send("GET", key, b"")
         if status == 404:
             return None
@@ -55,7 +55,7 @@ class S3Objects:
         return body
 
     async def put(self, key: str, body: bytes) -> None:
-        """Keep the object, over one of the same name."""
+        """Keep the object, in place of one with the same key."""
         status, _ = await self._send("PUT", key, body)
         if status != 200:
             raise StoreRejected(f"HTTP {status}", "PUT of an object")
@@ -67,7 +67,7 @@ class S3Objects:
             self._session = None
 
     async def _send(self, method: str, key: str, body: bytes) -> tuple[int, bytes]:
-        """Status and body; both methods may be repeated without harm."""
+        """Return status and body of a request; a GET or PUT may be repeated without harm."""
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
                 status, content = await self._send_once(method, key, body)
@@ -81,12 +81,12 @@ class S3Objects:
         raise StoreUnavailable(f"{method}: HTTP error of S3", maybe_applied=True)
 
     async def _send_once(self, method: str, key: str, body: bytes) -> tuple[int, bytes]:
-        url = f"{self._base}/{_checked(key)}"
+        url = f"{self._base}/{_check_key(key)}"
         headers: dict[str, str] = {}
         if method == "PUT":
             headers["content-type"] = "application/octet-stream"
             headers["x-amz-server-side-encryption"] = "AES256"
-        async with self._opened().request(
+        async with self._open_session().request(
             method,
             URL(url, encoded=True),
             data=body or None,
@@ -100,8 +100,8 @@ class S3Objects:
                     raise StoreRejected("TooLarge", "the object is larger than anything we put")
             return response.status, bytes(content)
 
-    def _opened(self) -> aiohttp.ClientSession:
-        """The session, made within a loop because it belongs to one."""
+    def _open_session(self) -> aiohttp.ClientSession:
+        """Return the session, opened within the event loop that it belongs to."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S, sock_connect=_CONNECT_TIMEOUT_S),
@@ -113,21 +113,21 @@ class S3Objects:
 
 
 class FolderObjects:
-    """The objects of a local server, as files that only its user may read."""
+    """The objects of a local server, in files that only its user may read."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     async def get(self, key: str) -> bytes | None:
-        """The object, None if there is none."""
-        return await asyncio.to_thread(self._read, self._folder / _checked(key))
+        """Return the object, None if there is none."""
+        return await asyncio.to_thread(self._read, self._folder / _check_key(key))
 
     async def put(self, key: str, body: bytes) -> None:
-        """Keep the object, over one of the same name."""
-        await asyncio.to_thread(self._write, self._folder / _checked(key), body)
+        """Keep the object, in place of one with the same key."""
+        await asyncio.to_thread(self._write, self._folder / _check_key(key), body)
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Leave everything as it is: a folder has no connections."""
 
     def _read(self, path: Path) -> bytes | None:
         return path.read_bytes() if path.is_file() else None
@@ -140,7 +140,7 @@ class FolderObjects:
         written.replace(path)
 
 
-def _checked(key: str) -> str:
+def _check_key(key: str) -> str:
     if not _KEY.fullmatch(key) or ".." in key:
         raise ValueError(f"not a name for an object: {key!r}")
     return key

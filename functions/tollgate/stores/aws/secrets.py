@@ -12,9 +12,9 @@ _CACHED_FOR_S: Final = 300.0
 
 
 class AwsSecretStore:
-    """Implements `stores.base.SecretStore`; a secret that changed is used within five minutes.
+    """Implements `stores.base.SecretStore`; a changed secret is used within five minutes.
 
-    Without a client, as on a laptop without an AWS account, only the environment is asked.
+    Without a client, as on a laptop without an AWS account, it reads the environment only.
     """
 
     def __init__(
@@ -26,11 +26,11 @@ class AwsSecretStore:
         self._client = client
         self._environment_variable = environment_variable
         self._clock = clock
-        # Bounded by the references in routing.yaml, the only ones that are asked for.
+        # Bounded by the references in routing.yaml, the only ones that are read.
         self._cache: dict[str, tuple[float, str]] = {}
 
     async def read(self, reference: SecretReference) -> str | None:
-        """The secret, or None where it is not set."""
+        """Return the secret, or None where it is not set."""
         value = self._environment_variable(reference.env) if reference.env else None
         if value:
             return value

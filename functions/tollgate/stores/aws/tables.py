@@ -1,4 +1,4 @@
-"""The three tables: their keys, how items in them are named, and how they are created."""
+"""The three tables: keys of their items, reading them, and creating tables for local stores."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,7 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.expressions import ROWS_OF_PARTITION
 from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
+from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.rules.periods import day_name
 
 WORKSPACE_NAMES: Final = "WS"
@@ -31,117 +32,120 @@ class Tables(Struct, frozen=True, kw_only=True):
 
 
 def secret_key(secret_hash: str) -> Item:
-    """Core: who a secret belongs to."""
+    """Return the key of a secret's row in the core table, by the secret's hash."""
     return _key(f"H#{secret_hash}", "K")
 
 
 def is_workspace_id(text_: str) -> bool:
-    """Whether this can name a workspace: a slug, which keeps the keys of items apart."""
+    """Return whether a text may name a workspace: a slug, which keeps the keys of items apart."""
     return _WORKSPACE_ID.fullmatch(text_) is not None
 
 
 def workspace_key(workspace_id: str) -> Item:
-    """Core: a workspace."""
+    """Return the key of a workspace in the core table."""
     return _key(f"W#{workspace_id}", "M")
 
 
 def key_pointer_key(workspace_id: str, key_id: str) -> Item:
-    """Core: a key as its workspace sees it."""
+    """Return the key of an API key's pointer in the core table, beside its workspace."""
     return _key(f"W#{workspace_id}", f"K#{key_id}")
 
 
 def grant_key(workspace_id: str, entry_id: str) -> Item:
-    """Core: that an entry of the credit ledger was written, by its caller's id."""
+    """Return the key of a credit entry's id in the core table, which makes the entry single."""
     return _key(f"W#{workspace_id}", f"G#{entry_id}")
 
 
 def entry_key(workspace_id: str, place: str) -> Item:
-    """Core: an entry of the credit ledger, in the order of time."""
+    """Return the key of a credit entry in the core table, in the order of time."""
     return _key(f"W#{workspace_id}", f"L#{place}")
 
 
 def workspace_name_key(workspace_id: str) -> Item:
-    """Core: a workspace among all workspaces."""
+    """Return the key of a workspace in the core table's list of all workspaces."""
     return _key(WORKSPACE_NAMES, f"W#{workspace_id}")
 
 
 def alert_key(workspace_id: str, month: str, budget_nano_usd: int, percent: int) -> Item:
-    """Core: an alert of a workspace's budget, made once."""
+    """Return the key of a budget's alert in the core table, so that it is made once."""
     return _key(f"W#{workspace_id}", f"E#{month}#{budget_nano_usd}#{percent:03d}")
 
 
 def activity_key(workspace_id: str, row: ActivityRow) -> Item:
-    """Core: what a key used of a model at a provider on a day that is closed."""
+    """Return the key of a closed day's row in the core table, by model, provider and API key."""
     place = f"{row.model or '-'}#{row.provider or '-'}#{row.key_id or '-'}"
     return _key(f"W#{workspace_id}", f"A#{row.day.replace('-', '')}#{place}")
 
 
 def closed_day_key(workspace_id: str, day: str) -> Item:
-    """Core: a day (`2026-11-21`) whose activity is complete and written."""
+    """Return the key of the core table's mark that a day (`2026-11-21`) is complete."""
     return _key(f"W#{workspace_id}", f"D#{day.replace('-', '')}")
 
 
 def claim_key(workspace_id: str, key_hash: str) -> Item:
-    """Core: who makes, or made, the answer to an Idempotency-Key."""
+    """Return the key of the claim of an Idempotency-Key in the core table."""
     return _key(f"I#{workspace_id}", key_hash)
 
 
 def wallet_key(workspace_id: str, shard: int) -> Item:
-    """Ledger: one shard of a workspace's money."""
+    """Return the key of one shard of a workspace's money in the ledger table."""
     return _key(f"W#{workspace_id}#{shard}", "B")
 
 
 def key_state_key(key_id: str) -> Item:
-    """Ledger: what a key may still spend."""
+    """Return the key of an API key's state in the ledger table."""
     return _key(f"K#{key_id}", "S")
 
 
 def generation_key(workspace_id: str, generation_id: str) -> Item:
-    """Generations: a record, in the partition of the UTC day its id was made."""
+    """Return the key of a record, in the partition of the UTC day in which its id was made."""
     day = day_name(created_s(generation_id))
     return _key(generation_day(workspace_id, day), generation_sort(generation_id))
 
 
 def generation_day(workspace_id: str, day: str) -> str:
-    """Generations: the partition of one UTC day (`2026-11-21`)."""
+    """Return the partition of one UTC day (`2026-11-21`) in the generations table."""
     return f"W#{workspace_id}#{day.replace('-', '')}"
 
 
 def generation_sort(generation_id: str) -> str:
-    """Generations: where in its day a record lies."""
+    """Return the sort key of a record within its day."""
     return f"G#{generation_id}"
 
 
 def generation_of_sort(item: Item) -> str:
-    """The generation whose record lies at the key of an item."""
-    return read_text(item, "sk").removeprefix("G#")
+    """Return the generation whose record an item's key belongs to."""
+    return read_text(item, AnyItem.SORT).removeprefix("G#")
 
 
 # Core: which catalog is live.
-PUBLICATION_KEY: Final[Item] = {"pk": string("CATALOG"), "sk": string("P")}
+PUBLICATION_KEY: Final[Item] = {
+    AnyItem.PARTITION: string("CATALOG"),
+    AnyItem.SORT: string("P"),
+}
 
 
 def publication_row_key(revision: int) -> Item:
-    """Core: what was published, in the order of revisions."""
+    """Return the key of one publication in the core table, in the order of revisions."""
     return _key("CATALOG", f"R#{revision:09d}")
 
 
 def cooldown_key(endpoint_id: str) -> Item:
-    """Core: the failures of an endpoint."""
+    """Return the key of an endpoint's failures in the core table."""
     return _key(f"{_COOLDOWN}{endpoint_id}", "S")
 
 
 def endpoint_of_cooldown(item: Item) -> str:
-    """The endpoint whose failures an item counts."""
-    return read_text(item, "pk").removeprefix(_COOLDOWN)
+    """Return the endpoint whose failures an item counts."""
+    return read_text(item, AnyItem.PARTITION).removeprefix(_COOLDOWN)
 
 
 def _key(partition: str, sort: str) -> Item:
-    return {"pk": string(partition), "sk": string(sort)}
+    return {AnyItem.PARTITION: string(partition), AnyItem.SORT: string(sort)}
 
 
 async def create_tables(client: AwsCaller, tables: Tables) -> None:
-    """Create what is missing; for local stores and tests, deployments have a template."""
+    """Create missing tables of a local store or a test; deployments have a template."""
     for name in (tables.core, tables.ledger, tables.generations):
         try:
             await client.call(
@@ -150,12 +154,12 @@ async def create_tables(client: AwsCaller, tables: Tables) -> None:
                     "TableName": name,
                     "BillingMode": "PAY_PER_REQUEST",
                     "KeySchema": [
-                        {"AttributeName": "pk", "KeyType": "HASH"},
-                        {"AttributeName": "sk", "KeyType": "RANGE"},
+                        {"AttributeName": AnyItem.PARTITION, "KeyType": "HASH"},
+                        {"AttributeName": AnyItem.SORT, "KeyType": "RANGE"},
                     ],
                     "AttributeDefinitions": [
-                        {"AttributeName": "pk", "AttributeType": "S"},
-                        {"AttributeName": "sk", "AttributeType": "S"},
+                        {"AttributeName": AnyItem.PARTITION, "AttributeType": "S"},
+                        {"AttributeName": AnyItem.SORT, "AttributeType": "S"},
                     ],
                 },
             )
@@ -165,7 +169,7 @@ async def create_tables(client: AwsCaller, tables: Tables) -> None:
 
 
 async def get_item(client: AwsCaller, table: str, key: Item) -> Item | None:
-    """One item, read consistently."""
+    """Return one item, read consistently; None if there is none."""
     reply = await client.call("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
     item: Item | None = reply.get("Item")
     return item
@@ -181,9 +185,9 @@ async def query_rows(
     limit: int | None = None,
     backwards: bool = False,
 ) -> tuple[list[Item], Item | None]:
-    """One page of a partition's rows whose sort key begins with `prefix`, and where it ended.
+    """Return a page of a partition's rows whose sort key begins with `prefix`, and its end.
 
-    None where there are no further rows.
+    The end is the key to pass as `after` for the next page, None at the last one.
     """
     query: dict[str, object] = {
         "TableName": table,
@@ -201,7 +205,7 @@ async def query_rows(
 
 
 async def all_rows(client: AwsCaller, table: str, partition: str, prefix: str) -> list[Item]:
-    """All rows of a partition whose sort key begins with `prefix`, in order."""
+    """Return all rows of a partition whose sort key begins with `prefix`, in order."""
     rows, after = await query_rows(client, table, partition, prefix)
     while after is not None:
         more, after = await query_rows(client, table, partition, prefix, after=after)
@@ -210,17 +214,17 @@ async def all_rows(client: AwsCaller, table: str, partition: str, prefix: str) -
 
 
 async def get_items(client: AwsCaller, table: str, keys: Sequence[Item]) -> list[Item]:
-    """Those of the items that exist, read consistently, in no order."""
+    """Return the existing items of these keys, read consistently, in no order."""
     found: list[Item] = []
     for start in range(0, len(keys), _BATCH_KEYS_MAX):
-        asked: Mapping[str, object] = {
+        wanted: Mapping[str, object] = {
             table: {"Keys": keys[start : start + _BATCH_KEYS_MAX], "ConsistentRead": True}
         }
         for _ in range(_BATCH_ROUNDS_MAX):
-            reply = await client.call("BatchGetItem", {"RequestItems": asked})
+            reply = await client.call("BatchGetItem", {"RequestItems": wanted})
             found += reply["Responses"].get(table, ())
-            asked = reply.get("UnprocessedKeys") or {}
-            if not asked:
+            wanted = reply.get("UnprocessedKeys") or {}
+            if not wanted:
                 break
         else:
             raise StoreUnavailable("BatchGetItem leaves keys unprocessed", maybe_applied=False)

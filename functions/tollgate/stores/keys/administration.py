@@ -1,6 +1,6 @@
-"""Keys under administration: made, shown, changed, given a new secret, deleted.
+"""Administration of keys in DynamoDB: create, show, change, rotate, delete.
 
-A key's state decides whether it may spend and changes first, by plain conditional updates: a
+A key's state decides whether the key may spend, and changes first, by plain conditional updates: a
 transaction on it would make holds in flight fail. The rows in the core table follow.
 """
 
@@ -12,13 +12,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import (
-    KEYS_PAGE_MAX,
-    CreatedKey,
-    KeySettings,
-    KeySummary,
-    NewKey,
-)
+from tollgate.stores.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary, NewKey
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items, read_text
@@ -29,6 +23,7 @@ from tollgate.stores.aws.failures import (
     refusing_when_unavailable,
 )
 from tollgate.stores.aws.holds import hold_count
+from tollgate.stores.aws.items import AnyItem, KeyPointerItem
 from tollgate.stores.aws.tables import (
     Tables,
     get_item,
@@ -40,7 +35,7 @@ from tollgate.stores.aws.tables import (
 )
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.rows import (
-    described,
+    encode_settings,
     is_gone,
     key_of_pointer,
     secret_row,
@@ -48,14 +43,16 @@ from tollgate.stores.keys.rows import (
     summary_of,
 )
 from tollgate.stores.keys.secret import LAST_LENGTH, new_secret, secret_hash
-from tollgate.stores.keys.writes import KeyWrites, new_key_state, put_if_absent, same_shards
+from tollgate.stores.keys.state_items import new_key_state
+from tollgate.stores.keys.writes import KeyWrites, put_if_absent, same_shards
+from tollgate.stores.rules.key_settings import KeySettings
 
-# Others may change a key or its workspace in between, but not for ever.
+# Other writers may change a key or its workspace in between, but not for ever.
 _ROUNDS_MAX: Final = 5
 
 
 class DynamoKeyStore:
-    """Implements `stores.administration.KeyStore`; `directory` forgets what is changed here."""
+    """Implements `stores.administration.KeyStore`; changed keys leave the cache of `directory`."""
 
     def __init__(
         self,
@@ -76,27 +73,27 @@ class DynamoKeyStore:
         self._writes = KeyWrites(client, tables, ids=ids, clock=clock)
 
     async def authenticate(self, secret: str) -> Principal:
-        """Who holds this secret."""
+        """Return the principal of a secret."""
         return await self._directory.authenticate(secret)
 
     async def note_use(self, principal: Principal) -> None:
-        """Remember that a key was used without a hold."""
+        """Record the use of a key that holds nothing."""
         await self._directory.note_use(principal)
 
     async def create(self, new: NewKey) -> CreatedKey:
-        """Make a key: its secret's row, its workspace's pointer and its state, all or nothing."""
+        """Create a key: its secret's row, its workspace's pointer and its state, all or nothing."""
         key_id = self._ids.new_id()
         secret = new_secret(self._prefix, self._ids.random_bytes)
         pointer: Item = {
             **key_pointer_key(new.workspace_id, key_id),
-            **described(new),
-            "kid": string(key_id),
-            "ws": string(new.workspace_id),
-            "role": string(new.role),
-            "at": number(int(self._clock.now_s())),
-            "pre": string(self._prefix),
-            "hash": string(secret_hash(secret)),
-            "last": string(secret[-LAST_LENGTH:]),
+            **encode_settings(new),
+            KeyPointerItem.KEY: string(key_id),
+            KeyPointerItem.WORKSPACE: string(new.workspace_id),
+            KeyPointerItem.ROLE: string(new.role),
+            KeyPointerItem.CREATED: number(int(self._clock.now_s())),
+            KeyPointerItem.PREFIX: string(self._prefix),
+            KeyPointerItem.HASH: string(secret_hash(secret)),
+            KeyPointerItem.LAST: string(secret[-LAST_LENGTH:]),
         }
         state = new_key_state(key_id, new.workspace_id, new)
         with refusing_when_unavailable():
@@ -119,7 +116,7 @@ class DynamoKeyStore:
             raise StoreUnavailable("the workspace keeps changing", maybe_applied=False)
 
     async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
-        """One key with what it has spent and what is left."""
+        """Return a key with its spending; None if there is no such key."""
         with refusing_when_unavailable():
             found = await self._rows(workspace_id, key_id)
             return None if found is None else summary_of(*found, self._clock.now_s())
@@ -127,7 +124,7 @@ class DynamoKeyStore:
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
     ) -> Page[KeySummary]:
-        """Keys of a workspace, oldest first: the order of their ids."""
+        """Return a page of a workspace's keys, oldest first, which is the order of their ids."""
         if after is not None and not is_id(after):
             raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
         with refusing_when_unavailable():
@@ -137,9 +134,11 @@ class DynamoKeyStore:
                 self._tables.ledger,
                 [key_state_key(key_of_pointer(pointer)) for pointer in pointers],
             )
-        state_of = {read_text(state, "pk").removeprefix("K#"): state for state in states}
+        state_of = {
+            read_text(state, AnyItem.PARTITION).removeprefix("K#"): state for state in states
+        }
         now_s = self._clock.now_s()
-        # One without a state was deleted in between.
+        # A key without a state was deleted in between.
         found, unreadable = decode_items(
             lambda pointer: summary_of(pointer, state_of[key_of_pointer(pointer)], now_s),
             (pointer for pointer in pointers if key_of_pointer(pointer) in state_of),
@@ -149,7 +148,10 @@ class DynamoKeyStore:
     async def change(
         self, workspace_id: str, key_id: str, edit: Callable[[KeySettings], KeySettings]
     ) -> KeySummary | None:
-        """Replace a key's settings by what `edit` makes of them; no hold is let in by the old."""
+        """Replace a key's settings by what `edit` returns for them.
+
+        The state changes first, so that no hold is admitted by the old limits afterwards.
+        """
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 found = await self._rows(workspace_id, key_id)
@@ -167,7 +169,7 @@ class DynamoKeyStore:
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
     async def rotate(self, workspace_id: str, key_id: str, *, grace_s: int) -> CreatedKey | None:
-        """Give a key a new secret; the old one works for `grace_s` more, one before it no more."""
+        """Give a key a new secret; the previous one stays valid for `grace_s` seconds."""
         secret = new_secret(self._prefix, self._ids.random_bytes)
         digest = secret_hash(secret)
         with refusing_when_unavailable():
@@ -192,13 +194,13 @@ class DynamoKeyStore:
                     )
                 except TransactionCancelled:
                     continue
-                self._directory.forget(read_text(pointer, "hash"), digest)
+                self._directory.forget(read_text(pointer, KeyPointerItem.HASH), digest)
                 summary = await self.get(workspace_id, key_id)
                 return None if summary is None else CreatedKey(secret=secret, summary=summary)
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
     async def delete(self, workspace_id: str, key_id: str) -> bool | None:
-        """Refuse a key for good; its pointer stays as a tombstone with what it has spent."""
+        """Delete a key; the pointer stays, as a tombstone with what the key has spent."""
         if not is_id(key_id):
             return None
         with refusing_when_unavailable():
@@ -218,14 +220,14 @@ class DynamoKeyStore:
                 if hold_count(state) > 0:
                     return False
                 try:
-                    await self._writes.bury(pointer, state)
+                    await self._writes.leave_tombstone(pointer, state)
                 except TransactionCancelled:
                     continue
                 return True
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
     async def _rows(self, workspace_id: str, key_id: str) -> tuple[Item, Item] | None:
-        """A key's pointer and state; what is no id names no key."""
+        """Return a key's pointer and state; None if there is no such key."""
         if not is_id(key_id):
             return None
         pointer = await get_item(
@@ -242,7 +244,7 @@ class DynamoKeyStore:
     async def _pointers(
         self, workspace_id: str, after: str | None, limit: int
     ) -> tuple[Sequence[Item], str | None]:
-        """Pointers of keys that are not deleted, and after which key there may be more."""
+        """Return pointers of existing keys, and the last key's id if more may follow."""
         pointers: list[Item] = []
         start = None if after is None else key_pointer_key(workspace_id, after)
         while len(pointers) < limit:

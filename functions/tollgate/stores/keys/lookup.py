@@ -1,4 +1,4 @@
-"""Whose key it is, in DynamoDB: found by the hash of its secret."""
+"""Authentication in DynamoDB: principals by the hash of their secret, cached for five seconds."""
 
 import logging
 from collections import OrderedDict
@@ -12,6 +12,7 @@ from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
+from tollgate.stores.aws.items import AnyItem, SecretItem
 from tollgate.stores.aws.tables import PUBLICATION_KEY, Tables, get_items, secret_key
 from tollgate.stores.keys.principals import principal_of, refused_from_s
 from tollgate.stores.keys.secret import is_well_formed, secret_hash
@@ -32,10 +33,12 @@ _Value = TypeVar("_Value")
 
 
 class _Cached(Struct, frozen=True):
-    """What was read of a secret: its principal and expiry, or that nobody may use it."""
+    """A cached reply: the principal of a secret and its expiry, or None for a refused secret."""
 
+    # Monotonic second until which the reply is used.
     until_s: float
     principal: Principal | None
+    # Unix second from which the secret is refused, None if never.
     expires_s: int | None = None
 
 
@@ -62,22 +65,22 @@ class DynamoKeyDirectory:
         self._noted_s: OrderedDict[tuple[str, bool], float] = OrderedDict()
 
     async def authenticate(self, secret: str) -> Principal:
-        """Who holds this secret, read at most five seconds ago."""
+        """Return the principal of a secret, read at most five seconds ago."""
         if not is_well_formed(secret, self._prefix):
             raise key_refused()
         digest = secret_hash(secret)
         cached = self._cache.get(digest)
         if cached is None or cached.until_s <= self._clock.monotonic_s():
-            # The answer is as old as the question: a slow reply must not be cached for longer.
-            asked_s = self._clock.monotonic_s()
+            # A reply is as old as its request: a slow one must not be cached for longer.
+            sent_s = self._clock.monotonic_s()
             with refusing_when_unavailable():
-                # What is published comes along: who is known at most five seconds ago is served
-                # by what was live at most five seconds ago, at no call more.
-                asked = [secret_key(digest), PUBLICATION_KEY]
-                rows = await get_items(self._client, self._tables.core, asked)
-                found = {read_text(row, "pk"): row for row in rows}
-                self._publications.note(found.get(read_text(PUBLICATION_KEY, "pk")))
-                cached = _cached(found.get(read_text(asked[0], "pk")), asked_s)
+                # The pointer to the live catalog comes along in the same call, so that both are at
+                # most five seconds old.
+                wanted = [secret_key(digest), PUBLICATION_KEY]
+                rows = await get_items(self._client, self._tables.core, wanted)
+                found = {read_text(row, AnyItem.PARTITION): row for row in rows}
+                self._publications.note(found.get(read_text(PUBLICATION_KEY, AnyItem.PARTITION)))
+                cached = _cache_entry(found.get(read_text(wanted[0], AnyItem.PARTITION)), sent_s)
             _remember(self._cache, digest, cached)
         if cached.principal is None:
             raise key_refused()
@@ -86,7 +89,7 @@ class DynamoKeyDirectory:
         return cached.principal
 
     async def note_use(self, principal: Principal) -> None:
-        """Write down a use at most once a minute; a hold does so by itself."""
+        """Record a use at most once a minute; a hold records its use itself."""
         used = (principal.key_id, principal.old_secret)
         now_s = self._clock.monotonic_s()
         if now_s < self._noted_s.get(used, 0.0):
@@ -98,15 +101,15 @@ class DynamoKeyDirectory:
             _log.warning("a use of key %s is not noted: %s", principal.key_id, unavailable)
 
     def forget(self, *digests: str) -> None:
-        """Read the rows of these hashes of secrets anew: they have changed."""
+        """Drop secrets with these hashes from the cache, because their rows have changed."""
         for digest in digests:
             self._cache.pop(digest, None)
 
 
-def _cached(row: Item | None, asked_s: float) -> _Cached:
-    if row is None or read_number(row, "on") != 1:
-        return _Cached(asked_s + _ABSENT_FOR_S, None)
-    return _Cached(asked_s + _FOUND_FOR_S, principal_of(row), refused_from_s(row))
+def _cache_entry(row: Item | None, sent_s: float) -> _Cached:
+    if row is None or read_number(row, SecretItem.ENABLED) != 1:
+        return _Cached(sent_s + _ABSENT_FOR_S, None)
+    return _Cached(sent_s + _FOUND_FOR_S, principal_of(row), refused_from_s(row))
 
 
 def _remember(cache: OrderedDict[_Name, _Value], name: _Name, value: _Value) -> None:

@@ -1,4 +1,4 @@
-"""Whose a secret is, as the row of its hash says."""
+"""Principals, read from the row of a secret's hash."""
 
 from typing import cast
 
@@ -12,44 +12,47 @@ from tollgate.stores.aws.decoding import (
     read_texts,
     reads_an_item,
 )
+from tollgate.stores.aws.items import KeyRow, SecretItem
 
 
 @reads_an_item
 def principal_of(row: Item) -> Principal:
-    """Who a secret belongs to."""
+    """Return the principal that the row of a secret names."""
     return Principal(
-        key_id=read_text(row, "kid"),
-        workspace_id=read_text(row, "ws"),
-        role=role_of(row),
-        label=read_text(row, "label"),
-        tier=read_optional_text(row, "tier"),
-        models=read_texts(row, "models"),
-        shards=read_number(row, "n"),
-        labels=labels_of(row),
-        # Only workspaces write it, and they take no other.
-        admission=cast(Admission | None, read_optional_text(row, "adm")),
-        old_secret="gx" in row,
-        content_days=read_optional_number(row, "cd"),
+        key_id=read_text(row, SecretItem.KEY),
+        workspace_id=read_text(row, SecretItem.WORKSPACE),
+        role=read_role(row),
+        label=read_text(row, SecretItem.LABEL),
+        tier=read_optional_text(row, SecretItem.TIER),
+        models=read_texts(row, SecretItem.MODELS),
+        shards=read_number(row, SecretItem.SHARDS),
+        labels=read_labels(row),
+        # Only workspaces write it, and they accept no other value.
+        admission=cast(Admission | None, read_optional_text(row, SecretItem.ADMISSION)),
+        old_secret=SecretItem.GRACE_ENDS in row,
+        content_days=read_optional_number(row, SecretItem.CONTENT_DAYS),
     )
 
 
 @reads_an_item
 def refused_from_s(row: Item) -> int | None:
-    """The second from which a secret is refused: its key's expiry, or the end of its grace."""
-    ends = [end for name in ("ex", "gx") if (end := read_optional_number(row, name)) is not None]
-    return min(ends, default=None)
+    """Return the Unix second from which a secret is refused, None if it never is.
+
+    That is the end of its key's life or of its own grace after a rotation, whichever is earlier.
+    """
+    ends = (read_optional_number(row, it) for it in (SecretItem.EXPIRES, SecretItem.GRACE_ENDS))
+    return min((end for end in ends if end is not None), default=None)
 
 
 @reads_an_item
-def labels_of(row: Item) -> dict[str, str]:
-    """A key's labels, from either of its rows."""
-    return (
-        {name: value["S"] for name, value in row["labels"]["M"].items()} if "labels" in row else {}
-    )
+def read_labels(row: Item) -> dict[str, str]:
+    """Return a key's labels from either of its rows."""
+    labels = row[KeyRow.LABELS]["M"] if KeyRow.LABELS in row else {}
+    return {name: value["S"] for name, value in labels.items()}
 
 
 @reads_an_item
-def role_of(row: Item) -> KeyRole:
-    """A key's role, from either of its rows."""
+def read_role(row: Item) -> KeyRole:
+    """Return a key's role from either of its rows."""
     # Only `create` writes roles, and NewKey allows no other.
-    return cast(KeyRole, read_text(row, "role"))
+    return cast(KeyRole, read_text(row, KeyRow.ROLE))

@@ -1,13 +1,14 @@
-"""A key's rows in the core table: one by each secret's hash, one by its workspace."""
+"""The two rows of a key in the core table: one by the hash of each secret, one by its workspace."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import fields
 
 from tollgate.core.ids import created_s
 from tollgate.core.limits import Period
-from tollgate.stores.administration import KeySettings, KeySummary, OldSecret
+from tollgate.stores.administration import KeySummary, OldSecret
 from tollgate.stores.aws.attributes import AttributeValue, Item, number, string, texts
 from tollgate.stores.aws.decoding import (
     read_number,
@@ -18,96 +19,118 @@ from tollgate.stores.aws.decoding import (
     read_texts,
     reads_an_item,
 )
+from tollgate.stores.aws.items import (
+    AnyItem,
+    KeyPointerItem,
+    KeyRow,
+    KeyStateItem,
+    SecretItem,
+    WorkspaceItem,
+)
 from tollgate.stores.aws.tables import secret_key
-from tollgate.stores.keys.principals import labels_of, role_of
-from tollgate.stores.keys.state_items import read_key_state
-from tollgate.stores.rules.account import HOLDS_MAX, UNLIMITED
+from tollgate.stores.keys.principals import read_labels, read_role
+from tollgate.stores.keys.state_items import read_key_state, settings_in_state
+from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import PERIODS, bucket_names
 
-# What both rows say of a key's settings; absent where a key has none.
-DESCRIBED: Final = ("label", "tier", "models", "ex", "labels", "cd")
+
+class _StoredSetting(Struct, frozen=True):
+    """The attribute of a setting in both rows, and the way there and back."""
+
+    attribute: str
+    # Encodes a value; a key without this setting has no such attribute.
+    encode: Callable[[Any], AttributeValue]
+    # Reads the attribute of a row that may lack it.
+    decode: Callable[[Item, str], object]
 
 
-def described(settings: KeySettings) -> Item:
-    """The settings that both rows repeat; those a key does not have are missing."""
-    values: dict[str, AttributeValue | None] = {
-        "label": string(settings.label),
-        "tier": None if settings.tier is None else string(settings.tier),
-        "models": None if settings.models is None else texts(settings.models),
-        "ex": None if settings.expires_s is None else number(settings.expires_s),
-        "labels": {"M": {name: string(label) for name, label in settings.labels.items()}}
-        if settings.labels
-        else None,
-        "cd": None if settings.content_days is None else number(settings.content_days),
+# Settings that both rows repeat; the key's state has the others, which a hold checks.
+_ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
+    "label": _StoredSetting(KeyRow.LABEL, string, read_text),
+    "tier": _StoredSetting(KeyRow.TIER, string, read_optional_text),
+    "models": _StoredSetting(KeyRow.MODELS, texts, read_texts),
+    "expires_s": _StoredSetting(KeyRow.EXPIRES, number, read_optional_number),
+    "labels": _StoredSetting(
+        KeyRow.LABELS,
+        lambda labels: {"M": {name: string(label) for name, label in labels.items()}},
+        lambda row, _: read_labels(row),
+    ),
+    "content_days": _StoredSetting(KeyRow.CONTENT_DAYS, number, read_optional_number),
+}
+SETTING_ATTRIBUTES: Final = tuple(it.attribute for it in _ROW_SETTINGS.values())
+
+
+def encode_settings(settings: KeySettings) -> Item:
+    """Return the attributes of the settings that both rows repeat, without those that are unset."""
+    return {
+        stored.attribute: stored.encode(value)
+        for name, stored in _ROW_SETTINGS.items()
+        if (value := getattr(settings, name)) is not None and value != {}
     }
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def secret_row(digest: str, pointer: Item, settings: KeySettings, workspace: Item | None) -> Item:
-    """Who a secret belongs to, with what authentication needs of the key and its workspace."""
+    """Return the row of a secret's hash: all that authentication needs of key and workspace."""
+    shards = number(1) if workspace is None else workspace[WorkspaceItem.SHARDS]
     row: Item = {
         **secret_key(digest),
-        **described(settings),
-        "kid": pointer["kid"],
-        "ws": pointer["ws"],
-        "role": pointer["role"],
-        "on": number(0 if settings.disabled else 1),
-        "n": number(1) if workspace is None else workspace["n"],
+        **encode_settings(settings),
+        **{name: pointer[name] for name in (KeyRow.KEY, KeyRow.WORKSPACE, KeyRow.ROLE)},
+        SecretItem.ENABLED: number(0 if settings.disabled else 1),
+        SecretItem.SHARDS: shards,
     }
-    if workspace is not None and "adm" in workspace:
-        row["adm"] = workspace["adm"]
+    if workspace is not None and WorkspaceItem.ADMISSION in workspace:
+        row[SecretItem.ADMISSION] = workspace[WorkspaceItem.ADMISSION]
     return row
 
 
 def key_of_pointer(pointer: Item) -> str:
-    """The key that a pointer stands for: its place says so, whatever else it says."""
-    return read_text(pointer, "sk").removeprefix("K#")
+    """Return the id of a pointer's key, which its sort key has even if the rest is corrupt."""
+    return read_text(pointer, AnyItem.SORT).removeprefix("K#")
+
+
+def secret_hashes(pointer: Item) -> Sequence[str]:
+    """Return the hashes of a key's secrets: its own, and the one from before a rotation if any."""
+    names = (KeyPointerItem.HASH, KeyPointerItem.OLD_HASH)
+    return [read_text(pointer, name) for name in names if name in pointer]
 
 
 def is_gone(pointer: Item) -> bool:
-    """Whether only the tombstone of a deleted key is left."""
-    return "gone" in pointer
+    """Return whether a pointer is the tombstone of a deleted key."""
+    return KeyPointerItem.DELETED in pointer
 
 
 def settings_of(key: KeySettings) -> KeySettings:
-    """The settings alone of something that has them."""
+    """Return the settings of a key summary or of a new key, without the rest of it."""
     return KeySettings(**{field.name: getattr(key, field.name) for field in fields(KeySettings)})
 
 
 @reads_an_item
 def summary_of(pointer: Item, state: Item, now_s: float) -> KeySummary:
-    """A key as it may be shown."""
+    """Return the summary of a key from its pointer and its state."""
     key = read_key_state(state)
     second = int(now_s)
-    limits = {period: limit for period, limit in key.limits_nano_usd.items() if limit != UNLIMITED}
+    in_state = settings_in_state(key)
     remaining = key.remaining_nano_usd(second)
-    holds = read_numbers_by_name(state, "h")
-    tokens = key.tokens_per_minute
+    holds = read_numbers_by_name(state, KeyStateItem.HOLDS)
+    in_rows: dict[str, Any] = {
+        name: stored.decode(pointer, stored.attribute) for name, stored in _ROW_SETTINGS.items()
+    }
     return KeySummary(
-        id=read_text(pointer, "kid"),
-        workspace_id=read_text(pointer, "ws"),
-        label=read_text(pointer, "label"),
-        role=role_of(pointer),
-        prefix=read_text(pointer, "pre"),
-        last_four=read_text(pointer, "last"),
-        created_s=read_number(pointer, "at"),
-        disabled=not key.enabled,
-        tier=read_optional_text(pointer, "tier"),
-        models=read_texts(pointer, "models"),
-        labels=labels_of(pointer),
-        limits_nano_usd=limits,
-        remaining_nano_usd={period: remaining[period] for period in limits},
+        **in_rows,
+        **in_state,
+        id=read_text(pointer, KeyPointerItem.KEY),
+        workspace_id=read_text(pointer, KeyPointerItem.WORKSPACE),
+        role=read_role(pointer),
+        prefix=read_text(pointer, KeyPointerItem.PREFIX),
+        last_four=read_text(pointer, KeyPointerItem.LAST),
+        created_s=read_number(pointer, KeyPointerItem.CREATED),
+        remaining_nano_usd={it: remaining[it] for it in in_state["limits_nano_usd"]},
         used_nano_usd=used_nano_usd(key.limits_nano_usd, remaining, holds, second),
-        spent_nano_usd=read_number(state, "us"),
+        spent_nano_usd=read_number(state, KeyStateItem.SPENT),
         held_nano_usd=sum(holds.values()),
-        requests_per_minute=key.rate.requests_per_minute,
-        burst=key.rate.burst,
-        tokens_per_minute=None if tokens == UNLIMITED else tokens,
-        concurrency=None if key.concurrency == HOLDS_MAX else key.concurrency,
-        expires_s=read_optional_number(pointer, "ex"),
-        last_used_s=read_optional_number(state, "lu"),
-        old_secret=_old_secret(pointer, state, now_s),
-        content_days=read_optional_number(pointer, "cd"),
+        last_used_s=read_optional_number(state, KeyStateItem.LAST_USED),
+        old_secret=_read_old_secret(pointer, state, now_s),
     )
 
 
@@ -117,7 +140,7 @@ def used_nano_usd(
     holds: Mapping[str, int],
     second: int,
 ) -> dict[Period, int]:
-    """What was spent in each period of a second: neither left of its limit nor held from it."""
+    """Return the nano-dollars spent in each period of a second: limit - remaining - held."""
     names = dict(zip(PERIODS, bucket_names(second), strict=True))
     used = {}
     for place, period in enumerate(PERIODS):
@@ -132,19 +155,19 @@ def used_nano_usd(
 
 @reads_an_item
 def month_used_nano_usd(state: Item, second: int) -> int:
-    """What one key has spent in the month of a second."""
+    """Return the nano-dollars that a key has spent in the month of a second."""
     key = read_key_state(state)
-    holds = read_numbers_by_name(state, "h")
+    holds = read_numbers_by_name(state, KeyStateItem.HOLDS)
     remaining = key.remaining_nano_usd(second)
     return used_nano_usd(key.limits_nano_usd, remaining, holds, second)["month"]
 
 
-def _old_secret(pointer: Item, state: Item, now_s: float) -> OldSecret | None:
-    expires_s = read_optional_number(pointer, "oldx")
+def _read_old_secret(pointer: Item, state: Item, now_s: float) -> OldSecret | None:
+    expires_s = read_optional_number(pointer, KeyPointerItem.OLD_ENDS)
     if expires_s is None or expires_s <= now_s:
         return None
     return OldSecret(
-        last_four=read_text(pointer, "oldl"),
+        last_four=read_text(pointer, KeyPointerItem.OLD_LAST),
         expires_s=expires_s,
-        last_used_s=read_optional_number(state, "lo"),
+        last_used_s=read_optional_number(state, KeyStateItem.OLD_LAST_USED),
     )

@@ -13,14 +13,14 @@ LAST_LENGTH: Final = 4
 
 
 def new_secret(prefix: str, entropy: Callable[[int], bytes]) -> str:
-    """A secret that nobody has seen; letters and digits only after the prefix."""
+    """Make a random secret; after the prefix it has only letters and digits."""
     drawn = int.from_bytes(entropy(_RANDOM_BYTES), "big")
     unchecked = prefix + _base62(drawn, _RANDOM_LENGTH)
     return unchecked + _checksum(unchecked)
 
 
 def is_well_formed(secret: str, prefix: str) -> bool:
-    """Whether this can be a secret of ours; refuses typing errors and garbage offline."""
+    """Return whether a text has the form of a secret; catches typing errors without a read."""
     return (
         len(secret) == len(prefix) + _RANDOM_LENGTH + _CHECKSUM_LENGTH
         and secret.startswith(prefix)
@@ -30,7 +30,7 @@ def is_well_formed(secret: str, prefix: str) -> bool:
 
 
 def secret_hash(secret: str) -> str:
-    """What is stored instead of the secret: SHA-256 of the whole of it, in hexadecimal.
+    """Return the SHA-256 of a whole secret in hexadecimal, which is stored in its place.
 
     No salt and no stretching: 192 random bits cannot be guessed.
     """

@@ -1,36 +1,102 @@
-"""A key's state as an item of the ledger table."""
+"""A key's state as an item of the ledger table: settings that a hold checks, and what is left."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from tollgate.core.limits import Period
-from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.decoding import read_number, reads_an_item
 from tollgate.stores.aws.holds import hold_count
-from tollgate.stores.rules.account import KeyState, RateState
-from tollgate.stores.rules.periods import PERIODS
+from tollgate.stores.aws.items import KeyStateItem
+from tollgate.stores.aws.tables import key_state_key
+from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
+from tollgate.stores.rules.key_settings import KeySettings
 
-LIMIT_NAMES: Final[Mapping[Period, str]] = dict(zip(PERIODS, ("ld", "lw", "lm", "lt"), strict=True))
-MINUTE_LIMIT_NAME: Final = "tl"
+LIMIT_NAMES: Final[Mapping[Period, str]] = {
+    "day": KeyStateItem.DAY_LIMIT,
+    "week": KeyStateItem.WEEK_LIMIT,
+    "month": KeyStateItem.MONTH_LIMIT,
+    "total": KeyStateItem.TOTAL_LIMIT,
+}
+RATE_NAMES: Final = (
+    KeyStateItem.RATE_FULL,
+    KeyStateItem.RATE_READY,
+    KeyStateItem.RATE_INTERVAL,
+    KeyStateItem.RATE_SLACK,
+)
 
 
 @reads_an_item
 def read_key_state(item: Item) -> KeyState:
-    """A state as its item says."""
+    """Return the state that an item has."""
     return KeyState(
-        enabled=read_number(item, "on") == 1,
-        expires_s=read_number(item, "ex"),
-        concurrency=read_number(item, "cc"),
+        enabled=read_number(item, KeyStateItem.ENABLED) == 1,
+        expires_s=read_number(item, KeyStateItem.EXPIRES),
+        concurrency=read_number(item, KeyStateItem.CONCURRENCY),
         holds=hold_count(item),
         limits_nano_usd={period: read_number(item, name) for period, name in LIMIT_NAMES.items()},
         buckets={
             name: int(value["N"]) for name, value in item.items() if name.startswith(("b_", "t_"))
         },
         rate=RateState(
-            full_us=read_number(item, "tat"),
-            ready_us=read_number(item, "ra"),
-            interval_us=read_number(item, "gi"),
-            slack_us=read_number(item, "gs"),
+            full_us=read_number(item, KeyStateItem.RATE_FULL),
+            ready_us=read_number(item, KeyStateItem.RATE_READY),
+            interval_us=read_number(item, KeyStateItem.RATE_INTERVAL),
+            slack_us=read_number(item, KeyStateItem.RATE_SLACK),
         ),
-        tokens_per_minute=read_number(item, MINUTE_LIMIT_NAME),
+        tokens_per_minute=read_number(item, KeyStateItem.MINUTE_TOKENS),
     )
+
+
+def settings_in_state(key: KeyState) -> Mapping[str, Any]:
+    """Return the settings that a state has, by their names in KeySettings."""
+    tokens = key.tokens_per_minute
+    limits = {period: limit for period, limit in key.limits_nano_usd.items() if limit != UNLIMITED}
+    return {
+        "disabled": not key.enabled,
+        "limits_nano_usd": limits,
+        "requests_per_minute": key.rate.requests_per_minute,
+        "burst": key.rate.burst,
+        "tokens_per_minute": None if tokens == UNLIMITED else tokens,
+        "concurrency": None if key.concurrency == HOLDS_MAX else key.concurrency,
+    }
+
+
+def new_key_state(key_id: str, workspace_id: str, settings: KeySettings) -> Item:
+    """Return the state that a key starts with."""
+    return {
+        **key_state_key(key_id),
+        KeyStateItem.WORKSPACE: string(workspace_id),
+        **encode_plain_settings(settings),
+        **{name: number(limit) for name, limit in encode_limits(settings).items()},
+        KeyStateItem.SPENT: number(0),
+        KeyStateItem.HOLDS: {"M": {}},
+    }
+
+
+def encode_plain_settings(settings: KeySettings) -> Item:
+    """Return the attributes of the settings without buckets, which a change simply overwrites.
+
+    A rate starts with a full bucket.
+    """
+    rate = RateState.fresh(settings.requests_per_minute, settings.burst)
+    concurrency = HOLDS_MAX if settings.concurrency is None else settings.concurrency
+    return {
+        KeyStateItem.ENABLED: number(0 if settings.disabled else 1),
+        KeyStateItem.EXPIRES: number(NEVER_S if settings.expires_s is None else settings.expires_s),
+        KeyStateItem.CONCURRENCY: number(concurrency),
+        KeyStateItem.RATE_FULL: number(rate.full_us),
+        KeyStateItem.RATE_READY: number(rate.ready_us),
+        KeyStateItem.RATE_INTERVAL: number(rate.interval_us),
+        KeyStateItem.RATE_SLACK: number(rate.slack_us),
+    }
+
+
+def encode_limits(settings: KeySettings) -> dict[str, int]:
+    """Return the limits that have buckets, in nano-dollars or tokens by their attributes."""
+    limits = {
+        name: settings.limits_nano_usd.get(period, UNLIMITED)
+        for period, name in LIMIT_NAMES.items()
+    }
+    tokens = settings.tokens_per_minute
+    return {**limits, KeyStateItem.MINUTE_TOKENS: UNLIMITED if tokens is None else tokens}

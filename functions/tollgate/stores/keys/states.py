@@ -21,6 +21,7 @@ from tollgate.stores.aws.expressions import (
 )
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.holds import HoldUnknown, held_by, settle_whatever_is_held
+from tollgate.stores.aws.items import KeyStateItem
 from tollgate.stores.aws.tables import key_state_key
 from tollgate.stores.keys.state_items import read_key_state
 from tollgate.stores.keys.tiers import OwnLimits, TierPart, budget_part, tier_part
@@ -39,22 +40,25 @@ from tollgate.stores.rules.periods import bucket_names, minute_bucket, stale_buc
 _WRITES_MAX: Final = 8
 _KEYS_REMEMBERED_MAX: Final = 4096
 # When the key was last used, with its secret and with the one from before it was rotated.
-_USED: Final = {False: "lu", True: "lo"}
+_USED: Final = {False: KeyStateItem.LAST_USED, True: KeyStateItem.OLD_LAST_USED}
 _MINUTE_ALIAS: Final = "#n"
 _BUCKET_ALIASES: Final = ("#d", "#w", "#m", "#t")
 
 
 class KeyHoldRequest(Struct, frozen=True, kw_only=True):
-    """What a generation asks of its key; `covered` takes the whole amount or nothing."""
+    """The hold that a generation requests of its key."""
 
     amount_nano_usd: int
+    # Upper bound of the generation's tokens.
     tokens: int = 0
+    # Whether to take the whole amount or nothing.
     covered: bool = False
+    # Whether the caller used the secret from before a rotation.
     old_secret: bool = False
     tier: TierLimits | None = None
 
     def over_budget(self, hold_id: str) -> GatewayError | None:
-        """The refusal of what the tier would not let a key take that has spent nothing yet."""
+        """Return a refusal if the amount is above the tier's whole budget, None otherwise."""
         if self.tier is None or self.tier.budget_nano_usd is None:
             return None
         budget = self.tier.budget_nano_usd
@@ -64,7 +68,7 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def amount_max_nano_usd(self) -> int:
-        """The amount, or all that the tier lets anybody take."""
+        """The amount, or the tier's whole budget where that is less."""
         if self.tier is None or self.tier.budget_nano_usd is None:
             return self.amount_nano_usd
         return min(self.amount_nano_usd, self.tier.budget_nano_usd)
@@ -80,9 +84,11 @@ class KeyHold(Struct, frozen=True, kw_only=True):
 
 
 class _LastSeen(Struct, frozen=True):
-    """What the last reply said of a key: a guess for the next write, never a decision."""
+    """The key as the last reply had it: a guess for the next write, never a decision."""
 
+    # Unix microsecond when the rate's bucket is full again.
     full_us: int = 0
+    # Buckets to remove along with the next hold.
     stale: tuple[str, ...] = ()
     own: OwnLimits = field(default_factory=OwnLimits)
 
@@ -96,20 +102,22 @@ class KeyStates:
         self._clock = clock
         self._last_seen: OrderedDict[str, _LastSeen] = OrderedDict()
 
-    async def hold(self, key_id: str, hold_id: str, ask: KeyHoldRequest) -> KeyHold | GatewayError:
+    async def hold(
+        self, key_id: str, hold_id: str, request: KeyHoldRequest
+    ) -> KeyHold | GatewayError:
         """Set the amount aside, or what is left of it, and count the request.
 
         Raises HoldUnknown where a write may have landed, StoreUnavailable where none has.
         """
-        if refusal := ask.over_budget(hold_id):
+        if refusal := request.over_budget(hold_id):
             return refusal
         last_seen = self._last_seen.get(key_id, _LastSeen())
         own = last_seen.own
         now_us = microseconds(self._clock.now_s())
         take = KeyHoldAttempt(
-            amount_nano_usd=ask.amount_max_nano_usd,
+            amount_nano_usd=request.amount_max_nano_usd,
             form=rate_form(last_seen.full_us, now_us),
-            tokens=ask.tokens,
+            tokens=request.tokens,
         )
         for _ in range(_WRITES_MAX):
             payload = self._hold_payload(
@@ -118,8 +126,8 @@ class KeyStates:
                 take,
                 now_us=now_us,
                 stale=last_seen.stale,
-                used=_USED[ask.old_secret],
-                tier=tier_part(ask.tier, own, take),
+                used=_USED[request.old_secret],
+                tier=tier_part(request.tier, own, take),
             )
             try:
                 reply = await self._client.call("UpdateItem", payload, attempts_max=1)
@@ -127,12 +135,12 @@ class KeyStates:
                 state = None if failed.item is None else read_key_state(failed.item)
                 now_us = microseconds(self._clock.now_s())
                 step = key_step(
-                    None if state is None else state.within(ask.tier, created_s(hold_id)),
+                    None if state is None else state.within(request.tier, created_s(hold_id)),
                     hold_id,
-                    ask.amount_nano_usd,
+                    request.amount_nano_usd,
                     now_us,
-                    tokens=ask.tokens,
-                    covered=ask.covered,
+                    tokens=request.tokens,
+                    covered=request.covered,
                 )
                 if isinstance(step, GatewayError):
                     return step
@@ -146,12 +154,12 @@ class KeyStates:
                 item: Item = reply["Attributes"]
                 stored = read_key_state(item)
                 self._remember(key_id, item, stored, now_us)
-                held = stored.within(ask.tier, created_s(hold_id))
+                held = stored.within(request.tier, created_s(hold_id))
                 now_s = now_us / 1_000_000
                 return KeyHold(
                     amount_nano_usd=take.amount_nano_usd,
                     tokens=take.tokens,
-                    rate_limit=held.rate.shown(now_us),
+                    rate_limit=held.rate.to_limit(now_us),
                     token_limit=held.token_limit(created_s(hold_id), now_s),
                 )
         raise StoreUnavailable(f"the state of key {key_id} keeps changing", maybe_applied=False)
@@ -165,12 +173,12 @@ class KeyStates:
         more_nano_usd: int,
         tier: TierLimits | None = None,
     ) -> GatewayError | None:
-        """Add to a hold, unless its limits, its tier's or the key itself no longer allow it.
+        """Add to a hold; return a refusal if the key or a limit no longer allows it.
 
-        May be repeated: the amount only grows, so a repeat finds that it has landed.
-        Raises StoreUnavailable where the hold is not as it was.
+        May be repeated: the amount only grows, so a repeat finds that it has landed. Raises
+        StoreUnavailable where the hold is not as it was.
         """
-        names = {**_money_names(hold_id), "#on": "on"}
+        names = {**_money_names(hold_id), "#on": KeyStateItem.ENABLED}
         own = self._last_seen.get(key_id, _LastSeen()).own
         for _ in range(_WRITES_MAX):
             spending = budget_part(tier, own, more_nano_usd)
@@ -204,7 +212,7 @@ class KeyStates:
         raise StoreUnavailable(f"hold {hold_id} keeps changing", maybe_applied=False)
 
     async def note_use(self, key_id: str, *, old_secret: bool) -> None:
-        """Remember that a key was used now; nothing happens where it is gone."""
+        """Record that a key is used now; a deleted key is left alone."""
         names = {"#used": _USED[old_secret]}
         values = {":second": number(int(self._clock.now_s()))}
         try:
@@ -222,10 +230,10 @@ class KeyStates:
         unused_tokens: int = 0,
         attempts_max: int = ATTEMPTS_MAX,
     ) -> None:
-        """Replace a hold by what was spent, in the periods it was taken from.
+        """Replace a hold by what was spent, in the periods from which it was taken.
 
-        `unused_tokens` go back to the minute they were taken from, negative if more were used.
-        Nothing happens where the hold is gone already.
+        `unused_tokens` go back to their minute; they are negative if more tokens were used than
+        held. A hold that is settled already is left alone.
         """
 
         async def settle(held: int) -> None:
@@ -252,9 +260,9 @@ class KeyStates:
         tier: TierPart,
     ) -> dict[str, object]:
         names = _names(hold_id)
-        names["#on"] = "on"
+        names["#on"] = KeyStateItem.ENABLED
         names["#used"] = used
-        # A request that took minutes to arrive holds in a bucket that is stale by now.
+        # A request that took minutes to arrive holds in a bucket that is stale by now: keep it.
         gone = [name for name in stale if name not in names.values()]
         names.update({f"#s{index}": name for index, name in enumerate(gone)})
         values = {
@@ -296,7 +304,10 @@ class KeyStates:
 
 
 def _names(hold_id: str) -> dict[str, str]:
-    """The hold and its buckets: those of the second in its id, so that a sweeper finds them too."""
+    """Return the aliases of a hold and its buckets.
+
+    The buckets are those of the second in the hold's id, so that a sweeper finds them too.
+    """
     return {**_money_names(hold_id), _MINUTE_ALIAS: minute_bucket(created_s(hold_id))}
 
 

@@ -1,7 +1,8 @@
-"""What a key's tier adds to the write of a hold, so that it needs no read before it.
+"""The tier's part in the write of a key's hold, so that no read comes before the write.
 
-A condition cannot take the smaller of two limits, so the writer says whose it takes to be, by what
-it last saw of the key; a definite failure brings the item, which tells.
+A condition cannot take the smaller of two limits. The writer guesses from the last reply whether
+the key's own limit or its tier's is narrower, and the condition checks the guess; where it fails,
+the item that comes back corrects the guess.
 """
 
 from collections.abc import Mapping
@@ -19,27 +20,30 @@ _UNSEEN_LIMITS: Final[Mapping[Period, int]] = dict.fromkeys(PERIODS, UNLIMITED)
 
 
 class OwnLimits(Struct, frozen=True):
-    """The limits of a key itself; of one that was never seen, that it has none."""
+    """The limits of a key itself; a key that was never seen is taken to have none."""
 
     rate: RateState = _UNSEEN_RATE
     limits_nano_usd: Mapping[Period, int] = field(default_factory=lambda: _UNSEEN_LIMITS)
 
     @classmethod
     def of(cls, state: KeyState) -> "OwnLimits":
-        """Those of a state as it is stored."""
+        """Return the limits of a stored state."""
         return cls(state.rate, state.limits_nano_usd)
 
 
 class TierPart(Struct, frozen=True):
-    """Whose limits a write keeps to, None where the tier has none, and its values for them."""
+    """The narrower limits that a write keeps to, and the values of its expression."""
 
+    # Whose rate is the narrower one, None if the tier has none.
     rate: TierForm | None = None
+    # Index of the budget's period in PERIODS, and whose limit of it is the narrower one.
     budget: tuple[int, TierForm] | None = None
+    # Values of the expression, each of which it uses.
     values: Mapping[str, AttributeValue] = field(default_factory=dict)
 
 
 def tier_part(tier: TierLimits | None, own: OwnLimits, take: KeyHoldAttempt) -> TierPart:
-    """What a write adds for the tier, within whose budget it takes; the values are all used."""
+    """Return the part of a hold's write that keeps to the tier's rate and budget."""
     if tier is None:
         return TierPart()
     values: dict[str, AttributeValue] = {}
@@ -56,7 +60,7 @@ def tier_part(tier: TierLimits | None, own: OwnLimits, take: KeyHoldAttempt) -> 
 
 
 def budget_part(tier: TierLimits | None, own: OwnLimits, amount_nano_usd: int) -> TierPart:
-    """What a write adds that takes an amount within the tier's budget, and counts no request."""
+    """Return the part of a write that keeps to the tier's budget alone, as a top-up's does."""
     if tier is None or tier.budget_nano_usd is None:
         return TierPart()
     place = PERIODS.index(tier.budget_period)

@@ -1,11 +1,9 @@
 """The writes that change a key: its state under conditions, its rows in transactions."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
-from tollgate.stores.administration import KeySettings
 from tollgate.stores.aws.attributes import AttributeValue, Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
@@ -16,10 +14,11 @@ from tollgate.stores.aws.expressions import (
     KEY_DISABLE,
     SAME_HASH,
     SAME_SHARDS,
-    described_as,
     key_change,
+    set_and_remove,
 )
 from tollgate.stores.aws.failures import ConditionFailed
+from tollgate.stores.aws.items import KeyPointerItem, KeyStateItem, SecretItem, WorkspaceItem
 from tollgate.stores.aws.tables import (
     Tables,
     key_pointer_key,
@@ -27,21 +26,27 @@ from tollgate.stores.aws.tables import (
     secret_key,
     workspace_key,
 )
-from tollgate.stores.keys.rows import DESCRIBED, described, month_used_nano_usd
+from tollgate.stores.keys.rows import (
+    SETTING_ATTRIBUTES,
+    encode_settings,
+    month_used_nano_usd,
+    secret_hashes,
+)
 from tollgate.stores.keys.state_items import (
     LIMIT_NAMES,
-    MINUTE_LIMIT_NAME,
+    RATE_NAMES,
+    encode_limits,
+    encode_plain_settings,
 )
-from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, RateState
+from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import bucket_names, live_buckets, live_minutes
-
-# A rate that stays keeps its bucket as it is; one that changes starts with a full one.
-_RATE: Final = ("tat", "ra", "gi", "gs")
 
 
 class KeyWrites:
-    """Changes to keys that are there; each raises ConditionFailed or TransactionCancelled where
-    a key is no longer what was read."""
+    """Writes to existing keys.
+
+    Each raises ConditionFailed or TransactionCancelled where a key is no longer as it was read.
+    """
 
     def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
         self._client = client
@@ -52,18 +57,17 @@ class KeyWrites:
     async def change_state(
         self, key_id: str, state: Item, old: KeySettings, new: KeySettings
     ) -> None:
-        """Apply what differs, each limit only if it is still the one that was read."""
-        before = _plain_attributes(old)
-        plain = {
-            name: value for name, value in _plain_attributes(new).items() if value != before[name]
-        }
-        if any(name in plain for name in _RATE):
-            plain.update({name: _plain_attributes(new)[name] for name in _RATE})
+        """Write the settings that differ, each limit only if it is still as it was read."""
+        before, after = encode_plain_settings(old), encode_plain_settings(new)
+        plain = {name: value for name, value in after.items() if value != before[name]}
+        # A rate that stays keeps its bucket as it is; a rate that changes starts with a full one.
+        if any(name in plain for name in RATE_NAMES):
+            plain.update({name: after[name] for name in RATE_NAMES})
         names = {f"#{name}": name for name in plain}
         values = {f":{name}": value for name, value in plain.items()}
         limits: dict[str, tuple[int, int]] = {}
-        for limit, amount in _limit_attributes(new).items():
-            was = _limit_attributes(old)[limit]
+        for limit, amount in encode_limits(new).items():
+            was = encode_limits(old)[limit]
             if amount == was:
                 continue
             existing, absent = self._buckets(state, limit)
@@ -88,9 +92,9 @@ class KeyWrites:
         await self._client.call("UpdateItem", payload)
 
     def _buckets(self, state: Item, limit: str) -> tuple[list[str], list[str]]:
-        """The live buckets of a limit: those that exist, and those that do not yet."""
+        """Return the names of a limit's live buckets that the state has, and of those it lacks."""
         second = int(self._clock.now_s())
-        if limit == MINUTE_LIMIT_NAME:
+        if limit == KeyStateItem.MINUTE_TOKENS:
             live = live_minutes(second)
         else:
             period = next(period for period, name in LIMIT_NAMES.items() if name == limit)
@@ -100,44 +104,63 @@ class KeyWrites:
         ]
 
     async def change_rows(self, pointer: Item, new: KeySettings) -> list[str]:
-        """Let a key's rows say what its state already keeps; the hashes of its secrets."""
-        digests = [read_text(pointer, "hash")]
+        """Copy the settings into a key's rows; return the hashes of its valid secrets."""
+        digests = [read_text(pointer, KeyPointerItem.HASH)]
         # An old secret's row is removed some time after its grace.
-        if "oldx" in pointer and read_number(pointer, "oldx") > self._clock.now_s():
-            digests.append(read_text(pointer, "oldh"))
-        content = described(new)
+        if (
+            KeyPointerItem.OLD_ENDS in pointer
+            and read_number(pointer, KeyPointerItem.OLD_ENDS) > self._clock.now_s()
+        ):
+            digests.append(read_text(pointer, KeyPointerItem.OLD_HASH))
+        content = encode_settings(new)
         on = number(0 if new.disabled else 1)
         await self.transact(
-            self._described(_key_of(pointer), content, {"hash": pointer["hash"]}),
-            *(self._described(secret_key(digest), {**content, "on": on}, {}) for digest in digests),
+            self._describe_row(
+                _key_of(pointer), content, {KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]}
+            ),
+            *(
+                self._describe_row(secret_key(digest), {**content, SecretItem.ENABLED: on}, {})
+                for digest in digests
+            ),
         )
         return digests
 
     def rotation(self, pointer: Item, secret_end: tuple[str, str], ends_s: int) -> list[object]:
-        """The actions that make another secret a key's own; `secret_end` is its hash and end.
+        """Return the actions that give a key another secret.
 
-        The row of the secret that was old before goes.
+        `secret_end` is the new secret's hash and last characters. The row of an older secret is
+        deleted.
         """
         digest, last = secret_end
         changed: Item = {
-            "hash": string(digest),
-            "last": string(last),
-            "oldh": pointer["hash"],
-            "oldl": pointer["last"],
-            "oldx": number(ends_s),
+            KeyPointerItem.HASH: string(digest),
+            KeyPointerItem.LAST: string(last),
+            KeyPointerItem.OLD_HASH: pointer[KeyPointerItem.HASH],
+            KeyPointerItem.OLD_LAST: pointer[KeyPointerItem.LAST],
+            KeyPointerItem.OLD_ENDS: number(ends_s),
         }
-        table, old_row = self._tables.core, secret_key(read_text(pointer, "hash"))
+        table, old_row = self._tables.core, secret_key(read_text(pointer, KeyPointerItem.HASH))
         actions: list[object] = [
-            _update(table, _key_of(pointer), changed, same={"hash": pointer["hash"]}),
-            _update(table, old_row, {"gx": number(ends_s), "ttl": number(ends_s)}, same={}),
+            _update(
+                table,
+                _key_of(pointer),
+                changed,
+                same={KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]},
+            ),
+            _update(
+                table,
+                old_row,
+                {SecretItem.GRACE_ENDS: number(ends_s), SecretItem.DELETE_AT: number(ends_s)},
+                same={},
+            ),
         ]
-        if "oldh" in pointer:
-            older = secret_key(read_text(pointer, "oldh"))
+        if KeyPointerItem.OLD_HASH in pointer:
+            older = secret_key(read_text(pointer, KeyPointerItem.OLD_HASH))
             actions.append({"Delete": {"TableName": table, "Key": older}})
         return actions
 
     async def switch_off(self, key_id: str) -> None:
-        """Let a state admit nothing more; nothing happens where it is gone."""
+        """Stop a state from admitting anything more; a deleted state is left alone."""
         try:
             await self._client.call(
                 "UpdateItem",
@@ -146,82 +169,95 @@ class KeyWrites:
                     "Key": key_state_key(key_id),
                     "UpdateExpression": KEY_DISABLE.update,
                     "ConditionExpression": KEY_DISABLE.condition,
-                    "ExpressionAttributeNames": {"#on": "on"},
+                    "ExpressionAttributeNames": {"#on": KeyStateItem.ENABLED},
                     "ExpressionAttributeValues": {":zero": number(0)},
                 },
             )
         except ConditionFailed:
             return
 
-    async def delete_secrets(self, pointer: Item) -> list[str]:
-        """Make a key's secrets unknown; their hashes."""
-        digests = [read_text(pointer, name) for name in ("hash", "oldh") if name in pointer]
+    async def delete_secrets(self, pointer: Item) -> Sequence[str]:
+        """Delete the rows of a key's secrets and return the secrets' hashes."""
+        digests = secret_hashes(pointer)
         for digest in digests:
             await self._client.call(
                 "DeleteItem", {"TableName": self._tables.core, "Key": secret_key(digest)}
             )
         return digests
 
-    async def bury(self, pointer: Item, state: Item) -> None:
+    async def leave_tombstone(self, pointer: Item, state: Item) -> None:
         """Delete a state without holds; the pointer keeps what the key has spent."""
         second = int(self._clock.now_s())
         gone: Item = {
-            "gone": number(second),
-            "us": state["us"],
-            "um": number(month_used_nano_usd(state, second)),
-            "month": string(bucket_names(second)[2]),
+            KeyPointerItem.DELETED: number(second),
+            KeyPointerItem.SPENT: state[KeyStateItem.SPENT],
+            KeyPointerItem.MONTH_SPENT: number(month_used_nano_usd(state, second)),
+            KeyPointerItem.MONTH: string(bucket_names(second)[2]),
         }
         await self.transact(
             {
                 "Delete": {
                     "TableName": self._tables.ledger,
-                    "Key": key_state_key(read_text(pointer, "kid")),
+                    "Key": key_state_key(read_text(pointer, KeyPointerItem.KEY)),
                     "ConditionExpression": KEY_DELETE,
-                    "ExpressionAttributeNames": {"#on": "on"},
-                    "ExpressionAttributeValues": {":zero": number(0), ":us": state["us"]},
+                    "ExpressionAttributeNames": {"#on": KeyStateItem.ENABLED},
+                    "ExpressionAttributeValues": {
+                        ":zero": number(0),
+                        ":us": state[KeyStateItem.SPENT],
+                    },
                 }
             },
-            _update(self._tables.core, _key_of(pointer), gone, same={"hash": pointer["hash"]}),
+            _update(
+                self._tables.core,
+                _key_of(pointer),
+                gone,
+                same={KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]},
+            ),
         )
 
     async def transact(self, *actions: object) -> None:
-        """All of the actions or none."""
+        """Send the actions as one transaction: all of them are applied, or none."""
         await self._client.call(
             "TransactWriteItems",
             # The token lets the client repeat the call after a lost reply.
             {"ClientRequestToken": self._ids.new_id(), "TransactItems": list(actions)},
         )
 
-    def _described(self, key: Item, content: Item, same: Item) -> object:
-        absent = [name for name in DESCRIBED if name not in content]
+    def _describe_row(self, key: Item, content: Item, same: Item) -> object:
+        absent = [name for name in SETTING_ATTRIBUTES if name not in content]
         return _update(self._tables.core, key, content, same=same, absent=absent)
 
 
 def put_if_absent(table: str, item: Item) -> object:
-    """The action that makes an item which must not exist."""
+    """Return the action that puts an item if there is none with its key."""
     return {"Put": {"TableName": table, "Item": item, "ConditionExpression": IF_ABSENT}}
 
 
 def same_shards(tables: Tables, workspace_id: str, workspace: Item | None) -> object:
-    """The check that a workspace has not grown, or come to be, since it was read."""
+    """Return the check that a workspace still has the shards it was read with, or is absent."""
     check: dict[str, object] = {"TableName": tables.core, "Key": workspace_key(workspace_id)}
     if workspace is None:
         check["ConditionExpression"] = IF_ABSENT
     else:
         check["ConditionExpression"] = SAME_SHARDS
-        check["ExpressionAttributeValues"] = {":n": workspace["n"]}
+        check["ExpressionAttributeValues"] = {":n": workspace[WorkspaceItem.SHARDS]}
     return {"ConditionCheck": check}
 
 
 def _key_of(pointer: Item) -> Item:
-    return key_pointer_key(read_text(pointer, "ws"), read_text(pointer, "kid"))
+    return key_pointer_key(
+        read_text(pointer, KeyPointerItem.WORKSPACE), read_text(pointer, KeyPointerItem.KEY)
+    )
 
 
 def _update(
     table: str, key: Item, values: Item, *, same: Item, absent: Sequence[str] = ()
 ) -> object:
-    """The action that sets and removes attributes of a row which is there, and the `same`."""
-    write = described_as(list(values), absent, SAME_HASH if same else IF_PRESENT)
+    """Return the action that sets and removes attributes of an existing row.
+
+    With `same` the row must still have this value of its hash.
+    """
+    write = set_and_remove(list(values), absent, SAME_HASH if same else IF_PRESENT)
     names = {f"#{name}": name for name in (*values, *absent, *same)}
     sent: dict[str, AttributeValue] = {f":{name}": value for name, value in values.items()}
     sent |= {f":same{name}": value for name, value in same.items()}
@@ -235,39 +271,3 @@ def _update(
             "ExpressionAttributeValues": sent,
         }
     }
-
-
-def new_key_state(key_id: str, workspace_id: str, settings: KeySettings) -> Item:
-    """The state a key starts with."""
-    return {
-        **key_state_key(key_id),
-        "ws": string(workspace_id),
-        **_plain_attributes(settings),
-        **{name: number(limit) for name, limit in _limit_attributes(settings).items()},
-        "us": number(0),
-        "h": {"M": {}},
-    }
-
-
-def _plain_attributes(settings: KeySettings) -> Item:
-    """What a change of settings just overwrites; a new rate starts with a full bucket."""
-    rate = RateState.fresh(settings.requests_per_minute, settings.burst)
-    return {
-        "on": number(0 if settings.disabled else 1),
-        "ex": number(NEVER_S if settings.expires_s is None else settings.expires_s),
-        "cc": number(HOLDS_MAX if settings.concurrency is None else settings.concurrency),
-        "tat": number(rate.full_us),
-        "ra": number(rate.ready_us),
-        "gi": number(rate.interval_us),
-        "gs": number(rate.slack_us),
-    }
-
-
-def _limit_attributes(settings: KeySettings) -> dict[str, int]:
-    """The limits that have buckets, by attribute."""
-    limits = {
-        name: settings.limits_nano_usd.get(period, UNLIMITED)
-        for period, name in LIMIT_NAMES.items()
-    }
-    tokens = settings.tokens_per_minute
-    return {**limits, MINUTE_LIMIT_NAME: UNLIMITED if tokens is None else tokens}

@@ -1,4 +1,4 @@
-"""Where alerts go: an SNS topic, a signed webhook. Both are named by the operator alone."""
+"""Channels of budget alerts: an SNS topic and a signed webhook, which only the operator sets."""
 
 import hashlib
 import hmac
@@ -26,7 +26,7 @@ SIGNATURE_HEADER: Final = "x-tollgate-signature"
 
 
 class SnsTopic:
-    """Publishes to one topic: SNS speaks forms, signed like everything else at AWS.
+    """Publishes to one topic by a signed form.
 
     "Publish" in the Amazon SNS API reference (seen 2026-11-21).
     """
@@ -54,7 +54,7 @@ class SnsTopic:
 
 
 class Webhook:
-    """Posts to one https address outside, signed so that nobody else can, nor send it again later.
+    """Posts to one public https address, signed against forgery and against replay.
 
     The header is `t=<Unix seconds>,v1=<hex>`: the HMAC-SHA256, by the shared secret, of the
     seconds, a dot and the raw body.
@@ -103,7 +103,10 @@ class Webhook:
 
 
 class PublicResolver(AbstractResolver):
-    """Resolves names to public addresses only: what is connected to is what was checked."""
+    """Resolves names to public addresses only.
+
+    The connector connects to the very addresses that are checked here.
+    """
 
     def __init__(self, resolver: AbstractResolver) -> None:
         self._resolver = resolver

@@ -1,8 +1,8 @@
-"""The nightly audit: recomputes what the books must say, from everything that is kept.
+"""The nightly audit: recomputes the books from every stored item.
 
-It runs beside traffic, so sums over time are bounds: whatever was settled when the audit began has
-its record by the time records are read, and whatever has a record by then is settled, or still
-held, when the audit ends. At rest the bounds meet and the check is exact.
+It runs beside traffic, so sums over time are bounds: a generation that was settled when the audit
+began has its record by the time records are read, and a generation with a record by then is
+settled, or still held, when the audit ends. At rest the bounds meet and the check is exact.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,6 +16,16 @@ from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
 from tollgate.stores.aws.failures import CorruptItem, refusing_when_unavailable
+from tollgate.stores.aws.items import (
+    AnyItem,
+    ClosedDayItem,
+    CreditEntryItem,
+    GenerationItem,
+    HoldingItem,
+    KeyPointerItem,
+    KeyStateItem,
+    WalletItem,
+)
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,
     Tables,
@@ -31,15 +41,15 @@ from tollgate.stores.rules.periods import day_name
 from tollgate.stores.rules.reports import BrokenInvariant
 
 _DAY_S: Final = 86_400
-# Entries and moves are rare: books that change between two looks are looked at again.
-_LOOKS_MAX: Final = 3
+# Entries and moves are rare: books that change between two reads are read again.
+_READS_MAX: Final = 3
 
 # Takes an invariant, what it should be and what it is.
 _Compare = Callable[[str, int, int], None]
 
 
 class _Books(Struct, frozen=True, kw_only=True):
-    """One look at a workspace's wallet shards and keys."""
+    """The sums of a workspace's wallet shards and keys, read once."""
 
     spent: int
     spent_by_keys: int
@@ -48,7 +58,7 @@ class _Books(Struct, frozen=True, kw_only=True):
 
 
 class Audit:
-    """Reads everything, changes nothing."""
+    """Compares the books of all workspaces; changes nothing."""
 
     def __init__(
         self,
@@ -66,18 +76,21 @@ class Audit:
         self._clock = clock
 
     async def run(self) -> Sequence[BrokenInvariant]:
-        """The differences in all workspaces; LedgerError where the store cannot be reached."""
+        """Return the broken invariants of all workspaces.
+
+        Raises LedgerError(service_unavailable) where the store cannot be reached.
+        """
         with refusing_when_unavailable():
             names = await all_rows(self._client, self._tables.core, WORKSPACE_NAMES, "W#")
             found: list[BrokenInvariant] = []
             for name in names:
-                workspace_id = read_text(name, "sk").removeprefix("W#")
+                workspace_id = read_text(name, AnyItem.SORT).removeprefix("W#")
                 try:
                     workspace = await self._workspaces.read(workspace_id)
                     if workspace is not None:
                         found += await self._workspace(workspace)
                 except CorruptItem as unreadable:
-                    found.append(_uncompared(workspace_id, unreadable))
+                    found.append(_report_corrupt(workspace_id, unreadable))
             return found
 
     async def _workspace(self, workspace: Workspace) -> Sequence[BrokenInvariant]:
@@ -95,74 +108,87 @@ class Audit:
                 )
 
         before = await self._books(workspace, compare)
-        costs, closed = await self._recorded(workspace)
+        costs, closed = await self._read_costs(workspace)
         after = await self._books(workspace, compare)
         total = closed + sum(costs.values())
-        for what, first, last, held in (
+        for invariant, first, last, held in (
             ("I4 spent by the wallet", before.spent, after.spent, after.held_by_wallets),
             ("I10 spent by keys", before.spent_by_keys, after.spent_by_keys, after.held_by_keys),
         ):
             unsettled = sum(cost for id_, cost in costs.items() if id_ in held)
-            compare(what, total, max(first, total))
-            compare(what, total - unsettled, min(last, total - unsettled))
+            compare(invariant, total, max(first, total))
+            compare(invariant, total - unsettled, min(last, total - unsettled))
         await self._compare_grants(workspace, compare)
         return differences
 
     async def _compare_grants(self, workspace: Workspace, compare: _Compare) -> None:
-        """I3: what the shards were granted is what the entries say."""
+        """Compare I3: the shards were granted the sum of the entries."""
         granted = entered = 0
-        for _ in range(_LOOKS_MAX):
-            granted = await self._granted(workspace)
+        for _ in range(_READS_MAX):
+            granted = await self._sum_granted(workspace)
             rows = await all_rows(self._client, self._tables.core, f"W#{workspace.id}", "L#")
-            entered = sum(read_number(row, "amt") for row in rows)
+            entered = sum(read_number(row, CreditEntryItem.AMOUNT) for row in rows)
             if granted == entered:
                 return
         compare("I3 granted", entered, granted)
 
-    async def _granted(self, workspace: Workspace) -> int:
+    async def _sum_granted(self, workspace: Workspace) -> int:
         items = await self._wallets.items(workspace.id, workspace.shards)
-        return sum(read_number(item, "gr") for item in items)
+        return sum(read_number(item, WalletItem.GRANTED) for item in items)
 
     async def _books(self, workspace: Workspace, compare: _Compare) -> _Books:
         shards = await self._wallets.items(workspace.id, workspace.shards)
         for shard in shards:
-            held = sum(read_numbers_by_name(shard, "h").values())
-            total = read_number(shard, "av") + held + read_number(shard, "sp")
-            compare("I1 available + held + spent", read_number(shard, "gr"), total)
+            held = sum(read_numbers_by_name(shard, WalletItem.HOLDS).values())
+            total = (
+                read_number(shard, WalletItem.AVAILABLE)
+                + held
+                + read_number(shard, WalletItem.SPENT)
+            )
+            compare("I1 available + held + spent", read_number(shard, WalletItem.GRANTED), total)
         pointers = await self._workspaces.key_pointers(workspace.id)
-        gone = sum(read_number(pointer, "us") for pointer in pointers if is_gone(pointer))
-        keys = [key_state_key(read_text(it, "kid")) for it in pointers if not is_gone(it)]
+        gone = sum(
+            read_number(pointer, KeyPointerItem.SPENT) for pointer in pointers if is_gone(pointer)
+        )
+        keys = [
+            key_state_key(read_text(it, KeyPointerItem.KEY)) for it in pointers if not is_gone(it)
+        ]
         states = await get_items(self._client, self._tables.ledger, keys)
         return _Books(
-            spent=sum(read_number(shard, "sp") for shard in shards),
-            spent_by_keys=gone + sum(read_number(state, "us") for state in states),
-            held_by_wallets=_held(shards),
-            held_by_keys=_held(states),
+            spent=sum(read_number(shard, WalletItem.SPENT) for shard in shards),
+            spent_by_keys=gone + sum(read_number(state, KeyStateItem.SPENT) for state in states),
+            held_by_wallets=_hold_ids(shards),
+            held_by_keys=_hold_ids(states),
         )
 
-    async def _recorded(self, workspace: Workspace) -> tuple[dict[str, int], int]:
-        """Costs by generation of the days still open, and the sum of the closed ones.
+    async def _read_costs(self, workspace: Workspace) -> tuple[dict[str, int], int]:
+        """Return costs by generation of the days still open, and the sum of the closed ones.
 
         A day is closed by its roll-up, which keeps its sum in `D#<day>`; until then its records
         count, as long as there are any.
         """
         now_s = int(self._clock.now_s())
         rows = await all_rows(self._client, self._tables.core, f"W#{workspace.id}", "D#")
-        closed = {read_text(row, "sk").removeprefix("D#"): read_number(row, "c") for row in rows}
+        closed = {
+            read_text(row, AnyItem.SORT).removeprefix("D#"): read_number(row, ClosedDayItem.COST)
+            for row in rows
+        }
         costs: dict[str, int] = {}
-        # Tomorrow too: clocks of those who make ids may run ahead of ours.
+        # Tomorrow too: the clock that an id comes from may run ahead of this one.
         first_s = max(workspace.created_s - _DAY_S, now_s - RETENTION_S)
         for second in range(first_s, now_s + _DAY_S + 1, _DAY_S):
             if day_name(second) in closed:
                 continue
             partition = f"W#{workspace.id}#{day_name(second)}"
             for record in await all_rows(self._client, self._tables.generations, partition, "G#"):
-                costs[read_text(record, "sk").removeprefix("G#")] = read_number(record, "c")
+                costs[read_text(record, AnyItem.SORT).removeprefix("G#")] = read_number(
+                    record, GenerationItem.COST
+                )
         return costs, sum(closed.values())
 
 
-def _uncompared(workspace_id: str, unreadable: CorruptItem) -> BrokenInvariant:
-    """Books with an item that makes no sense cannot be said to add up."""
+def _report_corrupt(workspace_id: str, unreadable: CorruptItem) -> BrokenInvariant:
+    """Return the broken invariant of a workspace whose books have a corrupt item."""
     return BrokenInvariant(
         workspace_id=workspace_id,
         invariant=f"I0 every item can be read: {unreadable.name}",
@@ -171,5 +197,5 @@ def _uncompared(workspace_id: str, unreadable: CorruptItem) -> BrokenInvariant:
     )
 
 
-def _held(items: Sequence[Item]) -> frozenset[str]:
-    return frozenset(id_ for item in items for id_ in read_numbers_by_name(item, "h"))
+def _hold_ids(items: Sequence[Item]) -> frozenset[str]:
+    return frozenset(id_ for item in items for id_ in read_numbers_by_name(item, HoldingItem.HOLDS))

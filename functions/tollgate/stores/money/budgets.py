@@ -1,11 +1,9 @@
-"""Budgets of workspaces: what a month has cost so far, alerts that are each made once, pauses.
+"""Budgets of workspaces: spending of a month, alerts that are each made once, pauses.
 
-What is spent is what the keys' states say of their month, so nothing is reset and nothing counted
-twice. An alert is a row made once, and each channel is sent it until it has taken it, by one
-process at a time. Only after one that dies in between it is sent again, with the same id.
-
-Attributes of an alert: `event` as it is sent, and by channel `at_<name>` when it was taken and
-`until_<name>` until when somebody is sending it.
+The spending is read from the keys' states, so nothing is reset and nothing counted twice. An alert
+is a row that is put once; each channel is sent it until the channel takes it, by one process at a
+time. Only a process that dies after sending and before noting it causes a second delivery, with the
+same id.
 """
 
 import logging
@@ -24,6 +22,7 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import ALERT_LEASE, ALERT_SENT, IF_ABSENT, ConditionalUpdate
 from tollgate.stores.aws.failures import ConditionFailed
+from tollgate.stores.aws.items import AnyItem, BudgetAlertItem, KeyPointerItem
 from tollgate.stores.aws.tables import Tables, alert_key, all_rows, get_items, key_state_key
 from tollgate.stores.keys.rows import is_gone, month_used_nano_usd
 from tollgate.stores.money.workspaces import Workspaces
@@ -34,27 +33,28 @@ _log = logging.getLogger(__name__)
 PERCENTS: Final = (50, 75, 90, 100)
 _DAY_S: Final = 86_400
 _KEPT_S: Final = 400 * _DAY_S
-# An alert that nobody took by then is no news; nor is an old one to a channel that is new.
+# Older alerts are stale: not sent again, and not sent to a channel that is new.
 _SENT_WITHIN_S: Final = 3 * _DAY_S
-# Longer than a channel takes to fail, shorter than it is to the next round.
+# Longer than the timeout of a channel, shorter than the five minutes between rounds.
 _LEASE_S: Final = 120
 
 
 class DeliveryFailed(Exception):
-    """A channel did not take an alert; it is sent again in the next round."""
+    """A channel did not take an alert, which the next round sends again."""
 
 
 class AlertChannel(Protocol):
-    """A way to tell somebody outside, which goes by the same name for ever."""
+    """A channel to somebody outside."""
 
+    # Part of the attribute that notes a delivery, so it never changes.
     name: str
 
     async def send(self, event: bytes) -> None:
-        """Hand over one event as JSON; DeliveryFailed otherwise."""
+        """Deliver one event as JSON; raise DeliveryFailed if it is not taken."""
 
 
 class Budgets:
-    """Checks one workspace at a time."""
+    """The budgets of all workspaces, checked one workspace at a time."""
 
     def __init__(
         self,
@@ -74,40 +74,42 @@ class Budgets:
         self._clock = clock
 
     async def check(self, workspace_id: str) -> int:
-        """Make the alerts that are due, pause or resume, send what is unsent; alerts made."""
+        """Make due alerts, pause or resume, send unsent alerts; return the number of new alerts."""
         workspace = await self._workspaces.read(workspace_id)
         if workspace is None:
             return 0
         budget = workspace.settings.budget_nano_usd
-        made = 0
+        alerts = 0
         spent = 0 if budget is None else await self.month_nano_usd(workspace_id)
         if budget is not None:
             for percent in PERCENTS:
                 if spent * 100 >= budget * percent:
-                    made += await self._make(workspace, spent, percent)
+                    alerts += await self._make(workspace, spent, percent)
         over = budget is not None and spent >= budget and workspace.settings.pause_at_budget
         if over != workspace.paused:
             await self._workspaces.set_paused(workspace_id, paused=over)
         await self._deliver(workspace_id)
-        return made
+        return alerts
 
     async def month_nano_usd(self, workspace_id: str) -> int:
-        """What a workspace has spent in this UTC month."""
+        """Return the nano-dollars that a workspace has spent in this UTC month."""
         second = int(self._clock.now_s())
         pointers = await self._workspaces.key_pointers(workspace_id)
         gone = [pointer for pointer in pointers if is_gone(pointer)]
         spent = sum(
-            read_number(pointer, "um")
+            read_number(pointer, KeyPointerItem.MONTH_SPENT)
             for pointer in gone
-            if read_text(pointer, "month") == bucket_names(second)[2]
+            if read_text(pointer, KeyPointerItem.MONTH) == bucket_names(second)[2]
         )
-        keys = [key_state_key(read_text(it, "kid")) for it in pointers if not is_gone(it)]
+        keys = [
+            key_state_key(read_text(it, KeyPointerItem.KEY)) for it in pointers if not is_gone(it)
+        ]
         for state in await get_items(self._client, self._tables.ledger, keys):
             spent += month_used_nano_usd(state, second)
         return spent
 
     async def _make(self, workspace: Workspace, spent_nano_usd: int, percent: int) -> bool:
-        """Write an alert down; False where it was before."""
+        """Put an alert; return False where it was made before."""
         budget = workspace.settings.budget_nano_usd or 0
         now_s = int(self._clock.now_s())
         month = bucket_names(now_s)[2].removeprefix("b_")
@@ -126,8 +128,8 @@ class Budgets:
         }
         item: Item = {
             **alert_key(workspace.id, month, budget, percent),
-            "event": string(to_json(event).decode()),
-            "ttl": number(now_s + _KEPT_S),
+            BudgetAlertItem.EVENT: string(to_json(event).decode()),
+            BudgetAlertItem.DELETE_AT: number(now_s + _KEPT_S),
         }
         try:
             await self._client.call(
@@ -145,16 +147,19 @@ class Budgets:
     async def _deliver(self, workspace_id: str) -> None:
         since_s = self._clock.now_s() - _SENT_WITHIN_S
         for row in await all_rows(self._client, self._tables.core, f"W#{workspace_id}", "E#"):
-            if read_number(row, "ttl") - _KEPT_S < since_s:
+            if read_number(row, BudgetAlertItem.DELETE_AT) - _KEPT_S < since_s:
                 continue
             for channel in self._channels:
-                if f"at_{channel.name}" not in row and await self._leased(row, channel):
+                if _sent_name(channel) not in row and await self._take_lease(row, channel):
                     await self._send(row, channel)
 
-    async def _leased(self, row: Item, channel: AlertChannel) -> bool:
-        """Whether it is for us to send the alert: it is not sent, nor being sent by others."""
+    async def _take_lease(self, row: Item, channel: AlertChannel) -> bool:
+        """Return whether this process may send an unsent alert, and keep others from sending it."""
         now_s = int(self._clock.now_s())
-        names = {"#at": f"at_{channel.name}", "#lease": f"until_{channel.name}"}
+        names = {
+            "#at": _sent_name(channel),
+            "#lease": f"{BudgetAlertItem.LEASED_FOR}{channel.name}",
+        }
         values = {":now": number(now_s), ":until": number(now_s + _LEASE_S)}
         try:
             await self._note(row, ALERT_LEASE, names, values)
@@ -164,12 +169,12 @@ class Budgets:
 
     async def _send(self, row: Item, channel: AlertChannel) -> None:
         try:
-            await channel.send(read_text(row, "event").encode())
+            await channel.send(read_text(row, BudgetAlertItem.EVENT).encode())
         except DeliveryFailed as failed:
             _log.error("an alert is not delivered by %s: %s", channel.name, failed)
             return
         values = {":now": number(int(self._clock.now_s()))}
-        await self._note(row, ALERT_SENT, {"#at": f"at_{channel.name}"}, values)
+        await self._note(row, ALERT_SENT, {"#at": _sent_name(channel)}, values)
 
     async def _note(
         self, row: Item, write: ConditionalUpdate, names: Mapping[str, str], values: Item
@@ -178,10 +183,14 @@ class Budgets:
             "UpdateItem",
             {
                 "TableName": self._tables.core,
-                "Key": {"pk": row["pk"], "sk": row["sk"]},
+                "Key": {name: row[name] for name in (AnyItem.PARTITION, AnyItem.SORT)},
                 "UpdateExpression": write.update,
                 "ConditionExpression": write.condition,
                 "ExpressionAttributeNames": names,
                 "ExpressionAttributeValues": values,
             },
         )
+
+
+def _sent_name(channel: AlertChannel) -> str:
+    return f"{BudgetAlertItem.SENT_FOR}{channel.name}"

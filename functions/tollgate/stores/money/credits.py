@@ -1,4 +1,4 @@
-"""Workspaces' credit in DynamoDB: entries that are written once, balances read consistently."""
+"""Credit of workspaces in DynamoDB: entries that are written once, balances read consistently."""
 
 import zlib
 from collections.abc import Sequence
@@ -24,6 +24,13 @@ from tollgate.stores.aws.failures import (
     StoreUnavailable,
     TransactionCancelled,
     refusing_when_unavailable,
+)
+from tollgate.stores.aws.items import (
+    AnyItem,
+    CreditEntryItem,
+    CreditIdItem,
+    WalletItem,
+    WorkspaceItem,
 )
 from tollgate.stores.aws.tables import (
     Tables,
@@ -77,7 +84,7 @@ class DynamoCreditStore:
         )
 
     async def enter(self, entry: CreditEntry) -> bool:
-        """Write an entry once for its id, together with what it does to the balance."""
+        """Write an entry once for its id, together with its change of the balance."""
         with refusing_when_unavailable():
             shards = (await self._workspaces.ensure(entry.workspace_id)).shards
             first = zlib.crc32(entry.id.encode()) % shards
@@ -99,21 +106,21 @@ class DynamoCreditStore:
         raise refusal
 
     async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
-        """What was written under an id, which says where it lies."""
+        """Return the entry with this id, None if there is none."""
         with refusing_when_unavailable():
             once = await get_item(
                 self._client, self._tables.core, grant_key(workspace_id, entry_id)
             )
             if once is None:
                 return None
-            key = entry_key(workspace_id, read_text(once, "place"))
+            key = entry_key(workspace_id, read_text(once, CreditIdItem.PLACE))
             item = await get_item(self._client, self._tables.core, key)
             return None if item is None else read_entry(item)
 
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
     ) -> Page[CreditEntry]:
-        """Entries of a workspace, latest first."""
+        """Return a page of a workspace's entries, latest first."""
         if after is not None and not is_id(after):
             raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
         with refusing_when_unavailable():
@@ -126,20 +133,20 @@ class DynamoCreditStore:
                 limit=limit,
                 backwards=True,
             )
-        place = None if end is None else read_text(end, "sk").removeprefix("L#")
+        place = None if end is None else read_text(end, AnyItem.SORT).removeprefix("L#")
         entries, unreadable = decode_items(read_entry, rows)
         return Page(found=tuple(entries), next=place, unreadable=tuple(unreadable))
 
     async def balance(self, workspace_id: str) -> Balance:
-        """The workspace's money, read consistently; all zero for one that does not exist."""
+        """Return a workspace's money, read consistently; all zero for an unknown workspace."""
         with refusing_when_unavailable():
             workspace = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
-            shards = 0 if workspace is None else read_number(workspace, "n")
+            shards = 0 if workspace is None else read_number(workspace, WorkspaceItem.SHARDS)
             return _balance(await self._wallets.items(workspace_id, shards))
 
     async def _write(self, entry: CreditEntry, shard: int) -> None:
         place = self._ids.new_id()
-        once: Item = {**grant_key(entry.workspace_id, entry.id), "place": string(place)}
+        once: Item = {**grant_key(entry.workspace_id, entry.id), CreditIdItem.PLACE: string(place)}
         write = WALLET_GRANT if entry.amount_nano_usd > 0 else WALLET_TAKE
         await self._client.call(
             "TransactWriteItems",
@@ -164,43 +171,45 @@ class DynamoCreditStore:
 
 
 def entry_item(entry: CreditEntry, place: str) -> Item:
-    """An entry at its place in time."""
+    """Return the item of an entry at its place in the order of time."""
     item: Item = {
         **entry_key(entry.workspace_id, place),
-        "id": string(entry.id),
-        "ws": string(entry.workspace_id),
-        "kind": string(entry.kind),
-        "amt": number(entry.amount_nano_usd),
-        "note": string(entry.note),
-        "at": number(entry.created_s),
+        CreditEntryItem.ID: string(entry.id),
+        CreditEntryItem.WORKSPACE: string(entry.workspace_id),
+        CreditEntryItem.KIND: string(entry.kind),
+        CreditEntryItem.AMOUNT: number(entry.amount_nano_usd),
+        CreditEntryItem.NOTE: string(entry.note),
+        CreditEntryItem.CREATED: number(entry.created_s),
     }
     if entry.generation_id is not None:
-        item["gen"] = string(entry.generation_id)
+        item[CreditEntryItem.GENERATION] = string(entry.generation_id)
     return item
 
 
 @reads_an_item
 def read_entry(item: Item) -> CreditEntry:
-    """An entry as its item says."""
+    """Return the entry of an item."""
     return CreditEntry(
-        id=read_text(item, "id"),
-        workspace_id=read_text(item, "ws"),
+        id=read_text(item, CreditEntryItem.ID),
+        workspace_id=read_text(item, CreditEntryItem.WORKSPACE),
         # Only `entry_item` writes it.
-        kind=cast(EntryKind, read_text(item, "kind")),
-        amount_nano_usd=read_number(item, "amt"),
-        note=read_text(item, "note"),
-        created_s=read_number(item, "at"),
-        generation_id=read_optional_text(item, "gen"),
+        kind=cast(EntryKind, read_text(item, CreditEntryItem.KIND)),
+        amount_nano_usd=read_number(item, CreditEntryItem.AMOUNT),
+        note=read_text(item, CreditEntryItem.NOTE),
+        created_s=read_number(item, CreditEntryItem.CREATED),
+        generation_id=read_optional_text(item, CreditEntryItem.GENERATION),
     )
 
 
 def _balance(shards: Sequence[Item]) -> Balance:
-    """All shards together; the books of each are exact at the instant it is read."""
+    """Return the sums over all shards, each of which is consistent in itself."""
     return Balance(
-        granted_nano_usd=sum(read_number(shard, "gr") for shard in shards),
-        available_nano_usd=sum(read_number(shard, "av") for shard in shards),
-        held_nano_usd=sum(sum(read_numbers_by_name(shard, "h").values()) for shard in shards),
-        spent_nano_usd=sum(read_number(shard, "sp") for shard in shards),
+        granted_nano_usd=sum(read_number(shard, WalletItem.GRANTED) for shard in shards),
+        available_nano_usd=sum(read_number(shard, WalletItem.AVAILABLE) for shard in shards),
+        held_nano_usd=sum(
+            sum(read_numbers_by_name(shard, WalletItem.HOLDS).values()) for shard in shards
+        ),
+        spent_nano_usd=sum(read_number(shard, WalletItem.SPENT) for shard in shards),
     )
 
 

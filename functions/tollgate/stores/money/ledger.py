@@ -1,7 +1,7 @@
 """The ledger on DynamoDB: hold wallet and key at once, decide by the record, settle both.
 
-A hold's id is sent once per write. An unknown outcome is never repeated under the same id: both
-sides are released and another id is tried, because a write that was given up may still land.
+A hold's id is sent once per write. After an unknown outcome both sides are released and another id
+is tried, because the lost write may still land under the first one.
 """
 
 import asyncio
@@ -30,13 +30,13 @@ from tollgate.stores.rules.periods import bucket_names
 _log = logging.getLogger(__name__)
 
 _IDS_MAX: Final = 3
-# No further id is tried after this long: a caller without an answer is better told 503.
+# No further id is tried after this long: by then a 503 serves the caller better.
 _HOLD_BUDGET_S: Final = 2.5
 
 _Outcome = TypeVar("_Outcome")
 
 
-class _Ask(Struct, frozen=True, kw_only=True):
+class _HoldRequest(Struct, frozen=True, kw_only=True):
     principal: Principal
     amount_nano_usd: int
     tokens: int
@@ -73,25 +73,25 @@ class DynamoLedger:
         tier: TierLimits | None = None,
     ) -> Hold:
         """Set money aside on wallet and key, in one round trip where both have enough."""
-        ask = _Ask(
+        request = _HoldRequest(
             principal=principal,
             amount_nano_usd=amount_nano_usd,
             tokens=tokens,
             covered=covered,
             tier=tier,
         )
-        holding = asyncio.ensure_future(self._hold(ask, first_id))
+        holding = asyncio.ensure_future(self._hold(request, first_id))
         try:
             return await asyncio.shield(holding)
         except asyncio.CancelledError:
-            # Whoever leaves in the middle must not leave a hold behind.
+            # A caller that disconnects during the hold must not leave the hold behind.
             await asyncio.wait([holding])
             if holding.exception() is None:
                 await self._settle_sides(holding.result(), cost_nano_usd=0, tokens=0)
             raise
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
-        """Set more aside on both sides of a hold, all of it or nothing that stays.
+        """Set more aside on both sides of a hold, or refuse.
 
         Where only one side took it, settling finds the amount that is really held.
         """
@@ -124,7 +124,7 @@ class DynamoLedger:
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
         """Decide by putting the record if there is none, then give back what was not spent.
 
-        Once the record stands a side that cannot be reached is no error: the sweeper settles it.
+        Once the record stands, a side that cannot be reached is no error: the sweeper settles it.
         """
         if (record.id, record.workspace_id) != (hold.id, hold.workspace_id):
             raise ValueError(f"record {record.id} does not belong to hold {hold.id}")
@@ -135,12 +135,12 @@ class DynamoLedger:
         )
         return standing
 
-    async def _hold(self, ask: _Ask, first_id: str | None) -> Hold:
+    async def _hold(self, request: _HoldRequest, first_id: str | None) -> Hold:
         started_s = self._clock.monotonic_s()
         with refusing_when_unavailable():
             for attempt in range(_IDS_MAX):
                 hold_id = first_id if first_id and attempt == 0 else self._ids.new_id()
-                outcome = await self._hold_once(ask, hold_id)
+                outcome = await self._hold_once(request, hold_id)
                 if isinstance(outcome, Hold):
                     # A shard that could not take it at once is busy, like one with many holds.
                     return replace(outcome, crowded=outcome.crowded or attempt > 0)
@@ -151,9 +151,9 @@ class DynamoLedger:
                     break
             raise StoreUnavailable("no hold could be confirmed", maybe_applied=False)
 
-    async def _hold_once(self, ask: _Ask, hold_id: str) -> Hold | GatewayError | None:
-        """One id on both sides: the hold, a refusal, or None where the outcome is unknown."""
-        principal = ask.principal
+    async def _hold_once(self, request: _HoldRequest, hold_id: str) -> Hold | GatewayError | None:
+        """Try one id on both sides; return the hold, a refusal, or None for an unknown outcome."""
+        principal = request.principal
         workspace_id, key_id = principal.workspace_id, principal.key_id
         wallet, key = await asyncio.gather(
             _outcome(
@@ -161,8 +161,8 @@ class DynamoLedger:
                     workspace_id,
                     principal.shards,
                     hold_id,
-                    ask.amount_nano_usd,
-                    covered=ask.covered,
+                    request.amount_nano_usd,
+                    covered=request.covered,
                 )
             ),
             _outcome(
@@ -170,11 +170,11 @@ class DynamoLedger:
                     key_id,
                     hold_id,
                     KeyHoldRequest(
-                        amount_nano_usd=ask.amount_nano_usd,
-                        tokens=ask.tokens,
-                        covered=ask.covered,
+                        amount_nano_usd=request.amount_nano_usd,
+                        tokens=request.tokens,
+                        covered=request.covered,
                         old_secret=principal.old_secret,
-                        tier=ask.tier,
+                        tier=request.tier,
                     ),
                 )
             ),
@@ -191,8 +191,8 @@ class DynamoLedger:
                 key_tokens=key.tokens,
                 rate_limit=key.rate_limit,
                 token_limit=key.token_limit,
-                covered=ask.covered,
-                tier=ask.tier,
+                covered=request.covered,
+                tier=request.tier,
                 crowded=wallet.crowded,
             )
         await self._release(principal, hold_id, wallet, key)
@@ -215,7 +215,7 @@ class DynamoLedger:
         wallet: WalletHold | GatewayError | HoldUnknown | StoreUnavailable,
         key: KeyHold | GatewayError | HoldUnknown | StoreUnavailable,
     ) -> None:
-        """Give back what one side holds, or may hold, where the other does not."""
+        """Give back what one side holds, or may hold, where the other side does not."""
         releases: list[Awaitable[None]] = []
         if isinstance(wallet, WalletHold | HoldUnknown):
             releases.append(
@@ -239,10 +239,10 @@ class DynamoLedger:
                     attempts_max=_release_attempts(key),
                 )
             )
-        await _all_settled(hold_id, releases)
+        await _settle_all(hold_id, releases)
 
     async def _settle_sides(self, hold: Hold, *, cost_nano_usd: int, tokens: int) -> None:
-        await _all_settled(
+        await _settle_all(
             hold.id,
             [
                 self._wallets.settle(
@@ -265,14 +265,15 @@ class DynamoLedger:
 
 
 async def _outcome(holding: Awaitable[_Outcome]) -> _Outcome | HoldUnknown | StoreUnavailable:
-    """What came of one side, as a value: one side's failure must not cancel the other."""
+    """Return a side's result or failure as a value, because a failure must not cancel the other
+    side."""
     try:
         return await holding
     except (HoldUnknown, StoreUnavailable) as failed:
         return failed
 
 
-async def _all_settled(hold_id: str, settling: list[Awaitable[None]]) -> None:
+async def _settle_all(hold_id: str, settling: list[Awaitable[None]]) -> None:
     """Settle in parallel; what cannot be reached is logged and left to the sweeper."""
     for outcome in await asyncio.gather(*map(_outcome, settling)):
         if outcome is not None:
@@ -280,5 +281,5 @@ async def _all_settled(hold_id: str, settling: list[Awaitable[None]]) -> None:
 
 
 def _release_attempts(side: WalletHold | KeyHold | HoldUnknown) -> int:
-    """A store that has just been silent is asked once: the caller is waiting."""
+    """Return 1 after a lost reply, because the caller is waiting; else the usual number."""
     return 1 if isinstance(side, HoldUnknown) else ATTEMPTS_MAX

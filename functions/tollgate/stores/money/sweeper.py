@@ -1,7 +1,7 @@
-"""Expires the holds of processes that were killed: decide by the record, then settle by it.
+"""The sweeper: expires the holds of killed processes by the record, then settles them by it.
 
-Safe beside everything else that runs: a record that is there wins, and every settlement applies
-once. The deadline only says how long credit stays locked.
+Safe beside everything else that runs: an existing record wins, and every settlement applies once.
+The deadline only says how long credit stays locked.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from tollgate.stores.aws.decoding import (
 )
 from tollgate.stores.aws.expressions import HAS_HOLDS, HOLDS_PROJECTION
 from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
+from tollgate.stores.aws.items import AnyItem, HoldingItem, KeyStateItem
 from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -39,7 +40,7 @@ _AT_ONCE_MAX: Final = 16
 
 
 class Sweeper:
-    """Walks the whole ledger table; one run at a time is enough, several do no harm."""
+    """Scans the whole ledger table; one run at a time is enough, several do no harm."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class Sweeper:
         self._clock = clock
 
     async def run(self) -> SweepReport:
-        """Expire what is due; LedgerError(service_unavailable) if the table cannot be read."""
+        """Expire due holds; raise LedgerError(service_unavailable) if the table cannot be read."""
         with refusing_when_unavailable():
             items = [item async for item in self._items_with_holds()]
         now_s = self._clock.now_s()
@@ -72,7 +73,7 @@ class Sweeper:
         )
 
     async def _expire(self, expired: ExpiredHold, slots: asyncio.Semaphore) -> bool:
-        """Decide and settle one hold; False, and logged, if that has to wait for the next run."""
+        """Decide and settle one hold; log and return False if that has to wait for the next run."""
         async with slots:
             try:
                 standing = await self._generations.put_if_absent(lost_record(expired))
@@ -107,8 +108,8 @@ class Sweeper:
         }
         while True:
             reply = await self._client.call("Scan", scan)
-            # What stays behind is in the log, and in the audit of its workspace.
-            readable, _ = decode_items(_holds, reply["Items"])
+            # Corrupt items are logged, and reported by the audit of their workspace.
+            readable, _ = decode_items(_read_holds, reply["Items"])
             for item in readable:
                 yield item
             if "LastEvaluatedKey" not in reply:
@@ -117,13 +118,18 @@ class Sweeper:
 
 
 @reads_an_item
-def _holds(item: Item) -> WalletHolds | KeyHolds:
-    """The ledger has nothing but wallets (`W#<workspace>#<shard>`) and key states (`K#<key>`)."""
-    kind, _, name = read_text(item, "pk").partition("#")
-    holds = read_numbers_by_name(item, "h")
+def _read_holds(item: Item) -> WalletHolds | KeyHolds:
+    """Return the holds of an item of the ledger.
+
+    The table has only wallets (`W#<workspace>#<shard>`) and key states (`K#<key>`).
+    """
+    kind, _, name = read_text(item, AnyItem.PARTITION).partition("#")
+    holds = read_numbers_by_name(item, HoldingItem.HOLDS)
     for hold_id in holds:
         created_s(hold_id)
     if kind == "K":
-        return KeyHolds(workspace_id=read_text(item, "ws"), key_id=name, holds=holds)
+        return KeyHolds(
+            workspace_id=read_text(item, KeyStateItem.WORKSPACE), key_id=name, holds=holds
+        )
     workspace_id, _, shard = name.rpartition("#")
     return WalletHolds(workspace_id=workspace_id, shard=int(shard), holds=holds)

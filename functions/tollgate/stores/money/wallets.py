@@ -24,6 +24,7 @@ from tollgate.stores.aws.expressions import (
 )
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable, TransactionCancelled
 from tollgate.stores.aws.holds import HoldUnknown, held_by, hold_count, settle_whatever_is_held
+from tollgate.stores.aws.items import WalletItem
 from tollgate.stores.aws.tables import get_items, wallet_key
 from tollgate.stores.rules.account import (
     HOLDS_MAX,
@@ -35,17 +36,18 @@ from tollgate.stores.rules.account import (
     workspace_locked,
 )
 
-# Others may change a shard between a refused write and the next one, but not for ever.
+# Other writers may change a shard between a refused write and the next one, but not for ever.
 _WRITES_MAX: Final = 6
-# A shard with more holds than this wants to be several.
+# A workspace grows when a shard has more holds than this: each hold makes its item longer.
 HOLDS_CROWDED: Final = 64
 
 
 class WalletHold(Struct, frozen=True, kw_only=True):
-    """Money that one shard has set aside; `crowded` if it has many holds by now."""
+    """Money that one shard has set aside."""
 
     shard: int
     amount_nano_usd: int
+    # Whether the shard has many holds by now.
     crowded: bool = False
 
 
@@ -57,12 +59,15 @@ class Wallets:
         self._table = table
 
     async def create(self, workspace_id: str, shard: int, *, locked: bool = False) -> None:
-        """An empty shard, unless it exists."""
+        """Create an empty shard, unless it exists."""
         item: Item = {
             **wallet_key(workspace_id, shard),
-            **{name: number(0) for name in ("av", "sp", "gr")},
-            "lk": number(int(locked)),
-            "h": {"M": {}},
+            **{
+                name: number(0)
+                for name in (WalletItem.AVAILABLE, WalletItem.SPENT, WalletItem.GRANTED)
+            },
+            WalletItem.LOCKED: number(int(locked)),
+            WalletItem.HOLDS: {"M": {}},
         }
         try:
             await self._client.call(
@@ -73,12 +78,12 @@ class Wallets:
             return
 
     async def items(self, workspace_id: str, shards: int) -> list[Item]:
-        """The shards as they are, read consistently, in no order."""
+        """Return the items of a workspace's shards, read consistently, in no order."""
         keys = [wallet_key(workspace_id, shard) for shard in range(shards)]
         return await get_items(self._client, self._table, keys)
 
     async def uncrowd(self, workspace_id: str, shard: int) -> None:
-        """Take away the mark that a shard is crowded."""
+        """Remove the mark that a shard is crowded."""
         await self._client.call(
             "UpdateItem",
             {
@@ -90,7 +95,7 @@ class Wallets:
         )
 
     async def set_locked(self, workspace_id: str, shard: int, *, locked: bool) -> None:
-        """Let a shard hold nothing more, or let it again; what is held is settled either way."""
+        """Lock or unlock a shard for new holds; existing holds are settled either way."""
         await self._client.call(
             "UpdateItem",
             {
@@ -105,7 +110,7 @@ class Wallets:
     async def move(
         self, workspace_id: str, amount_nano_usd: int, *, source: int, target: int, token: str
     ) -> bool:
-        """Let one shard have credit of another; False where the other has too little."""
+        """Move credit from one shard to another; return False if the source has too little."""
         moves = ((source, WALLET_TAKE), (target, WALLET_GRANT))
         actions = [
             {
@@ -138,9 +143,8 @@ class Wallets:
     ) -> WalletHold | GatewayError:
         """Set the amount aside, or what is left of it, on the first shard that has any.
 
-        A `covered` hold takes a shard that has the whole amount.
-
-        Raises HoldUnknown where a write may have landed, StoreUnavailable where none has.
+        A `covered` hold takes a shard that has the whole amount. Raises HoldUnknown where a write
+        may have landed, StoreUnavailable where none has.
         """
         available_nano_usd = 0
         any_full = False
@@ -175,9 +179,9 @@ class Wallets:
         crowded: bool = False,
         attempts_max: int = ATTEMPTS_MAX,
     ) -> None:
-        """Replace a hold by what was spent; nothing happens where the hold is gone already.
+        """Replace a hold by what was spent; a hold that is settled already is left alone.
 
-        `crowded` leaves a mark by which the workspace gets more shards.
+        `crowded` marks the shard, so that the workspace gets more shards.
         """
         write = WALLET_SETTLE_CROWDED if crowded else WALLET_SETTLE
 
@@ -205,7 +209,7 @@ class Wallets:
         held_nano_usd: int,
         more_nano_usd: int,
     ) -> GatewayError | None:
-        """Add to a hold, unless its shard has too little or is locked.
+        """Add to a hold; return a refusal if its shard has too little or is locked.
 
         May be repeated: the amount only grows, so a repeat finds that it has landed.
         """
@@ -221,7 +225,7 @@ class Wallets:
         except ConditionFailed as failed:
             if held_by(failed.item, hold_id) == held_nano_usd + more_nano_usd:
                 return None
-            state = None if failed.item is None else _state(failed.item)
+            state = None if failed.item is None else _read_state(failed.item)
             if state is not None and state.locked:
                 return workspace_locked()
             available = 0 if state is None else state.available_nano_usd
@@ -237,7 +241,10 @@ class Wallets:
         *,
         covered: bool,
     ) -> WalletHold | WalletState | None:
-        """The hold, or the state that allows none; each form is sent once and never repeated."""
+        """Return the hold, or the shard's state that allows none, or None for a missing shard.
+
+        Each form of the write is sent once and never repeated.
+        """
         step = "hold"
         for _ in range(_WRITES_MAX):
             rest = step == "hold_rest"
@@ -254,7 +261,7 @@ class Wallets:
             try:
                 reply = await self._client.call("UpdateItem", payload, attempts_max=1)
             except ConditionFailed as failed:
-                state = None if failed.item is None else _state(failed.item)
+                state = None if failed.item is None else _read_state(failed.item)
                 step = wallet_step(state, amount_nano_usd, covered=covered)
                 if step not in ("hold", "hold_rest"):
                     return state
@@ -285,7 +292,7 @@ class Wallets:
 
 
 def _wallet_hold(reply: AwsReply, shard: int, hold_id: str) -> WalletHold:
-    holds = reply["Attributes"]["h"]["M"]
+    holds = reply["Attributes"][WalletItem.HOLDS]["M"]
     return WalletHold(
         shard=shard,
         amount_nano_usd=int(holds[hold_id]["N"]),
@@ -294,9 +301,9 @@ def _wallet_hold(reply: AwsReply, shard: int, hold_id: str) -> WalletHold:
 
 
 @reads_an_item
-def _state(item: Item) -> WalletState:
+def _read_state(item: Item) -> WalletState:
     return WalletState(
-        available_nano_usd=read_number(item, "av"),
-        locked=read_number(item, "lk") != 0,
+        available_nano_usd=read_number(item, WalletItem.AVAILABLE),
+        locked=read_number(item, WalletItem.LOCKED) != 0,
         holds=hold_count(item),
     )

@@ -1,4 +1,4 @@
-"""Looks after workspaces every few minutes, off every request's path: shards, locks, budgets."""
+"""Maintenance of workspaces every few minutes, apart from requests: shards, locks, budgets."""
 
 import logging
 from typing import Final
@@ -10,11 +10,12 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.aws.holds import hold_count
+from tollgate.stores.aws.items import AnyItem, WalletItem
 from tollgate.stores.aws.tables import WORKSPACE_NAMES, Tables, all_rows
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.wallets import HOLDS_CROWDED, Wallets
 from tollgate.stores.money.workspaces import Workspaces
-from tollgate.stores.rules.reports import CareReport
+from tollgate.stores.rules.reports import MaintenanceReport
 
 _log = logging.getLogger(__name__)
 
@@ -23,7 +24,10 @@ _SHORT_PART: Final = 2
 
 
 class WorkspaceMaintenance:
-    """One round at a time is enough, several do no harm: every write has its condition."""
+    """Maintains all workspaces.
+
+    One round at a time is enough, several do no harm: every write has its condition.
+    """
 
     def __init__(
         self,
@@ -42,13 +46,13 @@ class WorkspaceMaintenance:
         self._budgets = budgets
         self._ids = ids
 
-    async def run(self) -> CareReport:
-        """Look at every workspace once."""
+    async def run(self) -> MaintenanceReport:
+        """Visit every workspace once."""
         with refusing_when_unavailable():
             names = await all_rows(self._client, self._tables.core, WORKSPACE_NAMES, "W#")
         grown = moves = alerts = failed = 0
         for name in names:
-            workspace_id = read_text(name, "sk").removeprefix("W#")
+            workspace_id = read_text(name, AnyItem.SORT).removeprefix("W#")
             try:
                 workspace = await self._workspaces.read(workspace_id)
                 if workspace is None:
@@ -59,18 +63,20 @@ class WorkspaceMaintenance:
             except StoreUnavailable as unavailable:
                 failed += 1
                 _log.warning("workspace %s has to wait: %s", workspace_id, unavailable)
-        return CareReport(
+        return MaintenanceReport(
             workspaces=len(names), grown=grown, moves=moves, alerts=alerts, failed=failed
         )
 
     async def _settle_shards(self, workspace: Workspace) -> bool:
-        """Grow where it is crowded, and finish what an earlier change left half done."""
+        """Grow a crowded workspace, and complete an interrupted change of lock or shards."""
         shards = await self._wallets.items(workspace.id, workspace.shards)
         locked = workspace.locked or workspace.paused
-        if any((read_number(shard, "lk") != 0) != locked for shard in shards):
+        if any((read_number(shard, WalletItem.LOCKED) != 0) != locked for shard in shards):
             await self._workspaces.apply_lock(workspace.id)
-        await self._workspaces.tell_keys(workspace.id)
-        if not any("cr" in shard or hold_count(shard) > HOLDS_CROWDED for shard in shards):
+        await self._workspaces.copy_to_secrets(workspace.id)
+        if not any(
+            WalletItem.CROWDED in shard or hold_count(shard) > HOLDS_CROWDED for shard in shards
+        ):
             return False
         grown = await self._workspaces.grow(workspace.id)
         for shard in range(workspace.shards):
@@ -78,12 +84,12 @@ class WorkspaceMaintenance:
         return grown
 
     async def _balance(self, workspace_id: str) -> int:
-        """Let short shards have credit of the richest; how many moves."""
+        """Move credit from the richest shard to short ones; return the number of moves."""
         workspace = await self._workspaces.read(workspace_id)
         if workspace is None or workspace.shards == 1:
             return 0
         available = {
-            _shard(item): read_number(item, "av")
+            _shard(item): read_number(item, WalletItem.AVAILABLE)
             for item in await self._wallets.items(workspace_id, workspace.shards)
         }
         mean = sum(available.values()) // workspace.shards
@@ -104,4 +110,4 @@ class WorkspaceMaintenance:
 
 
 def _shard(item: Item) -> int:
-    return int(read_text(item, "pk").rpartition("#")[2])
+    return int(read_text(item, AnyItem.PARTITION).rpartition("#")[2])

@@ -1,7 +1,7 @@
-"""Workspaces in DynamoDB: how many shards their money has, who may spend it, and how.
+"""Workspaces in DynamoDB: their shards, locks and settings.
 
-What holds need of a workspace is repeated where they find it without a read: the lock on each
-shard, the number of shards and the admission in each secret's row.
+A hold reads no workspace, so what it needs is copied to the items that it writes or reads anyway:
+the lock to each shard, the number of shards and the admission to each secret's row.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,14 +26,14 @@ from tollgate.stores.aws.decoding import (
 from tollgate.stores.aws.expressions import (
     IF_ABSENT,
     IF_PRESENT,
-    SECRET_TELL_ADMISSION,
-    SECRET_TELL_NO_ADMISSION,
+    SECRET_COPY_ADMISSION,
+    SECRET_COPY_NO_ADMISSION,
+    WORKSPACE_COPIED,
     WORKSPACE_GROW,
     WORKSPACE_LOCK,
     WORKSPACE_PAUSE,
-    WORKSPACE_TOLD,
     ConditionalUpdate,
-    described_as,
+    set_and_remove,
 )
 from tollgate.stores.aws.failures import (
     ConditionFailed,
@@ -41,6 +41,7 @@ from tollgate.stores.aws.failures import (
     TransactionCancelled,
     refusing_when_unavailable,
 )
+from tollgate.stores.aws.items import AnyItem, WorkspaceItem
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,
     Tables,
@@ -53,21 +54,21 @@ from tollgate.stores.aws.tables import (
     workspace_key,
     workspace_name_key,
 )
-from tollgate.stores.keys.rows import is_gone
+from tollgate.stores.keys.rows import is_gone, secret_hashes
 from tollgate.stores.money.wallets import Wallets
 
 SHARDS_MAX: Final = 16
 _GROWS_BY: Final = 4
 _ROUNDS_MAX: Final = 5
-# `lk` of a workspace: open, locked by an administrator, paused by its budget.
+# The lock of a workspace: open, locked by an administrator, paused by its budget.
 _OPEN: Final = 0
 _LOCKED: Final = 1
 _PAUSED: Final = 2
-_SETTINGS: Final = ("adm", "bud", "bp")
+_SETTINGS: Final = (WorkspaceItem.ADMISSION, WorkspaceItem.BUDGET, WorkspaceItem.PAUSES)
 
 
 class Workspaces:
-    """Implements `stores.administration.WorkspaceStore`, and what the caretaker needs."""
+    """Implements `stores.administration.WorkspaceStore`, and what WorkspaceMaintenance needs."""
 
     def __init__(
         self, client: AwsCaller, tables: Tables, wallets: Wallets, *, ids: IdSource, clock: Clock
@@ -79,13 +80,13 @@ class Workspaces:
         self._clock = clock
 
     async def create(self, workspace_id: str, settings: WorkspaceSettings) -> Workspace | None:
-        """Make a workspace; None if there is one of that name."""
+        """Create a workspace; None if its id is taken."""
         with refusing_when_unavailable():
             made = await self._create(workspace_id, settings, shards=1)
             return await self.read(workspace_id) if made else None
 
     async def ensure(self, workspace_id: str, *, shards: int = 1) -> Workspace:
-        """A workspace, made with so many shards if it is not there yet."""
+        """Return a workspace, created with so many shards if there is none."""
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 workspace = await self.read(workspace_id)
@@ -95,14 +96,14 @@ class Workspaces:
             raise StoreUnavailable("the workspace does not appear", maybe_applied=True)
 
     async def get(self, workspace_id: str) -> Workspace | None:
-        """One workspace."""
+        """Return a workspace, None if there is none with this id."""
         with refusing_when_unavailable():
             return await self.read(workspace_id)
 
     async def list(
         self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
     ) -> Page[Workspace]:
-        """Workspaces in the order of their names."""
+        """Return a page of workspaces in the order of their ids."""
         with refusing_when_unavailable():
             names, end = await query_rows(
                 self._client,
@@ -112,36 +113,38 @@ class Workspaces:
                 after=None if after is None else workspace_name_key(after),
                 limit=limit,
             )
-            keys = [workspace_key(read_text(name, "sk").removeprefix("W#")) for name in names]
+            keys = [
+                workspace_key(read_text(name, AnyItem.SORT).removeprefix("W#")) for name in names
+            ]
             items = await get_items(self._client, self._tables.core, keys)
-        found, unreadable = decode_items(_workspace, items)
+        found, unreadable = decode_items(_read_workspace, items)
         return Page(
             found=tuple(sorted(found, key=lambda workspace: workspace.id)),
-            next=None if end is None else read_text(end, "sk").removeprefix("W#"),
+            next=None if end is None else read_text(end, AnyItem.SORT).removeprefix("W#"),
             unreadable=tuple(unreadable),
         )
 
     async def change(
         self, workspace_id: str, edit: Callable[[WorkspaceSettings], WorkspaceSettings]
     ) -> Workspace | None:
-        """Replace the settings by what `edit` makes of them, and tell the workspace's keys."""
+        """Replace the settings by what `edit` returns, and copy them to the secrets' rows."""
         with refusing_when_unavailable():
             workspace = await self.read(workspace_id)
             if workspace is None:
                 return None
-            content = _settings_attributes(edit(workspace.settings))
+            content = _encode_settings(edit(workspace.settings))
             absent = [name for name in _SETTINGS if name not in content]
             await self._update(
                 workspace_id,
-                described_as(list(content), absent, IF_PRESENT),
+                set_and_remove(list(content), absent, IF_PRESENT),
                 {f":{name}": value for name, value in content.items()},
                 names={f"#{name}": name for name in (*content, *absent)},
             )
-            await self.tell_keys(workspace_id)
+            await self.copy_to_secrets(workspace_id)
             return await self.read(workspace_id)
 
     async def set_locked(self, workspace_id: str, *, locked: bool) -> Workspace | None:
-        """Let nothing more be spent from the next hold on, or let it again."""
+        """Lock or unlock a workspace; None if there is none."""
         with refusing_when_unavailable():
             try:
                 lock = number(_LOCKED if locked else _OPEN)
@@ -151,7 +154,7 @@ class Workspaces:
             return await self.apply_lock(workspace_id)
 
     async def set_paused(self, workspace_id: str, *, paused: bool) -> None:
-        """The same for a budget: an administrator's lock stays what it is."""
+        """Pause or resume a workspace, unless an administrator has locked it."""
         was, now = (_OPEN, _PAUSED) if paused else (_PAUSED, _OPEN)
         try:
             values = {":was": number(was), ":lk": number(now)}
@@ -161,7 +164,7 @@ class Workspaces:
         await self.apply_lock(workspace_id)
 
     async def apply_lock(self, workspace_id: str) -> Workspace | None:
-        """Make the shards agree with their workspace, however often it changes meanwhile."""
+        """Copy the lock to all shards, again while the workspace changes meanwhile."""
         for _ in range(_ROUNDS_MAX):
             before = await self.read(workspace_id)
             if before is None:
@@ -174,13 +177,14 @@ class Workspaces:
         raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=True)
 
     async def grow(self, workspace_id: str) -> bool:
-        """Four times the shards, up to sixteen; False where it cannot grow, or just did."""
+        """Multiply the shards by four, up to sixteen; return False where it cannot grow, or just
+        did."""
         workspace = await self.read(workspace_id)
         if workspace is None or workspace.shards >= SHARDS_MAX:
             return False
         old, new = workspace.shards, min(workspace.shards * _GROWS_BY, SHARDS_MAX)
         lock = _LOCKED if workspace.locked else _PAUSED if workspace.paused else _OPEN
-        # The shards first: once the workspace counts them, all of them are there.
+        # The shards come first: once the workspace counts them, all of them exist.
         for shard in range(old, new):
             await self._wallets.create(workspace_id, shard, locked=lock != _OPEN)
         try:
@@ -188,40 +192,39 @@ class Workspaces:
             await self._update(workspace_id, WORKSPACE_GROW, values)
         except ConditionFailed:
             return False
-        await self.tell_keys(workspace_id)
+        await self.copy_to_secrets(workspace_id)
         return True
 
-    async def tell_keys(self, workspace_id: str) -> None:
-        """Write a workspace's shards and admission into its secrets' rows, unless they say so."""
+    async def copy_to_secrets(self, workspace_id: str) -> None:
+        """Copy a workspace's shards and admission to its secrets' rows, unless they have them."""
         item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
         if item is None:
             return
-        admission = read_optional_text(item, "adm")
-        told = f"{read_number(item, 'n')} {admission}"
-        if read_optional_text(item, "told") == told:
+        admission = read_optional_text(item, WorkspaceItem.ADMISSION)
+        copied = f"{read_number(item, WorkspaceItem.SHARDS)} {admission}"
+        if read_optional_text(item, WorkspaceItem.COPIED) == copied:
             return
-        values: Item = {":n": item["n"]}
-        write = SECRET_TELL_NO_ADMISSION
+        values: Item = {":n": item[WorkspaceItem.SHARDS]}
+        write = SECRET_COPY_NO_ADMISSION
         if admission is not None:
             values[":adm"] = string(admission)
-            write = SECRET_TELL_ADMISSION
+            write = SECRET_COPY_ADMISSION
         for pointer in await self.key_pointers(workspace_id):
-            digests = [read_text(pointer, name) for name in ("hash", "oldh") if name in pointer]
-            for digest in () if is_gone(pointer) else digests:
+            for digest in () if is_gone(pointer) else secret_hashes(pointer):
                 try:
                     await self._send(secret_key(digest), write, values)
                 except ConditionFailed:
                     continue
-        await self._update(workspace_id, WORKSPACE_TOLD, {":told": string(told)})
+        await self._update(workspace_id, WORKSPACE_COPIED, {":told": string(copied)})
 
     async def key_pointers(self, workspace_id: str) -> Sequence[Item]:
-        """The pointers of all keys, deleted ones included."""
+        """Return the pointers of all keys, deleted ones included."""
         return await all_rows(self._client, self._tables.core, f"W#{workspace_id}", "K#")
 
     async def read(self, workspace_id: str) -> Workspace | None:
-        """One workspace; StoreUnavailable where it cannot be read."""
+        """Return a workspace, None if there is none; raise StoreUnavailable if unreachable."""
         item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
-        return None if item is None else _workspace(item)
+        return None if item is None else _read_workspace(item)
 
     async def _create(self, workspace_id: str, settings: WorkspaceSettings, *, shards: int) -> bool:
         if not is_workspace_id(workspace_id):
@@ -230,15 +233,15 @@ class Workspaces:
                 "A workspace is named by lower-case letters, digits, and . _ - inside.",
                 param="id",
             )
-        # The shards first, as when it grows.
+        # The shards come first: once the workspace counts them, all of them exist.
         for shard in range(shards):
             await self._wallets.create(workspace_id, shard)
         item: Item = {
             **workspace_key(workspace_id),
-            **_settings_attributes(settings),
-            "n": number(shards),
-            "lk": number(_OPEN),
-            "at": number(int(self._clock.now_s())),
+            **_encode_settings(settings),
+            WorkspaceItem.SHARDS: number(shards),
+            WorkspaceItem.LOCK: number(_OPEN),
+            WorkspaceItem.CREATED: number(int(self._clock.now_s())),
         }
         rows = (item, workspace_name_key(workspace_id))
         puts = [
@@ -288,28 +291,30 @@ class Workspaces:
         await self._client.call("UpdateItem", payload)
 
 
-def _settings_attributes(settings: WorkspaceSettings) -> Item:
+def _encode_settings(settings: WorkspaceSettings) -> Item:
     values: dict[str, AttributeValue | None] = {
-        "adm": None if settings.admission is None else string(settings.admission),
-        "bud": None if settings.budget_nano_usd is None else number(settings.budget_nano_usd),
-        "bp": number(1) if settings.pause_at_budget else None,
+        WorkspaceItem.ADMISSION: None if settings.admission is None else string(settings.admission),
+        WorkspaceItem.BUDGET: None
+        if settings.budget_nano_usd is None
+        else number(settings.budget_nano_usd),
+        WorkspaceItem.PAUSES: number(1) if settings.pause_at_budget else None,
     }
     return {name: value for name, value in values.items() if value is not None}
 
 
 @reads_an_item
-def _workspace(item: Item) -> Workspace:
-    lock = read_number(item, "lk")
+def _read_workspace(item: Item) -> Workspace:
+    lock = read_number(item, WorkspaceItem.LOCK)
     return Workspace(
-        id=read_text(item, "pk").removeprefix("W#"),
-        shards=read_number(item, "n"),
-        created_s=read_number(item, "at"),
+        id=read_text(item, AnyItem.PARTITION).removeprefix("W#"),
+        shards=read_number(item, WorkspaceItem.SHARDS),
+        created_s=read_number(item, WorkspaceItem.CREATED),
         locked=lock == _LOCKED,
         paused=lock == _PAUSED,
         settings=WorkspaceSettings(
-            # Only `_settings_attributes` writes it.
-            admission=cast(Admission | None, read_optional_text(item, "adm")),
-            budget_nano_usd=read_optional_number(item, "bud"),
-            pause_at_budget="bp" in item,
+            # Only `_encode_settings` writes it.
+            admission=cast(Admission | None, read_optional_text(item, WorkspaceItem.ADMISSION)),
+            budget_nano_usd=read_optional_number(item, WorkspaceItem.BUDGET),
+            pause_at_budget=WorkspaceItem.PAUSES in item,
         ),
     )

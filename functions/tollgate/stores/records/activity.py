@@ -1,11 +1,8 @@
-"""Activity by day: rolled up once a day is over and nothing of it can change, live until then.
+"""Activity by day: rolled up once a day is over and none of its records can change, live before.
 
-Rolling a day up writes what all its records add up to over whatever was written before, so it may
-be repeated and interrupted; the day counts as closed only once a last item says so. Rows never
+Rolling a day up overwrites its rows with the sums of all its records, so it may be repeated and
+interrupted; a day counts as closed only once its mark is written, after the rows. Rows never
 expire, and are written long before the records do.
-
-Attributes of a row: `c` cost in nano-dollars, `n` generations, `x` those that failed, `kl` the
-key's label, `lb` its labels, and what it used by class as `_USAGE` names it.
 """
 
 import asyncio
@@ -38,32 +35,20 @@ from tollgate.stores.aws.decoding import (
 )
 from tollgate.stores.aws.expressions import IS_WORKSPACE, PARTITION_PROJECTION, ROWS_BETWEEN
 from tollgate.stores.aws.failures import refusing_when_unavailable
+from tollgate.stores.aws.items import ActivityItem, AnyItem, ClosedDayItem
 from tollgate.stores.aws.tables import Tables, activity_key, closed_day_key, workspace_key
 
 _log = logging.getLogger(__name__)
 
 # A generation ends 15 minutes after midnight at the latest, and is swept within 10 more.
 CLOSES_AFTER_S: Final = 3600
-# So many days back are looked at, in case nothing ran for a while.
+# Days that a roll-up looks back, in case none ran for a while.
 _DAYS_BACK: Final = 21
 _PAGE: Final = 1000
 _LIVE_RECORDS_MAX: Final = 20_000
 _LIVE_FOR_S: Final = 60.0
 _LIVE_DAYS_MAX: Final = 500
 _WRITES_AT_ONCE: Final = 16
-_USAGE: Final = {
-    "ti": "uncached_input_tokens",
-    "tr": "cache_read_input_tokens",
-    "t5": "cache_write_5m_input_tokens",
-    "t1": "cache_write_1h_input_tokens",
-    "to": "output_tokens",
-    "tz": "reasoning_tokens",
-    "ai": "audio_input_tokens",
-    "ao": "audio_output_tokens",
-    "ar": "cache_read_audio_input_tokens",
-    "im": "images",
-    "ws": "web_searches",
-}
 
 
 class DynamoActivityStore:
@@ -79,19 +64,19 @@ class DynamoActivityStore:
         self._live: dict[tuple[str, str], tuple[float, Activity]] = {}
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
-        """All of every UTC day that lies at least partly in [since_s, until_s)."""
+        """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""
         days = days_within(since_s, min(until_s, int(self._clock.now_s()) + 1))
         if not days:
             return Activity(rows=())
         with refusing_when_unavailable():
             closed, rows = await asyncio.gather(
-                self._closed(workspace_id, days), self._rows(workspace_id, days)
+                self._find_closed(workspace_id, days), self._rows(workspace_id, days)
             )
         found = [row for row in rows if row.day in closed]
         partial: list[str] = []
         for day_s in days:
             if day_of(day_s) not in closed and self._has_records(day_s):
-                live = await self._counted(workspace_id, day_s)
+                live = await self._count_live(workspace_id, day_s)
                 found += live.rows
                 partial += live.partial_days
         return Activity(
@@ -99,10 +84,9 @@ class DynamoActivityStore:
         )
 
     async def close_due(self) -> int:
-        """Roll up every day of every workspace that is due; how many days that were.
+        """Roll up every due day of every workspace; return the number of closed days.
 
-        A day with a record that makes no sense stays open, the others are closed before
-        LedgerError says so.
+        A day with a corrupt record stays open; after the others are closed, LedgerError names it.
         """
         now_s = int(self._clock.now_s())
         days = days_within(now_s - _DAYS_BACK * DAY_S, now_s - CLOSES_AFTER_S - DAY_S + 1)
@@ -110,7 +94,7 @@ class DynamoActivityStore:
         left: list[str] = []
         with refusing_when_unavailable():
             async for workspace_id in self._workspaces():
-                closed = await self._closed(workspace_id, days)
+                closed = await self._find_closed(workspace_id, days)
                 for day_s in days:
                     if day_of(day_s) in closed:
                         continue
@@ -122,7 +106,7 @@ class DynamoActivityStore:
         if left:
             raise LedgerError(
                 ErrorCode.SERVICE_UNAVAILABLE,
-                f"Days with records that make no sense stay open: {', '.join(left)}.",
+                f"Days with corrupt records stay open: {', '.join(left)}.",
             )
         return count
 
@@ -137,8 +121,8 @@ class DynamoActivityStore:
         await self._put(
             {
                 **closed_day_key(workspace_id, day_of(day_s)),
-                "c": number(total),
-                "n": number(len(records)),
+                ClosedDayItem.COST: number(total),
+                ClosedDayItem.REQUESTS: number(len(records)),
             },
             slots,
         )
@@ -149,11 +133,11 @@ class DynamoActivityStore:
             await self._client.call("PutItem", {"TableName": self._tables.core, "Item": item})
 
     def _has_records(self, day_s: int) -> bool:
-        """Whether a day that nobody closed is young enough to have any records left."""
+        """Return whether an open day is young enough to have any records left."""
         return day_s > self._clock.now_s() - (_DAYS_BACK + 7) * DAY_S
 
-    async def _counted(self, workspace_id: str, day_s: int) -> Activity:
-        """A day that is open, counted at most once a minute."""
+    async def _count_live(self, workspace_id: str, day_s: int) -> Activity:
+        """Return the sums of an open day, counted at most once a minute."""
         day = day_of(day_s)
         now_s = self._clock.monotonic_s()
         until_s, known = self._live.get((workspace_id, day), (0.0, None))
@@ -169,7 +153,7 @@ class DynamoActivityStore:
     async def _records(
         self, workspace_id: str, day_s: int, *, records_max: int | None
     ) -> tuple[list[GenerationRecord], bool]:
-        """A day's records, and whether these are all."""
+        """Return a day's records, and whether they are complete."""
         wanted = GenerationFilter(since_s=day_s, until_s=day_s + DAY_S)
         records: list[GenerationRecord] = []
         before: str | None = None
@@ -183,15 +167,15 @@ class DynamoActivityStore:
                 return records, whole
         return records, False
 
-    async def _closed(self, workspace_id: str, days: tuple[int, ...]) -> set[str]:
-        """Which of these days are closed."""
+    async def _find_closed(self, workspace_id: str, days: tuple[int, ...]) -> set[str]:
+        """Return those of these days that are closed."""
         marks = await self._between(
             workspace_id, f"D#{_compact(days[0])}", f"D#{_compact(days[-1])}"
         )
-        return {_day(read_text(item, "sk").removeprefix("D#")) for item in marks}
+        return {_day(read_text(item, AnyItem.SORT).removeprefix("D#")) for item in marks}
 
     async def _rows(self, workspace_id: str, days: tuple[int, ...]) -> list[ActivityRow]:
-        """The rows that are written of these days."""
+        """Return the stored rows of these days."""
         # `$` follows `#`: everything that begins with the last day's name.
         low, high = f"A#{_compact(days[0])}", f"A#{_compact(days[-1])}$"
         return [_read_row(item) for item in await self._between(workspace_id, low, high)]
@@ -201,7 +185,7 @@ class DynamoActivityStore:
             "TableName": self._tables.core,
             "KeyConditionExpression": ROWS_BETWEEN,
             "ExpressionAttributeValues": {
-                ":pk": workspace_key(workspace_id)["pk"],
+                ":pk": workspace_key(workspace_id)[AnyItem.PARTITION],
                 ":low": string(low),
                 ":high": string(high),
             },
@@ -224,7 +208,7 @@ class DynamoActivityStore:
         while True:
             reply = await self._client.call("Scan", scan)
             for item in reply["Items"]:
-                yield read_text(item, "pk").removeprefix("W#")
+                yield read_text(item, AnyItem.PARTITION).removeprefix("W#")
             if "LastEvaluatedKey" not in reply:
                 return
             scan["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
@@ -233,13 +217,13 @@ class DynamoActivityStore:
 def _row_item(workspace_id: str, row: ActivityRow) -> Item:
     item: Item = {
         **activity_key(workspace_id, row),
-        "c": number(row.cost_nano_usd),
-        "n": number(row.requests),
-        "x": number(row.failed),
-        "kl": string(row.key_label),
-        "lb": {"M": {name: string(value) for name, value in row.labels.items()}},
+        ActivityItem.COST: number(row.cost_nano_usd),
+        ActivityItem.REQUESTS: number(row.requests),
+        ActivityItem.FAILED: number(row.failed),
+        ActivityItem.KEY_LABEL: string(row.key_label),
+        ActivityItem.LABELS: {"M": {name: string(value) for name, value in row.labels.items()}},
     }
-    for name, used in _USAGE.items():
+    for name, used in ActivityItem.USAGE.items():
         count: int | None = getattr(row.usage, used)
         if count is not None:
             item[name] = number(count)
@@ -248,18 +232,20 @@ def _row_item(workspace_id: str, row: ActivityRow) -> Item:
 
 @reads_an_item
 def _read_row(item: Item) -> ActivityRow:
-    _, day, model, provider, key_id = read_text(item, "sk").split("#")
+    _, day, model, provider, key_id = read_text(item, AnyItem.SORT).split("#")
     return ActivityRow(
         day=_day(day),
         model=None if model == "-" else model,
         provider=None if provider == "-" else provider,
         key_id="" if key_id == "-" else key_id,
-        key_label=read_optional_text(item, "kl") or "",
-        labels={name: value["S"] for name, value in item["lb"]["M"].items()},
-        requests=read_number(item, "n"),
-        failed=read_number(item, "x"),
-        cost_nano_usd=read_number(item, "c"),
-        usage=Usage(**{used: read_optional_number(item, name) for name, used in _USAGE.items()}),
+        key_label=read_optional_text(item, ActivityItem.KEY_LABEL) or "",
+        labels={name: value["S"] for name, value in item[ActivityItem.LABELS]["M"].items()},
+        requests=read_number(item, ActivityItem.REQUESTS),
+        failed=read_number(item, ActivityItem.FAILED),
+        cost_nano_usd=read_number(item, ActivityItem.COST),
+        usage=Usage(
+            **{used: read_optional_number(item, name) for name, used in ActivityItem.USAGE.items()}
+        ),
     )
 
 

@@ -1,6 +1,6 @@
 """Content of generations as objects, under a prefix for each number of days it is kept.
 
-The bucket's expiry rules delete by that prefix; what they are late with is not shown either.
+The bucket's expiry rules delete by that prefix; an object that is deleted late is not returned.
 """
 
 from hashlib import sha256
@@ -10,7 +10,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import created_s
 from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.objects import ObjectStore
-from tollgate.stores.base import CONTENT_DAYS
+from tollgate.stores.rules.key_settings import CONTENT_DAYS
 
 _DAY_S: Final = 86_400
 
@@ -25,12 +25,12 @@ class ObjectContentLog:
     async def keep(
         self, workspace_id: str, generation_id: str, content: bytes, *, days: int
     ) -> None:
-        """Keep what belongs to a generation."""
+        """Keep the content of a generation for so many days."""
         with refusing_when_unavailable():
             await self._objects.put(_object(workspace_id, generation_id, days), content)
 
     async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
-        """What is kept of a generation, None if nothing is, or no longer."""
+        """Return the content of a generation, None if none is kept, or no longer."""
         age_s = self._clock.now_s() - created_s(generation_id)
         with refusing_when_unavailable():
             for days in CONTENT_DAYS:
@@ -43,6 +43,6 @@ class ObjectContentLog:
 
 
 def _object(workspace_id: str, generation_id: str, days: int) -> str:
-    # The workspace's name is anybody's; its hash is a name for an object.
+    # A workspace's id comes from outside; its hash is safe as part of an object's key.
     workspace = sha256(workspace_id.encode()).hexdigest()[:32]
     return f"content/{days}d/{workspace}/{generation_id}"

@@ -14,6 +14,7 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items, read_binary, reads_an_item
 from tollgate.stores.aws.expressions import IF_ABSENT, ROWS_BETWEEN
 from tollgate.stores.aws.failures import ConditionFailed, refusing_when_unavailable
+from tollgate.stores.aws.items import GenerationItem
 from tollgate.stores.aws.tables import (
     generation_day,
     generation_key,
@@ -39,7 +40,7 @@ class DynamoGenerationStore:
         self._table = table
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
-        """A record of this workspace, read consistently."""
+        """Return a record of this workspace, read consistently; None if there is none."""
         if not is_id(generation_id):
             return None
         with refusing_when_unavailable():
@@ -56,7 +57,7 @@ class DynamoGenerationStore:
         limit: int,
         before: str | None = None,
     ) -> Page[GenerationRecord]:
-        """Records of this workspace, newest first, made before the id `before`."""
+        """Return a page of this workspace's records, newest first, with ids below `before`."""
         found: list[GenerationRecord] = []
         unreadable: list[str] = []
         end_of_time = first_id_of(min(wanted.until_s, _LAST_SECOND))
@@ -82,7 +83,10 @@ class DynamoGenerationStore:
     async def _query(
         self, workspace_id: str, low: str, high: str, *, limit: int
     ) -> tuple[list[Item], str | None]:
-        """Records of the day of `low` up to `high`, latest first, and where reading stopped."""
+        """Return records of the day of `low` up to `high`, latest first, and the last id read.
+
+        The id is None where the day is read to its end.
+        """
         with refusing_when_unavailable():
             reply = await self._client.call(
                 "Query",
@@ -103,7 +107,7 @@ class DynamoGenerationStore:
         return reply["Items"], None if end is None else generation_of_sort(end)
 
     async def put_if_absent(self, record: GenerationRecord) -> GenerationRecord:
-        """The commit decision of a generation: the record that stands, this one or an earlier.
+        """Decide a generation: return the record that stands, this one or an earlier one.
 
         May be repeated any number of times; raises StoreUnavailable.
         """
@@ -125,7 +129,7 @@ class DynamoGenerationStore:
 
 
 def _day_start(high: str) -> str:
-    """The lowest id of the UTC day in which the ids just below `high` lie."""
+    """Return the lowest id of the UTC day in which the ids just below `high` lie."""
     second = created_s(high)
     if high == first_id_of(second):
         second -= 1
@@ -133,23 +137,23 @@ def _day_start(high: str) -> str:
 
 
 def record_item(record: GenerationRecord) -> Item:
-    """A record as an item: at most 1 KB, one write unit, for a generation with one attempt."""
+    """Return the item of a record: at most 1 KB, one write unit, for one attempt."""
     item: Item = {
         **generation_key(record.workspace_id, record.id),
-        "st": string(record.outcome),
-        "c": number(record.cost_nano_usd),
-        "k": string(record.key_id),
-        "ttl": number(created_s(record.id) + RETENTION_S),
-        "z": binary(zlib.compress(msgspec.json.encode(record), _COMPRESSION_LEVEL)),
+        GenerationItem.OUTCOME: string(record.outcome),
+        GenerationItem.COST: number(record.cost_nano_usd),
+        GenerationItem.KEY: string(record.key_id),
+        GenerationItem.DELETE_AT: number(created_s(record.id) + RETENTION_S),
+        GenerationItem.BLOB: binary(zlib.compress(msgspec.json.encode(record), _COMPRESSION_LEVEL)),
     }
     if record.model is not None:
-        item["m"] = string(record.model)
+        item[GenerationItem.MODEL] = string(record.model)
     if record.provider is not None:
-        item["p"] = string(record.provider)
+        item[GenerationItem.PROVIDER] = string(record.provider)
     return item
 
 
 @reads_an_item
 def read_record(item: Item) -> GenerationRecord:
-    """The record that an item keeps; the blob says everything, the attributes only repeat it."""
-    return _RECORDS.decode(zlib.decompress(read_binary(item, "z")))
+    """Return the record of an item, from its blob; the other attributes only repeat parts of it."""
+    return _RECORDS.decode(zlib.decompress(read_binary(item, GenerationItem.BLOB)))

@@ -1,8 +1,5 @@
-"""Kept answers: a claim in DynamoDB says whose it is, the answer itself is an object.
-
-Attributes of a claim: `gid` the request that makes or made the answer, `bh` the hash of its body,
-`st` whether it is `running` or `done`, `at` when it was claimed, `ttl` when it may go.
-"""
+"""Kept answers for an Idempotency-Key: a claim in DynamoDB names the owner, an object has the
+answer."""
 
 from hashlib import sha256
 from typing import Final
@@ -15,11 +12,12 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import CLAIM_DONE, CLAIM_FREE, CLAIM_MINE
 from tollgate.stores.aws.failures import ConditionFailed, refusing_when_unavailable
+from tollgate.stores.aws.items import AnswerClaimItem
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import claim_key
 
 KEPT_FOR_S: Final = 86_400
-# No function runs longer: whoever claimed before that is dead.
+# No function runs longer, so the owner of an older claim without an answer is dead.
 ABANDONED_AFTER_S: Final = 900
 
 
@@ -35,21 +33,26 @@ class DynamoAnswerStore:
         self._clock = clock
 
     async def claim(self, claim: Claim) -> bytes | None:
-        """The answer kept for this claim, or None: it is ours to make."""
+        """Return the answer that is kept for this claim, or None if the claim is the caller's now.
+
+        Raises RequestError where the body is another one, or the answer is still being made.
+        """
         with refusing_when_unavailable():
             known = await self._put(claim)
             if known is None:
                 return None
-            if read_text(known, "bh") != claim.body_hash:
+            if read_text(known, AnswerClaimItem.BODY_HASH) != claim.body_hash:
                 raise RequestError(
                     ErrorCode.IDEMPOTENCY_MISMATCH,
                     "This Idempotency-Key was used with another request; use a new one.",
                 )
-            if read_text(known, "st") == "done":
-                answer = await self._objects.get(_object(claim, read_text(known, "gid")))
+            if read_text(known, AnswerClaimItem.STATE) == "done":
+                answer = await self._objects.get(
+                    _object(claim, read_text(known, AnswerClaimItem.REQUEST))
+                )
                 if answer is not None:
                     return answer
-            age_s = self._clock.now_s() - read_number(known, "at")
+            age_s = self._clock.now_s() - read_number(known, AnswerClaimItem.CREATED)
         raise RequestError(
             ErrorCode.IDEMPOTENCY_CONFLICT,
             f"A request with this Idempotency-Key began {age_s:.0f} s ago and has no answer yet.",
@@ -57,7 +60,7 @@ class DynamoAnswerStore:
         )
 
     async def keep(self, claim: Claim, answer: bytes) -> None:
-        """Keep the answer to a claim that is ours; one that was taken over keeps the other's."""
+        """Keep the answer to the caller's claim; an answer to a claim taken over is not shown."""
         with refusing_when_unavailable():
             await self._objects.put(_object(claim, claim.request_id), answer)
             try:
@@ -68,7 +71,7 @@ class DynamoAnswerStore:
                         "Key": _key(claim),
                         "UpdateExpression": CLAIM_DONE.update,
                         "ConditionExpression": CLAIM_DONE.condition,
-                        "ExpressionAttributeNames": {"#st": "st"},
+                        "ExpressionAttributeNames": {"#st": AnswerClaimItem.STATE},
                         "ExpressionAttributeValues": {
                             ":done": string("done"),
                             ":gid": string(claim.request_id),
@@ -79,7 +82,7 @@ class DynamoAnswerStore:
                 return
 
     async def release(self, claim: Claim) -> None:
-        """Give a claim up; one that was taken over stays the other's."""
+        """Delete the caller's claim; a claim taken over stays the other's."""
         with refusing_when_unavailable():
             try:
                 await self._client.call(
@@ -95,7 +98,8 @@ class DynamoAnswerStore:
                 return
 
     async def _put(self, claim: Claim) -> Item | None:
-        """Claim if nobody has, or whoever had is dead or done for a day; else what is there."""
+        """Put the claim; return the existing one if its owner may be alive or is done for under a
+        day."""
         now_s = int(self._clock.now_s())
         try:
             await self._client.call(
@@ -104,14 +108,18 @@ class DynamoAnswerStore:
                     "TableName": self._table,
                     "Item": {
                         **_key(claim),
-                        "gid": string(claim.request_id),
-                        "bh": string(claim.body_hash),
-                        "st": string("running"),
-                        "at": number(now_s),
-                        "ttl": number(now_s + KEPT_FOR_S),
+                        AnswerClaimItem.REQUEST: string(claim.request_id),
+                        AnswerClaimItem.BODY_HASH: string(claim.body_hash),
+                        AnswerClaimItem.STATE: string("running"),
+                        AnswerClaimItem.CREATED: number(now_s),
+                        AnswerClaimItem.DELETE_AT: number(now_s + KEPT_FOR_S),
                     },
                     "ConditionExpression": CLAIM_FREE,
-                    "ExpressionAttributeNames": {"#st": "st", "#at": "at", "#ttl": "ttl"},
+                    "ExpressionAttributeNames": {
+                        "#st": AnswerClaimItem.STATE,
+                        "#at": AnswerClaimItem.CREATED,
+                        "#ttl": AnswerClaimItem.DELETE_AT,
+                    },
                     "ExpressionAttributeValues": {
                         ":running": string("running"),
                         ":dead": number(now_s - ABANDONED_AFTER_S),
@@ -133,6 +141,6 @@ def _key(claim: Claim) -> Item:
 
 
 def _object(claim: Claim, request_id: str) -> str:
-    # The workspace's name is anybody's; its hash is a name for an object.
+    # A workspace's id comes from outside; its hash is safe as part of an object's key.
     workspace = sha256(claim.workspace_id.encode()).hexdigest()[:32]
     return f"answers/{workspace}/{claim.key_hash}/{request_id}"

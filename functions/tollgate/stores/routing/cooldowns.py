@@ -1,7 +1,6 @@
-"""Which endpoints rest, in DynamoDB: shared by all instances, best effort, failing open.
+"""Cooldowns of endpoints in DynamoDB: shared by all instances, best effort, failing open.
 
-An endpoint's item counts failures since the first of a window: `w` when that was, `n` how many,
-`l` when the last was, in Unix seconds. Who reads it works out whether the endpoint rests.
+An endpoint's item counts its failures within one window; the reader works out whether it rests.
 """
 
 import asyncio
@@ -17,34 +16,38 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items, read_number
 from tollgate.stores.aws.expressions import COOLDOWN_ANOTHER, COOLDOWN_FIRST, ConditionalUpdate
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
+from tollgate.stores.aws.items import CooldownItem
 from tollgate.stores.aws.tables import cooldown_key, endpoint_of_cooldown, get_items
 
 _READ_FOR_S: Final = 5.0
-# Nobody waits longer than this to hear that an endpoint rests.
+# A request waits no longer than this for the cooldowns.
 _READ_LIMIT_S: Final = 0.5
 
 
 class Failures(Struct, frozen=True):
-    """The failures of an endpoint: since when, how many, and when the last was (Unix seconds)."""
+    """The failures of an endpoint within one window."""
 
+    # Unix second of the first one.
     since_s: int
     count: int
+    # Unix second of the last one.
     last_s: int
 
-    def counted(self, now_s: float, policy: CooldownPolicy) -> "Failures":
-        """With one more of now, which begins a new count where the window is over."""
+    def add_one(self, now_s: float, policy: CooldownPolicy) -> "Failures":
+        """Return this with a failure of now, which begins a new count where the window is over."""
         if self.since_s <= now_s - policy.within_s:
             return Failures(int(now_s), 1, int(now_s))
         return Failures(self.since_s, self.count + 1, int(now_s))
 
     def rests_until_s(self, policy: CooldownPolicy) -> float | None:
-        """When the endpoint has rested; None if it need not."""
+        """Return the Unix second until which the endpoint rests; None if it need not."""
         if self.count < policy.after_failures:
             return None
         return self.last_s + policy.rest_s
 
 
 class _Read(Struct, frozen=True):
+    # Monotonic second at which it was read.
     at_s: float
     failures: Failures | None
 
@@ -58,23 +61,23 @@ class DynamoCooldownStore:
         self._clock = clock
         self._cache: dict[str, _Read] = {}
 
-    async def resting(
+    async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
-        """Those that rest, read at most five seconds ago."""
+        """Return the resting endpoints, read at most five seconds ago."""
         unread = [each for each in endpoint_ids if not self._is_fresh(each)]
         if unread:
             await self._read(unread)
-        return resting_of(
+        return select_resting(
             {each: self._cache[each].failures for each in endpoint_ids},
             policy,
             now_s=self._clock.now_s(),
         )
 
-    async def failed(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Count a failure; where that is not possible, it is not counted.
+    async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+        """Count a failure, unless the store cannot be reached.
 
-        Whether it is the one that makes the endpoint rest: exactly one instance is told so.
+        Exactly one instance gets True for the failure that makes the endpoint rest.
         """
         now_s = int(self._clock.now_s())
         values = {
@@ -82,11 +85,11 @@ class DynamoCooldownStore:
             ":one": number(1),
             ":since": number(int(now_s - policy.within_s)),
         }
-        # The last is for a window that another instance began in between.
+        # The third try is for a window that another instance began in between.
         for write in (COOLDOWN_ANOTHER, COOLDOWN_FIRST, COOLDOWN_ANOTHER):
             try:
                 item = await self._update(endpoint_id, write, values)
-                failures = _failures(item)
+                failures = _read_failures(item)
             except ConditionFailed:
                 continue
             except StoreUnavailable:
@@ -100,20 +103,22 @@ class DynamoCooldownStore:
         return read is not None and self._clock.monotonic_s() < read.at_s + _READ_FOR_S
 
     async def _read(self, endpoint_ids: Collection[str]) -> None:
-        asked_s = self._clock.monotonic_s()
+        sent_s = self._clock.monotonic_s()
         items: list[Item] = []
         try:
             async with asyncio.timeout(_READ_LIMIT_S):
                 keys = [cooldown_key(each) for each in endpoint_ids]
                 items = await get_items(self._client, self._table, keys)
         except (StoreUnavailable, TimeoutError):
-            # Nothing rests as far as we know: a store that is away must not stop what may work.
+            # Fail open: an unreachable store must not stop requests to endpoints that may work.
             items = []
-        # What makes no sense does not rest either.
-        found, _ = decode_items(lambda item: (endpoint_of_cooldown(item), _failures(item)), items)
+        # An endpoint whose item is corrupt does not rest either.
+        found, _ = decode_items(
+            lambda item: (endpoint_of_cooldown(item), _read_failures(item)), items
+        )
         failures = dict(found)
         for each in endpoint_ids:
-            self._cache[each] = _Read(asked_s, failures.get(each))
+            self._cache[each] = _Read(sent_s, failures.get(each))
 
     async def _update(
         self, endpoint_id: str, write: ConditionalUpdate, values: Mapping[str, object]
@@ -131,15 +136,17 @@ class DynamoCooldownStore:
         return item
 
 
-def resting_of(
+def select_resting(
     failures: Mapping[str, Failures | None], policy: CooldownPolicy, *, now_s: float
 ) -> dict[str, float]:
-    """The endpoints that rest now, with the Unix second in which they have rested."""
+    """Return the endpoints that rest now, with the Unix second until which each rests."""
     untils = {name: each.rests_until_s(policy) for name, each in failures.items() if each}
     return {name: until_s for name, until_s in untils.items() if until_s and until_s > now_s}
 
 
-def _failures(item: Item) -> Failures:
+def _read_failures(item: Item) -> Failures:
     return Failures(
-        since_s=read_number(item, "w"), count=read_number(item, "n"), last_s=read_number(item, "l")
+        since_s=read_number(item, CooldownItem.SINCE),
+        count=read_number(item, CooldownItem.COUNT),
+        last_s=read_number(item, CooldownItem.LAST),
     )

@@ -1,8 +1,6 @@
 """Published catalogs: immutable objects by their sha, and one item that says which is live.
 
-Attributes of that item: `live`, `prev`, `cand` shas, `pct` percent of keys on the candidate, `rev`
-how often it was written, `at` when, `by` whom, `git` the commit. A row beside it keeps each
-revision for good.
+A row beside that item keeps each revision for good.
 """
 
 from collections.abc import Sequence
@@ -23,6 +21,7 @@ from tollgate.stores.aws.decoding import (
 )
 from tollgate.stores.aws.expressions import IF_ABSENT, SAME_REVISION
 from tollgate.stores.aws.failures import TransactionCancelled, refusing_when_unavailable
+from tollgate.stores.aws.items import PublicationItem
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import PUBLICATION_KEY, get_item, publication_row_key, query_rows
 
@@ -44,25 +43,28 @@ class PublicationStore:
         self._read_s = float("-inf")
 
     def note(self, item: Item | None) -> None:
-        """Remember the pointer, which somebody read along with what they were looking for.
+        """Remember the pointer that authentication has read along with a key.
 
-        It is not understood here: who may call does not depend on what is published.
+        It is decoded later, because authentication must not fail when the pointer is corrupt.
         """
         self._pointer = item
         self._read_s = self._clock.monotonic_s()
 
     async def publication(self) -> Publication | None:
-        """What is published, read at most five seconds ago; None if nothing ever was."""
+        """Return the publication, read at most five seconds ago; None if there never was one."""
         if self._clock.monotonic_s() - self._read_s >= _READ_FOR_S:
             with refusing_when_unavailable():
                 self.note(await get_item(self._client, self._table, PUBLICATION_KEY))
         if self._pointer is None:
             return None
         with refusing_when_unavailable():
-            return _publication(self._pointer)
+            return _read_publication(self._pointer)
 
     async def catalog(self, sha: str) -> bytes:
-        """The compiled catalog of a sha."""
+        """Return the compiled catalog with this sha.
+
+        Raises LedgerError(service_unavailable) where it is missing or damaged.
+        """
         content = None
         if self._objects is not None:
             with refusing_when_unavailable():
@@ -73,7 +75,7 @@ class PublicationStore:
         return content
 
     async def keep(self, content: bytes) -> str:
-        """Keep a compiled catalog under its sha, which is returned."""
+        """Keep a compiled catalog and return its sha."""
         if self._objects is None:
             raise RequestError(ErrorCode.INVALID_REQUEST, "There is no bucket to publish to.")
         sha = sha256(content).hexdigest()
@@ -82,7 +84,7 @@ class PublicationStore:
         return sha
 
     async def move(self, publication: Publication) -> None:
-        """Make a publication the one that holds."""
+        """Make a publication the live one; RequestError if another one came first."""
         item = _item(publication)
         pointer: dict[str, object] = {
             "TableName": self._table,
@@ -109,17 +111,17 @@ class PublicationStore:
             ) from cancelled
 
     async def history(self) -> Sequence[Publication]:
-        """The latest publications, the last one first."""
+        """Return the latest publications, the last one first."""
         with refusing_when_unavailable():
             rows, _ = await query_rows(
                 self._client,
                 self._table,
-                read_text(PUBLICATION_KEY, "pk"),
+                read_text(PUBLICATION_KEY, PublicationItem.PARTITION),
                 "R#",
                 limit=_HISTORY_PAGE_MAX,
                 backwards=True,
             )
-        found, _ = decode_items(_publication, rows)
+        found, _ = decode_items(_read_publication, rows)
         return found
 
 
@@ -129,29 +131,29 @@ def _object(sha: str) -> str:
 
 def _item(publication: Publication) -> Item:
     item: Item = {
-        "live": string(publication.live),
-        "rev": number(publication.revision),
-        "at": number(publication.moved_s),
-        "by": string(publication.by),
-        "pct": number(publication.percent),
+        PublicationItem.LIVE: string(publication.live),
+        PublicationItem.REVISION: number(publication.revision),
+        PublicationItem.CREATED: number(publication.moved_s),
+        PublicationItem.AUTHOR: string(publication.by),
+        PublicationItem.PERCENT: number(publication.percent),
     }
     optional = {
-        "git": publication.commit,
-        "prev": publication.previous,
-        "cand": publication.candidate,
+        PublicationItem.COMMIT: publication.commit,
+        PublicationItem.PREVIOUS: publication.previous,
+        PublicationItem.CANDIDATE: publication.candidate,
     }
     return item | {name: string(value) for name, value in optional.items() if value is not None}
 
 
 @reads_an_item
-def _publication(item: Item) -> Publication:
+def _read_publication(item: Item) -> Publication:
     return Publication(
-        live=read_text(item, "live"),
-        revision=read_number(item, "rev"),
-        moved_s=read_number(item, "at"),
-        by=read_text(item, "by"),
-        commit=read_optional_text(item, "git"),
-        previous=read_optional_text(item, "prev"),
-        candidate=read_optional_text(item, "cand"),
-        percent=read_number(item, "pct"),
+        live=read_text(item, PublicationItem.LIVE),
+        revision=read_number(item, PublicationItem.REVISION),
+        moved_s=read_number(item, PublicationItem.CREATED),
+        by=read_text(item, PublicationItem.AUTHOR),
+        commit=read_optional_text(item, PublicationItem.COMMIT),
+        previous=read_optional_text(item, PublicationItem.PREVIOUS),
+        candidate=read_optional_text(item, PublicationItem.CANDIDATE),
+        percent=read_number(item, PublicationItem.PERCENT),
     )

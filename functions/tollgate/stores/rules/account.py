@@ -1,7 +1,7 @@
-"""What to do about money: pure decisions over what a wallet or a key's state says.
+"""Decisions over the state of a wallet or a key; pure.
 
-A write is tried before anything is read; when its condition fails, the item that comes back is
-judged here: try another form, look elsewhere, or refuse and say why.
+A store tries its write before it reads anything. When the condition fails, the item that comes back
+is judged here: try another form of the write, try another shard, or refuse with a reason.
 """
 
 import zlib
@@ -40,28 +40,29 @@ WalletStep = Literal["hold", "hold_rest", "empty", "full", "locked"]
 
 
 class WalletState(Struct, frozen=True, kw_only=True):
-    """One shard, as far as admission asks; `holds` is how many there are."""
+    """The state of one wallet shard."""
 
     available_nano_usd: int
     locked: bool
+    # Number of holds.
     holds: int
 
 
 class RateState(Struct, frozen=True, kw_only=True):
-    """A key's requests per minute as GCRA, in microseconds.
+    """A key's requests per minute as GCRA (generic cell rate algorithm), in microseconds."""
 
-    `full_us` is when the bucket is full again, `ready_us` when the next request may come,
-    `interval_us` what one request takes, `slack_us` what a burst may borrow beyond one interval.
-    """
-
+    # Unix microsecond when the bucket is full again.
     full_us: int
+    # Unix microsecond when the next request may come.
     ready_us: int
+    # Microseconds that one request takes.
     interval_us: int
+    # Microseconds that a burst may borrow beyond one interval.
     slack_us: int
 
     @classmethod
     def fresh(cls, requests_per_minute: int, burst: int) -> "RateState":
-        """A full bucket that refills so fast and holds so many."""
+        """Return a full bucket for a rate and a burst."""
         interval_us = -(-_US_PER_MINUTE // requests_per_minute)
         return cls(
             full_us=0, ready_us=0, interval_us=interval_us, slack_us=interval_us * (burst - 2)
@@ -69,24 +70,25 @@ class RateState(Struct, frozen=True, kw_only=True):
 
     @property
     def requests_per_minute(self) -> int:
-        """What the bucket was made with."""
+        """The rate that the bucket was made with."""
         return _US_PER_MINUTE // self.interval_us
 
     @property
     def burst(self) -> int:
-        """How many requests a full bucket lets through at once."""
+        """The number of requests that a full bucket lets through at once."""
         return self.slack_us // self.interval_us + 2
 
     def within(self, requests_per_minute: int) -> "RateState":
-        """The same bucket, refilled no faster than that and with room for twice as many."""
+        """Return this bucket, refilled no faster than that and with room for twice as many
+        requests."""
         tier = RateState.fresh(requests_per_minute, 2 * requests_per_minute)
         if tier.interval_us <= self.interval_us:
             return self
         slack_us = tier.interval_us * (min(self.burst, tier.burst) - 2)
         return replace(self, interval_us=tier.interval_us, slack_us=slack_us)
 
-    def taken(self, form: RateForm, now_us: int) -> "RateState":
-        """After one more request; what the two forms of the key's write do."""
+    def take(self, form: RateForm, now_us: int) -> "RateState":
+        """Return the bucket after one more request, by the form of the key's write."""
         full_us, ready_us = (
             (now_us + self.interval_us, now_us - self.slack_us)
             if form == "idle"
@@ -99,8 +101,8 @@ class RateState(Struct, frozen=True, kw_only=True):
             slack_us=self.slack_us,
         )
 
-    def shown(self, now_us: int) -> RateLimit:
-        """What the caller may know of it."""
+    def to_limit(self, now_us: int) -> RateLimit:
+        """Return the rate as a reply states it."""
         return RateLimit(
             limit=self.burst,
             remaining=min(self.burst, max(0, (now_us - self.ready_us) // self.interval_us + 1)),
@@ -109,19 +111,21 @@ class RateState(Struct, frozen=True, kw_only=True):
 
 
 class KeyState(Struct, frozen=True, kw_only=True):
-    """A key's state; `buckets` holds what is left by bucket name, absent where untouched."""
+    """The state of a key, which decides about its holds."""
 
     enabled: bool
     expires_s: int
     concurrency: int
+    # Number of holds.
     holds: int
     limits_nano_usd: Mapping[Period, int]
+    # What is left by bucket name; an untouched bucket is absent.
     buckets: Mapping[str, int]
     rate: RateState
     tokens_per_minute: int = UNLIMITED
 
     def within(self, tier: TierLimits | None, second: int) -> "KeyState":
-        """The state as narrow as the key's tier has it at that second."""
+        """Return this state with the tier's limits applied where they are stricter."""
         if tier is None:
             return self
         state = self
@@ -139,11 +143,11 @@ class KeyState(Struct, frozen=True, kw_only=True):
         )
 
     def remaining_tokens(self, second: int) -> int:
-        """What is left of the tokens of that second's minute."""
+        """Return the tokens that are left in the minute of a second."""
         return self.buckets.get(minute_bucket(second), self.tokens_per_minute)
 
     def token_limit(self, second: int, now_s: float) -> RateLimit | None:
-        """What the caller may know of it; None where tokens are not limited."""
+        """Return the token limit as a reply states it; None where tokens are not limited."""
         if self.tokens_per_minute == UNLIMITED:
             return None
         return RateLimit(
@@ -153,7 +157,7 @@ class KeyState(Struct, frozen=True, kw_only=True):
         )
 
     def remaining_nano_usd(self, second: int) -> dict[Period, int]:
-        """What is left in each period of that second."""
+        """Return the nano-dollars that are left in each period of a second."""
         return {
             period: self.buckets.get(name, self.limits_nano_usd[period])
             for period, name in zip(PERIODS, bucket_names(second), strict=True)
@@ -161,33 +165,34 @@ class KeyState(Struct, frozen=True, kw_only=True):
 
 
 class KeyHoldAttempt(Struct, frozen=True, kw_only=True):
-    """Take that much, with the write for an idle or a busy rate bucket."""
+    """The next write of a key's hold."""
 
     amount_nano_usd: int
+    # Whether the write is for a full rate bucket (idle) or one that is filling (busy).
     form: RateForm
     tokens: int = 0
 
 
 def shard_order(hold_id: str, shards: int) -> Sequence[int]:
-    """Every shard once, starting at one drawn from the id so that load spreads."""
+    """Return every shard once, starting at one that the id determines, so that load spreads."""
     first = zlib.crc32(hold_id.encode("ascii")) % shards
     return [(first + step) % shards for step in range(shards)]
 
 
 def microseconds(now_s: float) -> int:
-    """A time of the clock in the unit that rates are kept in."""
+    """Convert a time of the clock to microseconds, the unit of rates."""
     return int(now_s * _US_PER_S)
 
 
 def rate_form(full_us: int, now_us: int) -> RateForm:
-    """Which write fits a rate bucket that is full at `full_us`."""
+    """Return the form of a hold's write for a rate bucket that is full again at `full_us`."""
     return "idle" if full_us <= now_us else "busy"
 
 
 def wallet_step(
     state: WalletState | None, amount_nano_usd: int, *, covered: bool = False
 ) -> WalletStep:
-    """What to try on a shard, by what it says; a shard that does not exist is empty.
+    """Decide the next write on a shard by its state; None, for a missing shard, is empty.
 
     A `covered` hold takes the whole amount or nothing.
     """
@@ -211,9 +216,10 @@ def key_step(
     tokens: int = 0,
     covered: bool = False,
 ) -> KeyHoldAttempt | GatewayError:
-    """What to try on a key's state, or why not; a key that has none does not exist.
+    """Decide the next write on a key's state, or a refusal; None, for a missing key, is refused.
 
-    Of tokens, too, a short key takes what is left: nobody knows yet how many there will be.
+    A key short of tokens takes what is left, because nobody knows yet how many the answer will
+    have.
     """
     if state is None or not state.enabled or state.expires_s <= now_us // _US_PER_S:
         return key_refused()
@@ -221,7 +227,7 @@ def key_step(
         state, hold_id, amount_nano_usd, now_us=now_us, tokens=tokens, covered=covered
     )
     if isinstance(step, GatewayError):
-        step.rate_limit = state.rate.shown(now_us)
+        step.rate_limit = state.rate.to_limit(now_us)
         step.token_limit = state.token_limit(created_s(hold_id), now_us / _US_PER_S)
     return step
 
@@ -269,7 +275,7 @@ def _usable_key_step(
 def top_up_refusal(
     state: KeyState | None, hold_id: str, more_nano_usd: int, now_us: int
 ) -> GatewayError | None:
-    """Why a key may not have so much more for a hold of its own, None if it may."""
+    """Return the reason for which a key may not add so much to its hold, None if it may."""
     if state is None or not state.enabled or state.expires_s <= now_us // _US_PER_S:
         return key_refused()
     second = created_s(hold_id)
@@ -281,7 +287,7 @@ def top_up_refusal(
 
 
 def key_refused() -> AccessError:
-    """The one answer to every key that may not be used: it tells a stranger nothing."""
+    """Make the one answer to every unusable key, which lets a stranger learn nothing."""
     return AccessError(
         ErrorCode.INVALID_API_KEY,
         "The API key is missing, unknown, disabled or expired.",
@@ -289,12 +295,12 @@ def key_refused() -> AccessError:
 
 
 def workspace_locked() -> AccessError:
-    """The workspace's money may not be spent."""
+    """Make the refusal of a locked workspace."""
     return AccessError(ErrorCode.WORKSPACE_LOCKED, "This workspace is locked.")
 
 
 def too_many_holds() -> AccessError:
-    """Every shard holds as much as one item may."""
+    """Make the refusal of a workspace whose every shard has as many holds as one item may."""
     return AccessError(
         ErrorCode.RATE_LIMIT_EXCEEDED,
         "This workspace has too many requests in flight.",
@@ -303,17 +309,17 @@ def too_many_holds() -> AccessError:
 
 
 def insufficient_credits(available_nano_usd: int, amount_nano_usd: int) -> LedgerError:
-    """No shard has anything left to hold."""
+    """Make the refusal of a workspace without credit on any shard."""
     return LedgerError(
         ErrorCode.INSUFFICIENT_CREDITS,
         f"This request may cost up to ${usd_text(amount_nano_usd)} and the workspace has "
         f"${usd_text(available_nano_usd)} available. Add credit with `tollgate credits grant`, "
-        "or ask whoever runs this gateway.",
+        "or ask the operator of this gateway.",
     )
 
 
 def too_little_to_take(amount_nano_usd: int, available_nano_usd: int) -> RequestError:
-    """An adjustment would take what is spent or held already."""
+    """Make the refusal of an adjustment that would take spent or held money."""
     return RequestError(
         ErrorCode.INVALID_REQUEST,
         f"Only ${usd_text(max(0, available_nano_usd))} of this workspace can be taken back, not "
@@ -323,7 +329,7 @@ def too_little_to_take(amount_nano_usd: int, available_nano_usd: int) -> Request
 
 
 def limit_reached(period: Period, limit_nano_usd: int, second: int) -> LedgerError:
-    """What a key may spend in a period is spent or held."""
+    """Make the refusal of a key whose limit of a period is spent or held."""
     ends_s = period_ends_s(period, second)
     window = "in total" if period == "total" else f"per {period}"
     again = "" if ends_s is None else f" It starts anew in {ends_s - second} s."

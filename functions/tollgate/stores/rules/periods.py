@@ -15,14 +15,17 @@ _BUCKET_GRACE_S: Final = 3600
 
 
 def day_name(second: int) -> str:
-    """The UTC day of a Unix second: `20261121`."""
+    """Return the UTC day of a Unix second: `20261121`."""
     return _utc(second).strftime("%Y%m%d")
 
 
 # A request asks for those of one or two seconds some fifteen times.
 @lru_cache(maxsize=16)
 def bucket_names(second: int) -> tuple[str, str, str, str]:
-    """The buckets of a Unix second, in the order of PERIODS; weeks are ISO and start on Monday."""
+    """Return the buckets of a Unix second, in the order of PERIODS.
+
+    Weeks are ISO weeks and start on Monday.
+    """
     moment = _utc(second)
     week = moment.isocalendar()
     return (
@@ -34,36 +37,36 @@ def bucket_names(second: int) -> tuple[str, str, str, str]:
 
 
 def minute_bucket(second: int) -> str:
-    """The bucket that counts the tokens of a Unix second's minute."""
+    """Return the bucket that counts the tokens of a Unix second's minute."""
     return f"t_{second // _MINUTE_S}"
 
 
 def minute_ends_s(second: int) -> int:
-    """The Unix second at which the tokens per minute start anew."""
+    """Return the Unix second at which the next minute of tokens begins."""
     return (second // _MINUTE_S + 1) * _MINUTE_S
 
 
 def live_buckets(period: Period, second: int) -> tuple[str, ...]:
-    """The buckets of a period that somebody may touch now: clocks differ, and holds end later."""
+    """Return a period's buckets that a writer may touch now: clocks differ, and holds end later."""
     place = PERIODS.index(period)
     moments = (second - _BUCKET_GRACE_S, second, second + _BUCKET_GRACE_S)
     return tuple(dict.fromkeys(bucket_names(moment)[place] for moment in moments))
 
 
 def live_minutes(second: int) -> tuple[str, ...]:
-    """The same of the minutes that tokens are counted in."""
+    """Return the buckets of tokens that a writer may touch now."""
     return tuple(minute_bucket(second + step * _MINUTE_S) for step in (-1, 0, 1))
 
 
 def stale_buckets(names: set[str], second: int) -> tuple[str, ...]:
-    """Those of an item's attribute names that are buckets nobody will touch again."""
+    """Return the buckets among an item's attributes that no writer will touch again."""
     live = {name for period in PERIODS for name in live_buckets(period, second)}
     live.update(live_minutes(second))
     return tuple(sorted(name for name in names - live if name.startswith(("b_", "t_"))))
 
 
 def period_ends_s(period: Period, second: int) -> int | None:
-    """The Unix second at which a period's limit starts anew, None if it never does."""
+    """Return the Unix second at which a period's limit starts anew, None if it never does."""
     midnight = _utc(second).replace(hour=0, minute=0, second=0, microsecond=0)
     match period:
         case "day":

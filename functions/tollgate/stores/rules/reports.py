@@ -1,20 +1,25 @@
-"""What the scheduled work on the books finds and does."""
+"""Reports of the scheduled work on the books."""
 
 from msgspec import Struct
 
 
-class CareReport(Struct, frozen=True, kw_only=True):
-    """What one round did; `failed` workspaces wait for the next one."""
+class MaintenanceReport(Struct, frozen=True, kw_only=True):
+    """The counts of one round of WorkspaceMaintenance."""
 
+    # Workspaces visited.
     workspaces: int
+    # Workspaces that got more shards.
     grown: int
+    # Moves of credit between shards.
     moves: int
+    # Budget alerts made.
     alerts: int
+    # Workspaces that wait for the next round.
     failed: int
 
 
 class BrokenInvariant(Struct, frozen=True, kw_only=True):
-    """An invariant that does not hold, in nano-dollars."""
+    """An invariant of the books that does not hold."""
 
     workspace_id: str
     invariant: str

@@ -1,4 +1,4 @@
-"""Which holds nobody will settle any more, and the record that such a generation gets. Pure."""
+"""Holds whose process is gone, and the record that such a generation gets; pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -19,6 +19,7 @@ class WalletHolds(Struct, frozen=True, kw_only=True):
 
     workspace_id: str
     shard: int
+    # Nano-dollars by the hold's id.
     holds: Mapping[str, int]
 
 
@@ -27,13 +28,14 @@ class KeyHolds(Struct, frozen=True, kw_only=True):
 
     workspace_id: str
     key_id: str
+    # Nano-dollars by the hold's id.
     holds: Mapping[str, int]
 
 
 class ExpiredHold(Struct, frozen=True, kw_only=True):
-    """A hold past its deadline, with those of its sides that landed.
+    """A hold past its deadline, with each of its sides that landed.
 
-    On a second shard is what a write left that came twice.
+    A hold on a second shard is left by a write that was delivered twice.
     """
 
     id: str
@@ -43,7 +45,7 @@ class ExpiredHold(Struct, frozen=True, kw_only=True):
 
     @property
     def held_nano_usd(self) -> int:
-        """What was held, by whichever side held more."""
+        """The amount of the side that held more."""
         sides: list[WalletHolds | KeyHolds] = [*self.wallets]
         if self.key is not None:
             sides.append(self.key)
@@ -51,17 +53,21 @@ class ExpiredHold(Struct, frozen=True, kw_only=True):
 
 
 class SweepReport(Struct, frozen=True, kw_only=True):
-    """What one run did: expired holds found, those of them settled, the oldest hold it saw."""
+    """The counts of one run: expired holds found and settled, and the age of the oldest hold."""
 
+    # Expired holds.
     found: int
+    # Expired holds that were settled.
     settled: int
+    # Age of the oldest hold, expired or not; 0 without holds.
     oldest_age_s: float
 
 
 def expired_holds(items: Iterable[WalletHolds | KeyHolds], now_s: float) -> Sequence[ExpiredHold]:
-    """The holds whose process must be gone, oldest first, both sides of each together.
+    """Group holds whose process must be gone by their id, oldest first.
 
-    A side alone is enough to expire a hold, but only both together name its workspace and key.
+    A side alone is enough to expire a hold, but only both sides together name its workspace and
+    key.
     """
     wallets: dict[str, list[WalletHolds]] = {}
     keys: dict[str, KeyHolds] = {}
@@ -84,10 +90,10 @@ def expired_holds(items: Iterable[WalletHolds | KeyHolds], now_s: float) -> Sequ
 
 
 def lost_record(expired: ExpiredHold) -> GenerationRecord:
-    """What is known of a generation whose process was killed: that it was, and it costs nothing.
+    """Make the record of a generation whose process was killed, at cost 0.
 
-    Holds of refused attempts and of replies that came too late look the same, so a lost
-    generation is never charged.
+    Holds of refused attempts and of replies that came too late look the same, so a lost generation
+    is never charged.
     """
     return GenerationRecord(
         id=expired.id,

@@ -52,7 +52,7 @@ def explanation_routes(services: Services) -> APIRouter:
         survey = Planner(catalog).survey(wanted, now_s=services.clock.now_s())
         resting: Mapping[str, float] = {}
         if survey.plan is not None:
-            resting = await services.cooldowns.resting(
+            resting = await services.cooldowns.find_resting(
                 survey.plan.endpoint_ids, catalog.defaults.cooldown.policy
             )
         return explain_plan(

@@ -21,24 +21,22 @@ from tollgate.web.services import Services
 
 
 def key_routes(services: Services) -> APIRouter:
-    """`/v1/key` and `/v1/keys`."""
+    """Return the routes `/v1/key` and `/v1/keys`."""
     router = APIRouter(prefix="/v1", tags=["keys"])
     caller = Annotated[Principal, Depends(services.caller)]
     administrator = Annotated[Principal, Depends(services.administrator)]
 
     @router.get("/key")
     async def show_own_key(principal: caller) -> KeyReply:
-        """What the key of this request has spent, and may still spend."""
-        return await _shown(services.keys, principal.workspace_id, principal.key_id)
+        """Show the key of this request, with what it has spent and may still spend."""
+        return await _show(services.keys, principal.workspace_id, principal.key_id)
 
     @router.post("/keys", status_code=201)
     async def create_key(principal: administrator, body: NewKeyBody) -> NewKeyReply:
         """Create a key; its secret is in this reply and nowhere else."""
-        services.check_content_days(body.content_days)
-        created = await services.keys.create(
-            body.new_key(principal.workspace_id, await services.key_tiers())
-        )
-        return NewKeyReply(data=KeyObject.of(created.summary), key=created.secret)
+        new = body.new_key(principal.workspace_id, await services.key_tiers())
+        services.check_content_days(new.content_days)
+        return NewKeyReply.of(await services.keys.create(new))
 
     @router.get("/keys")
     async def list_keys(
@@ -46,7 +44,7 @@ def key_routes(services: Services) -> APIRouter:
         cursor: str | None = None,
         limit: Annotated[int, Query(ge=1, le=KEYS_PAGE_MAX)] = KEYS_PAGE_MAX,
     ) -> KeysReply:
-        """Keys of the workspace, oldest first."""
+        """List the keys of the workspace, oldest first."""
         page = await services.keys.list(principal.workspace_id, after=cursor, limit=limit)
         return KeysReply(
             data=[KeyObject.of(key) for key in page.found],
@@ -56,13 +54,13 @@ def key_routes(services: Services) -> APIRouter:
 
     @router.get("/keys/{key_id}")
     async def show_key(principal: administrator, key_id: str) -> KeyReply:
-        """One key of the workspace."""
-        return await _shown(services.keys, principal.workspace_id, key_id)
+        """Show one key of the workspace."""
+        return await _show(services.keys, principal.workspace_id, key_id)
 
     @router.patch("/keys/{key_id}")
     async def change_key(principal: administrator, key_id: str, body: KeyChangeBody) -> KeyReply:
         """Change a key; one that is disabled is refused everywhere within five seconds."""
-        services.check_content_days(body.content_days)
+        services.check_content_days(body.plain_settings().get("content_days"))
         key = await services.keys.change(principal.workspace_id, key_id, body.edit)
         if key is None:
             raise _no_such_key()
@@ -74,7 +72,7 @@ def key_routes(services: Services) -> APIRouter:
         created = await services.keys.rotate(principal.workspace_id, key_id, grace_s=body.grace_s)
         if created is None:
             raise _no_such_key()
-        return NewKeyReply(data=KeyObject.of(created.summary), key=created.secret)
+        return NewKeyReply.of(created)
 
     @router.delete("/keys/{key_id}", responses={202: {"model": DeletedKeyReply}})
     async def delete_key(
@@ -91,7 +89,7 @@ def key_routes(services: Services) -> APIRouter:
     return router
 
 
-async def _shown(keys: KeyStore, workspace_id: str, key_id: str) -> KeyReply:
+async def _show(keys: KeyStore, workspace_id: str, key_id: str) -> KeyReply:
     key = await keys.get(workspace_id, key_id)
     if key is None:
         raise _no_such_key()

@@ -60,7 +60,7 @@ def model_routes(services: Services) -> APIRouter:
         catalog = await catalog_of(principal)
         name = _known(catalog, f"{author}/{slug}", principal)
         ids = {offer.attempt.target.endpoint_id for offer in offers_of(catalog, name)}
-        resting = await services.cooldowns.resting(ids, catalog.defaults.cooldown.policy)
+        resting = await services.cooldowns.find_resting(ids, catalog.defaults.cooldown.policy)
         return EndpointsReply(
             data=model_endpoints(catalog, name, resting=resting, now_s=services.clock.now_s())
         )

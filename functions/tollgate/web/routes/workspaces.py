@@ -16,7 +16,7 @@ from tollgate.web.credit_shapes import (
     WorkspaceReply,
     WorkspacesReply,
 )
-from tollgate.web.key_shapes import KeyObject, NewKeyBody, NewKeyReply
+from tollgate.web.key_shapes import NewKeyBody, NewKeyReply
 from tollgate.web.services import Services
 
 
@@ -74,10 +74,10 @@ def workspace_routes(services: Services) -> APIRouter:
     @router.post("/workspaces/{workspace_id}/keys", status_code=201)
     async def create_workspace_key(_: operator, workspace_id: str, body: NewKeyBody) -> NewKeyReply:
         """Create a key in a workspace, its first management key for one."""
-        services.check_content_days(body.content_days)
+        new = body.new_key(workspace_id, await services.key_tiers())
+        services.check_content_days(new.content_days)
         await _there(workspace_id)
-        created = await services.keys.create(body.new_key(workspace_id, await services.key_tiers()))
-        return NewKeyReply(data=KeyObject.of(created.summary), key=created.secret)
+        return NewKeyReply.of(await services.keys.create(new))
 
     async def _there(workspace_id: str) -> WorkspaceObject:
         workspace = await services.workspaces.get(workspace_id)

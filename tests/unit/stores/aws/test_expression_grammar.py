@@ -4,7 +4,7 @@ import pytest
 
 from tests.dynamodb_grammar import Expression, NotInTheGrammar, check_request
 from tollgate.stores.aws import expressions
-from tollgate.stores.aws.expressions import ConditionalUpdate, described_as, key_change, key_hold
+from tollgate.stores.aws.expressions import ConditionalUpdate, key_change, key_hold, set_and_remove
 
 UPDATES = {
     "wallet hold": expressions.WALLET_HOLD,
@@ -27,7 +27,7 @@ UPDATES = {
     "key top-up within its own limit": expressions.key_top_up((0, "own")),
     "key top-up within its tier": expressions.key_top_up((3, "tier")),
     "key change": key_change(("on", "ex", "tat"), {"ld": (2, 1), "tl": (0, 3)}),
-    "rows described": described_as(("label", "ex"), ("tier",), expressions.SAME_HASH),
+    "rows described": set_and_remove(("label", "ex"), ("tier",), expressions.SAME_HASH),
     "wallet settle, crowded": expressions.WALLET_SETTLE_CROWDED,
     "wallet top-up": expressions.WALLET_TOP_UP,
     "wallet take": expressions.WALLET_TAKE,
@@ -35,9 +35,9 @@ UPDATES = {
     "workspace grow": expressions.WORKSPACE_GROW,
     "workspace lock": expressions.WORKSPACE_LOCK,
     "workspace pause": expressions.WORKSPACE_PAUSE,
-    "workspace told": expressions.WORKSPACE_TOLD,
-    "secret tell": expressions.SECRET_TELL_ADMISSION,
-    "secret tell, no admission": expressions.SECRET_TELL_NO_ADMISSION,
+    "workspace copied": expressions.WORKSPACE_COPIED,
+    "secret copy": expressions.SECRET_COPY_ADMISSION,
+    "secret copy, no admission": expressions.SECRET_COPY_NO_ADMISSION,
     "alert lease": expressions.ALERT_LEASE,
     "alert sent": expressions.ALERT_SENT,
     "wallet uncrowd": expressions.WALLET_UNCROWD,

@@ -121,8 +121,8 @@ def test_the_two_forms_together_are_gcra(rpm: int, burst: int, gaps_us: list[int
         assert may is allowed
         if allowed:
             tat = max(tat, now) + interval
-            state = state.taken(rate_form(state.full_us, now), now)
+            state = state.take(rate_form(state.full_us, now), now)
             assert state.full_us == tat
             left = (now + interval * (burst - 1) - tat) // interval + 1
-            assert state.shown(now).remaining == max(0, left)
-            assert state.shown(now).limit == burst
+            assert state.to_limit(now).remaining == max(0, left)
+            assert state.to_limit(now).limit == burst

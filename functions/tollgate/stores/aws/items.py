@@ -1,0 +1,211 @@
+"""Every attribute of every stored item: its short stored name, its type and its meaning.
+
+A class for each kind of item, and beside each attribute its DynamoDB type (`S` text, `N` exact
+integer, `B` bytes, `L` list, `M` map). Stored names are short because DynamoDB bills them with the
+values. A stored name never changes: items that were written before keep it.
+
+`tables.py` makes the partition and sort key of each kind of item. `expressions.py` writes the names
+out, so that an expression reads as DynamoDB gets it; a test looks each of them up here.
+"""
+
+from typing import Final
+
+
+class AnyItem:
+    """The attributes that items of all kinds may have."""
+
+    PARTITION: Final = "pk"  # S: partition key
+    SORT: Final = "sk"  # S: sort key
+    DELETE_AT: Final = "ttl"  # N: Unix second after which DynamoDB deletes the item
+
+
+class HoldingItem(AnyItem):
+    """The attributes that wallet shards and key states share."""
+
+    HOLDS: Final = "h"  # M: nano-dollars (N) by the id of the hold
+
+
+class WalletItem(HoldingItem):
+    """Ledger table: one shard of a workspace's money; available + held + spent = granted."""
+
+    AVAILABLE: Final = "av"  # N: nano-dollars, neither held nor spent
+    SPENT: Final = "sp"  # N: nano-dollars, ever
+    GRANTED: Final = "gr"  # N: nano-dollars, credit entries and moves between shards
+    LOCKED: Final = "lk"  # N: 1 if nothing may be held, else 0
+    CROWDED: Final = "cr"  # N: 1 after too many holds or throttled writes, absent otherwise
+
+
+class KeyStateItem(HoldingItem):
+    """Ledger table: what the write of a hold checks of a key, and changes.
+
+    Beside these, buckets with names of their own count what is left of a limit: `b_<period>` in
+    nano-dollars and `t_<minute>` in tokens (N). `rules/periods.py` makes the names.
+    """
+
+    WORKSPACE: Final = "ws"  # S: id of the workspace
+    ENABLED: Final = "on"  # N: 1 if the key may be used, else 0
+    EXPIRES: Final = "ex"  # N: Unix second, the year 9999 if never
+    CONCURRENCY: Final = "cc"  # N: holds at a time
+    DAY_LIMIT: Final = "ld"  # N: nano-dollars, UNLIMITED if there is no limit
+    WEEK_LIMIT: Final = "lw"  # N: nano-dollars, likewise
+    MONTH_LIMIT: Final = "lm"  # N: nano-dollars, likewise
+    TOTAL_LIMIT: Final = "lt"  # N: nano-dollars, likewise
+    MINUTE_TOKENS: Final = "tl"  # N: tokens per minute, UNLIMITED if there is no limit
+    SPENT: Final = "us"  # N: nano-dollars, ever
+    LAST_USED: Final = "lu"  # N: Unix second, absent before the first use
+    OLD_LAST_USED: Final = "lo"  # N: the same for the secret from before a rotation
+    # The rate of requests, as GCRA in microseconds.
+    RATE_FULL: Final = "tat"  # N: Unix microsecond when the bucket is full again
+    RATE_READY: Final = "ra"  # N: Unix microsecond when the next request may come
+    RATE_INTERVAL: Final = "gi"  # N: microseconds that one request takes
+    RATE_SLACK: Final = "gs"  # N: microseconds that a burst may borrow beyond one interval
+
+
+class KeyRow(AnyItem):
+    """The attributes that both rows of a key in the core table share."""
+
+    KEY: Final = "kid"  # S: id of the key
+    WORKSPACE: Final = "ws"  # S: id of the workspace
+    ROLE: Final = "role"  # S: a KeyRole
+    LABEL: Final = "label"  # S: name that people gave the key
+    TIER: Final = "tier"  # S: tier of routing.yaml, absent without one
+    MODELS: Final = "models"  # L of S: globs of models, absent if all are allowed
+    EXPIRES: Final = "ex"  # N: Unix second, absent if never
+    LABELS: Final = "labels"  # M of S: labels that spending is grouped by, absent without any
+    CONTENT_DAYS: Final = "cd"  # N: days that content is kept, absent if it is not
+
+
+class SecretItem(KeyRow):
+    """Core table: the key that the hash of a secret belongs to; all that authentication reads."""
+
+    ENABLED: Final = "on"  # N: 1 if the key may be used, else 0
+    SHARDS: Final = "n"  # N: wallet shards of the workspace
+    ADMISSION: Final = "adm"  # S: Admission of the workspace, absent if the catalog decides
+    GRACE_ENDS: Final = "gx"  # N: Unix second, only after the key got another secret
+
+
+class KeyPointerItem(KeyRow):
+    """Core table: a key as its workspace lists it, and the tombstone of a deleted one."""
+
+    CREATED: Final = "at"  # N: Unix second
+    PREFIX: Final = "pre"  # S: what the secret begins with
+    HASH: Final = "hash"  # S: SHA-256 of the secret, hexadecimal
+    LAST: Final = "last"  # S: last characters of the secret
+    OLD_HASH: Final = "oldh"  # S: HASH of the secret before, absent before a rotation
+    OLD_LAST: Final = "oldl"  # S: LAST of the secret before
+    OLD_ENDS: Final = "oldx"  # N: Unix second until which the secret before works
+    # Only a tombstone has the four below.
+    DELETED: Final = "gone"  # N: Unix second
+    SPENT: Final = "us"  # N: nano-dollars, ever
+    MONTH_SPENT: Final = "um"  # N: nano-dollars in the month of the deletion
+    MONTH: Final = "month"  # S: bucket name of that month
+
+
+class WorkspaceItem(AnyItem):
+    """Core table: a workspace."""
+
+    SHARDS: Final = "n"  # N: wallet shards
+    LOCK: Final = "lk"  # N: 0 open, 1 locked by an administrator, 2 paused by the budget
+    CREATED: Final = "at"  # N: Unix second
+    ADMISSION: Final = "adm"  # S: an Admission, absent if the catalog decides
+    BUDGET: Final = "bud"  # N: nano-dollars in a UTC month, absent without a budget
+    PAUSES: Final = "bp"  # N: 1 if the budget pauses the workspace, absent otherwise
+    COPIED: Final = "told"  # S: shards and admission that all rows of secrets have
+
+
+class CreditIdItem(AnyItem):
+    """Core table: the id of a credit entry, which makes the entry single."""
+
+    PLACE: Final = "place"  # S: id of the entry's place in the order of time
+
+
+class CreditEntryItem(AnyItem):
+    """Core table: one line of a workspace's credit ledger."""
+
+    ID: Final = "id"  # S: the caller's id of the entry
+    WORKSPACE: Final = "ws"  # S: id of the workspace
+    KIND: Final = "kind"  # S: an EntryKind
+    AMOUNT: Final = "amt"  # N: nano-dollars, negative if taken back
+    NOTE: Final = "note"  # S: the caller's reason
+    CREATED: Final = "at"  # N: Unix second
+    GENERATION: Final = "gen"  # S: id of the refunded generation, absent otherwise
+
+
+class BudgetAlertItem(AnyItem):
+    """Core table: an alert of a workspace's budget; a `_FOR` name goes before a channel's name."""
+
+    EVENT: Final = "event"  # S: the alert as JSON
+    SENT_FOR: Final = "at_"  # N: Unix second at which the channel took it
+    LEASED_FOR: Final = "until_"  # N: Unix second until which one process tries to send it
+
+
+class PublicationItem(AnyItem):
+    """Core table: the catalog that is live (one item), and each publication (a row each)."""
+
+    LIVE: Final = "live"  # S: sha of the catalog
+    REVISION: Final = "rev"  # N: publications so far
+    CREATED: Final = "at"  # N: Unix second
+    AUTHOR: Final = "by"  # S: the publisher's name
+    PERCENT: Final = "pct"  # N: percent of keys that the candidate serves
+    COMMIT: Final = "git"  # S: commit of routing.yaml, absent if unknown
+    PREVIOUS: Final = "prev"  # S: sha that was live before, absent at first
+    CANDIDATE: Final = "cand"  # S: sha of the candidate, absent without one
+
+
+class CooldownItem(AnyItem):
+    """Core table: the failures of an endpoint within one window."""
+
+    SINCE: Final = "w"  # N: Unix second of the first failure
+    COUNT: Final = "n"  # N: failures
+    LAST: Final = "l"  # N: Unix second of the last failure
+
+
+class AnswerClaimItem(AnyItem):
+    """Core table: the request that makes, or made, the answer to an Idempotency-Key."""
+
+    REQUEST: Final = "gid"  # S: id of the request
+    BODY_HASH: Final = "bh"  # S: hash of its body
+    STATE: Final = "st"  # S: `running` or `done`
+    CREATED: Final = "at"  # N: Unix second
+
+
+class ActivityItem(AnyItem):
+    """Core table: the use of a key, a model and a provider on a closed day."""
+
+    COST: Final = "c"  # N: nano-dollars
+    REQUESTS: Final = "n"  # N: generations
+    FAILED: Final = "x"  # N: generations that failed
+    KEY_LABEL: Final = "kl"  # S: the key's name
+    LABELS: Final = "lb"  # M of S: the key's labels
+    # Each field of `Usage` (N), absent where no provider reported it.
+    USAGE: Final = {
+        "ti": "uncached_input_tokens",
+        "tr": "cache_read_input_tokens",
+        "t5": "cache_write_5m_input_tokens",
+        "t1": "cache_write_1h_input_tokens",
+        "to": "output_tokens",
+        "tz": "reasoning_tokens",
+        "ai": "audio_input_tokens",
+        "ao": "audio_output_tokens",
+        "ar": "cache_read_audio_input_tokens",
+        "im": "images",
+        "ws": "web_searches",
+    }
+
+
+class ClosedDayItem(AnyItem):
+    """Core table: a day whose activity is complete."""
+
+    COST: Final = "c"  # N: nano-dollars of all its generations
+    REQUESTS: Final = "n"  # N: generations
+
+
+class GenerationItem(AnyItem):
+    """Generations table: a record; the attributes beside BLOB only repeat parts of it."""
+
+    OUTCOME: Final = "st"  # S: an Outcome
+    COST: Final = "c"  # N: nano-dollars
+    KEY: Final = "k"  # S: id of the key
+    MODEL: Final = "m"  # S: slug, absent if nothing served
+    PROVIDER: Final = "p"  # S: provider, absent if nothing served
+    BLOB: Final = "z"  # B: the GenerationRecord as JSON, zlib-compressed

@@ -1,0 +1,142 @@
+"""The settings of a key: what is chosen when a key is created, and may be changed later.
+
+`KeySettings` is the one list of them. A field with an `Offer` is a plain setting: the api and
+`tollgate keys` pass its value on as it is, so their fields and options are made from this list.
+The other settings look different outside (USD, moments), and are written out where they do.
+"""
+
+from collections.abc import Mapping
+from types import NoneType
+from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
+
+from msgspec import Struct, field
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.limits import Period
+from tollgate.stores.rules.account import HOLDS_MAX
+
+ContentDays = Literal[1, 7, 30, 90]
+# An expiry rule of the bucket deletes content after each of these.
+CONTENT_DAYS: Final[tuple[int, ...]] = get_args(ContentDays)
+# More requests per minute than one key sends.
+RATE_MAX: Final = 1_000_000
+_TOKENS_MAX: Final = 1_000_000_000
+_TIER_LENGTH_MAX: Final = 64
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    """The form in which the api and the command line offer a plain setting."""
+
+    # Option of `tollgate keys`, without its dashes.
+    option: str
+    # Description in the api, and help of the option.
+    text: str
+    # Bounds of a number; a number has both.
+    lowest: int | None = None
+    highest: int | None = None
+    # Longest text, in characters.
+    length_max: int | None = None
+    # Type of the values that the api accepts, where it is narrower than the field's.
+    accepted: Any = None
+
+
+class KeySettings(Struct, frozen=True, kw_only=True):
+    """The settings of a key. Raises RequestError for a value that no key can have."""
+
+    # Name that people know the key by.
+    label: str
+    # Tier of routing.yaml, whose limits count beside the key's own.
+    tier: Annotated[
+        str | None, Offer(option="tier", text="Tier of routing.yaml.", length_max=_TIER_LENGTH_MAX)
+    ] = None
+    # Globs of the models that the key may use; None allows all.
+    models: tuple[str, ...] | None = None
+    # Spending limits in nano-dollars; a period that is absent is not limited.
+    limits_nano_usd: Mapping[Period, int] = field(default_factory=dict)
+    # Average rate, refilled evenly (GCRA).
+    requests_per_minute: Annotated[
+        int,
+        Offer(
+            option="rpm",
+            text="Requests per minute. A new key has 60, or all that a tier with a rate allows.",
+            lowest=1,
+            highest=RATE_MAX,
+        ),
+    ] = 60
+    # Requests that may come at once after a pause.
+    burst: Annotated[
+        int,
+        Offer(
+            option="burst",
+            text="Requests at once after a pause. A new key has 120, or all that a tier with a "
+            "rate allows.",
+            lowest=1,
+            highest=RATE_MAX,
+        ),
+    ] = 120
+    # Tokens in one minute of the clock; None does not limit them.
+    tokens_per_minute: Annotated[
+        int | None, Offer(option="tpm", text="Tokens per minute.", lowest=1, highest=_TOKENS_MAX)
+    ] = None
+    # Requests at the same time; None does not limit them.
+    concurrency: Annotated[
+        int | None,
+        Offer(option="concurrency", text="Requests at the same time.", lowest=1, highest=HOLDS_MAX),
+    ] = None
+    # Unix second from which the key is refused; None never.
+    expires_s: int | None = None
+    # Labels (team, member, environment) that spending is grouped by.
+    labels: Mapping[str, str] = field(default_factory=dict)
+    # Whether the key is refused until it is enabled again.
+    disabled: bool = False
+    # Days that prompts and answers are kept; None keeps nothing.
+    content_days: Annotated[
+        int | None,
+        Offer(
+            option="content-days",
+            text="Days that prompts and answers are kept: 1, 7, 30 or 90.",
+            accepted=ContentDays,
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        numbers: dict[str, int | None] = {
+            name: getattr(self, name)
+            for name, setting in PLAIN_SETTINGS.items()
+            if setting.offer.lowest is not None
+        }
+        limits = {f"limits.{period}": limit for period, limit in self.limits_nano_usd.items()}
+        for name, value in {**numbers, **limits}.items():
+            if value is not None and value <= 0:
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST, f"{name} must be more than 0.", param=name
+                )
+        if self.content_days not in (None, *CONTENT_DAYS):
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"content_days must be one of {', '.join(map(str, CONTENT_DAYS))}, or null.",
+                param="content_days",
+            )
+
+
+class PlainSetting(Struct, frozen=True):
+    """A plain setting of KeySettings, with the type of its field."""
+
+    type: Any
+    offer: Offer
+
+    @property
+    def is_optional(self) -> bool:
+        """True for a setting that a key can be without."""
+        return NoneType in get_args(self.type)
+
+
+def _plain_settings() -> dict[str, PlainSetting]:
+    found = {}
+    for name, hint in get_type_hints(KeySettings, include_extras=True).items():
+        for offer in getattr(hint, "__metadata__", ()):
+            found[name] = PlainSetting(get_args(hint)[0], offer)
+    return found
+
+
+PLAIN_SETTINGS: Final[Mapping[str, PlainSetting]] = _plain_settings()

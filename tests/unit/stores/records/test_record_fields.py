@@ -1,0 +1,114 @@
+"""A field of a generation's record is named once, in core/generation.py, and forgotten nowhere.
+
+The stored form follows by itself: the item keeps the whole record as JSON. So does the store in
+memory, which keeps the record. What the api shows is written out, in web/generation_shapes.py and
+web/trace_shapes.py: a field that is missing there fails here by its name, unless it is listed as
+internal. Every test runs with one field of an ordinary record changed.
+"""
+
+from decimal import Decimal
+from typing import Any, Final
+
+import pytest
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from tests.unit.stores.records.test_generations import USUAL
+from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord, RoutingTrace
+from tollgate.core.request import RoutingPreferences
+from tollgate.core.usage import Usage
+from tollgate.stores.records.generations import read_record, record_item
+from tollgate.web.generation_shapes import AttemptObject, BillLineObject, GenerationObject
+from tollgate.web.trace_shapes import TokensObject, TraceObject
+
+_OTHER_ID: Final = "5g0DOBgUqHItj5y"
+# Another value for each field of the record whose type does not say one.
+_OTHER_VALUES: Final[dict[str, Any]] = {
+    "id": _OTHER_ID,
+    "outcome": "error",
+    "trace": replace(USUAL.trace, route="other"),
+    "finish": "length",
+    "usage": Usage(output_tokens=1),
+    "usage_source": "estimated",
+    "lines": (),
+    "attempts": (),
+    "raw_usage": None,
+    "labels": {"team": "other"},
+}
+_OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
+    "capabilities": (),
+    "metadata": {"team": "other"},
+    "metadata_read": ("other",),
+    "modalities": ("text", "image"),
+    "parameters": ("seed",),
+    "preferences": RoutingPreferences(only=("other",)),
+    "key_models": ("other/*",),
+}
+# A caller knows their workspace, and which shard pays is the ledger's own business.
+_INTERNAL: Final = {"workspace_id", "shard"}
+
+
+def _with_another(value: Any, name: str, others: dict[str, Any]) -> Any:
+    """Return a struct with another value in the field `name`."""
+    if name in others:
+        return replace(value, **{name: others[name]})
+    match getattr(value, name):
+        case bool(now):
+            other: object = not now
+        case int(now):
+            other = now + 1
+        case Decimal() as now:
+            other = now + 1
+        case str() | None:
+            other = 1 if _is_number(value, name) else "other"
+        case _:
+            raise AssertionError(f"{name}: give another value of it in this file")
+    return replace(value, **{name: other})
+
+
+def _is_number(value: Struct, name: str) -> bool:
+    return any(it.name == name and it.type == int | None for it in fields(value))
+
+
+def _names(kind: type[Struct]) -> list[str]:
+    return [field.name for field in fields(kind)]
+
+
+@pytest.mark.parametrize("name", _names(GenerationRecord))
+def test_a_field_of_the_record_is_stored(name: str) -> None:
+    changed = _with_another(USUAL, name, _OTHER_VALUES)
+    assert changed != USUAL
+    assert read_record(record_item(changed)) == changed
+
+
+@pytest.mark.parametrize("name", _names(GenerationRecord))
+def test_a_field_of_the_record_is_shown_unless_it_is_internal(name: str) -> None:
+    changed = _with_another(USUAL, name, _OTHER_VALUES)
+    is_shown = GenerationObject.of(changed) != GenerationObject.of(USUAL)
+    assert is_shown == (name not in _INTERNAL)
+
+
+@pytest.mark.parametrize("name", _names(RoutingTrace))
+def test_a_field_of_the_trace_is_shown(name: str) -> None:
+    changed = _with_another(USUAL.trace, name, _OTHER_TRACE_VALUES)
+    assert TraceObject.model_validate(changed) != TraceObject.model_validate(USUAL.trace)
+
+
+@pytest.mark.parametrize("name", _names(Usage))
+def test_a_class_of_usage_is_shown(name: str) -> None:
+    changed = _with_another(USUAL.usage, name, {})
+    assert TokensObject.model_validate(changed) != TokensObject.model_validate(USUAL.usage)
+
+
+@pytest.mark.parametrize("name", _names(BillLine))
+def test_a_field_of_a_line_is_shown(name: str) -> None:
+    line = USUAL.lines[0]
+    changed = _with_another(line, name, {"cost_nano_usd": 1})
+    assert BillLineObject.of(changed) != BillLineObject.of(line)
+
+
+@pytest.mark.parametrize("name", _names(AttemptRecord))
+def test_a_field_of_an_attempt_is_shown(name: str) -> None:
+    attempt = USUAL.attempts[0]
+    changed = _with_another(attempt, name, {})
+    assert AttemptObject.of(changed) != AttemptObject.of(attempt)
