@@ -7,7 +7,6 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, JsonValue
 
-from tollgate.core.activity import ActivityRow
 from tollgate.core.generation import (
     AttemptRecord,
     BillLine,
@@ -41,26 +40,6 @@ RECORD_COLUMNS = (
     "first_token_ms",
     "attempts",
     "catalog_sha",
-)
-ACTIVITY_COLUMNS = (
-    "date",
-    "model",
-    "provider",
-    "key_id",
-    "key_name",
-    "labels",
-    "requests",
-    "failed",
-    "cost_usd",
-    "prompt_tokens",
-    "cached_tokens",
-    "cache_write_tokens",
-    "completion_tokens",
-    "reasoning_tokens",
-    "audio_prompt_tokens",
-    "audio_completion_tokens",
-    "images",
-    "web_searches",
 )
 
 
@@ -249,61 +228,6 @@ class GenerationsReply(BaseModel):
     unreadable: Unreadable
 
 
-class ActivityObject(BaseModel):
-    """What one key used of one model at one provider on one UTC day."""
-
-    date: str
-    model: str | None
-    provider_name: str | None
-    key_id: str
-    key_name: str
-    labels: dict[str, str]
-    requests: int
-    failed: int
-    usage: Usd
-    prompt_tokens: int
-    completion_tokens: int
-    reasoning_tokens: int
-    cached_tokens: int
-    cache_write_tokens: int
-    audio_prompt_tokens: int
-    audio_completion_tokens: int
-    images: int
-    web_searches: int = Field(description="that a provider ran by itself")
-
-    @classmethod
-    def of(cls, row: ActivityRow) -> "ActivityObject":
-        """The row as it is shown."""
-        return cls(
-            date=row.day,
-            model=row.model,
-            provider_name=row.provider,
-            key_id=row.key_id,
-            key_name=row.key_label,
-            labels=dict(row.labels),
-            requests=row.requests,
-            failed=row.failed,
-            usage=usd(row.cost_nano_usd),
-            prompt_tokens=row.usage.input_tokens,
-            completion_tokens=row.usage.output_tokens or 0,
-            reasoning_tokens=row.usage.reasoning_tokens or 0,
-            cached_tokens=row.usage.cache_read_input_tokens or 0,
-            cache_write_tokens=row.usage.cache_write_input_tokens,
-            audio_prompt_tokens=row.usage.audio_input_tokens or 0,
-            audio_completion_tokens=row.usage.audio_output_tokens or 0,
-            images=row.usage.images or 0,
-            web_searches=row.usage.web_searches or 0,
-        )
-
-
-class ActivityReply(BaseModel):
-    """Activity by day, oldest first; `total` is the exact sum of what is listed."""
-
-    data: list[ActivityObject]
-    total: Usd
-    partial_days: list[str] = Field(description="days with too much going on to count live")
-
-
 def record_cells(record: GenerationRecord) -> Mapping[str, str]:
     """A record as a row of a table: exact decimal dollars, one line per generation."""
     return {
@@ -316,7 +240,7 @@ def record_cells(record: GenerationRecord) -> Mapping[str, str]:
         "provider": record.provider or "",
         "key_id": record.key_id,
         "key_name": record.key_label,
-        "labels": _label_cell(record.labels),
+        "labels": label_cell(record.labels),
         "tokens_prompt": str(record.usage.input_tokens),
         "tokens_cached_prompt": str(record.usage.cache_read_input_tokens or 0),
         "tokens_completion": str(record.usage.output_tokens or 0),
@@ -330,31 +254,7 @@ def record_cells(record: GenerationRecord) -> Mapping[str, str]:
     }
 
 
-def activity_cells(row: ActivityRow) -> Mapping[str, str]:
-    """A row of activity as a row of a table, with exact decimal dollars."""
-    return {
-        "date": row.day,
-        "model": row.model or "",
-        "provider": row.provider or "",
-        "key_id": row.key_id,
-        "key_name": row.key_label,
-        "labels": _label_cell(row.labels),
-        "requests": str(row.requests),
-        "failed": str(row.failed),
-        "cost_usd": usd_text(row.cost_nano_usd),
-        "prompt_tokens": str(row.usage.input_tokens),
-        "cached_tokens": str(row.usage.cache_read_input_tokens or 0),
-        "cache_write_tokens": str(row.usage.cache_write_input_tokens),
-        "completion_tokens": str(row.usage.output_tokens or 0),
-        "reasoning_tokens": str(row.usage.reasoning_tokens or 0),
-        "audio_prompt_tokens": str(row.usage.audio_input_tokens or 0),
-        "audio_completion_tokens": str(row.usage.audio_output_tokens or 0),
-        "images": str(row.usage.images or 0),
-        "web_searches": str(row.usage.web_searches or 0),
-    }
-
-
-def _label_cell(labels: Mapping[str, str]) -> str:
+def label_cell(labels: Mapping[str, str]) -> str:
     """Labels in one cell, so that every table has the same columns: `member=ana;team=search`."""
     return ";".join(f"{name}={value}" for name, value in sorted(labels.items()))
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.asgi import Exchange
 from tests.gateways import House
@@ -218,25 +219,62 @@ async def test_c64_a_refund_finds_no_generation_outside_the_workspace_it_names()
 
 
 @pytest.mark.parametrize(
-    ("authorization", "status"),
+    ("path", "fields", "status"),
     [
-        ("Bearer {}", 200),
-        ("bearer {}", 200),
-        ("Bearer  {} ", 200),
-        ("Basic {}", 401),
-        ("{}", 401),
-        ("Bearer", 401),
-        ("Bearer  ", 401),
-        ("Bearer {}x", 401),
-        ("Bearer x {}", 401),
+        ("refunds", {}, 200),
+        ("refunds", {"amount": "0.00006"}, 200),
+        ("refunds", {"amount": "0.000060001"}, 400),
+        ("adjustments", {"id": "a", "amount": 0}, 400),
+    ],
+)
+async def test_c64_a_refund_is_at_most_the_cost_and_an_adjustment_is_not_zero(
+    path: str, fields: dict[str, object], status: int
+) -> None:
+    them = await tenants()
+    before = await them.state()
+    body: dict[str, object] = {"workspace_id": WORKSPACE, **fields}
+    if path == "refunds":
+        body["generation_id"] = GENERATION_ID
+    reply = await them.ask(f"{OPERATORS} management", "POST", f"/v1/credits/{path}", body)
+    assert reply.status == status
+    if status == 400:
+        assert reply.error["param"] == "amount"
+        assert await them.state() == before
+
+
+async def test_c64_a_generation_that_cost_nothing_is_not_refunded() -> None:
+    them = await tenants()
+    books = them.home.stores.books
+    [(place, record)] = books.records.items()
+    books.records[place] = replace(record, cost_nano_usd=0)
+    body = {"generation_id": GENERATION_ID, "workspace_id": WORKSPACE}
+    reply = await them.ask(f"{OPERATORS} management", "POST", "/v1/credits/refunds", body)
+    assert (reply.status, reply.error["param"]) == (400, "amount")
+
+
+@pytest.mark.parametrize(
+    ("authorization", "refused"),
+    [
+        ("Bearer {}", None),
+        ("bearer {}", None),
+        ("Bearer  {} ", None),
+        ("Basic {}", "Send your API key"),
+        ("{}", "Send your API key"),
+        ("Bearer", "Send your API key"),
+        ("Bearer  ", "Send your API key"),
+        ("Bearer {}x", "The API key"),
+        ("Bearer x {}", "The API key"),
     ],
 )
 async def test_c2_a_key_is_taken_as_a_bearer_token_and_no_other_way(
-    authorization: str, status: int
+    authorization: str, refused: str | None
 ) -> None:
     call = await api()
     headers = {"authorization": authorization.format(call.home.secret)}
-    assert (await call("GET", "/v1/key", headers=headers)).status == status
+    reply = await call("GET", "/v1/key", headers=headers)
+    assert reply.status == (200 if refused is None else 401)
+    if refused is not None:
+        assert reply.error["message"].startswith(refused)
 
 
 @pytest.mark.parametrize(

@@ -1,25 +1,88 @@
 """Credit: read with a management key, changed by the operator's."""
 
+from datetime import datetime
+from decimal import Decimal
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
+from pydantic import BaseModel, Field
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import is_id, without_prefix
-from tollgate.core.money import nano_usd, usd_text
+from tollgate.core.money import nano_usd, usd, usd_text
 from tollgate.core.principal import Principal
 from tollgate.stores.administration import ENTRIES_PAGE_MAX, CreditEntry, EntryKind
-from tollgate.web.credit_shapes import (
-    AdjustmentBody,
-    CreditsObject,
-    CreditsReply,
-    EntriesReply,
-    EntryObject,
-    GrantBody,
-    GrantReply,
-    RefundBody,
-)
+from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.services import Services
+from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
+
+EntryId = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._:-]+$")]
+
+
+class EntryBody(Body):
+    """What entries of the credit ledger have in common; the same `id` counts only once."""
+
+    id: EntryId
+    workspace_id: WorkspaceId | None = Field(None, description="null is the caller's own")
+    note: Annotated[str, Field(max_length=200)] = ""
+
+
+class GrantBody(EntryBody):
+    """Credit to add."""
+
+    amount: PositiveUsd
+
+
+class AdjustmentBody(EntryBody):
+    """Credit to add, or to take back where it is negative."""
+
+    amount: Annotated[Decimal, Field(ge=-1_000_000, le=1_000_000, decimal_places=9)]
+
+
+class RefundBody(Body):
+    """A generation whose cost is given back, all of it unless `amount` says less; once only."""
+
+    generation_id: Annotated[str, Field(max_length=64)]
+    workspace_id: WorkspaceId | None = Field(None, description="null is the caller's own")
+    amount: PositiveUsd | None = None
+    note: Annotated[str, Field(max_length=200)] = ""
+
+
+class EntryObject(BaseModel):
+    """An entry of the credit ledger; entries are never changed."""
+
+    id: str
+    type: EntryKind
+    amount: Usd
+    note: str
+    created_at: datetime
+    generation_id: str | None
+
+    @classmethod
+    def of(cls, entry: CreditEntry) -> "EntryObject":
+        """The entry as it is shown."""
+        return cls(
+            id=entry.id,
+            type=entry.kind,
+            amount=usd(entry.amount_nano_usd),
+            note=entry.note,
+            created_at=moment(entry.created_s),
+            generation_id=entry.generation_id and f"gen-{entry.generation_id}",
+        )
+
+
+class EntriesReply(BaseModel):
+    """Entries, latest first; `next_cursor` asks for those before them."""
+
+    data: list[EntryObject]
+    next_cursor: str | None
+    unreadable: Unreadable
+
+
+class GrantReply(CreditsReply):
+    """The money after an entry; `granted` is false if it had been written before."""
+
+    granted: bool
 
 
 def credit_routes(services: Services) -> APIRouter:

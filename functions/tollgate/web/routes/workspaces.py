@@ -1,23 +1,94 @@
 """Workspaces: made, locked and budgeted by the operator."""
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
+from pydantic import BaseModel, Field
 
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.principal import Principal
-from tollgate.stores.administration import WORKSPACES_PAGE_MAX, WorkspaceSettings
-from tollgate.web.credit_shapes import (
-    CreditsObject,
-    CreditsReply,
-    NewWorkspaceBody,
-    WorkspaceChangeBody,
-    WorkspaceObject,
-    WorkspaceReply,
-    WorkspacesReply,
-)
+from tollgate.core.money import nano_usd, usd
+from tollgate.core.principal import Admission, Principal
+from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
+from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.key_shapes import NewKeyBody, NewKeyReply
 from tollgate.web.services import Services
+from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
+
+
+class WorkspaceSettingsBody(Body):
+    """What may be chosen of a workspace; fields that are left out stay."""
+
+    admission: Admission | None = Field(None, description="null is the catalog's")
+    budget: PositiveUsd | None = Field(None, description="USD per UTC month; null is none")
+    pause_at_budget: bool = Field(False, description="lock the workspace when it is spent")
+
+    def edit(self, settings: WorkspaceSettings) -> WorkspaceSettings:
+        """The settings with what this changes."""
+        sent = self.model_fields_set
+        budget = None if self.budget is None else nano_usd(self.budget)
+        return WorkspaceSettings(
+            admission=self.admission if "admission" in sent else settings.admission,
+            budget_nano_usd=budget if "budget" in sent else settings.budget_nano_usd,
+            pause_at_budget=(
+                self.pause_at_budget if "pause_at_budget" in sent else settings.pause_at_budget
+            ),
+        )
+
+
+class NewWorkspaceBody(WorkspaceSettingsBody):
+    """A workspace to create."""
+
+    id: WorkspaceId
+
+
+class WorkspaceChangeBody(WorkspaceSettingsBody):
+    """What is to change of a workspace."""
+
+    locked: bool | None = None
+
+
+class WorkspaceObject(BaseModel):
+    """A workspace; `locked` by an administrator, `paused` by its budget."""
+
+    id: str
+    created_at: datetime
+    locked: bool
+    paused: bool
+    shards: int
+    admission: Admission | None
+    budget: Usd | None
+    pause_at_budget: bool
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> "WorkspaceObject":
+        """The workspace as it is shown."""
+        settings = workspace.settings
+        budget = settings.budget_nano_usd
+        return cls(
+            id=workspace.id,
+            created_at=moment(workspace.created_s),
+            locked=workspace.locked,
+            paused=workspace.paused,
+            shards=workspace.shards,
+            admission=settings.admission,
+            budget=None if budget is None else usd(budget),
+            pause_at_budget=settings.pause_at_budget,
+        )
+
+
+class WorkspaceReply(BaseModel):
+    """One workspace."""
+
+    data: WorkspaceObject
+
+
+class WorkspacesReply(BaseModel):
+    """Workspaces by name; `next_cursor` asks for those after them."""
+
+    data: list[WorkspaceObject]
+    next_cursor: str | None
+    unreadable: Unreadable
 
 
 def workspace_routes(services: Services) -> APIRouter:
