@@ -24,7 +24,7 @@ class CreditsObject(BaseModel):
 
     @classmethod
     def of(cls, balance: Balance) -> "CreditsObject":
-        """The balance as it is shown."""
+        """Build the object from a stored balance."""
         return cls(
             total_credits=usd(balance.granted_nano_usd),
             total_usage=usd(balance.spent_nano_usd),

@@ -1,4 +1,4 @@
-"""Records of generations and what they add up to, as the api shows them."""
+"""Records of generations and their content, as the api shows them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -53,7 +53,7 @@ class BillLineObject(BaseModel):
 
     @classmethod
     def of(cls, line: BillLine) -> "BillLineObject":
-        """The line as it is shown."""
+        """Build the object from a stored line."""
         return cls(
             item=line.item,
             quantity=line.quantity,
@@ -63,18 +63,20 @@ class BillLineObject(BaseModel):
 
 
 class AttemptObject(BaseModel):
-    """One try at one endpoint; `error` is null for the one that served."""
+    """One attempt at one endpoint; `error` is null for the attempt that served."""
 
     model: str
     provider_name: str
     error: str | None
     status: int | None
     latency: int = Field(description="milliseconds")
-    operator_cost: Usd = Field(description="what a broken attempt cost the operator, not you")
+    operator_cost: Usd = Field(
+        description="cost of a failed attempt: the operator pays it, not the caller"
+    )
 
     @classmethod
     def of(cls, attempt: AttemptRecord) -> "AttemptObject":
-        """The attempt as it is shown."""
+        """Build the object from a stored attempt."""
         return cls(
             model=attempt.model,
             provider_name=attempt.provider,
@@ -95,7 +97,7 @@ class GenerationObject(BaseModel):
     model: str | None
     requested_model: str
     route: str | None
-    rule: int | None = Field(description="the rule of the route that applied, from 1")
+    rule: int | None = Field(description="number of the route's rule that applied, from 1")
     provider_name: str | None
     upstream_model: str | None
     key_id: str
@@ -109,7 +111,7 @@ class GenerationObject(BaseModel):
     error_code: str | None
     finish_reason: str | None
     native_finish_reason: str | None
-    service_tier: str | None = Field(description="the tier that served, in the provider's word")
+    service_tier: str | None = Field(description="the tier that served, as the provider names it")
     tokens_prompt: int
     tokens_completion: int
     tokens_reasoning: int | None
@@ -135,12 +137,12 @@ class GenerationObject(BaseModel):
     catalog_sha: str
     client_request_id: str | None
     external_user: str | None
-    tokens: TokensObject = Field(description="by the classes that are priced apart")
-    trace: TraceObject = Field(description="what the route was planned by; replayed by a plan")
+    tokens: TokensObject = Field(description="tokens by price class")
+    trace: TraceObject = Field(description="input of the planner, which `tollgate plan` replays")
 
     @classmethod
     def of(cls, record: GenerationRecord) -> "GenerationObject":
-        """The record as it is shown."""
+        """Build the object from a stored record."""
         return cls(
             id=f"gen-{record.id}",
             request_id=record.id,
@@ -198,7 +200,7 @@ class GenerationObject(BaseModel):
 
 
 class ContentObject(BaseModel):
-    """What a generation was asked, as the caller sent it, and what each choice answered."""
+    """The request of a generation, as the caller sent it, and the answer of each choice."""
 
     id: str
     request: dict[str, JsonValue]
@@ -218,9 +220,10 @@ class GenerationReply(BaseModel):
 
 
 class GenerationsReply(BaseModel):
-    """Generations, newest first; `next_cursor` asks for what follows, null at the end.
+    """Generations, newest first; `next_cursor` requests the next page and is null on the last.
 
-    A page may be shorter than asked, or empty, and still have a next one: reading is bounded too.
+    A page may be shorter than `limit`, or empty, and still have a next page: a page reads a bounded
+    number of stored items.
     """
 
     data: list[GenerationObject]
@@ -229,7 +232,7 @@ class GenerationsReply(BaseModel):
 
 
 def record_cells(record: GenerationRecord) -> Mapping[str, str]:
-    """A record as a row of a table: exact decimal dollars, one line per generation."""
+    """Return a record as the cells of a CSV row, with the exact cost in USD."""
     return {
         "id": f"gen-{record.id}",
         "created_at": moment(record.created_s).isoformat(),
@@ -255,7 +258,10 @@ def record_cells(record: GenerationRecord) -> Mapping[str, str]:
 
 
 def label_cell(labels: Mapping[str, str]) -> str:
-    """Labels in one cell, so that every table has the same columns: `member=ana;team=search`."""
+    """Return labels as one cell, such as `member=ana;team=search`.
+
+    One cell keeps the columns of every table the same.
+    """
     return ";".join(f"{name}={value}" for name, value in sorted(labels.items()))
 
 

@@ -242,6 +242,20 @@ async def test_c64_a_refund_is_at_most_the_cost_and_an_adjustment_is_not_zero(
         assert await them.state() == before
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "content"), [route for route in OPERATOR_ROUTES if WORKSPACE in route[1]]
+)
+async def test_c60_a_workspace_that_does_not_exist_is_404_and_stays_so(
+    method: str, path: str, content: object
+) -> None:
+    them = await tenants()
+    before = await them.state()
+    path = path.replace(WORKSPACE, "missing")
+    reply = await them.ask(f"{OPERATORS} management", method, path, content)
+    assert (reply.status, reply.error["param"]) == (404, "workspace_id")
+    assert await them.state() == before
+
+
 async def test_c64_a_generation_that_cost_nothing_is_not_refunded() -> None:
     them = await tenants()
     books = them.home.stores.books

@@ -1,4 +1,4 @@
-"""What a workspace used by day, model, provider and key."""
+"""Usage and cost of a workspace by day, model, provider and key."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -42,7 +42,7 @@ _COLUMNS = (
 
 
 class ActivityObject(BaseModel):
-    """What one key used of one model at one provider on one UTC day."""
+    """Usage of one key, one model and one provider on one UTC day."""
 
     date: str
     model: str | None
@@ -61,11 +61,11 @@ class ActivityObject(BaseModel):
     audio_prompt_tokens: int
     audio_completion_tokens: int
     images: int
-    web_searches: int = Field(description="that a provider ran by itself")
+    web_searches: int = Field(description="searches that a provider ran by itself")
 
     @classmethod
     def of(cls, row: ActivityRow) -> "ActivityObject":
-        """The row as it is shown."""
+        """Build the object from a stored row."""
         return cls(
             date=row.day,
             model=row.model,
@@ -89,15 +89,17 @@ class ActivityObject(BaseModel):
 
 
 class ActivityReply(BaseModel):
-    """Activity by day, oldest first; `total` is the exact sum of what is listed."""
+    """Activity by day, oldest first; `total` is the exact sum of the listed rows."""
 
     data: list[ActivityObject]
     total: Usd
-    partial_days: list[str] = Field(description="days with too much going on to count live")
+    partial_days: list[str] = Field(
+        description="days whose latest records are not counted yet: too many to count live"
+    )
 
 
 def activity_routes(services: Services) -> APIRouter:
-    """`/v1/activity`."""
+    """Return the route `/v1/activity`."""
     router = APIRouter(prefix="/v1", tags=["generations"])
     administrator = Annotated[Principal, Depends(services.administrator)]
 
@@ -107,7 +109,10 @@ def activity_routes(services: Services) -> APIRouter:
         query: Annotated[Selection, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> ActivityReply | Response:
-        """Whole UTC days, the last thirty if nothing is said; today's are a minute old at most."""
+        """List activity of whole UTC days, by default of the last 30.
+
+        Figures of today are at most a minute old.
+        """
         wanted = query.filter(services.now_s(), days=_DEFAULT_DAYS)
         if wanted.until_s - wanted.since_s > _DAYS_MAX * DAY_S:
             raise RequestError(
@@ -129,7 +134,7 @@ def activity_routes(services: Services) -> APIRouter:
 
 
 def _cells(row: ActivityRow) -> Mapping[str, str]:
-    """A row of activity as a row of a table, with exact decimal dollars."""
+    """Return a row of activity as the cells of a CSV row, with the exact cost in USD."""
     return {
         "date": row.day,
         "model": row.model or "",

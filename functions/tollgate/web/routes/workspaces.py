@@ -1,4 +1,4 @@
-"""Workspaces: made, locked and budgeted by the operator."""
+"""Workspaces: created, locked and budgeted by the operator."""
 
 from datetime import datetime
 from typing import Annotated
@@ -17,14 +17,14 @@ from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
 
 
 class WorkspaceSettingsBody(Body):
-    """What may be chosen of a workspace; fields that are left out stay."""
+    """Settings of a workspace; omitted fields keep their value."""
 
-    admission: Admission | None = Field(None, description="null is the catalog's")
-    budget: PositiveUsd | None = Field(None, description="USD per UTC month; null is none")
-    pause_at_budget: bool = Field(False, description="lock the workspace when it is spent")
+    admission: Admission | None = Field(None, description="null applies the catalog's default")
+    budget: PositiveUsd | None = Field(None, description="USD per UTC month; null is no budget")
+    pause_at_budget: bool = Field(False, description="refuse requests once the budget is spent")
 
     def edit(self, settings: WorkspaceSettings) -> WorkspaceSettings:
-        """The settings with what this changes."""
+        """Return the settings with the sent fields replaced."""
         sent = self.model_fields_set
         budget = None if self.budget is None else nano_usd(self.budget)
         return WorkspaceSettings(
@@ -43,26 +43,26 @@ class NewWorkspaceBody(WorkspaceSettingsBody):
 
 
 class WorkspaceChangeBody(WorkspaceSettingsBody):
-    """What is to change of a workspace."""
+    """Changes to a workspace; omitted fields keep their value."""
 
-    locked: bool | None = None
+    locked: bool | None = Field(None, description="refuse every request")
 
 
 class WorkspaceObject(BaseModel):
-    """A workspace; `locked` by an administrator, `paused` by its budget."""
+    """A workspace."""
 
     id: str
     created_at: datetime
-    locked: bool
-    paused: bool
-    shards: int
+    locked: bool = Field(description="by the operator")
+    paused: bool = Field(description="by its budget")
+    shards: int = Field(description="parts of the wallet, which take holds side by side")
     admission: Admission | None
     budget: Usd | None
     pause_at_budget: bool
 
     @classmethod
     def of(cls, workspace: Workspace) -> "WorkspaceObject":
-        """The workspace as it is shown."""
+        """Build the object from a stored workspace."""
         settings = workspace.settings
         budget = settings.budget_nano_usd
         return cls(
@@ -84,7 +84,7 @@ class WorkspaceReply(BaseModel):
 
 
 class WorkspacesReply(BaseModel):
-    """Workspaces by name; `next_cursor` asks for those after them."""
+    """Workspaces by name; `next_cursor` requests the next page."""
 
     data: list[WorkspaceObject]
     next_cursor: str | None
@@ -92,7 +92,7 @@ class WorkspacesReply(BaseModel):
 
 
 def workspace_routes(services: Services) -> APIRouter:
-    """`/v1/workspaces`."""
+    """Return the routes below `/v1/workspaces`."""
     router = APIRouter(prefix="/v1", tags=["workspaces"])
     operator = Annotated[Principal, Depends(services.operator)]
 
@@ -112,7 +112,7 @@ def workspace_routes(services: Services) -> APIRouter:
         cursor: str | None = None,
         limit: Annotated[int, Query(ge=1, le=WORKSPACES_PAGE_MAX)] = WORKSPACES_PAGE_MAX,
     ) -> WorkspacesReply:
-        """Workspaces by name."""
+        """List workspaces by name."""
         page = await services.workspaces.list(after=cursor, limit=limit)
         return WorkspacesReply(
             data=[WorkspaceObject.of(workspace) for workspace in page.found],
@@ -122,35 +122,35 @@ def workspace_routes(services: Services) -> APIRouter:
 
     @router.get("/workspaces/{workspace_id}")
     async def show_workspace(_: operator, workspace_id: str) -> WorkspaceReply:
-        """One workspace."""
-        return WorkspaceReply(data=await _there(workspace_id))
+        """Show one workspace."""
+        return WorkspaceReply(data=await _found(workspace_id))
 
     @router.patch("/workspaces/{workspace_id}")
     async def change_workspace(
         _: operator, workspace_id: str, body: WorkspaceChangeBody
     ) -> WorkspaceReply:
-        """Change a workspace; one that is locked holds nothing from its next request on."""
+        """Change a workspace; a locked one is refused from its next request on."""
         await services.workspaces.change(workspace_id, body.edit)
         if body.locked is not None:
             await services.workspaces.set_locked(workspace_id, locked=body.locked)
-        return WorkspaceReply(data=await _there(workspace_id))
+        return WorkspaceReply(data=await _found(workspace_id))
 
     @router.get("/workspaces/{workspace_id}/credits")
     async def show_workspace_credits(_: operator, workspace_id: str) -> CreditsReply:
-        """What a workspace was granted, what is spent, held and available."""
-        await _there(workspace_id)
+        """Show the granted, spent, held and available amounts of a workspace."""
+        await _found(workspace_id)
         balance = await services.credits.balance(workspace_id)
         return CreditsReply(data=CreditsObject.of(balance))
 
     @router.post("/workspaces/{workspace_id}/keys", status_code=201)
     async def create_workspace_key(_: operator, workspace_id: str, body: NewKeyBody) -> NewKeyReply:
-        """Create a key in a workspace, its first management key for one."""
+        """Create a key in a workspace, such as its first management key."""
         new = body.new_key(workspace_id, await services.key_tiers())
         services.check_content_days(new.content_days)
-        await _there(workspace_id)
+        await _found(workspace_id)
         return NewKeyReply.of(await services.keys.create(new))
 
-    async def _there(workspace_id: str) -> WorkspaceObject:
+    async def _found(workspace_id: str) -> WorkspaceObject:
         workspace = await services.workspaces.get(workspace_id)
         if workspace is None:
             raise RequestError(
