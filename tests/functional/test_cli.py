@@ -140,7 +140,7 @@ def test_where_nothing_is_found_it_says_so(server: LocalServer) -> None:
     listed = run(server, "generations", "ls", "--until", "2026-01-01")
     assert (listed.returncode, listed.stderr) == (0, "Nothing found.\n")
     grouped = run(server, "spend", "--by", "tema")
-    assert grouped.stderr.startswith("No key that was used has a label tema.")
+    assert grouped.stderr.startswith("No used key has a label tema.")
 
 
 def test_generations_are_listed_since_a_day_or_some_hours_ago(server: LocalServer) -> None:

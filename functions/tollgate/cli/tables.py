@@ -55,7 +55,7 @@ def as_json(value: object, indent: int | None = 2) -> str:
 
 
 def dollars(amount: Any, places: int = 5) -> str:
-    """Return an amount for people, such as `$0.31002`, with `places` decimals or more, unrounded."""
+    """Return an unrounded amount for people, such as `$0.31002`, with `places` decimals or more."""
     value = Decimal(amount)
     if not value:
         return "$0"

@@ -5,6 +5,7 @@ Keeps C2, C41, C60, C64, C66, C67.
 
 import json
 from copy import deepcopy
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 from tests.asgi import Exchange
 from tests.gateways import House
 from tests.memory.workspaces import MemoryWorkspaceStore
+from tests.unit.routing.catalogs import catalog, endpoint, model
 from tests.unit.web.routes import (
     EVERY_KEYS_ROUTES,
     GENERATION_ID,
@@ -26,6 +28,7 @@ from tests.unit.web.routes import (
 from tests.unit.web.test_api_app import Api, api
 from tollgate.core.money import nano_usd
 from tollgate.core.principal import KeyRole
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.administration import NewKey, WorkspaceSettings
 
 OPERATORS = "platform"
@@ -77,6 +80,18 @@ class Tenants:
             key.used_s.clear()
         workspaces = await self.call.services.workspaces.list()
         return books, workspaces.found
+
+
+@dataclass(frozen=True)
+class Canary:
+    """Catalogs of which one key is served by another than the live one."""
+
+    live: Catalog
+    key_id: str
+    candidate: Catalog
+
+    async def for_key(self, key_id: str | None) -> Catalog:
+        return self.candidate if key_id == self.key_id else self.live
 
 
 async def tenants() -> Tenants:
@@ -340,3 +355,31 @@ async def test_c60_a_key_keeps_content_only_where_there_is_a_bucket(
     assert await them.state() == before
     them.call.changes["contents"] = KeptContents("acme", "x")
     assert (await them.ask(caller, method, path, content)).status in (200, 201)
+
+
+async def test_c3_a_key_is_offered_no_name_of_a_model_that_it_may_not_use() -> None:
+    call = await api()
+    near_miss = "/v1/models/acme/larg"
+    everyone = await call("GET", near_miss)
+    assert "acme/large" in everyone.error["message"]
+    new = NewKey(workspace_id="acme", label="few", models=("other/*",))
+    secret = (await call.home.stores.keys.create(new)).secret
+    refused = await call("GET", near_miss, key=secret)
+    assert refused.status == 404
+    assert "acme/large" not in refused.error["message"]
+
+
+async def test_c3_models_and_explanations_are_those_of_the_keys_own_catalog() -> None:
+    call = await api()
+    new_model = {"new/model": model(endpoint("near", "new-1"))}
+    candidate = catalog(models=new_model, aliases={}, routes={})
+    key_id = call.home.principal.key_id
+    call.changes["catalogs"] = Canary(call.home.catalog, key_id, candidate)
+    for key, name in ((call.home.secret, "new/model"), (call.management, "acme/small")):
+        listed = (await call("GET", "/v1/models", key=key)).json["data"]
+        assert (name == "new/model") == ([it["id"] for it in listed] == ["new/model"])
+        content = {"model": name, "messages": [{"role": "user", "content": "Hi"}]}
+        explained = await call("POST", "/v1/route/explain", key=key, content=content)
+        assert explained.status == 200
+        expected = candidate if name == "new/model" else call.home.catalog
+        assert explained.json["catalog_sha"] == expected.sha
