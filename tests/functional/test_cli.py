@@ -298,7 +298,7 @@ def test_a_narrow_terminal_shows_fewer_columns_and_every_one_whole(server: Local
         (("keys", "ls"), {"TOLLGATE_URL": "http://127.0.0.1:9"}, 1, "start one: `tollgate dev`"),
         (("keys", "ls"), {"TOLLGATE_URL": "file:///etc/passwd"}, 1, "no http or https URL"),
         (("keys", "show", "nobody"), {}, 1, "`tollgate keys ls` shows them all."),
-        (("generations", "show", "gen-x"), {}, 1, "`tollgate generations ls` show"),
+        (("generations", "show", "gen-x"), {}, 1, "`tollgate generations ls` list"),
         (("spend", "--month", "11/2026"), {}, 2, "write '11/2026' as 2026-11"),
         (("spend", "--month", "2999-01"), {}, 2, "2999-01 has not begun"),
         (("keys", "create", "x", "--limit", "5"), {}, 2, "write '5' as name=value"),
