@@ -140,7 +140,7 @@ def test_where_nothing_is_found_it_says_so(server: LocalServer) -> None:
     listed = run(server, "generations", "ls", "--until", "2026-01-01")
     assert (listed.returncode, listed.stderr) == (0, "Nothing found.\n")
     grouped = run(server, "spend", "--by", "tema")
-    assert grouped.stderr.startswith("No key that was used has a label tema.")
+    assert grouped.stderr.startswith("No used key has a label tema.")
 
 
 def test_generations_are_listed_since_a_day_or_some_hours_ago(server: LocalServer) -> None:
@@ -298,7 +298,7 @@ def test_a_narrow_terminal_shows_fewer_columns_and_every_one_whole(server: Local
         (("keys", "ls"), {"TOLLGATE_URL": "http://127.0.0.1:9"}, 1, "start one: `tollgate dev`"),
         (("keys", "ls"), {"TOLLGATE_URL": "file:///etc/passwd"}, 1, "no http or https URL"),
         (("keys", "show", "nobody"), {}, 1, "`tollgate keys ls` shows them all."),
-        (("generations", "show", "gen-x"), {}, 1, "`tollgate generations ls` show"),
+        (("generations", "show", "gen-x"), {}, 1, "`tollgate generations ls` list"),
         (("spend", "--month", "11/2026"), {}, 2, "write '11/2026' as 2026-11"),
         (("spend", "--month", "2999-01"), {}, 2, "2999-01 has not begun"),
         (("keys", "create", "x", "--limit", "5"), {}, 2, "write '5' as name=value"),

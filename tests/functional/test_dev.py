@@ -199,12 +199,12 @@ def test_what_is_saved_is_served_and_a_broken_file_is_told_while_the_last_good_o
         assert '"model": "acme/first"' in printed_until(started, "Ctrl-C stops it.")
 
         routing.write_text(ONE_MODEL.format(name="second", codec="openia_chat"))
-        told = printed_until(started, "is served on.")
+        told = printed_until(started, "stays in use.")
         assert 'routing.yaml:3:23: error[R004] codec must be "openai_chat"' in told
         client.chat.completions.create(model="acme/first", messages=HELLO)
 
         routing.write_text(ONE_MODEL.format(name="second", codec="openai_chat"))
-        printed_until(started, "is served as saved: 1 model")
+        printed_until(started, "was reloaded: 1 model")
         client.chat.completions.create(model="acme/second", messages=HELLO)
         with pytest.raises(openai.NotFoundError):
             client.chat.completions.create(model="acme/first", messages=HELLO)

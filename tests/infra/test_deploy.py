@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.infra.translation import ROOT
-from tollgate.web.credit_shapes import GrantBody
 from tollgate.web.key_shapes import NewKeyBody
+from tollgate.web.routes.credits import GrantBody
 
 STAND_IN = '#!/bin/sh\necho "$@" >>"{seen}"\nexit {status}\n'
 

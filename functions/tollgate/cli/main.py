@@ -1,53 +1,66 @@
 """The command `tollgate`. A subcommand's module is imported when it runs, not before."""
 
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 from msgspec import Struct
 from typing_extensions import override
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 
 class _Entry(Struct, frozen=True):
+    """One subcommand."""
+
+    # Below tollgate.cli; its first part names the section of the help that lists the command.
     module: str
     attribute: str
     summary: str
 
+    @property
+    def section(self) -> str:
+        return self.module.partition(".")[0]
 
+
+# The section headings, in the order in which a newcomer needs them.
+_SECTIONS: Final = {
+    "routing": "Routing file",
+    "stack": "Deployed stack",
+    "server": "Server",
+    "gateway": "Running gateway",
+}
 _ENTRIES: Final = {
     "canary": _Entry("stack.publish", "canary", "Try a catalog on a share of the keys."),
-    "catalogs": _Entry("stack.publish", "catalogs", "List what was published."),
-    "check": _Entry("routing.check", "check", "Say what is wrong with a routing file."),
-    "compile": _Entry("routing.compile", "compile_file", "Write what the functions read."),
+    "catalogs": _Entry("stack.publish", "catalogs", "List the published catalogs."),
+    "check": _Entry("routing.check", "check", "Report the errors of a routing file."),
+    "compile": _Entry("routing.compile", "compile_file", "Write the catalog that functions read."),
     "credits": _Entry("gateway.credits", "credit", "Show and add a workspace's money."),
     "dev": _Entry("server.dev", "dev", "Serve the gateway on this machine."),
-    "doctor": _Entry("stack.doctor", "doctor", "Say whether a deployed stack works."),
-    "explain": _Entry("routing.explain", "explain", "Say where a request would go, and why."),
+    "doctor": _Entry("stack.doctor", "doctor", "Report whether a deployed stack works."),
+    "explain": _Entry("routing.explain", "explain", "Show where a request would go, and why."),
     "first-key": _Entry("stack.first_key", "first_key", "Make the first management key."),
     "generations": _Entry(
-        "gateway.generations",
-        "generations",
-        "List generations, explain what one cost.",
+        "gateway.generations", "generations", "List generations, explain what one cost."
     ),
     "keys": _Entry("gateway.keys", "keys", "Make, list, rotate and stop keys."),
-    "plan": _Entry("routing.plan", "plan", "Say what a change of routing does, in dollars."),
-    "serve": _Entry("server.serve", "serve", "Serve a stack's tables on any host."),
+    "plan": _Entry("routing.plan", "plan", "Show what a change of routing does, in dollars."),
+    "serve": _Entry("server.serve", "serve", "Serve the tables of a stack on any host."),
     "spend": _Entry("gateway.spend", "spend", "Show what a month cost, by team or model."),
     "models": _Entry("routing.models", "models", "Add a model to a routing file."),
-    "upkeep": _Entry("server.upkeep", "upkeep", "Do what the scheduled functions do, once."),
+    "upkeep": _Entry("server.upkeep", "upkeep", "Run the scheduled functions' work once."),
     "permissions": _Entry(
-        "routing.permissions",
-        "permissions",
-        "Allow the functions what a file names, no more.",
+        "routing.permissions", "permissions", "Allow the functions what a file names, no more."
     ),
     "prices": _Entry("routing.prices", "prices", "Compare prices with published ones."),
     "publish": _Entry("stack.publish", "publish", "Let a stack serve a routing file."),
-    "rollback": _Entry("stack.publish", "rollback", "Return to what was live before."),
+    "rollback": _Entry("stack.publish", "rollback", "Return to the catalog that was live before."),
 }
 
 
 class _LazyGroup(click.Group):
-    """Lists commands by their summaries, so that `--help` imports none of them."""
+    """A group that lists, completes and suggests commands without importing any of them."""
 
     @override
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -64,11 +77,47 @@ class _LazyGroup(click.Group):
         return command
 
     @override
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as unknown:
+            # click compares with the commands that it has loaded, which are none here.
+            raise click.NoSuchCommand(
+                unknown.command_name, possibilities=_ENTRIES, ctx=ctx
+            ) from None
+
+    @override
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        commands = [CompletionItem(name, help=_ENTRIES[name].summary) for name in names]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    @override
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _ENTRIES[name].summary) for name in sorted(_ENTRIES)])
+        width = max(map(len, _ENTRIES))
+        for section, heading in _SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), entry.summary)
+                        for name, entry in sorted(_ENTRIES.items())
+                        if entry.section == section
+                    ]
+                )
 
 
-@click.group(cls=_LazyGroup)
+@click.group(
+    cls=_LazyGroup,
+    # Every subcommand inherits these names from its parent's context.
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog='Completion: `eval "$(_TOLLGATE_COMPLETE=bash_source tollgate)"` in ~/.bashrc; '
+    "zsh_source instead of bash_source in ~/.zshrc; for fish "
+    "`_TOLLGATE_COMPLETE=fish_source tollgate | source` in its config.fish.",
+)
+@click.version_option(package_name="tollgate", message="%(prog)s %(version)s")
 def main() -> None:
-    """An OpenAI-compatible LLM gateway whose routing is a reviewed file."""
+    """Run an OpenAI-compatible LLM gateway whose routing is a reviewed file."""

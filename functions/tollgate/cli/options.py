@@ -1,4 +1,4 @@
-"""What several commands ask for in the same way."""
+"""Arguments and options that several commands share."""
 
 import re
 from datetime import UTC, datetime
@@ -16,12 +16,12 @@ routing_file = click.argument(
 stack = click.option(
     "--stack", default="tollgate", show_default=True, help="The CloudFormation stack."
 )
-# boto3 itself knows only AWS_DEFAULT_REGION, the AWS command line this one too.
+# boto3 reads only AWS_DEFAULT_REGION; the AWS command line reads AWS_REGION too.
 region = click.option(
     "--region",
     envvar="AWS_REGION",
     show_envvar=True,
-    help="Its region; the one of your AWS profile otherwise.",
+    help="Region of the stack; that of the AWS profile by default.",
 )
 
 _AGO: Final = re.compile(r"([1-9][0-9]{0,3})([dh])", re.ASCII)
@@ -30,7 +30,10 @@ _SECONDS: Final = {"d": 86_400, "h": 3_600}
 
 
 def since_moment(text: str, now_s: float) -> str:
-    """The moment of `7d` or `12h` ago, or of a day's begin, as the api takes it; others as is."""
+    """Return the moment of `7d` or `12h` ago, or the start of a day, as the api accepts it.
+
+    Other text is returned as it is, for the api to validate.
+    """
     if _DAY.fullmatch(text):
         return f"{text}T00:00:00Z"
     ago = _AGO.fullmatch(text)

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, TSV for pipes, CSV and JSON for whoever asks."""
+"""Output of commands: tables on a terminal, TSV in a pipe, CSV and JSON by option."""
 
 import csv
 import io
@@ -22,9 +22,9 @@ _MOMENT: Final = re.compile(r"\d{4}-(\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z", re
 def show(
     rows: Iterable[TableRow], columns: Sequence[str], style: OutputStyle, *, data: object = None
 ) -> None:
-    """Print rows under these columns, the weightiest first: a narrow terminal drops the last.
+    """Print rows under these columns, the most important first.
 
-    `data` is what JSON has instead, where it has more.
+    A narrow terminal drops the last columns. JSON prints `data` instead of the rows if it is given.
     """
     listed = list(rows)
     if style == "json":
@@ -41,7 +41,10 @@ def show(
 
 
 def as_json(value: object, indent: int | None = 2) -> str:
-    """JSON, indented or on one line; decimals as the shortest number that is the same."""
+    """Return a value as JSON; decimals become the shortest float of the same value.
+
+    `indent` None prints it on one line.
+    """
 
     def number(value: object) -> float:
         if isinstance(value, Decimal):
@@ -52,7 +55,7 @@ def as_json(value: object, indent: int | None = 2) -> str:
 
 
 def dollars(amount: Any, places: int = 5) -> str:
-    """An amount for people, `$0.31002`: at least so many places, and never rounded."""
+    """Return an unrounded amount for people, such as `$0.31002`, with `places` decimals or more."""
     value = Decimal(amount)
     if not value:
         return "$0"
@@ -61,7 +64,7 @@ def dollars(amount: Any, places: int = 5) -> str:
 
 
 def exact(amount: Any) -> str:
-    """An amount for programs: every digit, no exponent."""
+    """Return an amount for programs: every digit, no exponent."""
     text = f"{Decimal(amount):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -95,7 +98,10 @@ def _table(rows: Sequence[TableRow], columns: Sequence[str]) -> None:
 
 
 def _fitting(cells: Mapping[str, Sequence[str]], width: int) -> list[str]:
-    """The first columns, as many as fit whole; half a name or a figure helps nobody."""
+    """Return the first columns, as many as fit uncut into the width of the terminal.
+
+    The first column always stays.
+    """
     shown: list[str] = []
     for column, texts in cells.items():
         width -= max(map(len, (column, *texts))) + (_GAP if shown else 0)
@@ -106,7 +112,10 @@ def _fitting(cells: Mapping[str, Sequence[str]], width: int) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Text that cannot colour or break the table; moments as a person says them."""
+    """Return text that cannot colour or break the table, with timestamps shortened.
+
+    Control characters become `?`.
+    """
     text = _MOMENT.sub(r"\1 \2", text)
     return "".join(character if character.isprintable() else "?" for character in text)
 

@@ -34,10 +34,10 @@ from tollgate.web.services import Services
 
 
 def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = None) -> FastAPI:
-    """The app that serves everything but the metered routes.
+    """Return the app that serves every route except the metered ones.
 
-    `openapi` is its own description, written when it was built; without it, it is worked out when
-    somebody asks.
+    `openapi` is the OpenAPI document that the build wrote. Without it, the app generates the
+    document at the first request.
     """
     app = FastAPI(
         title="Tollgate",
@@ -71,59 +71,60 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
     ):
         app.include_router(routes(services))
     if openapi:
-        _serve_description(app, openapi)
+        _serve_built_document(app, openapi)
     else:
-        _describe(app)
-    _tell_errors(app, services)
+        _generate_document(app)
+    _render_errors(app, services)
     return app
 
 
-def _serve_description(app: FastAPI, openapi: bytes) -> None:
+def _serve_built_document(app: FastAPI, openapi: bytes) -> None:
     @app.get(OPENAPI, include_in_schema=False)
-    async def description() -> Response:
+    async def show_document() -> Response:
         return Response(openapi, media_type="application/json")
 
 
-def _describe(app: FastAPI) -> None:
+def _generate_document(app: FastAPI) -> None:
+    # Imported here: a function that was built with its document never needs the generator.
     from tollgate.web.openapi import openapi
 
-    app.openapi = cache(partial(openapi, app))  # type: ignore[method-assign]  # as FastAPI has it
+    app.openapi = cache(partial(openapi, app))  # type: ignore[method-assign]  # FastAPI's documented way
 
 
-def _tell_errors(app: FastAPI, services: Services) -> None:
-    """Every error in the one envelope, whoever raised it."""
+def _render_errors(app: FastAPI, services: Services) -> None:
+    """Render every error in OpenAI's envelope: ours, FastAPI's and Starlette's."""
 
     def reply(request: Request, error: GatewayError) -> Response:
-        told = services.chat.error(error, request_id_of(request.scope))
-        return Response(
-            told.body, told.status, {"content-type": "application/json", **told.headers}
-        )
+        rendered = services.chat.error(error, request_id_of(request.scope))
+        headers = {"content-type": "application/json", **rendered.headers}
+        return Response(rendered.body, rendered.status, headers)
 
     @app.exception_handler(GatewayError)
-    async def refused(request: Request, error: GatewayError) -> Response:
+    async def reply_gateway_error(request: Request, error: GatewayError) -> Response:
         return reply(request, error)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return reply(request, _invalid_request(error.errors()[0]))  # by FastAPI a plain dict
+    async def reply_invalid_request(request: Request, error: RequestValidationError) -> Response:
+        # FastAPI gives plain dicts.
+        return reply(request, _invalid_request(error.errors()[0]))
 
     @app.exception_handler(HTTPException)
-    async def unknown(request: Request, error: HTTPException) -> Response:
+    async def reply_routing_error(request: Request, error: HTTPException) -> Response:
         method, path = request.method, request.url.path
         match error.status_code:
             case 404 if request.scope["path"] not in METERED_PATHS:
-                told = no_route(method, path)
+                refusal: GatewayError = no_route(method, path)
             case 404 | 405:
-                told = MethodNotAllowed(
+                refusal = MethodNotAllowed(
                     f"{method} {path} is not served.", _methods_at(app, request)
                 )
             case _:
-                told = RequestError(ErrorCode.INVALID_REQUEST, str(error.detail))
-        return reply(request, told)
+                refusal = RequestError(ErrorCode.INVALID_REQUEST, str(error.detail))
+        return reply(request, refusal)
 
 
 def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:
-    """The methods that a path is served for, those of the middleware included."""
+    """Return the methods that a path accepts, with those that middleware answers."""
     if request.scope["path"] in METERED_PATHS:
         # Its POST goes to the streaming function, other methods come here.
         return METERED_METHODS
@@ -136,7 +137,7 @@ def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:
 
 
 def _invalid_request(first: ErrorDetails) -> RequestError:
-    """The first thing that is wrong with a request; its place begins with `body` or `query`."""
+    """Return the error of the first invalid field; its `loc` begins with `body` or `query`."""
     if first["type"] == "json_invalid":
         return RequestError(ErrorCode.INVALID_REQUEST, "The body is not valid JSON.")
     place = first["loc"][1:]

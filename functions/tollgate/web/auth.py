@@ -1,4 +1,4 @@
-"""Who is calling, from the headers of a request."""
+"""Authentication of a request by its headers."""
 
 from collections.abc import Mapping
 
@@ -7,12 +7,13 @@ from tollgate.core.principal import KeyRole, Principal
 from tollgate.stores.base import KeyDirectory
 
 
-async def authenticated(
+async def authenticate(
     keys: KeyDirectory, headers: Mapping[str, str], role: KeyRole | None = None
 ) -> Principal:
-    """The key of the `Authorization: Bearer` header.
+    """Return the holder of the key in the `Authorization: Bearer` header.
 
-    Raises AccessError(invalid_api_key) if there is none, permission_denied if its role is another.
+    Raises AccessError(invalid_api_key) if there is no valid key, and AccessError(permission_denied)
+    if `role` is given and the key has another role.
     """
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():

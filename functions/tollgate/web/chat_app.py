@@ -36,35 +36,36 @@ from tollgate.engine.sink import (
     send_error,
 )
 from tollgate.ingress.base import Ingress, Routed
-from tollgate.web.auth import authenticated
+from tollgate.web.auth import authenticate
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.idempotency import claim_of, generate_once
 from tollgate.web.paths import CHAT_COMPLETIONS, METERED_METHODS, CanonicalPath, no_route
-from tollgate.web.reply import AsgiReply, disconnected, read_body
+from tollgate.web.reply import AsgiReply, read_body, wait_for_disconnect
 from tollgate.web.request_id import RequestIds, client_request_id, request_id_of
 from tollgate.web.request_services import Gateways, RequestServices
 
 
 def chat_app(
-    front: RequestServices,
+    services: RequestServices,
     gateways: Gateways,
     limits: WebLimits,
     *,
     answers: AnswerStore | None = None,
     contents: ContentLog | None = None,
 ) -> ASGIApp:
-    """The app that serves the metered routes.
+    """Return the app that serves the metered routes.
 
-    Without `answers` none can be asked for twice, without `contents` none is kept for its key.
+    `answers` stores answers for Idempotency-Key; without it the header is refused. `contents`
+    stores content for the keys that opt in; without it no content is stored.
     """
-    chat = MeteredEndpoint(front, gateways, limits, answers=answers, contents=contents)
-    # Without an application around it: its endpoint answers every failure itself.
+    chat = MeteredEndpoint(services, gateways, limits, answers=answers, contents=contents)
+    # A bare router, without an application around it: the endpoint answers every failure itself.
     return Router(
         routes=[Route(CHAT_COMPLETIONS, chat)],
         redirect_slashes=False,
-        default=_not_found(front.chat_completions),
+        default=_not_found(services.chat_completions),
         middleware=[
-            Middleware(RequestIds, ids=front.ids),
+            Middleware(RequestIds, ids=services.ids),
             Middleware(CanonicalPath),
             cors(limits),
         ],
@@ -72,13 +73,14 @@ def chat_app(
 
 
 def _not_found(ingress: Ingress) -> ASGIApp:
-    """What a path that is not metered gets from this app."""
+    """Return an app that answers every request with the not_found error."""
 
-    async def tell(scope: Scope, receive: Receive, send: Send) -> None:
-        told = ingress.error(no_route(scope["method"], scope["path"]), request_id_of(scope))
-        await Response(told.body, told.status, dict(told.headers))(scope, receive, send)
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        rendered = ingress.error(no_route(scope["method"], scope["path"]), request_id_of(scope))
+        response = Response(rendered.body, rendered.status, dict(rendered.headers))
+        await response(scope, receive, send)
 
-    return tell
+    return refuse
 
 
 class _Admitted(Struct, frozen=True, kw_only=True):
@@ -93,14 +95,14 @@ class MeteredEndpoint:
 
     def __init__(
         self,
-        front: RequestServices,
+        services: RequestServices,
         gateways: Gateways,
         limits: WebLimits,
         *,
         answers: AnswerStore | None,
         contents: ContentLog | None,
     ) -> None:
-        self._front = front
+        self._services = services
         self._gateways = gateways
         self._limits = limits
         self._answers = answers
@@ -126,26 +128,26 @@ class MeteredEndpoint:
         except GatewayError as refusal:
             named = refused_headers(refusal, request_id)
             routed = _routed(admitted) if admitted else None
-            await send_error(reply, self._front.chat_completions, refusal, named, routed=routed)
+            await send_error(reply, self._services.chat_completions, refusal, named, routed=routed)
         except Exception as unexpected_error:
-            self._front.journal.unexpected_error(unexpected_error, request_id)
+            self._services.journal.unexpected_error(unexpected_error, request_id)
             if reply.started:
                 raise
             named = request_headers(request_id)
-            await send_error(reply, self._front.chat_completions, InternalError(), named)
+            await send_error(reply, self._services.chat_completions, InternalError(), named)
 
     async def _admit(self, scope: Scope, receive: Receive, request_id: str) -> _Admitted:
         headers = Headers(scope=scope)
-        tracing.begin(headers.get("traceparent"), self._front.ids)
+        tracing.begin(headers.get("traceparent"), self._services.ids)
         if scope["method"] != "POST":
             raise MethodNotAllowed(
                 f"{scope['method']} is not served here; use POST.", METERED_METHODS
             )
-        principal = await authenticated(self._front.keys, headers, role="inference")
+        principal = await authenticate(self._services.keys, headers, role="inference")
         gateway = await self._gateways.for_key(principal.key_id)
         body = await read_body(receive, self._limits.body_bytes_max)
         parsed = replace(
-            self._front.chat_completions.parse(body),
+            self._services.chat_completions.parse(body),
             tells_routing=headers.get("x-tollgate-metadata", "").lower() == "enabled",
         )
         call = Call(
@@ -158,8 +160,8 @@ class MeteredEndpoint:
         )
         claim = claim_of(headers, call, path=scope["path"], body=body)
         if claim is not None and parsed.episode_id is None:
-            # An answer that is given again belongs to the episode it was first given in.
-            named = replace(parsed, episode_id=self._front.ids.new_uuid7())
+            # A replayed answer belongs to the episode of the first request: store its id with it.
+            named = replace(parsed, episode_id=self._services.ids.new_uuid7())
             call = replace(call, parsed=named)
         return _Admitted(gateway=gateway, call=call, claim=claim, body=body)
 
@@ -171,7 +173,8 @@ class MeteredEndpoint:
             return
         if self._answers is None:
             raise RequestError(
-                ErrorCode.INVALID_REQUEST, "This deployment keeps no answers: no Idempotency-Key."
+                ErrorCode.INVALID_REQUEST,
+                "This deployment stores no answers, which Idempotency-Key needs.",
             )
         await generate_once(
             gateway,
@@ -180,12 +183,12 @@ class MeteredEndpoint:
             call=call,
             sink=sink,
             reply=reply,
-            ingress=self._front.chat_completions,
+            ingress=self._services.chat_completions,
         )
 
     def _sink(self, reply: AsgiReply, admitted: _Admitted) -> EventSink:
         call, gateway = admitted.call, admitted.gateway
-        ingress = self._front.chat_completions
+        ingress = self._services.chat_completions
         sink: EventSink
         if call.parsed.stream:
             sink = SseSink(
@@ -205,7 +208,7 @@ class MeteredEndpoint:
         return ContentSink(sink, self._contents, body=admitted.body, choices=choices, days=days)
 
     def _deadline(self, scope: Scope, timing: StreamTiming, *, streamed: bool) -> Deadline:
-        clock = self._front.clock
+        clock = self._services.clock
         extensions = scope.get("extensions") or {}
         total_s = self._limits.stream_total_s
         if DEADLINE_EXTENSION in extensions:
@@ -215,7 +218,10 @@ class MeteredEndpoint:
 
 
 def _routed(admitted: _Admitted) -> Routed | None:
-    """How a request was to be routed that was refused before any attempt."""
+    """Return the routing of a request that was refused before any attempt.
+
+    None unless the caller requested it with x-tollgate-metadata.
+    """
     call, gateway = admitted.call, admitted.gateway
     if not call.parsed.tells_routing:
         return None
@@ -229,9 +235,9 @@ def _routed(admitted: _Admitted) -> Routed | None:
 
 
 async def _unless_gone(work: Coroutine[Any, Any, None], receive: Receive) -> None:
-    """Do the work, cancelling it when the client leaves."""
+    """Run the work, and cancel it when the client disconnects."""
     task = asyncio.create_task(work)
-    watcher = asyncio.create_task(disconnected(receive))
+    watcher = asyncio.create_task(wait_for_disconnect(receive))
     watcher.add_done_callback(lambda _: task.cancel())
     try:
         await task

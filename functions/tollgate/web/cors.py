@@ -1,4 +1,4 @@
-"""Browsers may call the API from the allowed origins."""
+"""Cross-origin requests of browsers, from the allowed origins."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -28,15 +28,17 @@ _EXPOSED_HEADERS: Final = (
 
 
 class WebLimits(Struct, frozen=True, kw_only=True):
-    """What a host allows: origins of browsers, bytes of a request, seconds of a stream."""
+    """Limits that the host sets."""
 
+    # Origins whose pages may call the api from a browser.
     allowed_origins: Sequence[str] = ("*",)
     body_bytes_max: int = 50_000_000
+    # Seconds from the start of a request to the end of its stream: Lambda's 15 minutes, less 15 s.
     stream_total_s: float = 885.0
 
 
 def cors(limits: WebLimits) -> Middleware:
-    """The middleware that answers preflights and marks replies."""
+    """Return the middleware that answers preflights and adds CORS headers to replies."""
     return Middleware(
         CORSMiddleware,
         allow_origins=list(limits.allowed_origins),

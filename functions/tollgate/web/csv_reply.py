@@ -1,4 +1,4 @@
-"""Tables as CSV, for whoever asks for it by `Accept` or by `?format=csv`."""
+"""Replies as CSV tables, requested by `Accept: text/csv` or by `?format=csv`."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from starlette.responses import Response
 from tollgate.core.csv_cell import csv_cell
 
 Format = Literal["json", "csv"]
-# What a route that answers either way adds to its place in the document.
+# The response that a route with both formats adds to the OpenAPI document.
 OR_CSV: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {"text/csv": {"schema": {"type": "string"}}}}
 }
@@ -21,7 +21,7 @@ async def wanted_format(
     format_: Annotated[Format | None, Query(alias="format")] = None,
     accept: Annotated[str | None, Header()] = None,
 ) -> Format:
-    """CSV if it is asked for, JSON otherwise."""
+    """Return the requested format: `format` of the query, else CSV if `Accept` starts with it."""
     if format_ is not None:
         return format_
     return "csv" if accept is not None and accept.startswith("text/csv") else "json"
@@ -34,7 +34,11 @@ def csv_reply(
     next_: str | None = None,
     unreadable: Sequence[str] = (),
 ) -> Response:
-    """The table as a file; headers say where it goes on and what it leaves out, if anything."""
+    """Return rows as a CSV file.
+
+    `next_` is the cursor of the next page, sent as x-next-cursor; `unreadable` names the corrupt
+    items that the page skips, sent as x-unreadable.
+    """
     written = io.StringIO()
     writer = csv.DictWriter(written, fieldnames=list(columns))
     writer.writeheader()

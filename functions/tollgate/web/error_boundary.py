@@ -1,4 +1,4 @@
-"""No request is larger than the host allows, and no failure leaves without its envelope."""
+"""Limit of a request's size, and the error envelope for every failure."""
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -12,7 +12,7 @@ from tollgate.web.request_id import request_id_of
 
 
 class ErrorBoundary:
-    """Reads the body up to the limit before any route does, and tells what nobody else told."""
+    """Reads the body up to the limit before any route does, and answers unhandled errors."""
 
     def __init__(
         self, app: ASGIApp, *, body_bytes_max: int, errors: Ingress, journal: Journal
@@ -28,41 +28,45 @@ class ErrorBoundary:
             return
         started = False
 
-        async def watched(message: Message) -> None:
+        async def send_watched(message: Message) -> None:
             nonlocal started
             started = True
             await send(message)
 
         try:
             body = await read_body(receive, self._body_bytes_max)
-            await self._app(_as_json(scope), _replayed(body, receive), watched)
+            await self._app(_as_json(scope), _receive_again(body, receive), send_watched)
         except ClientGone:
             return
         except GatewayError as refusal:
-            await self._tell(refusal, scope, receive, send)
+            await self._send_error(refusal, scope, receive, send)
         except Exception as unexpected_error:
             self._journal.unexpected_error(unexpected_error, request_id_of(scope))
             if started:
                 raise
-            await self._tell(InternalError(), scope, receive, send)
+            await self._send_error(InternalError(), scope, receive, send)
 
-    async def _tell(self, error: GatewayError, scope: Scope, receive: Receive, send: Send) -> None:
-        told = self._errors.error(error, request_id_of(scope))
-        response = Response(told.body, told.status, dict(told.headers))
+    async def _send_error(
+        self, error: GatewayError, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        rendered = self._errors.error(error, request_id_of(scope))
+        response = Response(rendered.body, rendered.status, dict(rendered.headers))
         await response(scope, receive, send)
 
 
 def _as_json(scope: Scope) -> Scope:
-    """Every body here is JSON: `curl -d` names it a form, and a client may name nothing.
+    """Return the scope with `content-type: application/json`, whatever the client sent.
 
-    That opens nothing to pages of other sites: a key is a header, never a cookie.
+    Every body of the api is JSON, but `curl -d` declares a form and some clients declare nothing.
+    Ignoring the type does not expose the api to forged cross-site requests: a key is sent as a
+    header, never as a cookie.
     """
     headers = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
     return {**scope, "headers": [*headers, (b"content-type", b"application/json")]}
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """A body that was read, once more; then what comes after it."""
+def _receive_again(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives a body already read, then the messages after it."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:

@@ -1,4 +1,4 @@
-"""Records of generations and what they add up to, as the api shows them."""
+"""Records of generations and their content, as the api shows them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,7 +7,6 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, JsonValue
 
-from tollgate.core.activity import ActivityRow
 from tollgate.core.generation import (
     AttemptRecord,
     BillLine,
@@ -42,26 +41,6 @@ RECORD_COLUMNS = (
     "attempts",
     "catalog_sha",
 )
-ACTIVITY_COLUMNS = (
-    "date",
-    "model",
-    "provider",
-    "key_id",
-    "key_name",
-    "labels",
-    "requests",
-    "failed",
-    "cost_usd",
-    "prompt_tokens",
-    "cached_tokens",
-    "cache_write_tokens",
-    "completion_tokens",
-    "reasoning_tokens",
-    "audio_prompt_tokens",
-    "audio_completion_tokens",
-    "images",
-    "web_searches",
-)
 
 
 class BillLineObject(BaseModel):
@@ -74,7 +53,7 @@ class BillLineObject(BaseModel):
 
     @classmethod
     def of(cls, line: BillLine) -> "BillLineObject":
-        """The line as it is shown."""
+        """Build the object from a stored line."""
         return cls(
             item=line.item,
             quantity=line.quantity,
@@ -84,18 +63,20 @@ class BillLineObject(BaseModel):
 
 
 class AttemptObject(BaseModel):
-    """One try at one endpoint; `error` is null for the one that served."""
+    """One attempt at one endpoint; `error` is null for the attempt that served."""
 
     model: str
     provider_name: str
     error: str | None
     status: int | None
     latency: int = Field(description="milliseconds")
-    operator_cost: Usd = Field(description="what a broken attempt cost the operator, not you")
+    operator_cost: Usd = Field(
+        description="cost of a failed attempt: the operator pays it, not the caller"
+    )
 
     @classmethod
     def of(cls, attempt: AttemptRecord) -> "AttemptObject":
-        """The attempt as it is shown."""
+        """Build the object from a stored attempt."""
         return cls(
             model=attempt.model,
             provider_name=attempt.provider,
@@ -116,7 +97,7 @@ class GenerationObject(BaseModel):
     model: str | None
     requested_model: str
     route: str | None
-    rule: int | None = Field(description="the rule of the route that applied, from 1")
+    rule: int | None = Field(description="number of the route's rule that applied, from 1")
     provider_name: str | None
     upstream_model: str | None
     key_id: str
@@ -130,7 +111,7 @@ class GenerationObject(BaseModel):
     error_code: str | None
     finish_reason: str | None
     native_finish_reason: str | None
-    service_tier: str | None = Field(description="the tier that served, in the provider's word")
+    service_tier: str | None = Field(description="the tier that served, as the provider names it")
     tokens_prompt: int
     tokens_completion: int
     tokens_reasoning: int | None
@@ -156,12 +137,12 @@ class GenerationObject(BaseModel):
     catalog_sha: str
     client_request_id: str | None
     external_user: str | None
-    tokens: TokensObject = Field(description="by the classes that are priced apart")
-    trace: TraceObject = Field(description="what the route was planned by; replayed by a plan")
+    tokens: TokensObject = Field(description="tokens by price class")
+    trace: TraceObject = Field(description="input of the planner, which `tollgate plan` replays")
 
     @classmethod
     def of(cls, record: GenerationRecord) -> "GenerationObject":
-        """The record as it is shown."""
+        """Build the object from a stored record."""
         return cls(
             id=f"gen-{record.id}",
             request_id=record.id,
@@ -219,7 +200,7 @@ class GenerationObject(BaseModel):
 
 
 class ContentObject(BaseModel):
-    """What a generation was asked, as the caller sent it, and what each choice answered."""
+    """The request of a generation, as the caller sent it, and the answer of each choice."""
 
     id: str
     request: dict[str, JsonValue]
@@ -239,9 +220,10 @@ class GenerationReply(BaseModel):
 
 
 class GenerationsReply(BaseModel):
-    """Generations, newest first; `next_cursor` asks for what follows, null at the end.
+    """Generations, newest first; `next_cursor` requests the next page and is null on the last.
 
-    A page may be shorter than asked, or empty, and still have a next one: reading is bounded too.
+    A page may be shorter than `limit`, or empty, and still have a next page: a page reads a bounded
+    number of stored items.
     """
 
     data: list[GenerationObject]
@@ -249,63 +231,8 @@ class GenerationsReply(BaseModel):
     unreadable: Unreadable
 
 
-class ActivityObject(BaseModel):
-    """What one key used of one model at one provider on one UTC day."""
-
-    date: str
-    model: str | None
-    provider_name: str | None
-    key_id: str
-    key_name: str
-    labels: dict[str, str]
-    requests: int
-    failed: int
-    usage: Usd
-    prompt_tokens: int
-    completion_tokens: int
-    reasoning_tokens: int
-    cached_tokens: int
-    cache_write_tokens: int
-    audio_prompt_tokens: int
-    audio_completion_tokens: int
-    images: int
-    web_searches: int = Field(description="that a provider ran by itself")
-
-    @classmethod
-    def of(cls, row: ActivityRow) -> "ActivityObject":
-        """The row as it is shown."""
-        return cls(
-            date=row.day,
-            model=row.model,
-            provider_name=row.provider,
-            key_id=row.key_id,
-            key_name=row.key_label,
-            labels=dict(row.labels),
-            requests=row.requests,
-            failed=row.failed,
-            usage=usd(row.cost_nano_usd),
-            prompt_tokens=row.usage.input_tokens,
-            completion_tokens=row.usage.output_tokens or 0,
-            reasoning_tokens=row.usage.reasoning_tokens or 0,
-            cached_tokens=row.usage.cache_read_input_tokens or 0,
-            cache_write_tokens=row.usage.cache_write_input_tokens,
-            audio_prompt_tokens=row.usage.audio_input_tokens or 0,
-            audio_completion_tokens=row.usage.audio_output_tokens or 0,
-            images=row.usage.images or 0,
-            web_searches=row.usage.web_searches or 0,
-        )
-
-
-class ActivityReply(BaseModel):
-    """Activity by day, oldest first; `total` is the exact sum of what is listed."""
-
-    data: list[ActivityObject]
-    total: Usd
-    partial_days: list[str] = Field(description="days with too much going on to count live")
-
-
 def record_cells(record: GenerationRecord) -> Mapping[str, str]:
-    """A record as a row of a table: exact decimal dollars, one line per generation."""
+    """Return a record as the cells of a CSV row, with the exact cost in USD."""
     return {
         "id": f"gen-{record.id}",
         "created_at": moment(record.created_s).isoformat(),
@@ -316,7 +243,7 @@ def record_cells(record: GenerationRecord) -> Mapping[str, str]:
         "provider": record.provider or "",
         "key_id": record.key_id,
         "key_name": record.key_label,
-        "labels": _label_cell(record.labels),
+        "labels": label_cell(record.labels),
         "tokens_prompt": str(record.usage.input_tokens),
         "tokens_cached_prompt": str(record.usage.cache_read_input_tokens or 0),
         "tokens_completion": str(record.usage.output_tokens or 0),
@@ -330,32 +257,11 @@ def record_cells(record: GenerationRecord) -> Mapping[str, str]:
     }
 
 
-def activity_cells(row: ActivityRow) -> Mapping[str, str]:
-    """A row of activity as a row of a table, with exact decimal dollars."""
-    return {
-        "date": row.day,
-        "model": row.model or "",
-        "provider": row.provider or "",
-        "key_id": row.key_id,
-        "key_name": row.key_label,
-        "labels": _label_cell(row.labels),
-        "requests": str(row.requests),
-        "failed": str(row.failed),
-        "cost_usd": usd_text(row.cost_nano_usd),
-        "prompt_tokens": str(row.usage.input_tokens),
-        "cached_tokens": str(row.usage.cache_read_input_tokens or 0),
-        "cache_write_tokens": str(row.usage.cache_write_input_tokens),
-        "completion_tokens": str(row.usage.output_tokens or 0),
-        "reasoning_tokens": str(row.usage.reasoning_tokens or 0),
-        "audio_prompt_tokens": str(row.usage.audio_input_tokens or 0),
-        "audio_completion_tokens": str(row.usage.audio_output_tokens or 0),
-        "images": str(row.usage.images or 0),
-        "web_searches": str(row.usage.web_searches or 0),
-    }
+def label_cell(labels: Mapping[str, str]) -> str:
+    """Return labels as one cell, such as `member=ana;team=search`.
 
-
-def _label_cell(labels: Mapping[str, str]) -> str:
-    """Labels in one cell, so that every table has the same columns: `member=ana;team=search`."""
+    One cell keeps the columns of every table the same.
+    """
     return ";".join(f"{name}={value}" for name, value in sorted(labels.items()))
 
 

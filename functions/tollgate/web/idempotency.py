@@ -20,7 +20,11 @@ _LENGTH_MAX: Final = 255
 
 
 def claim_of(headers: Mapping[str, str], call: Call, *, path: str, body: bytes) -> Claim | None:
-    """What the header claims; None without one. A key is private to the API key that sent it."""
+    """Return the claim of the Idempotency-Key header, or None if the request has none.
+
+    The claim covers the API key, so that two API keys may use the same header value.
+    Raises RequestError if the value is empty, too long or not printable ASCII.
+    """
     key = headers.get(_HEADER)
     if key is None:
         return None
@@ -48,11 +52,11 @@ async def generate_once(
     reply: ReplyWriter,
     ingress: Ingress,
 ) -> None:
-    """Give the answer that is kept, or make it and keep it."""
+    """Replay the stored answer of this claim, or generate the answer and store it."""
     kept = await answers.claim(claim)
     if kept is not None:
         await replay(
-            _read(kept, claim),
+            _decode(kept, claim),
             reply,
             ingress,
             call.parsed,
@@ -67,13 +71,16 @@ async def generate_once(
         await keeping.release()
 
 
-def _read(kept: bytes, claim: Claim) -> KeptAnswer:
-    """The answer that is kept; who asked for one answer gets no second one in its place."""
+def _decode(kept: bytes, claim: Claim) -> KeptAnswer:
+    """Decode a stored answer.
+
+    A corrupt one raises RequestError: generating again would bill the same request twice.
+    """
     try:
         return KeptAnswer.from_bytes(kept)
-    except ValueError as damaged:
-        _log.error("the answer kept for claim %s cannot be read: %s", claim.key_hash, damaged)
+    except ValueError as corrupt:
+        _log.error("the stored answer of claim %s is corrupt: %s", claim.key_hash, corrupt)
         raise RequestError(
             ErrorCode.IDEMPOTENCY_CONFLICT,
-            "The answer kept for this Idempotency-Key cannot be read any more; use a new one.",
-        ) from damaged
+            "The stored answer of this Idempotency-Key is corrupt; use a new key.",
+        ) from corrupt

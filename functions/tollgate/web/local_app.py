@@ -1,4 +1,4 @@
-"""The chat app and the api app as one server, as API Gateway joins them in a deployment."""
+"""One server of the chat app and the api app, which API Gateway joins in a deployment."""
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 

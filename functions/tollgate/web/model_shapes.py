@@ -1,4 +1,4 @@
-"""Models and their endpoints as OpenRouter shows them, in OpenAI's list; prices are per token."""
+"""Models and endpoints as OpenRouter shows them, in OpenAI's list. Prices are USD per token."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -16,19 +16,19 @@ from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekd
 from tollgate.routing.schema import EndpointSection, ModelSection
 
 _PER_TOKEN_EXPONENT: Final = -6
-# What OpenRouter calls a document; the others have the same names.
+# OpenRouter calls a document `file`; the other modalities have the same names.
 _MODALITIES: Final[Mapping[Modality, str]] = {"pdf": "file"}
 _BY_CAPABILITY: Final = {
     "tools": frozenset({"tool_choice", "tools"}),
     "structured_output": frozenset({"structured_outputs"}),
     "reasoning": frozenset({"include_reasoning", "reasoning", "reasoning_effort"}),
 }
-# A limit is kept for every model, and a wanted form is emulated where it must be.
+# Every endpoint keeps an output limit, and a response format is emulated where it is missing.
 _ALWAYS: Final = frozenset({"max_completion_tokens", "max_tokens", "response_format"})
 
 
 class Architecture(BaseModel):
-    """What goes in and what comes out; `modality` says both in one word."""
+    """Modalities of input and output; `modality` joins both, such as `text+image->text`."""
 
     modality: str
     input_modalities: list[str]
@@ -36,7 +36,10 @@ class Architecture(BaseModel):
 
 
 class RatesObject(BaseModel):
-    """USD per token, request, picture made and search, as decimal strings, of what is priced."""
+    """Rates as decimal strings in USD; null for a class without a price.
+
+    `request`, `image` and `web_search` are per piece, all other rates per token.
+    """
 
     prompt: str | None = None
     completion: str | None = None
@@ -52,14 +55,14 @@ class RatesObject(BaseModel):
 
 
 class Pricing(RatesObject):
-    """The rates of a small prompt at this second."""
+    """The rates that apply to a small prompt now."""
 
     prompt: str
     completion: str
 
 
 class PricingOverride(BaseModel):
-    """Other rates from a UTC day on, before one, over a size of prompt, in hours, on weekdays."""
+    """Rates that replace the base rates while all given conditions hold."""
 
     since: date | None = None
     until: date | None = None
@@ -95,7 +98,7 @@ class ModelObject(BaseModel):
 
 
 class EndpointObject(BaseModel):
-    """A provider's offer of a model; `status` is 0, or -1 while it rests after failures."""
+    """A provider's offer of a model; `status` is 0, or -1 during a cooldown after failures."""
 
     name: str
     provider_name: str
@@ -132,15 +135,18 @@ class EndpointsReply(BaseModel):
 
 
 def offers_of(catalog: Catalog, slug: str) -> tuple[Offer, ...]:
-    """How each endpoint of a model is asked."""
+    """Return the offers of a model, one for each endpoint in order of preference."""
     chain = Chains(catalog).get(slug)
     return () if chain is None else chain.offers[slug]
 
 
 def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
-    """A model of the catalog, with what any of its endpoints takes."""
+    """Build the object of a model.
+
+    Its supported parameters are those that at least one endpoint accepts.
+    """
     model = catalog.models[slug]
-    taken = (_parameters(catalog, offer) for offer in offers_of(catalog, slug))
+    accepted = (_parameters(catalog, offer) for offer in offers_of(catalog, slug))
     return ModelObject(
         id=slug,
         canonical_slug=slug,
@@ -153,14 +159,14 @@ def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
         top_provider=TopProvider(
             context_length=model.context, max_completion_tokens=model.max_output
         ),
-        supported_parameters=sorted(frozenset().union(*taken)),
+        supported_parameters=sorted(frozenset().union(*accepted)),
     )
 
 
 def model_endpoints(
     catalog: Catalog, slug: str, *, resting: Iterable[str], now_s: float
 ) -> ModelEndpoints:
-    """A model of the catalog with its endpoints; `resting` are ids of endpoints."""
+    """Build the list of a model's endpoints; `resting` are the ids of endpoints in cooldown."""
     model = catalog.models[slug]
     return ModelEndpoints(
         id=slug,
@@ -191,14 +197,14 @@ def _architecture(model: ModelSection) -> Architecture:
 
 
 def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:
-    """What an endpoint takes: never more than its format has a field for."""
+    """Return the parameters that an endpoint accepts, limited to those its format can carry."""
     target = offer.attempt.target
     wire_format = WIRE_FORMATS[catalog.providers[target.provider].codec]
-    taken = wire_format.parameters - set(target.dialect.refuses)
+    accepted = wire_format.parameters - set(target.dialect.refuses)
     if "tools" not in target.supports:
-        taken -= {"parallel_tool_calls"}
+        accepted -= {"parallel_tool_calls"}
     able = (_BY_CAPABILITY.get(capability, frozenset()) for capability in target.supports)
-    return taken.union(_ALWAYS, *able)
+    return accepted.union(_ALWAYS, *able)
 
 
 def _pricing(endpoint: EndpointSection, now_s: float) -> Pricing:

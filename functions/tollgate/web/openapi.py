@@ -1,4 +1,4 @@
-"""The OpenAPI document: FastAPI's own of the api routes, and with it the metered ones."""
+"""The OpenAPI document: FastAPI's document of the api routes, with the metered routes added."""
 
 from typing import Any, Final
 
@@ -15,17 +15,17 @@ from tollgate.ingress.chat_completions.wire.response import (
 )
 from tollgate.web.paths import CHAT_COMPLETIONS, OPENAPI
 
-# What needs no key (contract C3); some of it tells more to who has one.
+# Routes that need no key (contract C3); /v1/models shows a key only the models it may use.
 _OPEN: Final = frozenset({"/v1/models", "/v1/health/live", "/v1/health/ready", OPENAPI})
 _KEY: Final = "key"
 _REF: Final = "#/components/schemas/{model}"
-# FastAPI's words for input it refuses; ours are in the one envelope.
+# FastAPI's own reply to invalid input, which our error envelope replaces.
 _FOREIGN_STATUS: Final = "422"
 _FOREIGN_SCHEMAS: Final = ("HTTPValidationError", "ValidationError")
 
 
 def openapi(app: FastAPI) -> dict[str, Any]:
-    """OpenAPI 3.1, built from the models that check requests and that tests hold answers to."""
+    """Return the OpenAPI 3.1 document, built from the models that requests are validated with."""
     document = get_openapi(title=app.title, version=app.version, routes=app.routes)
     schemas: dict[str, Any] = document["components"]["schemas"]
     for name in _FOREIGN_SCHEMAS:
@@ -36,8 +36,8 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     document["paths"][CHAT_COMPLETIONS] = {"post": _chat_completions()}
     for path, item in document["paths"].items():
         for operation in item.values():
-            _tell_errors(operation["responses"])
-            # An empty requirement beside it: the key is optional.
+            _describe_errors(operation["responses"])
+            # A second, empty requirement makes the key optional.
             operation["security"] = [{_KEY: []}, *([{}] if path in _OPEN else [])]
     document["components"]["securitySchemes"] = {_KEY: {"type": "http", "scheme": "bearer"}}
     document["servers"] = [{"url": "/api"}, {"url": "/"}]
@@ -48,7 +48,7 @@ def _chat_completions() -> dict[str, Any]:
     return {
         "tags": ["chat"],
         "summary": "Create Chat Completion",
-        "description": "An answer of a model, whole or streamed; billed to the key.",
+        "description": "Generate an answer, whole or streamed; it is billed to the key.",
         "operationId": "create_chat_completion",
         "requestBody": {"required": True, "content": _json(ChatRequest)},
         "responses": {
@@ -63,11 +63,11 @@ def _chat_completions() -> dict[str, Any]:
     }
 
 
-def _tell_errors(responses: dict[str, Any]) -> None:
+def _describe_errors(responses: dict[str, Any]) -> None:
     responses.pop(_FOREIGN_STATUS, None)
     for statuses, whose in (("4XX", "The request's"), ("5XX", "The gateway's or a provider's")):
         responses[statuses] = {
-            "description": f"{whose} fault, told in the one envelope.",
+            "description": f"{whose} fault, in the error envelope.",
             "content": _json(ErrorEnvelope),
         }
 
@@ -81,7 +81,7 @@ def _reference(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _schemas(model: type[BaseModel], mode: Any) -> dict[str, Any]:
-    """A model's schema and those it refers to, by name."""
+    """Return the schema of a model and of every model it refers to, by name."""
     _, document = models_json_schema([(model, mode)], ref_template=_REF)
     schemas: dict[str, Any] = document["$defs"]
     return schemas

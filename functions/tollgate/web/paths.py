@@ -1,4 +1,4 @@
-"""One route table for every way to spell a path, and for HEAD."""
+"""Middleware that maps every spelling of a path, and HEAD, to the declared routes."""
 
 from typing import Final
 
@@ -8,6 +8,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 
 CHAT_COMPLETIONS: Final = "/v1/chat/completions"
 OPENAPI: Final = "/v1/openapi.json"
+# The paths of the streaming function; the buffered function serves all others.
 METERED_PATHS: Final = frozenset({CHAT_COMPLETIONS})
 METERED_METHODS: Final = ("OPTIONS", "POST")
 _MOUNT: Final = "/api"
@@ -41,23 +42,26 @@ class HeadAsGet:
             await self._app(scope, receive, send)
             return
 
-        async def bodyless(message: Message) -> None:
+        async def send_without_body(message: Message) -> None:
             if message["type"] == "http.response.body":
                 message = {**message, "body": b""}
             await send(message)
 
-        await self._app({**scope, "method": "GET"}, receive, bodyless)
+        await self._app({**scope, "method": "GET"}, receive, send_without_body)
 
 
 def no_route(method: str, path: str) -> RequestError:
-    """What a path that is not served gets: mostly the base URL lacks its version."""
+    """Return the not_found error of an unknown path, with a hint.
+
+    A path outside /v1/ mostly means that a client's base URL lacks its version.
+    """
     known = f"GET {OPENAPI} lists what there is"
     hint = known if path.startswith("/v1/") else f"a client's base URL ends in /api/v1, and {known}"
     return RequestError(ErrorCode.NOT_FOUND, f"There is no {method} {path}; {hint}.")
 
 
 def canonical_path(path: str) -> str:
-    """The spelling under which a path's route is declared."""
+    """Return a path as its route declares it: without `/api` and without a trailing slash."""
     if path.startswith(f"{_MOUNT}/"):
         path = path.removeprefix(_MOUNT)
     return path.rstrip("/") or "/"

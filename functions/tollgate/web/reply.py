@@ -1,4 +1,4 @@
-"""The two directions of an ASGI exchange: a body within its limit, a reply piece by piece."""
+"""The two directions of an ASGI exchange: reading the body, and writing the reply in pieces."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from tollgate.engine.sink import ClientGone
 
 
 class AsgiReply:
-    """A reply whose status waits until the engine knows it."""
+    """An ASGI reply that the engine starts once it knows the status."""
 
     def __init__(self, send: Send) -> None:
         self._send_message = send
@@ -33,12 +33,16 @@ class AsgiReply:
         try:
             await self._send_message(message)
         except OSError as lost:
-            # What servers raise once the connection is closed (ASGI HTTP specification, 2.4).
+            # Servers raise OSError once the connection is closed (ASGI HTTP specification, 2.4).
             raise ClientGone from lost
 
 
 async def read_body(receive: Receive, bytes_max: int) -> bytes:
-    """The whole request body; payload_too_large as soon as it exceeds the limit."""
+    """Return the whole request body.
+
+    Raises RequestError(payload_too_large) as soon as the body exceeds the limit, and ClientGone if
+    the client disconnects.
+    """
     pieces: list[bytes] = []
     size = 0
     while True:
@@ -57,7 +61,7 @@ async def read_body(receive: Receive, bytes_max: int) -> bytes:
             return b"".join(pieces)
 
 
-async def disconnected(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
     """Return when the client has left."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""What is done before a request is served, and after it has been answered."""
+"""Middleware that runs hooks before and after each request."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -8,9 +8,9 @@ Hook = Callable[[], Awaitable[None]]
 
 
 class RequestHooks:
-    """Does chores of its own around each request.
+    """Runs hooks around each request.
 
-    Those after it begin when its last byte has left, so that no client waits for them.
+    The `after` hooks begin when the last byte has left, so that no client waits for them.
     """
 
     def __init__(
@@ -24,10 +24,10 @@ class RequestHooks:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        for chore in self._before:
-            await chore()
+        for hook in self._before:
+            await hook()
         try:
             await self._app(scope, receive, send)
         finally:
-            for chore in self._after:
-                await chore()
+            for hook in self._after:
+                await hook()

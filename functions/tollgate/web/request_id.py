@@ -1,4 +1,4 @@
-"""Every reply names its request."""
+"""The request id in each reply."""
 
 from typing import Final
 
@@ -14,13 +14,13 @@ _SCOPE_KEY: Final = "tollgate.request_id"
 
 
 def request_id_of(scope: Scope) -> str:
-    """The id that `RequestIds` gave this request."""
+    """Return the id that `RequestIds` gave this request."""
     request_id: str = scope[_SCOPE_KEY]
     return request_id
 
 
 def client_request_id(headers: Headers) -> str | None:
-    """The caller's own `x-request-id`, if it is one that may be echoed."""
+    """Return the caller's own `x-request-id`, or None if it is too long or not printable ASCII."""
     given = headers.get(_REQUEST_ID)
     if given and len(given) <= _CLIENT_REQUEST_ID_LENGTH_MAX and given.isascii():
         return given if given.isprintable() else None
@@ -28,9 +28,9 @@ def client_request_id(headers: Headers) -> str | None:
 
 
 class RequestIds:
-    """Gives each request an id before anything else sees it, and says so in the reply.
+    """Gives each request an id before any other middleware, and adds it to the reply.
 
-    A reply that names its request itself keeps that name.
+    A reply that already has the header keeps its own value.
     """
 
     def __init__(self, app: ASGIApp, *, ids: IdSource) -> None:
@@ -42,14 +42,14 @@ class RequestIds:
             await self._app(scope, receive, send)
             return
         request_id = self._ids.new_id()
-        theirs = client_request_id(Headers(scope=scope))
+        client_id = client_request_id(Headers(scope=scope))
 
-        async def named(message: Message) -> None:
+        async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.setdefault(_REQUEST_ID, request_id)
-                if theirs is not None:
-                    headers[_CLIENT_REQUEST_ID] = theirs
+                if client_id is not None:
+                    headers[_CLIENT_REQUEST_ID] = client_id
             await send(message)
 
-        await self._app({**scope, _SCOPE_KEY: request_id}, receive, named)
+        await self._app({**scope, _SCOPE_KEY: request_id}, receive, send_named)

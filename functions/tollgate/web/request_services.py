@@ -1,4 +1,4 @@
-"""What a request meets before it is known whose it is, and what it is given to then."""
+"""Dependencies of a request: those needed before authentication, and the gateway after it."""
 
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from tollgate.stores.base import KeyDirectory
 
 
 class RequestServices(Struct, frozen=True, kw_only=True):
-    """What every request meets, whichever catalog serves it."""
+    """Dependencies that are the same for every request and catalog."""
 
     keys: KeyDirectory
     chat_completions: Ingress
@@ -22,10 +22,10 @@ class RequestServices(Struct, frozen=True, kw_only=True):
 
 
 class Gateways(Protocol):
-    """The gateways of the catalogs that are served."""
+    """Source of the gateway that serves a key."""
 
     async def for_key(self, key_id: str) -> Gateway:
-        """What serves a key, from the start of a request to its end."""
+        """Return the gateway that serves a request of this key from its start to its end."""
 
     async def settled(self) -> None:
-        """Wait for what goes on beside requests; called when a reply has left."""
+        """Wait until background work has ended. Called after each reply."""

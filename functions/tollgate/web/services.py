@@ -1,4 +1,4 @@
-"""What the api routes work with, and who may call them."""
+"""The stores behind the api routes, and the authorization of callers."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -23,21 +23,18 @@ from tollgate.stores.administration import (
     WorkspaceStore,
 )
 from tollgate.stores.base import CooldownStore
-from tollgate.web.auth import authenticated
+from tollgate.web.auth import authenticate
 
 
 class Catalogs(Protocol):
-    """The catalogs that are served."""
+    """Source of the catalog that serves a key."""
 
     async def for_key(self, key_id: str | None) -> Catalog:
-        """What serves a key; whoever has none sees what is live."""
+        """Return the catalog that serves a key, or the live catalog if there is no key."""
 
 
 class Services(Struct, frozen=True, kw_only=True):
-    """The stores and the catalog behind the api; `chat` is OpenAI's format, errors and all.
-
-    Management keys of the workspace `operator_workspace` look after all workspaces.
-    """
+    """The stores and catalogs that the api routes use."""
 
     keys: KeyStore
     workspaces: WorkspaceStore
@@ -45,40 +42,49 @@ class Services(Struct, frozen=True, kw_only=True):
     generations: GenerationStore
     activity: ActivityStore
     cooldowns: CooldownStore
+    # None in a deployment without a bucket for content.
     contents: ContentLog | None
     catalogs: Catalogs
+    # Parses chat bodies for explanations, and renders every error of the api.
     chat: Ingress
     ids: IdSource
     journal: Journal
     clock: Clock
+    # Management keys of this workspace administer all workspaces.
     operator_workspace: str
 
     async def key_tiers(self) -> Mapping[str, KeyTierSection]:
-        """The tiers that keys may be of."""
+        """Return the key tiers of the live catalog by name."""
         return (await self.catalogs.for_key(None)).key_tiers
 
     def now_s(self) -> int:
-        """The Unix second."""
+        """Return the current Unix second."""
         return int(self.clock.now_s())
 
     async def authenticated_untracked(self, request: Request) -> Principal:
-        """Whoever holds a key, of which nothing is written down."""
-        return await authenticated(self.keys, request.headers)
+        """Authenticate the caller without recording last use."""
+        return await authenticate(self.keys, request.headers)
 
     async def caller(self, request: Request) -> Principal:
-        """Whoever holds a key."""
-        principal = await authenticated(self.keys, request.headers)
+        """Authenticate the caller by a key of any role, and record its last use."""
+        principal = await authenticate(self.keys, request.headers)
         await self.keys.note_use(principal)
         return principal
 
     async def administrator(self, request: Request) -> Principal:
-        """Whoever holds a management key."""
-        principal = await authenticated(self.keys, request.headers, role="management")
+        """Authenticate the caller by a management key, and record its last use.
+
+        Raises AccessError(permission_denied) for a key of another role.
+        """
+        principal = await authenticate(self.keys, request.headers, role="management")
         await self.keys.note_use(principal)
         return principal
 
     async def operator(self, request: Request) -> Principal:
-        """Whoever holds a management key of the operator's workspace."""
+        """Authenticate the caller by a management key of the operator's workspace.
+
+        Raises AccessError(permission_denied) for every other key.
+        """
         principal = await self.administrator(request)
         if principal.workspace_id != self.operator_workspace:
             raise AccessError(
@@ -88,16 +94,16 @@ class Services(Struct, frozen=True, kw_only=True):
         return principal
 
     def check_content_days(self, days: int | None) -> None:
-        """RequestError where a key should have its content kept and there is no place for it."""
+        """Raise RequestError if a key shall keep content and there is no bucket for it."""
         if days is not None and self.contents is None:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                "This deployment has no bucket to keep content in.",
+                "This deployment has no bucket for content.",
                 param="content_days",
             )
 
-    async def anybody(self, request: Request) -> Principal | None:
-        """Whoever calls, known only if they say so."""
+    async def optional_caller(self, request: Request) -> Principal | None:
+        """Authenticate the caller if it sends a key; return None for a caller without one."""
         if "authorization" not in request.headers:
             return None
         return await self.caller(request)

@@ -1,4 +1,4 @@
-"""The bodies of the api routes; OpenRouter's names where it has them."""
+"""Field types shared by the bodies of the api routes. Fields that OpenRouter has keep its names."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -6,26 +6,24 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer
 
-# A JSON number: the shortest one that reads back as the same amount, to the nano-dollar, for
-# amounts under a million dollars. Sums are never made of it.
+# A JSON number: the shortest float that reads back as the same amount, to the nano-dollar, for
+# amounts under a million dollars. Sums are made of exact values, never of these floats.
 Usd = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
-# With a time zone, and such that it has a year in every other one.
+# Has a time zone; the bounds keep its year valid in every other time zone.
 Moment = Annotated[
     AwareDatetime,
     Field(ge=datetime(2000, 1, 1, tzinfo=UTC), le=datetime(9999, 1, 1, tzinfo=UTC)),
 ]
-Unreadable = Annotated[
-    list[str], Field(description="stored items that make no sense, which this page leaves out")
-]
+Unreadable = Annotated[list[str], Field(description="corrupt stored items, which this page skips")]
 PositiveUsd = Annotated[Decimal, Field(gt=0, le=1_000_000, decimal_places=9)]
 
 
 class Body(BaseModel):
-    """A request body in which every field is known."""
+    """A request body that refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 def moment(unix_s: int) -> datetime:
-    """A Unix second as JSON shows it."""
+    """Return a Unix second as a UTC datetime, which JSON shows as ISO 8601."""
     return datetime.fromtimestamp(unix_s, tz=UTC)

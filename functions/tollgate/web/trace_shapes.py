@@ -1,4 +1,4 @@
-"""What a generation used and was planned by, as the api shows it; read back by a plan."""
+"""Tokens and routing trace of a generation in the api. `tollgate plan` reads both back."""
 
 from decimal import Decimal
 from typing import Literal
@@ -9,13 +9,13 @@ from tollgate.core.request import Capability, Modality
 
 
 class _Mirror(BaseModel):
-    """A value of ours, field by field."""
+    """A copy of a core value, field by field."""
 
     model_config = ConfigDict(from_attributes=True)
 
 
 class TokensObject(_Mirror):
-    """Tokens by class, and pictures made; null for what the provider did not say."""
+    """Tokens by price class, images and searches; null where the provider reported nothing."""
 
     uncached_input_tokens: int | None
     cache_read_input_tokens: int | None
@@ -31,7 +31,7 @@ class TokensObject(_Mirror):
 
 
 class PriceCeilingObject(_Mirror):
-    """The most a caller would pay: dollars per million tokens, and per request."""
+    """The highest price that a caller accepts: USD per million tokens, and per request."""
 
     input: Decimal | None
     output: Decimal | None
@@ -39,7 +39,7 @@ class PriceCeilingObject(_Mirror):
 
 
 class PreferencesObject(_Mirror):
-    """What a caller said about who should serve."""
+    """The routing preferences of the request."""
 
     models: tuple[str, ...]
     order: tuple[str, ...]
@@ -53,7 +53,7 @@ class PreferencesObject(_Mirror):
 
 
 class TraceObject(_Mirror):
-    """What the planner saw of a request; never any of its text."""
+    """The planner's view of a request, without any of its text."""
 
     requested_model: str
     route: str | None

@@ -27,4 +27,4 @@ def test_what_a_list_leaves_out_is_said_beside_it(capsys: pytest.CaptureFixture[
 
     told = capsys.readouterr()
     assert told.out == ""
-    assert told.err == "Left out, since the gateway cannot read it: W#acme K#one\n"
+    assert told.err == "Skipped, because it is corrupt: W#acme K#one\n"

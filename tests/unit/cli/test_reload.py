@@ -71,7 +71,7 @@ async def test_what_is_saved_is_served_and_what_is_not_is_not_read_again(
     one = folder / "routing.d" / "one.yaml"
     saves = (lambda: one.write_text(MODEL.replace("NAME", "other")), lambda: None)
     assert await served(folder, *saves) == [{"test/other"}]
-    assert "routing.yaml is served as saved: 1 models (catalog " in capsys.readouterr().out
+    assert "routing.yaml was reloaded: 1 models (catalog " in capsys.readouterr().out
 
 
 async def test_a_file_with_errors_is_told_and_the_last_good_one_served_on(
@@ -88,7 +88,7 @@ async def test_a_file_with_errors_is_told_and_the_last_good_one_served_on(
     told = capsys.readouterr().out
     assert 'routing.yaml:4:23: error[R004] codec must be "openai_chat"' in told
     assert 'did you mean "openai_chat"?' in told
-    assert told.count("is served on.") == 3
+    assert told.count("stays in use.") == 3
 
 
 async def test_a_file_that_comes_or_goes_where_a_glob_looks_is_seen(folder: Path) -> None:

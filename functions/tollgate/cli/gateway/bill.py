@@ -1,4 +1,4 @@
-"""A bill explained: each line, who was tried, what the cache saved, and why it is so much."""
+"""Explanation of a bill: its lines, failed attempts, cache savings and unusual quantities."""
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -21,20 +21,24 @@ _NAMES: Final = {
     "provider_web_search": "provider search",
     "unpriced_web_search": "provider search",
 }
-# What is counted by the piece reads better per thousand than per million.
+# Tokens are priced per million; pieces such as searches read better per thousand.
 _TOKENS: Final = {*_TOKEN_NAMES, "output"}
-# A median of fewer says little, and a bill that is not twice as dear surprises nobody.
+# A median of fewer bills means little, and less than twice the median is no surprise.
 _OTHERS_MIN: Final = 10
 _SURPRISING_TIMES: Final = 2
 
 
 def explain_bill(record: Any, others: Sequence[Any]) -> list[str]:
-    """The bill as a person reads it: what it came to, each line, and beside them what is unusual.
+    """Return the lines of an explained bill: a headline, then each line with notes beside it.
 
-    `others` are earlier generations of the same key.
+    `record` is a generation as the api shows it, `others` are earlier ones of the same key.
     """
     lines = [_headline(record)]
-    notes = [*_tried(record), *_remarks(record), *_surprise(record, others)]
+    notes = [
+        *_explain_attempts(record),
+        *_explain_figures(record),
+        *_explain_surprise(record, others),
+    ]
     width = max((len(_amounts(line)) for line in record["cost_lines"]), default=0)
     for index, line in enumerate(record["cost_lines"]):
         name = _NAMES.get(line["item"], line["item"])
@@ -61,22 +65,22 @@ def _headline(record: Any) -> str:
     )
 
 
-def _tried(record: Any) -> Iterator[str]:
-    """What was asked for, and who did not serve it."""
+def _explain_attempts(record: Any) -> Iterator[str]:
+    """Yield the requested model if another one served, and each failed attempt."""
     if record["requested_model"] != record["model"]:
         rule = f", rule {record['rule']}" if record.get("rule") else ""
         yield f"asked for {record['requested_model']}{rule}"
     for number, attempt in enumerate(record["provider_responses"], start=1):
         if attempt["error"]:
-            said = f"{attempt['status'] or ''} {attempt['error']}".strip()
+            failure = f"{attempt['status'] or ''} {attempt['error']}".strip()
             served = f"{attempt['model']} via {attempt['provider_name']}"
-            yield f"attempt {number} {served}: {said}, $0"
+            yield f"attempt {number} {served}: {failure}, $0"
     if record["status"] != "ok":
         yield f"{record['status']}: {record['error_code'] or 'the caller left'}"
 
 
-def _remarks(record: Any) -> Iterator[str]:
-    """What the figures alone do not say."""
+def _explain_figures(record: Any) -> Iterator[str]:
+    """Yield cache savings, the reasoning share, unpriced searches and estimated usage."""
     if (saved := _cache_saved_usd(record)) > 0:
         yield f"cache saved {dollars(saved)}"
     if record["tokens_reasoning"]:
@@ -88,7 +92,7 @@ def _remarks(record: Any) -> Iterator[str]:
 
 
 def _cache_saved_usd(record: Any) -> Decimal:
-    """What the tokens read from the cache would have cost more as fresh input."""
+    """Return how much more the cached tokens would have cost as fresh input."""
     lines = {line["item"]: line for line in record["cost_lines"]}
     if not {"input", "cache_read"} <= lines.keys():
         return Decimal(0)
@@ -97,8 +101,8 @@ def _cache_saved_usd(record: Any) -> Decimal:
     return saved * int(read["quantity"]) / 1_000_000
 
 
-def _surprise(record: Any, others: Sequence[Any]) -> Iterator[str]:
-    """Which line makes a bill dearer than this key's bills are, if that is plain."""
+def _explain_surprise(record: Any, others: Sequence[Any]) -> Iterator[str]:
+    """Yield the dearest line if its quantity is at least twice this key's median."""
     if len(others) < _OTHERS_MIN or not record["cost_lines"]:
         return
     dearest = max(record["cost_lines"], key=lambda line: Decimal(line["cost"]))

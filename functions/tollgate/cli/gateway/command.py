@@ -1,4 +1,4 @@
-"""Options that every command of a running gateway takes."""
+"""Options that every command of a running gateway accepts."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -12,7 +12,7 @@ _Params = ParamSpec("_Params")
 
 
 def calls_gateway(command: Callable[_Params, None]) -> Callable[..., None]:
-    """Give a command its gateway as `api` and how to print as `style`."""
+    """Pass a command its gateway as `api` and its output style as `style`."""
 
     @click.option(
         "--url",
@@ -25,12 +25,12 @@ def calls_gateway(command: Callable[_Params, None]) -> Callable[..., None]:
     @click.option("--json", "style", flag_value="json", help="Print JSON.")
     @click.option("--csv", "style", flag_value="csv", help="Print CSV.")
     @click.option("--auto", "style", flag_value="auto", default="auto", hidden=True)
-    # Hidden, and left to the environment: a command line is kept in the history of a shell.
+    # Hidden, so that keys are set in the environment: a shell stores command lines in its history.
     @click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
     @wraps(command)
-    def called(*args: _Params.args, **kwargs: _Params.kwargs) -> None:
+    def call_with_gateway(*args: _Params.args, **kwargs: _Params.kwargs) -> None:
         url, secret = kwargs.pop("url"), kwargs.pop("secret")
         kwargs["api"] = gateway(str(url), None if secret is None else str(secret))
         command(*args, **kwargs)
 
-    return called
+    return call_with_gateway

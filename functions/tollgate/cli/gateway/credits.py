@@ -1,4 +1,4 @@
-"""`tollgate credits`: a workspace's money in a running gateway."""
+"""`tollgate credits`: the credit of a workspace in a running gateway."""
 
 from typing import Final
 
@@ -14,13 +14,13 @@ _ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "note"
 
 @click.group("credits")
 def credit() -> None:
-    """Credit of the workspace."""
+    """Show and add credit of the workspace."""
 
 
 @credit.command("show")
 @calls_gateway
 def show_credits(api: Api, style: OutputStyle) -> None:
-    """Show what was granted, and what of it is spent, held and available."""
+    """Show granted, spent, held and available credit."""
     balance = api.get("/credits")["data"]
     show([{name: exact(balance[name]) for name in _BALANCE}], _BALANCE, style, data=balance)
 
@@ -31,9 +31,9 @@ def show_credits(api: Api, style: OutputStyle) -> None:
     "--id",
     "grant_id",
     required=True,
-    help="Name of the grant, such as an invoice's: the same name adds nothing again.",
+    help="Name of the grant, such as an invoice's: a repeated name adds nothing.",
 )
-@click.option("--note", default="", help="Why.")
+@click.option("--note", default="", help="Reason for the grant.")
 @calls_gateway
 def add_credits(api: Api, style: OutputStyle, *, amount: str, grant_id: str, note: str) -> None:
     """Add credit, once for each --id."""

@@ -1,4 +1,4 @@
-"""`tollgate generations`: what was asked, who served it, and why it cost what it cost."""
+"""`tollgate generations`: records of generations, their bills and their content."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,16 +22,16 @@ _EXPORT_PAGE: Final = 500
 
 @click.group()
 def generations() -> None:
-    """Generations of the workspace."""
+    """List generations of the workspace, explain bills, show content."""
 
 
 @generations.command("ls")
 @click.option(
     "--since",
     metavar="AGO",
-    help="7d, 12h, 2026-11-21, 2026-11-21T12:00:00Z; a day before --until if nothing is said.",
+    help="7d, 12h, 2026-11-21, 2026-11-21T12:00:00Z; by default a day before --until.",
 )
-@click.option("--until", metavar="AGO", help="As --since; now if nothing is said.")
+@click.option("--until", metavar="AGO", help="As --since; now by default.")
 @click.option("--model")
 @click.option("--provider")
 @click.option("--key", "key_id", help="Id of a key.")
@@ -47,9 +47,9 @@ def list_generations(
     now_s = SystemClock().now_s()
     for name in ("since", "until"):
         query[name] = query[name] and since_moment(query[name], now_s)
-    asked = {**query, "key": key_id, "limit": min(limit, 1000)}
+    selection = {**query, "key": key_id, "limit": min(limit, 1000)}
     found = []
-    for record in api.pages("/generations", asked, "cursor"):
+    for record in api.pages("/generations", selection, "cursor"):
         found.append(record)
         if len(found) == limit:
             break
@@ -63,8 +63,8 @@ def export_generations(api: Api, style: OutputStyle, since: str) -> None:
     """Write generations as JSON lines, newest first, for `tollgate plan --traffic`."""
     if style == "csv":
         raise click.UsageError("--csv: an export is JSON lines.")
-    asked: Query = {"since": since_moment(since, SystemClock().now_s()), "limit": _EXPORT_PAGE}
-    for record in api.pages("/generations", asked, "cursor"):
+    selection: Query = {"since": since_moment(since, SystemClock().now_s()), "limit": _EXPORT_PAGE}
+    for record in api.pages("/generations", selection, "cursor"):
         click.echo(as_json(record, indent=None))
 
 
@@ -87,6 +87,7 @@ def show_generation(api: Api, style: OutputStyle, generation_id: str) -> None:
 def tail_generations(api: Api, style: OutputStyle) -> None:
     """Print generations as they end, until Ctrl-C."""
     seen: set[str] = set()
+    # The first page is older than the command: it is remembered, not printed.
     first, clock = True, SystemClock()
     while True:
         page = api.get("/generations", {"limit": _TAIL_MAX})["data"]
@@ -104,22 +105,22 @@ def tail_generations(api: Api, style: OutputStyle) -> None:
 @click.argument("generation_id")
 @calls_gateway
 def show_content(api: Api, style: OutputStyle, generation_id: str) -> None:
-    """Print what was asked and answered, as JSON, if the key has it kept."""
+    """Print request and answer as JSON, if the key stores content."""
     if style == "csv":
         raise click.UsageError("--csv: content is JSON.")
     click.echo(as_json(api.get("/generation/content", {"id": generation_id})["data"]))
 
 
 def _others_of_its_key(api: Api, record: Any) -> Sequence[Any]:
-    """What the same key generated before; nothing where the caller may not list."""
-    asked = {
+    """Return earlier generations of the record's key; none if this key may not list them."""
+    selection = {
         "key": record["key_id"],
         "until": record["created_at"],
         "outcome": "ok",
         "limit": _OTHERS_MAX,
     }
     try:
-        found: Sequence[Any] = api.get("/generations", asked)["data"]
+        found: Sequence[Any] = api.get("/generations", selection)["data"]
     except Refused as refused:
         if refused.status != 403:
             raise

@@ -1,4 +1,4 @@
-"""The api of a running gateway, as the commands call it: JSON over HTTP, exact numbers."""
+"""Client of a running gateway's api: JSON over HTTP, with exact numbers."""
 
 import json
 import urllib.error
@@ -18,17 +18,18 @@ _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
 _PAGES_MAX: Final = 1000
 Query = Mapping[str, str | int | Sequence[str] | None]
 
+# The next step after an error, by its status.
 _NEXT_STEPS: Final = {
     401: "Set TOLLGATE_KEY to a key that works; `tollgate dev` prints one for a local gateway.",
     403: "Set TOLLGATE_KEY to a management key; `tollgate dev` prints one for a local gateway.",
-    404: "`tollgate keys ls` and `tollgate generations ls` show what there is.",
-    402: "`tollgate credits show` tells the balance, `tollgate credits add` adds to it.",
-    503: "Ask again in a moment; /v1/health/ready says whether the gateway is.",
+    404: "`tollgate keys ls` and `tollgate generations ls` list what exists.",
+    402: "`tollgate credits show` shows the balance, `tollgate credits add` adds to it.",
+    503: "Try again in a moment; /v1/health/ready reports whether the gateway is ready.",
 }
 
 
 class Refused(click.ClickException):
-    """The gateway answered with an error status."""
+    """An answer of the gateway with an error status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -36,7 +37,7 @@ class Refused(click.ClickException):
 
 
 class Api(Struct, frozen=True):
-    """One gateway and a key of it."""
+    """One gateway and one of its keys."""
 
     url: str
     key: str
@@ -46,37 +47,40 @@ class Api(Struct, frozen=True):
         return f"Api(url={self.url!r})"
 
     def get(self, path: str, query: Query | None = None) -> Any:
-        """The reply to GET, numbers with a point as decimals."""
+        """Send GET and return the reply; numbers with a decimal point become Decimal."""
         return self._send("GET", path, query or {}, None)
 
     def post(self, path: str, body: Mapping[str, object], query: Query | None = None) -> Any:
-        """The reply to POST."""
+        """Send POST and return the reply."""
         return self._send("POST", path, query or {}, body)
 
     def patch(self, path: str, body: Mapping[str, object]) -> Any:
-        """The reply to PATCH."""
+        """Send PATCH and return the reply."""
         return self._send("PATCH", path, {}, body)
 
     def delete(self, path: str) -> Any:
-        """The reply to DELETE."""
+        """Send DELETE and return the reply."""
         return self._send("DELETE", path, {}, None)
 
     def pages(self, path: str, query: Query, cursor: str) -> Iterator[Any]:
-        """Everything that a list has, page after page; ClickException if it never ends."""
+        """Yield every item of a list, page after page.
+
+        `cursor` is the name of the query parameter. Raises ClickException after 1,000 pages.
+        """
         at: str | None = None
         for _ in range(_PAGES_MAX):
             reply = self.get(path, {**query, cursor: at})
             yield from reply["data"]
             for name in reply.get("unreadable", ()):
-                click.echo(f"Left out, since the gateway cannot read it: {name}", err=True)
+                click.echo(f"Skipped, because it is corrupt: {name}", err=True)
             at = reply.get("next_cursor")
             if at is None:
                 return
-        raise click.ClickException(f"{path} has more than {_PAGES_MAX} pages: ask for less.")
+        raise click.ClickException(f"{path} has more than {_PAGES_MAX} pages: narrow the request.")
 
     def _send(self, method: str, path: str, query: Query, body: Mapping[str, object] | None) -> Any:
-        asked = urlencode({name: value for name, value in query.items() if value}, doseq=True)
-        url = f"{self.url}{quote(path)}" + (f"?{asked}" if asked else "")
+        parameters = urlencode({name: value for name, value in query.items() if value}, doseq=True)
+        url = f"{self.url}{quote(path)}" + (f"?{parameters}" if parameters else "")
         request = urllib.request.Request(  # noqa: S310 - `gateway` lets http and https pass
             url,
             method=method,
@@ -97,7 +101,7 @@ class Api(Struct, frozen=True):
 
 
 def gateway(url: str, key: str | None) -> Api:
-    """The gateway that the options name."""
+    """Return the client of the gateway that the options name."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise click.ClickException(
             f"{url} is no http or https URL.\nSet TOLLGATE_URL to the gateway's base URL."
@@ -108,10 +112,12 @@ def gateway(url: str, key: str | None) -> Api:
 
 
 def _refusal(refused: urllib.error.HTTPError) -> str:
-    """What the gateway says, and what to do next."""
+    """Return the gateway's error message and the next step."""
     try:
         error = json.loads(refused.read(_REPLY_BYTES_MAX))["error"]
-        said = f"{error['message']} ({error['code']}, request {error['request_id']})"
+        message = f"{error['message']} ({error['code']}, request {error['request_id']})"
     except (ValueError, KeyError, TypeError):
-        said = f"HTTP {refused.code} {refused.reason}"
-    return f"{said}\n{_NEXT_STEPS.get(refused.code, '`--help` shows what the command takes.')}"
+        message = f"HTTP {refused.code} {refused.reason}"
+    return (
+        f"{message}\n{_NEXT_STEPS.get(refused.code, '`--help` shows the options of the command.')}"
+    )

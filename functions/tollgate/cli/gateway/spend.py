@@ -1,4 +1,4 @@
-"""`tollgate spend`: what a month cost, by whatever it is grouped by."""
+"""`tollgate spend`: the cost of a month, grouped by model, key, day or label."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from tollgate.core.clock import SystemClock
 
 _FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_name", "day": "date"}
 _FIGURES: Final = ("requests", "prompt_tokens", "completion_tokens")
-# What has no such label, or was served by no model.
+# Stands for a missing label, and for the model of a request that no model served.
 _NONE: Final = "-"
 _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
 
@@ -28,13 +28,13 @@ _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
     metavar="WHAT[,WHAT]",
     help="model, provider, key, day, or the name of a label such as team.",
 )
-@click.option("--month", metavar="YYYY-MM", help="The UTC month; this one if none is said.")
+@click.option("--month", metavar="YYYY-MM", help="The UTC month; the current one by default.")
 @calls_gateway
 def spend(api: Api, style: OutputStyle, *, by: str, month: str | None) -> None:
-    """Show what was spent, dearest first."""
+    """Show the cost of a month, dearest first."""
     names = [name for part in by.split(",") if (name := part.strip())]
     if not names:
-        raise click.UsageError("--by: say what to group by, such as team,model.")
+        raise click.UsageError("--by: give names to group by, such as team,model.")
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
     since, until = _month(month or f"{today:%Y-%m}")
     if since > today:
@@ -45,11 +45,11 @@ def spend(api: Api, style: OutputStyle, *, by: str, month: str | None) -> None:
     if style == "auto":
         for name in names:
             if name not in _FIELDS and rows and all(row[name] == _NONE for row in rows):
-                click.echo(f"No key that was used has a label {name}.", err=True)
+                click.echo(f"No used key has a label {name}.", err=True)
         click.echo(f"{since:%Y-%m}: ${exact(reply['total'])}", err=True)
     if reply["partial_days"]:
         days = ", ".join(reply["partial_days"])
-        click.echo(f"Not whole yet: {days}; ask again once the day is closed.", err=True)
+        click.echo(f"Incomplete: {days}; try again once the day is closed.", err=True)
 
 
 def _grouped(activity: Sequence[Any], names: Sequence[str]) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""`tollgate dev`: the whole gateway on this machine, with neither AWS nor a provider's key."""
+"""`tollgate dev`: the whole gateway on this machine, without AWS and provider keys."""
 
 import asyncio
 import contextlib
@@ -13,10 +13,10 @@ import click
 from msgspec import Struct
 
 from tollgate.cli.server.dev_journal import TerminalJournal
-from tollgate.cli.server.ministack import Ministack, alone_in, ministack
+from tollgate.cli.server.ministack import Ministack, lock_folder, ministack
 from tollgate.cli.server.reload import Reloaded, RoutingSource
 from tollgate.cli.server.seed import LocalKeys, seed
-from tollgate.cli.server.server import Server, listening, stopped_by_signals
+from tollgate.cli.server.server import Server, listen_on, stop_on_signals
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import LedgerError
 from tollgate.engine.gateway import Gateway
@@ -35,11 +35,12 @@ _OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
 
 
 class DevOptions(Struct, frozen=True, kw_only=True):
-    """What the command line says."""
+    """Options of the command line."""
 
     port: int
     routing: Path
     state: Path
+    # Written once the server answers, deleted when it stops.
     ready_file: Path | None
 
 
@@ -57,12 +58,12 @@ class DevOptions(Struct, frozen=True, kw_only=True):
     default=Path(".dev"),
     show_default=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where the local database and keys are kept.",
+    help="Folder of the local database and keys.",
 )
 @click.option(
     "--ready-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write {base_url, key, management_key, pid} as JSON here once it answers.",
+    help="Write {base_url, key, management_key, pid} as JSON here once the server answers.",
 )
 def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
     """Serve the gateway on this machine."""
@@ -74,8 +75,8 @@ def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
     except InvalidRouting as invalid:
         raise click.ClickException(str(invalid)) from invalid
     with (
-        alone_in(state),
-        listening("127.0.0.1", port, other_port=_OTHER_PORT) as listener,
+        lock_folder(state),
+        listen_on("127.0.0.1", port, other_port=_OTHER_PORT) as listener,
         ministack(state) as store,
     ):
         asyncio.run(_serve(options, source, catalog, listener=listener, store=store))
@@ -94,7 +95,7 @@ async def _serve(
     stores = wire_stores(settings, clock)
     upstream = wire_upstream(settings, clock)
     async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
-        await _until_it_answers(stores, clock, store)
+        await _wait_for_store(stores, clock, store)
         administration = wire_administration(settings, stores, clock)
         keys = await seed(administration.keys, administration.credits, options.state)
 
@@ -107,7 +108,7 @@ async def _serve(
         server = Server(app, drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         watching = asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace)))
-        with stopped_by_signals(server):
+        with stop_on_signals(server):
             _announce(options, catalog, listener, keys)
             await serving
         watching.cancel()
@@ -119,7 +120,7 @@ async def _serve(
     click.echo("Stopped.")
 
 
-async def _until_it_answers(stores: Stores, clock: Clock, store: Ministack) -> None:
+async def _wait_for_store(stores: Stores, clock: Clock, store: Ministack) -> None:
     give_up_s = clock.monotonic_s() + _START_S
     while True:
         store.raise_if_stopped()

@@ -1,4 +1,4 @@
-"""What the local server prints of each generation: one line a person can read."""
+"""The journal of the local server: one line on the terminal for each generation."""
 
 import logging
 from typing import Final
@@ -15,7 +15,7 @@ class TerminalJournal:
     """Writes generations to the terminal."""
 
     def settled(self, record: GenerationRecord) -> None:
-        """Who served it, what it cost, how long it took."""
+        """Print outcome, cost, tokens, duration and attempts."""
         outcome = f"{record.outcome:<9}"
         colour = "green" if record.outcome == "ok" else "yellow"
         tried = " → ".join(
@@ -28,18 +28,18 @@ class TerminalJournal:
         )
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
-        """The generation whose record could not be kept."""
+        """Print the id of a generation whose record could not be stored, and the failure."""
         reason = str(failure) or type(failure).__name__
         click.secho(f"unsettled gen-{record.id}: {reason}", fg="red")
 
     def endpoint_cooled_down(self, endpoint_id: str) -> None:
-        """The endpoint that is left alone for a while."""
-        click.secho(f"resting   {endpoint_id}", fg="yellow")
+        """Print the endpoint that a cooldown skips."""
+        click.secho(f"cooldown  {endpoint_id}", fg="yellow")
 
     def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
-        """What stands in the way of a catalog."""
-        click.secho(f"kept back {what}: {failure}; {serving[:12]} serves", fg="red")
+        """Print why a catalog is not served, and which one is."""
+        click.secho(f"rejected  {what}: {failure}; {serving[:12]} is served", fg="red")
 
     def unexpected_error(self, error: Exception, request_id: str) -> None:
-        """The traceback of something of ours that broke."""
+        """Log the traceback of a defect."""
         _LOGGER.error("defect in request %s", request_id, exc_info=error)

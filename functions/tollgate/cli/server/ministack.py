@@ -26,16 +26,16 @@ class Ministack(Struct, frozen=True):
     log: Path
 
     def raise_if_stopped(self) -> None:
-        """ClickException if the child has ended by itself."""
+        """Raise ClickException if the child has ended by itself."""
         if self.child.poll() is not None:
             raise click.ClickException(f"ministack stopped; see {self.log}")
 
 
 @contextmanager
-def alone_in(state: Path) -> Iterator[None]:
-    """Keep others out of a folder; ClickException if somebody is in it.
+def lock_folder(state: Path) -> Iterator[None]:
+    """Lock a state folder for this process; raise ClickException if another holds the lock.
 
-    Of two servers the one that is stopped last would write over what the other kept.
+    Of two servers in one folder, the one that stops last would overwrite the other's tables.
     """
     state.mkdir(parents=True, exist_ok=True)
     with (state / "lock").open("w") as lock:
@@ -51,14 +51,14 @@ def alone_in(state: Path) -> Iterator[None]:
 
 @contextmanager
 def ministack(state: Path) -> Iterator[Ministack]:
-    """Run ministack on 127.0.0.1, and stop it on leaving.
+    """Run ministack on 127.0.0.1, and stop it on exit.
 
-    It writes its tables to `state` when it is stopped, and loses what is newer if it is killed.
+    It writes its tables to `state` when it stops. If it is killed, later changes are lost.
     """
     port = _free_port()
     log = state / "ministack.log"
     with log.open("wb") as output:
-        # A session of its own: Ctrl-C reaches us alone, and we stop it in order.
+        # A session of its own: Ctrl-C reaches only this process, which stops the server first.
         child = subprocess.Popen(  # noqa: S603 - our own pinned tool, no caller's words
             [_executable()],
             env=_environment(state.resolve(), port),

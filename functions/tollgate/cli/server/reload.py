@@ -1,4 +1,4 @@
-"""`tollgate dev` serves what is saved: a file that is fine replaces the last one that was."""
+"""Reload of the routing file by `tollgate dev`: each valid version replaces the last one."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -22,26 +22,26 @@ _Stamps = dict[Path, tuple[int, int] | None]
 
 
 class Reloaded(Generic[Made]):
-    """What is made of the file's catalog; implements what the apps ask of catalogs."""
+    """The latest catalog, or what `make` builds of it. Implements `Catalogs` and `Gateways`."""
 
     def __init__(self, catalog: Catalog, make: Callable[[Catalog], Made]) -> None:
         self._make = make
         self._made = make(catalog)
 
     async def for_key(self, key_id: str | None) -> Made:
-        """What serves every key."""
+        """Return the same object for every key."""
         return self._made
 
     async def settled(self) -> None:
-        """Nothing goes on beside requests."""
+        """Return at once: there is no background work."""
 
     def replace(self, catalog: Catalog) -> None:
-        """From now on requests are served by this catalog; those that run keep theirs."""
+        """Serve later requests by this catalog; running requests keep theirs."""
         self._made = self._make(catalog)
 
 
 class RoutingSource:
-    """A routing file on disk and what it includes, production's and development's."""
+    """A routing file on disk and the files it includes, with those of development."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -49,8 +49,8 @@ class RoutingSource:
         self._stamps: _Stamps = {}
 
     def read(self) -> Catalog:
-        """The catalog of the files as they are; InvalidRouting with every error."""
-        # Taken first: what is saved while it is read is read again.
+        """Return the catalog of the files; raise InvalidRouting with every error."""
+        # Taken before the files are read: one that is saved meanwhile counts as changed.
         before = self._stamps_now()
         inspection = inspect(self._path, dev=True)
         self._globs = inspection.globs
@@ -60,11 +60,11 @@ class RoutingSource:
         return Catalog.from_json(compile_routing(inspection.routing).content)
 
     def has_changed(self) -> bool:
-        """Whether a file that was read last is another now, or a glob matches other files."""
+        """Return whether a file has changed since `read`, or a glob matches other files."""
         return self._stamps_now() != self._stamps
 
     async def watch(self, clock: Clock, takers: Sequence[Callable[[Catalog], None]]) -> None:
-        """Hand over each catalog that is saved, and tell what is wrong with the others."""
+        """Pass each valid catalog that is saved to the takers; print the errors of others."""
         while True:
             await clock.sleep(_EVERY_S)
             if not await asyncio.to_thread(self.has_changed):
@@ -73,12 +73,12 @@ class RoutingSource:
                 catalog = await asyncio.to_thread(self.read)
             except InvalidRouting as invalid:
                 problems = "\n".join(render_text(problem) for problem in invalid.problems)
-                click.echo(f"{problems}\nThe last good {self._path.as_posix()} is served on.")
+                click.echo(f"{problems}\nThe last valid {self._path.as_posix()} stays in use.")
                 continue
             for take in takers:
                 take(catalog)
             click.echo(
-                f"{self._path.as_posix()} is served as saved: "
+                f"{self._path.as_posix()} was reloaded: "
                 f"{len(catalog.models)} models (catalog {catalog.sha[:7]})"
             )
 
@@ -88,7 +88,7 @@ class RoutingSource:
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
-    """What changes when a file is saved; None while it is not there."""
+    """Return modification time and size of a file, or None if it does not exist."""
     try:
         status = file.stat()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a new local state starts with: credit, an inference key and a management key."""
+"""Start of a new local state: credit, an inference key and a management key."""
 
 import json
 from decimal import Decimal
@@ -25,24 +25,24 @@ class LocalKeys(Struct, frozen=True, kw_only=True):
 
 
 async def seed(keys: KeyStore, money: CreditStore, state: Path) -> LocalKeys:
-    """Make sure that there is credit and that both keys work; repeating it changes nothing."""
+    """Ensure that there is credit and that both keys work. Repeating it changes nothing."""
     await money.grant(WORKSPACE_ID, "local-start", nano_usd(_GRANT_USD), "tollgate dev")
-    kept = state / "keys.json"
-    known = json.loads(kept.read_text()) if kept.exists() else {}
+    file = state / "keys.json"
+    known = json.loads(file.read_text()) if file.exists() else {}
     local = LocalKeys(
-        inference=await _working(keys, known.get("inference"), "inference"),
-        management=await _working(keys, known.get("management"), "management"),
+        inference=await _renew(keys, known.get("inference"), "inference"),
+        management=await _renew(keys, known.get("management"), "management"),
     )
-    # Whole or not at all: half a file would keep the server from ever starting again.
-    written = kept.with_suffix(".part")
+    # Written beside and then moved: half a file would prevent every later start.
+    written = file.with_suffix(".part")
     written.touch(mode=0o600)
     written.write_text(json.dumps(asdict(local)))
-    written.replace(kept)
+    written.replace(file)
     return local
 
 
-async def _working(keys: KeyStore, secret: str | None, role: KeyRole) -> str:
-    """The secret kept from last time if its key still works, or that of a new key."""
+async def _renew(keys: KeyStore, secret: str | None, role: KeyRole) -> str:
+    """Return the known secret if its key still works, else the secret of a new key."""
     if secret is not None:
         try:
             await keys.authenticate(secret)

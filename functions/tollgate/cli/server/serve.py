@@ -1,4 +1,4 @@
-"""`tollgate serve`: the gateway of a deployed stack's tables, on any host."""
+"""`tollgate serve`: the gateway over a deployed stack's tables, on any host."""
 
 import asyncio
 import socket
@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, aclosing
 
 import click
 
-from tollgate.cli.server.server import Server, listening, stopped_by_signals
+from tollgate.cli.server.server import Server, listen_on, stop_on_signals
 from tollgate.core.clock import SystemClock
 from tollgate.engine.gateway import Gateway
 from tollgate.observability.log import configure_logging
@@ -26,12 +26,15 @@ from tollgate.wiring.whole import wire_whole_app
     "--drain-s",
     default=100,
     show_default=True,
-    help="Seconds that streams have to end once SIGTERM has come.",
+    help="Seconds that streams have to end after SIGTERM.",
 )
 def serve(host: str, port: int, drain_s: int) -> None:
-    """Serve the gateway; the environment says which tables, see docs/container.md."""
+    """Serve the gateway.
+
+    The environment names the tables, see docs/container.md.
+    """
     configure_logging()
-    with listening(host, port) as listener:
+    with listen_on(host, port) as listener:
         try:
             asyncio.run(_serve(Settings(), listener, drain_s))
         except FileNotFoundError as missing:
@@ -60,7 +63,7 @@ async def _serve(settings: Settings, listener: socket.socket, drain_s: int) -> N
             await stack.enter_async_context(aclosing(closed_last))
         app = wire_whole_app(settings, stores, gateways, catalogs, clock=clock, journal=journal)
         server = Server(with_request_chores(app, settings, observation), drain_s=drain_s)
-        with stopped_by_signals(server):
+        with stop_on_signals(server):
             name, number = listener.getsockname()[:2]
             click.echo(f"Tollgate listens on {name}:{number}.")
             await server.serve(sockets=[listener])

@@ -1,4 +1,4 @@
-"""The web server of a process that serves by itself: `tollgate dev`, `tollgate serve`."""
+"""The web server of `tollgate dev` and `tollgate serve`."""
 
 import asyncio
 import contextlib
@@ -16,15 +16,16 @@ from typing_extensions import override
 
 from tollgate.engine.generate import SETTLE_BUDGET_S
 
-# Above the 60 s after which load balancers let go of an idle connection, so that none of them sends
+# Above the 60 s after which load balancers close an idle connection, so that none of them sends
 # a request into one that is being closed (ELB user guide, "Connection idle timeout", 2026-11-21).
 _KEEPALIVE_S: Final = 75
 
 
 class Server(uvicorn.Server):
-    """uvicorn, stopped by us: by itself it would re-raise the signal and skip our clean-up.
+    """uvicorn without its signal handlers, which would re-raise the signal and skip our clean-up.
 
-    Once it is to stop, requests have `drain_s` to end; those that have not are cut off, and settle.
+    After `stop`, requests have `drain_s` seconds to end; those that run longer are cancelled, and
+    settle.
     """
 
     def __init__(self, app: ASGIApp, *, drain_s: int) -> None:
@@ -38,7 +39,7 @@ class Server(uvicorn.Server):
                 timeout_keep_alive=_KEEPALIVE_S,
             )
         )
-        logging.getLogger("uvicorn.error").addFilter(_is_no_cut)
+        logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
 
     @override
     @contextlib.contextmanager
@@ -46,22 +47,22 @@ class Server(uvicorn.Server):
         yield
 
     def stop(self) -> None:
-        """Finish what is being served, then return from `serve`."""
+        """Let running requests end, then return from `serve`."""
         self.should_exit = True
 
     async def until_settled(self) -> None:
-        """Wait for the requests that were cut off: they still settle."""
+        """Wait until cancelled requests have settled."""
         if self.server_state.tasks:
             await asyncio.wait(set(self.server_state.tasks), timeout=SETTLE_BUDGET_S)
 
 
-def _is_no_cut(record: logging.LogRecord) -> bool:
-    """uvicorn tells a request that it cut off itself as a defect of ours, with the whole stack."""
+def _is_no_cancellation(record: logging.LogRecord) -> bool:
+    """Filter out uvicorn's report of a request that it cancelled itself, which is no defect."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 @contextlib.contextmanager
-def stopped_by_signals(server: Server) -> Iterator[None]:
+def stop_on_signals(server: Server) -> Iterator[None]:
     """Let the signals that end a process stop the server instead."""
     loop = asyncio.get_running_loop()
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -74,10 +75,10 @@ def stopped_by_signals(server: Server) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-def listening(host: str, port: int, *, other_port: str = "`--port {}`") -> socket.socket:
-    """A socket that others can connect to; port 0 picks one.
+def listen_on(host: str, port: int, *, other_port: str = "`--port {}`") -> socket.socket:
+    """Return a listening socket; port 0 picks a free port.
 
-    ClickException if the port is taken: `other_port` is what to write for another one.
+    Raises ClickException if the port is taken; its message offers another one as `other_port`.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)
@@ -91,6 +92,6 @@ def listening(host: str, port: int, *, other_port: str = "`--port {}`") -> socke
         raise click.ClickException(
             f"Port {port} is taken; {other_port.format(port + 1)} uses another."
         ) from failure
-    # From here on whoever connects is answered, if only once the server runs.
+    # From here on a connection waits in the queue instead of being refused until the server runs.
     listener.listen()
     return listener

@@ -1,4 +1,4 @@
-"""`tollgate upkeep`: what the scheduled functions do, where something else keeps the schedule."""
+"""`tollgate upkeep`: the work of the scheduled functions, started by another scheduler."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.upkeep import wire_upkeep
 
 Task = Literal["sweep", "rollup", "audit"]
-# A page of a scan is up to 1 MB, and nobody waits for it.
+# A page of a scan is up to 1 MB, and no client waits for it.
 _TIMEOUT_S: Final = 10.0
 _LOGGER: Final = logging.getLogger("tollgate.upkeep")
 
@@ -28,9 +28,9 @@ _LOGGER: Final = logging.getLogger("tollgate.upkeep")
 @click.command()
 @click.argument("task", type=click.Choice(["sweep", "rollup", "audit"]))
 def upkeep(task: Task) -> None:
-    """Do TASK once: sweep every 5 minutes, rollup every hour, audit every night.
+    """Run TASK once: sweep every 5 minutes, rollup every hour, audit every night.
 
-    Exit status 1 if the audit finds that the books differ, or if TASK cannot be done.
+    The exit status is 1 if the audit finds differences in the books, or if TASK fails.
     """
     configure_logging()
     try:
@@ -43,7 +43,7 @@ def upkeep(task: Task) -> None:
 
 
 async def _upkeep(task: Task, settings: Settings) -> bool:
-    """Whether something is wrong."""
+    """Run the task, and return whether the books differ."""
     credentials = rotating_credentials(settings)
     if credentials is not None:
         await credentials.renew()
@@ -54,7 +54,7 @@ async def _upkeep(task: Task, settings: Settings) -> bool:
                 return False
             case "rollup":
                 activity = wire_administration(settings, stores, SystemClock()).activity
-                _tell("rolled up", {"days": await activity.close_due()})
+                _log_done("rolled up", {"days": await activity.close_due()})
                 return False
             case "audit":
                 return await _audit(settings, stores)
@@ -64,17 +64,17 @@ async def _upkeep(task: Task, settings: Settings) -> bool:
 
 async def _sweep(settings: Settings, stores: Stores) -> None:
     wired = wire_upkeep(settings, stores, SystemClock())
-    _tell("swept", asdict(await wired.sweeper.run()))
-    _tell("looked after", asdict(await wired.caretaker.run()))
+    _log_done("swept", asdict(await wired.sweeper.run()))
+    _log_done("workspaces maintained", asdict(await wired.caretaker.run()))
 
 
 async def _audit(settings: Settings, stores: Stores) -> bool:
     differences = await wire_upkeep(settings, stores, SystemClock()).audit.run()
     for difference in differences:
         _LOGGER.error("the books differ", extra={"fields": asdict(difference)})
-    _tell("audited", {"differences": len(differences)})
+    _log_done("audited", {"differences": len(differences)})
     return bool(differences)
 
 
-def _tell(message: str, fields: Mapping[str, JsonValue]) -> None:
+def _log_done(message: str, fields: Mapping[str, JsonValue]) -> None:
     _LOGGER.info(message, extra={"fields": fields})

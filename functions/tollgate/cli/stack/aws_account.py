@@ -1,4 +1,4 @@
-"""What an operator's commands ask of the AWS account that a stack lives in."""
+"""The AWS account of a deployed stack, as the operator's commands read it."""
 
 import json
 from collections.abc import Mapping
@@ -21,11 +21,11 @@ _NO_CREDENTIALS: Final = (
 
 
 class AccountError(Exception):
-    """AWS did not answer as it should: no credentials, no permission, no such stack."""
+    """A failed read of AWS: no credentials, no permission, or no such stack."""
 
 
 class DeployedStack(Struct, frozen=True):
-    """A stack by what it says of itself."""
+    """The outputs of a CloudFormation stack."""
 
     url: str
     core_table: str
@@ -44,12 +44,12 @@ class AwsAccount:
             raise AccountError(str(error)) from error
 
     def stack(self, name: str) -> DeployedStack:
-        """The stack's addresses; AccountError if there is none."""
+        """Return the outputs of a stack; raise AccountError if there is none."""
         try:
             answer = self._session.client("cloudformation").describe_stacks(StackName=name)
         except NoRegionError as error:
             raise AccountError(
-                f"stack {name} is in no region: say --region or set AWS_REGION"
+                f"stack {name}: there is no region; give --region or set AWS_REGION"
             ) from error
         except NoCredentialsError as error:
             raise AccountError(_NO_CREDENTIALS) from error
@@ -70,7 +70,7 @@ class AwsAccount:
             raise AccountError(f"stack {name} has no output {missing}") from missing
 
     def template(self, name: str) -> str:
-        """The template that a stack was deployed from, as JSON or YAML."""
+        """Return the template that a stack was deployed from, as JSON or YAML."""
         try:
             answer = self._session.client("cloudformation").get_template(
                 StackName=name, TemplateStage="Original"
@@ -82,14 +82,14 @@ class AwsAccount:
         return body if isinstance(body, str) else json.dumps(body)
 
     def caller(self) -> str:
-        """Who these credentials belong to."""
+        """Return the ARN that these credentials belong to."""
         try:
             return str(self._session.client("sts").get_caller_identity()["Arn"])
         except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"whose credentials these are: {error}") from error
+            raise AccountError(f"identity of these credentials: {error}") from error
 
     def has_secret(self, name: str) -> bool:
-        """Whether the secret is there and has a value; the value is not asked for."""
+        """Return whether a secret exists and has a value. The value is not read."""
         try:
             answer = self._session.client("secretsmanager").describe_secret(SecretId=name)
         except ClientError as error:
@@ -102,7 +102,7 @@ class AwsAccount:
         return "DeletedDate" not in answer and any("AWSCURRENT" in it for it in stages)
 
     def concurrency_max(self) -> int:
-        """How many Lambda environments the account may run at once in this region."""
+        """Return how many Lambda environments the account may run at once in this region."""
         try:
             answer = self._session.client("lambda").get_account_settings()
         except (BotoCoreError, ClientError) as error:
@@ -110,7 +110,7 @@ class AwsAccount:
         return int(answer["AccountLimit"]["ConcurrentExecutions"])
 
     def settings(self, stack: DeployedStack) -> Settings:
-        """The settings with which the stores reach the stack's tables from here."""
+        """Return the settings with which stores in this process reach the stack's tables."""
         credentials = self._session.get_credentials()
         if credentials is None:
             raise AccountError(_NO_CREDENTIALS)

@@ -1,4 +1,4 @@
-"""What `tollgate doctor` looks at. A check that cannot be made fails."""
+"""The checks of `tollgate doctor`. A check that cannot run fails."""
 
 from collections.abc import Callable, Iterator
 from email.utils import parsedate_to_datetime
@@ -11,12 +11,12 @@ from tollgate.cli.stack.probe import Probe, Unreachable
 from tollgate.core.clock import Clock
 
 # A new account may run 10 environments, others 1,000 (Lambda quotas, 2026-11).
-_CONCURRENCY_WISHED: Final = 100
+_CONCURRENCY_RECOMMENDED: Final = 100
 # AWS refuses signatures that are more than 5 minutes off (IAM user guide, "Troubleshoot Signature
 # Version 4", 2026-11); a minute is time to act.
 _CLOCK_OFF_MAX_S: Final = 60
-# Of the time that an answer takes, the part in which its events must arrive. A gateway on the way
-# that holds them back delivers them all at the end.
+# The part of an answer's time over which its events must arrive. A proxy that buffers delivers them
+# all at the end.
 _SPREAD_MIN: Final = 0.05
 _PROMPT: Final = "Write the numbers from one to forty as words."
 
@@ -32,29 +32,30 @@ class CheckResult(Struct, frozen=True):
 
 
 class Account(Protocol):
-    """What the checks ask of AWS; both raise AccountError."""
+    """The reads of AWS that checks need. Both raise AccountError."""
 
     def has_secret(self, name: str) -> bool:
-        """Whether a secret is there and has a value."""
+        """Return whether a secret exists and has a value."""
 
     def concurrency_max(self) -> int:
-        """How many environments Lambda may run at once."""
+        """Return how many environments Lambda may run at once."""
 
 
 class Patient(Struct, frozen=True, kw_only=True):
-    """A deployment, and what it should be like."""
+    """A deployment, and its expected state."""
 
     probe: Probe
     account: Account
     clock: Clock
     catalog_sha: str
     secrets: tuple[str, ...]
+    # The model that the streaming check calls.
     model: str
     has_key: bool
 
 
 def examine(patient: Patient) -> Iterator[CheckResult]:
-    """Every check, each whatever came of those before it."""
+    """Run every check, whether or not earlier ones failed, and yield the results."""
     for check in CHECKS:
         try:
             yield from check(patient)
@@ -63,16 +64,18 @@ def examine(patient: Patient) -> Iterator[CheckResult]:
 
 
 def readiness(patient: Patient) -> Iterator[CheckResult]:
-    """The api function answers and reaches its tables."""
+    """Check that the api function answers and reaches its tables."""
     reply = patient.probe.get("/health/ready")
     if reply.status == 200:
         yield CheckResult("ok", "the gateway is ready")
     else:
-        yield CheckResult("FAIL", f"the gateway is not ready: {reply.said()}", "see the api logs")
+        yield CheckResult(
+            "FAIL", f"the gateway is not ready: {reply.summarize()}", "see the api logs"
+        )
 
 
 def catalog(patient: Patient) -> Iterator[CheckResult]:
-    """The stack serves the routing file that is checked out here."""
+    """Check that the stack serves the routing file that is checked out here."""
     served = patient.probe.get("/health/live").field("catalog_sha")
     if served == patient.catalog_sha:
         yield CheckResult(
@@ -83,17 +86,17 @@ def catalog(patient: Patient) -> Iterator[CheckResult]:
             "FAIL",
             f"the stack serves catalog {str(served)[:12]}, routing.yaml is "
             f"{patient.catalog_sha[:12]}",
-            "deploy or publish what main says, or check out what is served",
+            "deploy or publish this file, or check out the one that is served",
         )
 
 
 def clock(patient: Patient) -> Iterator[CheckResult]:
-    """This machine and AWS agree about the time, which signatures need."""
-    said = patient.probe.get("/health/live").headers.get("date")
-    if said is None:
-        yield CheckResult("FAIL", "the gateway does not say what time it is")
+    """Check that this machine and AWS agree about the time, which signatures need."""
+    date = patient.probe.get("/health/live").headers.get("date")
+    if date is None:
+        yield CheckResult("FAIL", "the gateway sends no date")
         return
-    off_s = abs(parsedate_to_datetime(said).timestamp() - patient.clock.now_s())
+    off_s = abs(parsedate_to_datetime(date).timestamp() - patient.clock.now_s())
     if off_s <= _CLOCK_OFF_MAX_S:
         yield CheckResult("ok", "the clocks agree")
     else:
@@ -103,10 +106,10 @@ def clock(patient: Patient) -> Iterator[CheckResult]:
 
 
 def secrets(patient: Patient) -> Iterator[CheckResult]:
-    """Every secret that the routing file names is there."""
+    """Check that every secret that the routing file names exists."""
     missing = [name for name in patient.secrets if not patient.account.has_secret(name)]
     if not missing:
-        yield CheckResult("ok", f"secrets: all {len(patient.secrets)} are there")
+        yield CheckResult("ok", f"secrets: all {len(patient.secrets)} exist")
     for name in missing:
         yield CheckResult(
             "FAIL",
@@ -116,9 +119,9 @@ def secrets(patient: Patient) -> Iterator[CheckResult]:
 
 
 def quota(patient: Patient) -> Iterator[CheckResult]:
-    """A new account may run so few functions that a second caller is refused."""
+    """Warn if Lambda may run so few environments that a second caller is refused."""
     allowed = patient.account.concurrency_max()
-    if allowed >= _CONCURRENCY_WISHED:
+    if allowed >= _CONCURRENCY_RECOMMENDED:
         yield CheckResult("ok", f"Lambda may run {allowed} environments at once")
     else:
         yield CheckResult(
@@ -129,30 +132,34 @@ def quota(patient: Patient) -> Iterator[CheckResult]:
 
 
 def key(patient: Patient) -> Iterator[CheckResult]:
-    """The key is a key."""
+    """Check that the gateway accepts the key."""
     if not patient.has_key:
-        yield CheckResult("FAIL", "no key to ask with", "set TOLLGATE_API_KEY to an inference key")
+        yield CheckResult(
+            "FAIL", "there is no key for requests", "set TOLLGATE_API_KEY to an inference key"
+        )
         return
     reply = patient.probe.get("/models")
     if reply.status == 200:
         yield CheckResult("ok", "the key is accepted")
     else:
-        yield CheckResult("FAIL", f"the key is not accepted: {reply.said()}", "tollgate first-key")
+        yield CheckResult(
+            "FAIL", f"the key is not accepted: {reply.summarize()}", "tollgate first-key"
+        )
 
 
 def stream(patient: Patient) -> Iterator[CheckResult]:
-    """Events arrive one by one: nothing between the function and here holds them back."""
+    """Check that events arrive one by one: no proxy buffers the stream."""
     if not patient.has_key:
         return
     seen = patient.probe.stream(patient.model, _PROMPT)
     if seen.reply.status != 200:
-        yield CheckResult("FAIL", f"{patient.model} does not answer: {seen.reply.said()}")
+        yield CheckResult("FAIL", f"{patient.model} does not answer: {seen.reply.summarize()}")
     elif not seen.reply.body.rstrip().endswith(b"data: [DONE]") or b'"error"' in seen.reply.body:
-        yield CheckResult("FAIL", f"{patient.model} breaks off in the middle of its answer")
+        yield CheckResult("FAIL", f"{patient.model} breaks off during its answer")
     elif "content-length" in seen.reply.headers or not _came_apart(seen.arrived_s):
         yield CheckResult(
             "FAIL",
-            f"the stream is held back: {len(seen.arrived_s)} events came at once",
+            f"the stream is buffered: {len(seen.arrived_s)} events came at once",
             "the method must be RESPONSE_STREAM, and proxies on the way must not buffer",
         )
     else:

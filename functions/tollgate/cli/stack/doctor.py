@@ -1,4 +1,4 @@
-"""`tollgate doctor`: whether a deployed stack works, line by line."""
+"""`tollgate doctor`: the checks of a deployed stack, one line each."""
 
 from pathlib import Path
 
@@ -18,30 +18,32 @@ from tollgate.routing.file.problems import InvalidRouting
 @stack
 @region
 @click.option("--url", help="Another base URL of the stack, such as that of its domain.")
-@click.option("--model", default="fast", show_default=True, help="What to ask; it costs a little.")
 @click.option(
-    "--key", envvar="TOLLGATE_API_KEY", show_envvar=True, help="An inference key to ask with."
+    "--model", default="fast", show_default=True, help="Model to call; the call costs a little."
 )
-def doctor(file: Path, stack: str, region: str | None, **asked: str | None) -> None:
-    """Check the deployed stack against FILE: exit status 1 if something fails."""
+@click.option(
+    "--key", envvar="TOLLGATE_API_KEY", show_envvar=True, help="Inference key for the calls."
+)
+def doctor(file: Path, stack: str, region: str | None, **options: str | None) -> None:
+    """Check the deployed stack against FILE; exit status 1 if a check fails."""
     clock = SystemClock()
     try:
         compiled = compile_catalog(file)
         account = AwsAccount(region)
-        url = asked["url"] or account.stack(stack).url
+        url = options["url"] or account.stack(stack).url
     except (InvalidRouting, AccountError) as error:
         raise click.ClickException(str(error)) from error
     secrets = {
         it.key.secret for it in compiled.routing.providers.values() if it.key and it.key.secret
     }
     patient = Patient(
-        probe=Probe(url, asked["key"], clock),
+        probe=Probe(url, options["key"], clock),
         account=account,
         clock=clock,
         catalog_sha=compiled.sha,
         secrets=tuple(sorted(secrets)),
-        model=asked["model"] or "",
-        has_key=asked["key"] is not None,
+        model=options["model"] or "",
+        has_key=options["key"] is not None,
     )
     failed = False
     for finding in examine(patient):

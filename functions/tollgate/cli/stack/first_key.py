@@ -1,6 +1,6 @@
 """`tollgate first-key`: the management key that every other key is made with.
 
-A stack has no key and no output that holds one. Whoever may write its tables makes the first, once.
+A new stack has no key. An operator who may write its tables makes the first one, once.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from tollgate.wiring.stores import wire_stores
 
 
 class NotFirst(Exception):
-    """The workspace has a management key already."""
+    """Refusal to make a first key: the workspace has a management key already."""
 
 
 @click.command("first-key")
 @stack
 @region
-@click.option("--workspace", default="default", show_default=True, help="Whose key it is.")
+@click.option("--workspace", default="default", show_default=True, help="Workspace of the key.")
 def first_key(stack: str, region: str | None, workspace: str) -> None:
     """Make a workspace's first management key and show it, this once."""
     try:
@@ -46,14 +46,14 @@ async def _make(settings: Settings, workspace: str) -> str:
 
 
 async def make_first_key(keys: KeyStore, workspace: str) -> str:
-    """The secret of a new management key; NotFirst if an enabled one is there."""
+    """Make a management key and return its secret; raise NotFirst if an enabled one exists."""
     after: str | None = None
     while True:
         page = await keys.list(workspace, after=after)
-        for there in page.found:
-            if there.role == "management" and not there.disabled:
+        for key in page.found:
+            if key.role == "management" and not key.disabled:
                 raise NotFirst(
-                    f"workspace {workspace} has the management key {there.id}; "
+                    f"workspace {workspace} has the management key {key.id}; "
                     "make more with it, or disable it first"
                 )
         after = page.next

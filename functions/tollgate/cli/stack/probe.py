@@ -1,4 +1,4 @@
-"""A gateway asked from outside, as a client would: plain HTTP, no SDK and no retry."""
+"""Requests to a gateway as a client sends them: plain HTTP, no SDK and no retry."""
 
 import http.client
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _TIMEOUT_S: Final = 60.0
 
 
 class Unreachable(Exception):
-    """There was no answer."""
+    """Failure to get an answer."""
 
 
 class ProbeReply(Struct, frozen=True):
@@ -26,29 +26,30 @@ class ProbeReply(Struct, frozen=True):
     body: bytes
 
     def field(self, name: str) -> object:
-        """A field of the JSON body; None if it has none."""
+        """Return a field of the JSON body; None if there is no such field or no JSON."""
         try:
             content = from_json(self.body)
         except ValueError:
             return None
         return content.get(name) if isinstance(content, dict) else None
 
-    def said(self) -> str:
-        """Status and error in a line."""
+    def summarize(self) -> str:
+        """Return status and error message in one line."""
         error = self.field("error")
         message = error.get("message") if isinstance(error, dict) else None
         return f"{self.status} {message}" if message else str(self.status)
 
 
 class StreamSeen(Struct, frozen=True):
-    """A streamed answer and when its events came, in seconds after it was asked for."""
+    """A streamed answer, read to its end."""
 
     reply: ProbeReply
+    # When each event arrived, in seconds after the request.
     arrived_s: tuple[float, ...]
 
 
 class Probe:
-    """One gateway by its base URL, and a key that may be missing."""
+    """One gateway by its base URL, with or without a key."""
 
     def __init__(self, base_url: str, key: str | None, clock: Clock) -> None:
         self._parts = urlsplit(base_url)
@@ -56,14 +57,14 @@ class Probe:
         self._clock = clock
 
     def get(self, path: str) -> ProbeReply:
-        """Unreachable if there is no answer."""
+        """Send GET and return the reply; raise Unreachable if there is no answer."""
         with closing(self._connection()) as connection:
             answer = self._answer(connection, "GET", path, b"")
             return _reply(answer, answer.read())
 
     def stream(self, model: str, prompt: str) -> StreamSeen:
-        """A chat completion with `stream: true`, event by event."""
-        asked = {
+        """Send a chat completion with `stream: true` and read it event by event."""
+        request = {
             "model": model,
             "stream": True,
             "messages": [{"role": "user", "content": prompt}],
@@ -71,7 +72,7 @@ class Probe:
         }
         begun_s = self._clock.monotonic_s()
         with closing(self._connection()) as connection:
-            answer = self._answer(connection, "POST", "/chat/completions", to_json(asked))
+            answer = self._answer(connection, "POST", "/chat/completions", to_json(request))
             body = bytearray()
             arrived_s = []
             while line := answer.readline():

@@ -1,4 +1,4 @@
-"""`tollgate publish`, `canary`, `rollback` and `catalogs`: what a deployed stack serves."""
+"""`tollgate publish`, `canary`, `rollback` and `catalogs`: the catalogs of a deployed stack."""
 
 import asyncio
 import subprocess
@@ -25,6 +25,7 @@ from tollgate.routing.schema import CompiledRouting, Routing
 from tollgate.web.shapes import moment
 from tollgate.wiring.stores import wire_stores
 
+# Characters of a sha that are printed.
 _SHOWN: Final = 12
 _ABBREVIATED_MIN: Final = 7
 _FOLLOWED: Final = "Every instance follows within 30 seconds."
@@ -37,11 +38,11 @@ _Result = TypeVar("_Result")
 @stack
 @region
 def publish(file: Path, stack: str, region: str | None) -> None:
-    """Let a stack serve FILE, without a deploy; a canary that runs ends."""
-    catalog = _compiled(file)
+    """Let a stack serve FILE without a deploy; a running canary ends."""
+    catalog = _compile(file)
 
     async def move(store: Publications, account: AwsAccount) -> str:
-        _refuse_what_is_not_allowed(account, stack, catalog.routing)
+        _check_allowed(account, stack, catalog.routing)
         before = await store.publication()
         if before is not None and (before.live, before.candidate) == (catalog.sha, None):
             return f"{_short(catalog.sha)} is live already."
@@ -49,9 +50,9 @@ def publish(file: Path, stack: str, region: str | None) -> None:
         now = publish_to_all(before, catalog.sha, _signature(account, file.parent))
         await store.move(now)
         undo = f" `tollgate rollback` returns to {_short(now.previous)}." if now.previous else ""
-        return f"{_short(catalog.sha)} is live.{_ended(before)} {_FOLLOWED}{undo}"
+        return f"{_short(catalog.sha)} is live.{_canary_ended(before)} {_FOLLOWED}{undo}"
 
-    click.echo(_on(stack, region, move))
+    click.echo(_run_on(stack, region, move))
 
 
 @click.command()
@@ -59,19 +60,19 @@ def publish(file: Path, stack: str, region: str | None) -> None:
 @stack
 @region
 def rollback(sha: str | None, stack: str, region: str | None) -> None:
-    """Return to the catalog that was live before, or to SHA; a canary that runs ends."""
+    """Return to the catalog that was live before, or to SHA; a running canary ends."""
 
     async def move(store: Publications, account: AwsAccount) -> str:
-        before = await _published(store)
-        wanted = before.previous if sha is None else await _known(store, sha)
+        before = await _current(store)
+        wanted = before.previous if sha is None else await _resolve(store, sha)
         if wanted is None:
             raise click.ClickException("Nothing was live before; `tollgate catalogs` lists them.")
-        await _readable(store, account, stack, wanted)
+        await _check_servable(store, account, stack, wanted)
         now = publish_to_all(before, wanted, _signature(account, None))
         await store.move(now)
-        return f"{_short(wanted)} is live again.{_ended(before)} {_FOLLOWED}"
+        return f"{_short(wanted)} is live again.{_canary_ended(before)} {_FOLLOWED}"
 
-    click.echo(_on(stack, region, move))
+    click.echo(_run_on(stack, region, move))
 
 
 @click.command()
@@ -84,19 +85,22 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
     default=Path("routing.yaml"),
     show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Uploaded if it is the SHA that was never published.",
+    help="Uploaded if it is SHA and was never published.",
 )
 @stack
 @region
 def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None) -> None:
-    """Let a share of the keys be served by the catalog SHA; `tollgate check` tells a file's."""
+    """Serve a share of the keys by the catalog SHA.
+
+    `tollgate check` prints the sha of a file.
+    """
 
     async def move(store: Publications, account: AwsAccount) -> str:
-        before = await _published(store)
+        before = await _current(store)
         if not percent:
             return await _end(store, before, sha, _signature(account, None))
-        wanted = await _known(store, sha, file)
-        await _readable(store, account, stack, wanted)
+        wanted = await _resolve(store, sha, file)
+        await _check_servable(store, account, stack, wanted)
         if wanted == before.live:
             raise click.ClickException(f"{_short(wanted)} is live for every key already.")
         await store.move(canaried(before, wanted, percent, _signature(account, file.parent)))
@@ -105,7 +109,7 @@ def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None
             f"{_FOLLOWED}"
         )
 
-    click.echo(_on(stack, region, move))
+    click.echo(_run_on(stack, region, move))
 
 
 @click.command()
@@ -113,34 +117,34 @@ def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None
 @region
 @click.option("--json", "style", flag_value="json", help="Print JSON.")
 def catalogs(stack: str, region: str | None, style: str | None) -> None:
-    """List what was published, the latest first."""
+    """List published catalogs, latest first."""
 
-    async def listed(store: Publications, _: AwsAccount) -> Sequence[Publication]:
+    async def read_history(store: Publications, _: AwsAccount) -> Sequence[Publication]:
         return await store.history()
 
-    history = _on(stack, region, listed)
+    history = _run_on(stack, region, read_history)
     whole = [asdict(publication) | {"at": _at(publication)} for publication in history]
     rows = [_row(publication) for publication in history]
     show(rows, _COLUMNS, "json" if style else "auto", data=whole)
 
 
-def _compiled(file: Path) -> CompiledCatalog:
+def _compile(file: Path) -> CompiledCatalog:
     try:
         return compile_catalog(file)
     except InvalidRouting as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
 
 
-def _at_hand(file: Path) -> CompiledCatalog | None:
-    return _compiled(file) if file.is_file() else None
+def _compiled_if_present(file: Path) -> CompiledCatalog | None:
+    return _compile(file) if file.is_file() else None
 
 
-def _on(
+def _run_on(
     stack: str,
     region: str | None,
     work: Callable[[Publications, AwsAccount], Awaitable[_Result]],
 ) -> _Result:
-    """Do something with the publications of a stack."""
+    """Run `work` with the publications of a stack; its errors become ClickException."""
     try:
         account = AwsAccount(region)
         return asyncio.run(_with_store(account, stack, work))
@@ -164,7 +168,7 @@ async def _stores(account: AwsAccount, stack: str) -> AsyncIterator[Publications
         yield stores.publications
 
 
-async def _published(store: Publications) -> Publication:
+async def _current(store: Publications) -> Publication:
     publication = await store.publication()
     if publication is None:
         raise click.ClickException("Nothing is published yet; `tollgate publish` does it.")
@@ -172,24 +176,29 @@ async def _published(store: Publications) -> Publication:
 
 
 async def _end(store: Publications, before: Publication, sha: str, signature: Signature) -> str:
-    """End the canary of a sha, whether or not anybody can still read what it is."""
-    _refuse_what_is_too_short(sha)
+    """End the canary of a sha, even if its catalog can no longer be read."""
+    _check_length(sha)
     if before.candidate is None or not before.candidate.startswith(sha):
-        raise click.ClickException(f"No canary of {sha} runs; `tollgate catalogs` says which does.")
+        raise click.ClickException(
+            f"No canary of {sha} runs; `tollgate catalogs` shows which does."
+        )
     await store.move(canaried(before, before.candidate, 0, signature))
     return f"The canary has ended; {_short(before.live)} serves every key. {_FOLLOWED}"
 
 
-async def _known(store: Publications, sha: str, file: Path | None = None) -> str:
-    """The whole sha of an abbreviated one: of something published, or of the file at hand."""
-    _refuse_what_is_too_short(sha)
+async def _resolve(store: Publications, sha: str, file: Path | None = None) -> str:
+    """Return the whole sha of an abbreviated one, of a published catalog or of `file`.
+
+    Raises ClickException unless exactly one catalog matches.
+    """
+    _check_length(sha)
     shas = {
         known
         for each in await store.history()
         for known in (each.live, each.candidate)
         if known is not None and known.startswith(sha)
     }
-    at_hand = None if shas or file is None else _at_hand(file)
+    at_hand = None if shas or file is None else _compiled_if_present(file)
     if at_hand is not None and at_hand.sha.startswith(sha):
         shas = {await store.keep(at_hand.content)}
     if len(shas) != 1:
@@ -203,13 +212,13 @@ def _short_of(at_hand: CompiledCatalog | None) -> str:
     return _short(at_hand.sha) if at_hand else "no file"
 
 
-def _refuse_what_is_too_short(sha: str) -> None:
+def _check_length(sha: str) -> None:
     if len(sha) < _ABBREVIATED_MIN:
         raise click.UsageError(f"{sha!r}: give {_ABBREVIATED_MIN} characters of the sha or more.")
 
 
-async def _readable(store: Publications, account: AwsAccount, stack: str, sha: str) -> None:
-    """ClickException unless this version and this stack can serve a catalog that was kept."""
+async def _check_servable(store: Publications, account: AwsAccount, stack: str, sha: str) -> None:
+    """Raise ClickException unless this version and this stack can serve a stored catalog."""
     content = await store.catalog(sha)
     try:
         routing = CompiledRouting.model_validate_json(content, strict=True)
@@ -217,10 +226,10 @@ async def _readable(store: Publications, account: AwsAccount, stack: str, sha: s
         raise click.ClickException(
             f"{_short(sha)} was compiled by another version of Tollgate; publish its file again."
         ) from unreadable
-    _refuse_what_is_not_allowed(account, stack, routing)
+    _check_allowed(account, stack, routing)
 
 
-def _refuse_what_is_not_allowed(account: AwsAccount, stack: str, routing: Routing) -> None:
+def _check_allowed(account: AwsAccount, stack: str, routing: Routing) -> None:
     missing = list_missing(account.template(stack), compile_permissions(routing))
     if missing:
         listed = "\n".join(f"  {arn}" for arn in missing)
@@ -236,7 +245,7 @@ def _signature(account: AwsAccount, folder: Path | None) -> Signature:
 
 
 def _commit(folder: Path) -> str | None:
-    """The commit that is checked out, with a `+` if the files differ from it; None without git."""
+    """Return the commit that is checked out, with a `+` if files differ; None without git."""
     program = which("git")
     if program is None:
         return None
@@ -250,7 +259,7 @@ def _commit(folder: Path) -> str | None:
     return described.stdout.strip() or None
 
 
-def _ended(before: Publication | None) -> str:
+def _canary_ended(before: Publication | None) -> str:
     candidate = before.candidate if before else None
     return f" The canary of {_short(candidate)} has ended." if candidate else ""
 

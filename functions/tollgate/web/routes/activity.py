@@ -1,30 +1,105 @@
-"""What a workspace used by day, model, provider and key."""
+"""Usage and cost of a workspace by day, model, provider and key."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from tollgate.core.activity import DAY_S
+from tollgate.core.activity import DAY_S, ActivityRow
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.money import usd
+from tollgate.core.money import usd, usd_text
 from tollgate.core.principal import Principal
 from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
-from tollgate.web.generation_shapes import (
-    ACTIVITY_COLUMNS,
-    ActivityObject,
-    ActivityReply,
-    activity_cells,
-)
+from tollgate.web.generation_shapes import label_cell
 from tollgate.web.routes.generations import Selection
 from tollgate.web.services import Services
+from tollgate.web.shapes import Usd
 
 _DAYS_MAX = 400
 _DEFAULT_DAYS = 30
+_COLUMNS = (
+    "date",
+    "model",
+    "provider",
+    "key_id",
+    "key_name",
+    "labels",
+    "requests",
+    "failed",
+    "cost_usd",
+    "prompt_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+    "completion_tokens",
+    "reasoning_tokens",
+    "audio_prompt_tokens",
+    "audio_completion_tokens",
+    "images",
+    "web_searches",
+)
+
+
+class ActivityObject(BaseModel):
+    """Usage of one key, one model and one provider on one UTC day."""
+
+    date: str
+    model: str | None
+    provider_name: str | None
+    key_id: str
+    key_name: str
+    labels: dict[str, str]
+    requests: int
+    failed: int
+    usage: Usd
+    prompt_tokens: int
+    completion_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cache_write_tokens: int
+    audio_prompt_tokens: int
+    audio_completion_tokens: int
+    images: int
+    web_searches: int = Field(description="searches that a provider ran by itself")
+
+    @classmethod
+    def of(cls, row: ActivityRow) -> "ActivityObject":
+        """Build the object from a stored row."""
+        return cls(
+            date=row.day,
+            model=row.model,
+            provider_name=row.provider,
+            key_id=row.key_id,
+            key_name=row.key_label,
+            labels=dict(row.labels),
+            requests=row.requests,
+            failed=row.failed,
+            usage=usd(row.cost_nano_usd),
+            prompt_tokens=row.usage.input_tokens,
+            completion_tokens=row.usage.output_tokens or 0,
+            reasoning_tokens=row.usage.reasoning_tokens or 0,
+            cached_tokens=row.usage.cache_read_input_tokens or 0,
+            cache_write_tokens=row.usage.cache_write_input_tokens,
+            audio_prompt_tokens=row.usage.audio_input_tokens or 0,
+            audio_completion_tokens=row.usage.audio_output_tokens or 0,
+            images=row.usage.images or 0,
+            web_searches=row.usage.web_searches or 0,
+        )
+
+
+class ActivityReply(BaseModel):
+    """Activity by day, oldest first; `total` is the exact sum of the listed rows."""
+
+    data: list[ActivityObject]
+    total: Usd
+    partial_days: list[str] = Field(
+        description="days whose latest records are not counted yet: too many to count live"
+    )
 
 
 def activity_routes(services: Services) -> APIRouter:
-    """`/v1/activity`."""
+    """Return the route `/v1/activity`."""
     router = APIRouter(prefix="/v1", tags=["generations"])
     administrator = Annotated[Principal, Depends(services.administrator)]
 
@@ -34,7 +109,10 @@ def activity_routes(services: Services) -> APIRouter:
         query: Annotated[Selection, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> ActivityReply | Response:
-        """Whole UTC days, the last thirty if nothing is said; today's are a minute old at most."""
+        """List activity of whole UTC days, by default of the last 30.
+
+        Figures of today are at most a minute old.
+        """
         wanted = query.filter(services.now_s(), days=_DEFAULT_DAYS)
         if wanted.until_s - wanted.since_s > _DAYS_MAX * DAY_S:
             raise RequestError(
@@ -45,7 +123,7 @@ def activity_routes(services: Services) -> APIRouter:
         )
         rows = [row for row in found.rows if row.matches(wanted)]
         if format_ == "csv":
-            return csv_reply(ACTIVITY_COLUMNS, map(activity_cells, rows))
+            return csv_reply(_COLUMNS, map(_cells, rows))
         return ActivityReply(
             data=[ActivityObject.of(row) for row in rows],
             total=usd(sum(row.cost_nano_usd for row in rows)),
@@ -53,3 +131,27 @@ def activity_routes(services: Services) -> APIRouter:
         )
 
     return router
+
+
+def _cells(row: ActivityRow) -> Mapping[str, str]:
+    """Return a row of activity as the cells of a CSV row, with the exact cost in USD."""
+    return {
+        "date": row.day,
+        "model": row.model or "",
+        "provider": row.provider or "",
+        "key_id": row.key_id,
+        "key_name": row.key_label,
+        "labels": label_cell(row.labels),
+        "requests": str(row.requests),
+        "failed": str(row.failed),
+        "cost_usd": usd_text(row.cost_nano_usd),
+        "prompt_tokens": str(row.usage.input_tokens),
+        "cached_tokens": str(row.usage.cache_read_input_tokens or 0),
+        "cache_write_tokens": str(row.usage.cache_write_input_tokens),
+        "completion_tokens": str(row.usage.output_tokens or 0),
+        "reasoning_tokens": str(row.usage.reasoning_tokens or 0),
+        "audio_prompt_tokens": str(row.usage.audio_input_tokens or 0),
+        "audio_completion_tokens": str(row.usage.audio_output_tokens or 0),
+        "images": str(row.usage.images or 0),
+        "web_searches": str(row.usage.web_searches or 0),
+    }

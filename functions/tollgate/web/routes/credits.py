@@ -1,36 +1,99 @@
-"""Credit: read with a management key, changed by the operator's."""
+"""Credit: read with a management key, changed with the operator's management key."""
 
+from datetime import datetime
+from decimal import Decimal
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
+from pydantic import BaseModel, Field
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import is_id, without_prefix
-from tollgate.core.money import nano_usd, usd_text
+from tollgate.core.money import nano_usd, usd, usd_text
 from tollgate.core.principal import Principal
 from tollgate.stores.administration import ENTRIES_PAGE_MAX, CreditEntry, EntryKind
-from tollgate.web.credit_shapes import (
-    AdjustmentBody,
-    CreditsObject,
-    CreditsReply,
-    EntriesReply,
-    EntryObject,
-    GrantBody,
-    GrantReply,
-    RefundBody,
-)
+from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.services import Services
+from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
+
+EntryId = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._:-]+$")]
+
+
+class EntryBody(Body):
+    """Fields that grants and adjustments share; an `id` is entered only once."""
+
+    id: EntryId
+    workspace_id: WorkspaceId | None = Field(None, description="null is the caller's own")
+    note: Annotated[str, Field(max_length=200)] = ""
+
+
+class GrantBody(EntryBody):
+    """Credit to add."""
+
+    amount: PositiveUsd
+
+
+class AdjustmentBody(EntryBody):
+    """Credit to add, or to take back if `amount` is negative."""
+
+    amount: Annotated[Decimal, Field(ge=-1_000_000, le=1_000_000, decimal_places=9)]
+
+
+class RefundBody(Body):
+    """A generation to refund; each generation is refunded once."""
+
+    generation_id: Annotated[str, Field(max_length=64)]
+    workspace_id: WorkspaceId | None = Field(None, description="null is the caller's own")
+    amount: PositiveUsd | None = Field(None, description="at most the cost; null is all of it")
+    note: Annotated[str, Field(max_length=200)] = ""
+
+
+class EntryObject(BaseModel):
+    """An entry of the credit ledger. Entries never change."""
+
+    id: str
+    type: EntryKind
+    amount: Usd
+    note: str
+    created_at: datetime
+    generation_id: str | None
+
+    @classmethod
+    def of(cls, entry: CreditEntry) -> "EntryObject":
+        """Build the object from a stored entry."""
+        return cls(
+            id=entry.id,
+            type=entry.kind,
+            amount=usd(entry.amount_nano_usd),
+            note=entry.note,
+            created_at=moment(entry.created_s),
+            generation_id=entry.generation_id and f"gen-{entry.generation_id}",
+        )
+
+
+class EntriesReply(BaseModel):
+    """Entries, latest first; `next_cursor` requests the next page."""
+
+    data: list[EntryObject]
+    next_cursor: str | None
+    unreadable: Unreadable
+
+
+class GrantReply(CreditsReply):
+    """The balance after an entry."""
+
+    granted: bool = Field(description="false if the entry was written before")
 
 
 def credit_routes(services: Services) -> APIRouter:
-    """`/v1/credits`."""
+    """Return the routes below `/v1/credits`."""
     router = APIRouter(prefix="/v1", tags=["credits"])
     administrator = Annotated[Principal, Depends(services.administrator)]
     operator = Annotated[Principal, Depends(services.operator)]
 
     @router.get("/credits")
     async def show_credits(principal: administrator) -> CreditsReply:
-        """What was granted, what is spent, held and available."""
+        """Show the granted, spent, held and available amounts."""
         balance = await services.credits.balance(principal.workspace_id)
         return CreditsReply(data=CreditsObject.of(balance))
 
@@ -40,7 +103,7 @@ def credit_routes(services: Services) -> APIRouter:
         cursor: str | None = None,
         limit: Annotated[int, Query(ge=1, le=ENTRIES_PAGE_MAX)] = ENTRIES_PAGE_MAX,
     ) -> EntriesReply:
-        """Grants, adjustments and refunds, latest first."""
+        """List grants, adjustments and refunds, latest first."""
         page = await services.credits.entries(principal.workspace_id, after=cursor, limit=limit)
         return EntriesReply(
             data=[EntryObject.of(entry) for entry in page.found],
@@ -92,21 +155,27 @@ def credit_routes(services: Services) -> APIRouter:
     return router
 
 
-def _check_same(asked: CreditEntry, written: CreditEntry | None) -> None:
-    """An id that is used again must mean the same entry; its note may be worded anew."""
+def _check_same(requested: CreditEntry, written: CreditEntry | None) -> None:
+    """Raise RequestError if an id that is used again names another entry.
+
+    Kind and amount must be the same; the note may differ.
+    """
     if written is None:
         return
-    if (asked.kind, asked.amount_nano_usd) != (written.kind, written.amount_nano_usd):
+    if (requested.kind, requested.amount_nano_usd) != (written.kind, written.amount_nano_usd):
         raise RequestError(
             ErrorCode.IDEMPOTENCY_MISMATCH,
-            f"{asked.id} names a {written.kind} of ${usd_text(written.amount_nano_usd)} that was "
-            "written before; nothing was added.",
+            f"{requested.id} names a {written.kind} of ${usd_text(written.amount_nano_usd)} that "
+            "was written before; nothing was added.",
             param="id",
         )
 
 
 async def _refund(services: Services, workspace_id: str, body: RefundBody) -> CreditEntry:
-    """The entry that gives back a generation's cost, or less; its id makes it single."""
+    """Return the entry that refunds a generation; its id prevents a second refund.
+
+    Raises RequestError if the workspace has no such generation or it cost less than `amount`.
+    """
     bare = without_prefix(body.generation_id)
     record = await services.generations.get(workspace_id, bare) if is_id(bare) else None
     if record is None:
@@ -116,7 +185,11 @@ async def _refund(services: Services, workspace_id: str, body: RefundBody) -> Cr
     cost = record.cost_nano_usd
     amount = cost if body.amount is None else nano_usd(body.amount)
     if not 0 < amount <= cost:
-        raise RequestError(ErrorCode.INVALID_REQUEST, "It did not cost that much.", param="amount")
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "The refund is more than the generation cost.",
+            param="amount",
+        )
     return CreditEntry(
         id=f"refund:{bare}",
         workspace_id=workspace_id,

@@ -32,7 +32,7 @@ GenerationId = Annotated[str, Query(alias="id", description="with or without its
 
 
 class Selection(BaseModel):
-    """Which records: made in [since, until), of late if nothing is said."""
+    """Filter of records made in [since, until), by default in the latest period."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -41,7 +41,7 @@ class Selection(BaseModel):
     model: _Word | None = None
     provider: _Word | None = None
     key: _Word | None = Field(None, description="the id of a key")
-    label: list[_Word] = Field([], max_length=10, description="name:value, all must match")
+    label: list[_Word] = Field([], max_length=10, description="name:value; every label must match")
 
     def filter(
         self,
@@ -51,7 +51,10 @@ class Selection(BaseModel):
         outcome: Outcome | None = None,
         cost_min: PositiveUsd | None = None,
     ) -> GenerationFilter:
-        """The selection as the store takes it."""
+        """Return the filter for the store; `days` is the period if `since` is not given.
+
+        Raises RequestError for a label that is not `name:value`.
+        """
         until_s = _second(self.until) if self.until else now_s + 1
         return GenerationFilter(
             since_s=_second(self.since) if self.since else until_s - days * DAY_S,
@@ -66,23 +69,23 @@ class Selection(BaseModel):
 
 
 class GenerationsQuery(Selection):
-    """Which records, and which page of them."""
+    """Filter of records, and the page to return."""
 
     outcome: Outcome | None = None
     cost_min: PositiveUsd | None = Field(None, description="USD")
     limit: Annotated[int, Field(ge=1, le=_LIMIT_MAX)] = 50
-    cursor: _Word | None = Field(None, description="the `next_cursor` of the page before")
+    cursor: _Word | None = Field(None, description="the `next_cursor` of the previous page")
 
 
 def generation_routes(services: Services) -> APIRouter:
-    """`/v1/generation` and `/v1/generations`."""
+    """Return the routes `/v1/generation`, its content and `/v1/generations`."""
     router = APIRouter(prefix="/v1", tags=["generations"])
     caller = Annotated[Principal, Depends(services.caller)]
     administrator = Annotated[Principal, Depends(services.administrator)]
 
     @router.get("/generation")
     async def show_generation(principal: caller, id_: GenerationId) -> GenerationReply:
-        """One generation of this workspace, readable before its stream has ended."""
+        """Show a generation of this workspace, which is readable before its stream has ended."""
         bare = without_prefix(id_)
         record = None
         if is_id(bare):
@@ -95,22 +98,22 @@ def generation_routes(services: Services) -> APIRouter:
 
     @router.get("/generation/content")
     async def show_content(principal: administrator, id_: GenerationId) -> ContentReply:
-        """What was asked and answered, for as long as the generation's key has it kept."""
+        """Show the request and the answer, for the days that the key keeps content."""
         bare, content = without_prefix(id_), None
         if is_id(bare) and services.contents is not None:
             content = await services.contents.get(principal.workspace_id, bare)
         if content is None:
             raise RequestError(
-                ErrorCode.NOT_FOUND, "No content of such a generation is kept.", param="id"
+                ErrorCode.NOT_FOUND, "No content is stored for such a generation.", param="id"
             )
         try:
             return ContentReply(data=ContentObject.model_validate_json(content))
-        except ValidationError as damaged:
+        except ValidationError as corrupt:
             raise RequestError(
                 ErrorCode.NOT_FOUND,
-                f"The content that is kept of gen-{bare} cannot be read any more.",
+                f"The stored content of gen-{bare} is corrupt.",
                 param="id",
-            ) from damaged
+            ) from corrupt
 
     @router.get("/generations", response_model=GenerationsReply, responses=OR_CSV)
     async def list_generations(
@@ -118,7 +121,7 @@ def generation_routes(services: Services) -> APIRouter:
         query: Annotated[GenerationsQuery, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> GenerationsReply | Response:
-        """The workspace's generations, newest first, as JSON or CSV."""
+        """List the workspace's generations, newest first, as JSON or CSV."""
         page = await services.generations.page(
             principal.workspace_id,
             query.filter(services.now_s(), outcome=query.outcome, cost_min=query.cost_min),
@@ -144,7 +147,7 @@ def _cursor(text: str | None) -> str | None:
     bare = without_prefix(text)
     if not is_id(bare):
         raise RequestError(
-            ErrorCode.INVALID_REQUEST, "cursor: not one of this list.", param="cursor"
+            ErrorCode.INVALID_REQUEST, "cursor: this list has no such cursor.", param="cursor"
         )
     return bare
 

@@ -1,33 +1,33 @@
-"""Whether the service runs, and whether it can serve."""
+"""Health checks: liveness of the process, readiness of its store."""
 
 from typing import Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from tollgate.web.services import Services
 
 
 class Health(BaseModel):
-    """It runs; `catalog_sha` names the routing it serves."""
+    """State of the service."""
 
     status: Literal["ok"] = "ok"
-    catalog_sha: str
+    catalog_sha: str = Field(description="the live catalog")
 
 
 def health_routes(services: Services) -> APIRouter:
-    """`/v1/health/live` and `/v1/health/ready`."""
+    """Return the routes `/v1/health/live` and `/v1/health/ready`."""
     router = APIRouter(prefix="/v1/health", tags=["health"])
 
     @router.get("/live")
     async def live() -> Health:
-        """The process answers."""
+        """Answer without the store: the process runs."""
         return Health(catalog_sha=(await services.catalogs.for_key(None)).sha)
 
     @router.get("/ready")
     async def ready() -> Health:
-        """The store answers too."""
-        # A record that is not there: reading it raises service_unavailable if the store is away.
+        """Answer after a read of the store: the process can serve."""
+        # No record has this id; reading it raises service_unavailable if the store does not answer.
         await services.generations.get("-", services.ids.new_id())
         return Health(catalog_sha=(await services.catalogs.for_key(None)).sha)
 

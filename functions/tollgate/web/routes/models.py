@@ -1,4 +1,4 @@
-"""The models that can be asked for, with prices and capabilities, as the catalog states them."""
+"""Models of the catalog, with prices and capabilities."""
 
 from fnmatch import fnmatchcase
 from typing import Annotated
@@ -21,16 +21,19 @@ from tollgate.web.services import Services
 
 
 def model_routes(services: Services) -> APIRouter:
-    """`/v1/models`, and below it one model and its endpoints."""
+    """Return the routes of all models, one model, and its endpoints."""
     router = APIRouter(prefix="/v1", tags=["models"])
-    anybody = Annotated[Principal | None, Depends(services.anybody)]
+    optional_caller = Annotated[Principal | None, Depends(services.optional_caller)]
 
     async def catalog_of(principal: Principal | None) -> Catalog:
         return await services.catalogs.for_key(principal.key_id if principal else None)
 
     @router.get("/models", response_model_exclude_none=True)
-    async def list_models(principal: anybody) -> ModelsReply:
-        """All models, or with a key those it may use; prices are of the first endpoint, now."""
+    async def list_models(principal: optional_caller) -> ModelsReply:
+        """List all models, or with a key those that it may use.
+
+        Prices are the current ones of the first endpoint.
+        """
         catalog, now_s = await catalog_of(principal), services.clock.now_s()
         return ModelsReply(
             data=[
@@ -41,24 +44,24 @@ def model_routes(services: Services) -> APIRouter:
         )
 
     @router.get("/models/{author}/{slug}", response_model_exclude_none=True)
-    async def one_model(author: str, slug: str, principal: anybody) -> ModelObject:
-        """One model; OpenAI's `models.retrieve`."""
+    async def show_model(author: str, slug: str, principal: optional_caller) -> ModelObject:
+        """Show one model, as OpenAI's `models.retrieve` does."""
         catalog = await catalog_of(principal)
-        name = _known(catalog, f"{author}/{slug}", principal)
+        name = _resolve(catalog, f"{author}/{slug}", principal)
         return model_object(catalog, name, now_s=services.clock.now_s())
 
     @router.get("/models/{alias}", response_model_exclude_none=True)
-    async def model_of_alias(alias: str, principal: anybody) -> ModelObject:
-        """The model that another name stands for."""
+    async def resolve_alias(alias: str, principal: optional_caller) -> ModelObject:
+        """Show the model that an alias stands for."""
         catalog = await catalog_of(principal)
-        slug = _known(catalog, alias, principal)
+        slug = _resolve(catalog, alias, principal)
         return model_object(catalog, slug, now_s=services.clock.now_s())
 
     @router.get("/models/{author}/{slug}/endpoints", response_model_exclude_none=True)
-    async def list_endpoints(author: str, slug: str, principal: anybody) -> EndpointsReply:
-        """Who serves a model, at which price, and who rests after failures."""
+    async def list_endpoints(author: str, slug: str, principal: optional_caller) -> EndpointsReply:
+        """List the endpoints of a model, with prices and cooldowns after failures."""
         catalog = await catalog_of(principal)
-        name = _known(catalog, f"{author}/{slug}", principal)
+        name = _resolve(catalog, f"{author}/{slug}", principal)
         ids = {offer.attempt.target.endpoint_id for offer in offers_of(catalog, name)}
         resting = await services.cooldowns.find_resting(ids, catalog.defaults.cooldown.policy)
         return EndpointsReply(
@@ -68,8 +71,11 @@ def model_routes(services: Services) -> APIRouter:
     return router
 
 
-def _known(catalog: Catalog, name: str, principal: Principal | None) -> str:
-    """The model of a name or of an alias; RequestError where the caller has none of that name."""
+def _resolve(catalog: Catalog, name: str, principal: Principal | None) -> str:
+    """Return the slug of the model that a name or alias stands for.
+
+    Raises RequestError if there is none, or the caller may not use it.
+    """
     slug = catalog.target(name)
     if slug in catalog.models and _allowed(slug, principal):
         return slug

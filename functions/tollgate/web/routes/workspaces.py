@@ -1,27 +1,98 @@
-"""Workspaces: made, locked and budgeted by the operator."""
+"""Workspaces: created, locked and budgeted by the operator."""
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
+from pydantic import BaseModel, Field
 
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.principal import Principal
-from tollgate.stores.administration import WORKSPACES_PAGE_MAX, WorkspaceSettings
-from tollgate.web.credit_shapes import (
-    CreditsObject,
-    CreditsReply,
-    NewWorkspaceBody,
-    WorkspaceChangeBody,
-    WorkspaceObject,
-    WorkspaceReply,
-    WorkspacesReply,
-)
+from tollgate.core.money import nano_usd, usd
+from tollgate.core.principal import Admission, Principal
+from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
+from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.key_shapes import NewKeyBody, NewKeyReply
 from tollgate.web.services import Services
+from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
+
+
+class WorkspaceSettingsBody(Body):
+    """Settings of a workspace; omitted fields keep their value."""
+
+    admission: Admission | None = Field(None, description="null applies the catalog's default")
+    budget: PositiveUsd | None = Field(None, description="USD per UTC month; null is no budget")
+    pause_at_budget: bool = Field(False, description="refuse requests once the budget is spent")
+
+    def edit(self, settings: WorkspaceSettings) -> WorkspaceSettings:
+        """Return the settings with the sent fields replaced."""
+        sent = self.model_fields_set
+        budget = None if self.budget is None else nano_usd(self.budget)
+        return WorkspaceSettings(
+            admission=self.admission if "admission" in sent else settings.admission,
+            budget_nano_usd=budget if "budget" in sent else settings.budget_nano_usd,
+            pause_at_budget=(
+                self.pause_at_budget if "pause_at_budget" in sent else settings.pause_at_budget
+            ),
+        )
+
+
+class NewWorkspaceBody(WorkspaceSettingsBody):
+    """A workspace to create."""
+
+    id: WorkspaceId
+
+
+class WorkspaceChangeBody(WorkspaceSettingsBody):
+    """Changes to a workspace; omitted fields keep their value."""
+
+    locked: bool | None = Field(None, description="refuse every request")
+
+
+class WorkspaceObject(BaseModel):
+    """A workspace."""
+
+    id: str
+    created_at: datetime
+    locked: bool = Field(description="by the operator")
+    paused: bool = Field(description="by its budget")
+    shards: int = Field(description="parts of the wallet, which take holds side by side")
+    admission: Admission | None
+    budget: Usd | None
+    pause_at_budget: bool
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> "WorkspaceObject":
+        """Build the object from a stored workspace."""
+        settings = workspace.settings
+        budget = settings.budget_nano_usd
+        return cls(
+            id=workspace.id,
+            created_at=moment(workspace.created_s),
+            locked=workspace.locked,
+            paused=workspace.paused,
+            shards=workspace.shards,
+            admission=settings.admission,
+            budget=None if budget is None else usd(budget),
+            pause_at_budget=settings.pause_at_budget,
+        )
+
+
+class WorkspaceReply(BaseModel):
+    """One workspace."""
+
+    data: WorkspaceObject
+
+
+class WorkspacesReply(BaseModel):
+    """Workspaces by name; `next_cursor` requests the next page."""
+
+    data: list[WorkspaceObject]
+    next_cursor: str | None
+    unreadable: Unreadable
 
 
 def workspace_routes(services: Services) -> APIRouter:
-    """`/v1/workspaces`."""
+    """Return the routes below `/v1/workspaces`."""
     router = APIRouter(prefix="/v1", tags=["workspaces"])
     operator = Annotated[Principal, Depends(services.operator)]
 
@@ -41,7 +112,7 @@ def workspace_routes(services: Services) -> APIRouter:
         cursor: str | None = None,
         limit: Annotated[int, Query(ge=1, le=WORKSPACES_PAGE_MAX)] = WORKSPACES_PAGE_MAX,
     ) -> WorkspacesReply:
-        """Workspaces by name."""
+        """List workspaces by name."""
         page = await services.workspaces.list(after=cursor, limit=limit)
         return WorkspacesReply(
             data=[WorkspaceObject.of(workspace) for workspace in page.found],
@@ -51,35 +122,35 @@ def workspace_routes(services: Services) -> APIRouter:
 
     @router.get("/workspaces/{workspace_id}")
     async def show_workspace(_: operator, workspace_id: str) -> WorkspaceReply:
-        """One workspace."""
-        return WorkspaceReply(data=await _there(workspace_id))
+        """Show one workspace."""
+        return WorkspaceReply(data=await _found(workspace_id))
 
     @router.patch("/workspaces/{workspace_id}")
     async def change_workspace(
         _: operator, workspace_id: str, body: WorkspaceChangeBody
     ) -> WorkspaceReply:
-        """Change a workspace; one that is locked holds nothing from its next request on."""
+        """Change a workspace; a locked one is refused from its next request on."""
         await services.workspaces.change(workspace_id, body.edit)
         if body.locked is not None:
             await services.workspaces.set_locked(workspace_id, locked=body.locked)
-        return WorkspaceReply(data=await _there(workspace_id))
+        return WorkspaceReply(data=await _found(workspace_id))
 
     @router.get("/workspaces/{workspace_id}/credits")
     async def show_workspace_credits(_: operator, workspace_id: str) -> CreditsReply:
-        """What a workspace was granted, what is spent, held and available."""
-        await _there(workspace_id)
+        """Show the granted, spent, held and available amounts of a workspace."""
+        await _found(workspace_id)
         balance = await services.credits.balance(workspace_id)
         return CreditsReply(data=CreditsObject.of(balance))
 
     @router.post("/workspaces/{workspace_id}/keys", status_code=201)
     async def create_workspace_key(_: operator, workspace_id: str, body: NewKeyBody) -> NewKeyReply:
-        """Create a key in a workspace, its first management key for one."""
+        """Create a key in a workspace, such as its first management key."""
         new = body.new_key(workspace_id, await services.key_tiers())
         services.check_content_days(new.content_days)
-        await _there(workspace_id)
+        await _found(workspace_id)
         return NewKeyReply.of(await services.keys.create(new))
 
-    async def _there(workspace_id: str) -> WorkspaceObject:
+    async def _found(workspace_id: str) -> WorkspaceObject:
         workspace = await services.workspaces.get(workspace_id)
         if workspace is None:
             raise RequestError(

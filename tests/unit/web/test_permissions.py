@@ -1,0 +1,385 @@
+"""Each route by each role: a key reaches its own workspace, and only the operator's reaches others.
+
+Keeps C2, C41, C60, C64, C66, C67.
+"""
+
+import json
+from copy import deepcopy
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.asgi import Exchange
+from tests.gateways import House
+from tests.memory.workspaces import MemoryWorkspaceStore
+from tests.unit.routing.catalogs import catalog, endpoint, model
+from tests.unit.web.routes import (
+    EVERY_KEYS_ROUTES,
+    GENERATION_ID,
+    KEY_ID,
+    MANAGEMENT_ROUTES,
+    OPERATOR_ROUTES,
+    WORKSPACE,
+    WORKSPACE_ROUTES,
+)
+from tests.unit.web.test_api_app import Api, api
+from tollgate.core.money import nano_usd
+from tollgate.core.principal import KeyRole
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.stores.administration import NewKey, WorkspaceSettings
+
+OPERATORS = "platform"
+CONTENT = {"id": GENERATION_ID, "request": {"model": "acme/large"}, "choices": []}
+
+
+class KeptContents:
+    """A content log that holds the content of one workspace's generation."""
+
+    def __init__(self, workspace_id: str, generation_id: str) -> None:
+        self._place = (workspace_id, generation_id)
+
+    async def keep(self, *_: Any, **__: Any) -> None:
+        raise AssertionError("the api keeps no content")
+
+    async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
+        found = (workspace_id, generation_id) == self._place
+        return json.dumps(CONTENT).encode() if found else None
+
+
+class Tenants:
+    """Three workspaces of one gateway: `acme` has resources, `other` none, `platform` operates."""
+
+    def __init__(self, call: Api, secrets: dict[str, str]) -> None:
+        self.call = call
+        self.secrets = secrets
+
+    @property
+    def home(self) -> House:
+        return self.call.home
+
+    async def ask(self, caller: str, method: str, path: str, content: object) -> Exchange:
+        """Call a route as one of the keys, with the placeholders filled in from `acme`."""
+        names = {
+            KEY_ID: self.home.principal.key_id,
+            WORKSPACE: "acme",
+            GENERATION_ID: f"gen-{self.home.record.id}",
+        }
+        body = json.dumps(content)
+        for placeholder, name in names.items():
+            path, body = path.replace(placeholder, name), body.replace(placeholder, name)
+        sent = None if content is None else json.loads(body)
+        return await self.call(method, path, key=self.secrets[caller], content=sent)
+
+    async def state(self) -> object:
+        """Everything that is stored, apart from when each key was used last."""
+        books = deepcopy(self.home.stores.books)
+        for key in books.keys.values():
+            key.used_s.clear()
+        workspaces = await self.call.services.workspaces.list()
+        return books, workspaces.found
+
+
+@dataclass(frozen=True)
+class Canary:
+    """Catalogs of which one key is served by another than the live one."""
+
+    live: Catalog
+    key_id: str
+    candidate: Catalog
+
+    async def for_key(self, key_id: str | None) -> Catalog:
+        return self.candidate if key_id == self.key_id else self.live
+
+
+async def tenants() -> Tenants:
+    call = await api()
+    await call.home.serve()
+    workspaces = MemoryWorkspaceStore(call.home.stores.books, call.home.stores.clock)
+    await workspaces.create("acme", WorkspaceSettings())
+    call.changes = {
+        "operator_workspace": OPERATORS,
+        "workspaces": workspaces,
+        "contents": KeptContents("acme", call.home.record.id),
+    }
+    secrets = {"acme management": call.management, "other management": call.stranger}
+    roles: list[tuple[str, KeyRole]] = [
+        ("acme", "inference"),
+        ("other", "inference"),
+        (OPERATORS, "inference"),
+        (OPERATORS, "management"),
+    ]
+    for workspace, role in roles:
+        new = NewKey(workspace_id=workspace, label=f"{workspace} {role}", role=role)
+        secrets[new.label] = (await call.home.stores.keys.create(new)).secret
+    return Tenants(call, secrets)
+
+
+@pytest.mark.parametrize("caller", ["acme management", "other management"])
+@pytest.mark.parametrize(("method", "path", "content"), OPERATOR_ROUTES)
+async def test_c41_a_tenants_management_key_is_refused_by_operator_routes_and_changes_nothing(
+    method: str, path: str, content: object, caller: str
+) -> None:
+    them = await tenants()
+    before = await them.state()
+    reply = await them.ask(caller, method, path, content)
+    assert (reply.status, reply.error["code"]) == (403, "permission_denied")
+    assert OPERATORS in reply.error["message"]
+    assert await them.state() == before
+
+
+@pytest.mark.parametrize("caller", ["acme inference", "other inference", f"{OPERATORS} inference"])
+@pytest.mark.parametrize(("method", "path", "content"), MANAGEMENT_ROUTES)
+async def test_c41_an_inference_key_is_refused_by_management_routes_and_changes_nothing(
+    method: str, path: str, content: object, caller: str
+) -> None:
+    them = await tenants()
+    before = await them.state()
+    reply = await them.ask(caller, method, path, content)
+    assert (reply.status, reply.error["code"]) == (403, "permission_denied")
+    assert await them.state() == before
+
+
+@pytest.mark.parametrize(
+    ("caller", "method", "path", "content"),
+    [
+        *((f"{OPERATORS} management", *route) for route in OPERATOR_ROUTES),
+        *(("acme management", *route) for route in WORKSPACE_ROUTES),
+        *(("acme management", *route) for route in EVERY_KEYS_ROUTES[:2]),
+        *(("acme inference", *route) for route in EVERY_KEYS_ROUTES[:2]),
+    ],
+)
+async def test_c41_the_key_that_a_route_needs_is_served(
+    caller: str, method: str, path: str, content: object
+) -> None:
+    reply = await (await tenants()).ask(caller, method, path, content)
+    assert reply.status in (200, 201), reply.body
+
+
+OWN = {
+    "/v1/keys": {"data": 2, "next_cursor": None, "unreadable": []},
+    "/v1/credits": {
+        "data": {"total_credits": 0.0, "total_usage": 0.0, "available": 0.0, "held": 0.0}
+    },
+    "/v1/credits/ledger": {"data": [], "next_cursor": None, "unreadable": []},
+    "/v1/generations": {"data": [], "next_cursor": None, "unreadable": []},
+    "/v1/activity": {"data": [], "total": 0.0, "partial_days": []},
+}
+
+
+@pytest.mark.parametrize("workspace", ["other", OPERATORS])
+@pytest.mark.parametrize(("method", "path", "content"), WORKSPACE_ROUTES)
+async def test_c60_c64_c67_a_management_key_never_reaches_another_workspace(
+    method: str, path: str, content: object, workspace: str
+) -> None:
+    them = await tenants()
+    before = await them.state()
+    reply = await them.ask(f"{workspace} management", method, path, content)
+    if (method, path) == ("POST", "/v1/keys"):
+        made = them.home.stores.books.keys[reply.json["data"]["id"]]
+        assert made.workspace_id == workspace
+        return
+    assert await them.state() == before
+    if path not in OWN:
+        assert (reply.status, reply.error["code"]) == (404, "not_found")
+    else:
+        shown = reply.json
+        if path == "/v1/keys":
+            ids = [key["id"] for key in shown["data"]]
+            books = them.home.stores.books
+            assert {books.keys[id_].workspace_id for id_ in ids} == {workspace}
+            shown["data"] = len(ids)
+        assert (reply.status, shown) == (200, OWN[path])
+
+
+@pytest.mark.parametrize("role", ["inference", "management"])
+async def test_c60_c66_every_key_reads_itself_and_no_generation_of_another_workspace(
+    role: str,
+) -> None:
+    them = await tenants()
+    for workspace in ("other", OPERATORS):
+        caller = f"{workspace} {role}"
+        own = (await them.ask(caller, "GET", "/v1/key", None)).json["data"]
+        assert them.home.stores.books.keys[own["id"]].workspace_id == workspace
+        reply = await them.ask(caller, "GET", f"/v1/generation?id={GENERATION_ID}", None)
+        assert (reply.status, reply.error["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize("named", ["acme", None])
+async def test_c64_the_operator_credits_the_workspace_it_names_or_its_own(
+    named: str | None,
+) -> None:
+    them = await tenants()
+    for name, amount in (("grants", "3"), ("adjustments", "-1")):
+        body = {"id": name, "amount": amount, "workspace_id": named}
+        await them.ask(f"{OPERATORS} management", "POST", f"/v1/credits/{name}", body)
+    books = them.home.stores.books
+    amounts = {
+        workspace: [entries[name].amount_nano_usd for name in ("grants", "adjustments")]
+        for workspace, entries in books.entries.items()
+        if "grants" in entries
+    }
+    assert amounts == {named or OPERATORS: [nano_usd(Decimal(3)), nano_usd(Decimal(-1))]}
+
+
+async def test_c64_a_refund_finds_no_generation_outside_the_workspace_it_names() -> None:
+    them = await tenants()
+    before = await them.state()
+    body = {"generation_id": GENERATION_ID}
+    reply = await them.ask(f"{OPERATORS} management", "POST", "/v1/credits/refunds", body)
+    assert (reply.status, reply.error["param"]) == (404, "generation_id")
+    assert await them.state() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "status"),
+    [
+        ("refunds", {}, 200),
+        ("refunds", {"amount": "0.00006"}, 200),
+        ("refunds", {"amount": "0.000060001"}, 400),
+        ("adjustments", {"id": "a", "amount": 0}, 400),
+    ],
+)
+async def test_c64_a_refund_is_at_most_the_cost_and_an_adjustment_is_not_zero(
+    path: str, fields: dict[str, object], status: int
+) -> None:
+    them = await tenants()
+    before = await them.state()
+    body: dict[str, object] = {"workspace_id": WORKSPACE, **fields}
+    if path == "refunds":
+        body["generation_id"] = GENERATION_ID
+    reply = await them.ask(f"{OPERATORS} management", "POST", f"/v1/credits/{path}", body)
+    assert reply.status == status
+    if status == 400:
+        assert reply.error["param"] == "amount"
+        assert await them.state() == before
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content"), [route for route in OPERATOR_ROUTES if WORKSPACE in route[1]]
+)
+async def test_c60_a_workspace_that_does_not_exist_is_404_and_stays_so(
+    method: str, path: str, content: object
+) -> None:
+    them = await tenants()
+    before = await them.state()
+    path = path.replace(WORKSPACE, "missing")
+    reply = await them.ask(f"{OPERATORS} management", method, path, content)
+    assert (reply.status, reply.error["param"]) == (404, "workspace_id")
+    assert await them.state() == before
+
+
+async def test_c64_a_generation_that_cost_nothing_is_not_refunded() -> None:
+    them = await tenants()
+    books = them.home.stores.books
+    [(place, record)] = books.records.items()
+    books.records[place] = replace(record, cost_nano_usd=0)
+    body = {"generation_id": GENERATION_ID, "workspace_id": WORKSPACE}
+    reply = await them.ask(f"{OPERATORS} management", "POST", "/v1/credits/refunds", body)
+    assert (reply.status, reply.error["param"]) == (400, "amount")
+
+
+@pytest.mark.parametrize(
+    ("authorization", "refused"),
+    [
+        ("Bearer {}", None),
+        ("bearer {}", None),
+        ("Bearer  {} ", None),
+        ("Basic {}", "Send your API key"),
+        ("{}", "Send your API key"),
+        ("Bearer", "Send your API key"),
+        ("Bearer  ", "Send your API key"),
+        ("Bearer {}x", "The API key"),
+        ("Bearer x {}", "The API key"),
+    ],
+)
+async def test_c2_a_key_is_taken_as_a_bearer_token_and_no_other_way(
+    authorization: str, refused: str | None
+) -> None:
+    call = await api()
+    headers = {"authorization": authorization.format(call.home.secret)}
+    reply = await call("GET", "/v1/key", headers=headers)
+    assert reply.status == (200 if refused is None else 401)
+    if refused is not None:
+        assert reply.error["message"].startswith(refused)
+
+
+@pytest.mark.parametrize(
+    ("caller", "path", "is_noted"),
+    [
+        ("acme inference", "/v1/key", True),
+        ("acme management", "/v1/keys", True),
+        ("acme inference", "/v1/models", True),
+        ("acme inference", "/v1/route/explain", False),
+    ],
+)
+async def test_c60_the_last_use_of_a_key_is_noted_except_by_an_explanation(
+    caller: str, path: str, is_noted: bool
+) -> None:
+    them = await tenants()
+    content = {"model": "acme/small", "messages": [{"role": "user", "content": "Hi"}]}
+    explains = path == "/v1/route/explain"
+    method, body = ("POST", content) if explains else ("GET", None)
+    for key in them.home.stores.books.keys.values():
+        key.used_s.clear()
+    reply = await them.ask(caller, method, path, body)
+    assert reply.status == 200
+    used = {
+        key.settings.label
+        for key in them.home.stores.books.keys.values()
+        if key.used_s.get(False) is not None
+    }
+    label = "admin" if caller == "acme management" else caller
+    assert used == ({label} if is_noted else set())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content"),
+    [
+        ("POST", "/v1/keys", {"name": "new", "content_days": 1}),
+        ("PATCH", f"/v1/keys/{KEY_ID}", {"content_days": 1}),
+        ("POST", f"/v1/workspaces/{WORKSPACE}/keys", {"name": "new", "content_days": 1}),
+    ],
+)
+async def test_c60_a_key_keeps_content_only_where_there_is_a_bucket(
+    method: str, path: str, content: object
+) -> None:
+    them = await tenants()
+    caller = f"{OPERATORS if WORKSPACE in path else 'acme'} management"
+    before = await them.state()
+    them.call.changes["contents"] = None
+    refused = await them.ask(caller, method, path, content)
+    assert (refused.status, refused.error["param"]) == (400, "content_days")
+    assert await them.state() == before
+    them.call.changes["contents"] = KeptContents("acme", "x")
+    assert (await them.ask(caller, method, path, content)).status in (200, 201)
+
+
+async def test_c3_a_key_is_offered_no_name_of_a_model_that_it_may_not_use() -> None:
+    call = await api()
+    near_miss = "/v1/models/acme/larg"
+    everyone = await call("GET", near_miss)
+    assert "acme/large" in everyone.error["message"]
+    new = NewKey(workspace_id="acme", label="few", models=("other/*",))
+    secret = (await call.home.stores.keys.create(new)).secret
+    refused = await call("GET", near_miss, key=secret)
+    assert refused.status == 404
+    assert "acme/large" not in refused.error["message"]
+
+
+async def test_c3_models_and_explanations_are_those_of_the_keys_own_catalog() -> None:
+    call = await api()
+    new_model = {"new/model": model(endpoint("near", "new-1"))}
+    candidate = catalog(models=new_model, aliases={}, routes={})
+    key_id = call.home.principal.key_id
+    call.changes["catalogs"] = Canary(call.home.catalog, key_id, candidate)
+    for key, name in ((call.home.secret, "new/model"), (call.management, "acme/small")):
+        listed = (await call("GET", "/v1/models", key=key)).json["data"]
+        assert (name == "new/model") == ([it["id"] for it in listed] == ["new/model"])
+        content = {"model": name, "messages": [{"role": "user", "content": "Hi"}]}
+        explained = await call("POST", "/v1/route/explain", key=key, content=content)
+        assert explained.status == 200
+        expected = candidate if name == "new/model" else call.home.catalog
+        assert explained.json["catalog_sha"] == expected.sha
