@@ -3,7 +3,6 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from decimal import Decimal
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -15,14 +14,8 @@ from tollgate.core.events import PartDelta, StreamEvent
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.idempotency import Claim
 from tollgate.core.packing import packed, unpacked
-from tollgate.core.response import Fold
-from tollgate.engine.sink import (
-    STREAM_HEADERS,
-    EventSink,
-    ReplyWriter,
-    request_headers,
-    served_headers,
-)
+from tollgate.engine.gateway import Gateway
+from tollgate.engine.sink import EventSink, ReplyWriter, reply_sink, request_headers
 from tollgate.ingress.base import Ingress, ParsedCall, ServedBy
 from tollgate.stores.base import Hold
 
@@ -153,38 +146,25 @@ class KeepingSink:
 
 async def replay(
     kept: KeptAnswer,
+    gateway: Gateway,
     reply: ReplyWriter,
     ingress: Ingress,
     parsed: ParsedCall,
     *,
     request_id: str,
-    credits_per_usd: Decimal,
 ) -> None:
-    """Give a kept answer again, streamed or whole as this request wants it; nothing is billed."""
-    renderer = ingress.renderer(
-        replace(parsed, episode_id=kept.episode_id), kept.served, credits_per_usd=credits_per_usd
-    )
-    headers = {
-        **request_headers(kept.record.id),
-        "x-request-id": request_id,
-        **served_headers(kept.served, parsed),
-        REPLAY_HEADER: "true",
-    }
-    if parsed.stream:
-        await reply.start(200, {**STREAM_HEADERS, **headers})
-        for choice, event in kept.events:
-            if frames := renderer.feed(event, choice):
-                await reply.write(frames)
-        await reply.end(renderer.close(kept.record))
-        return
-    folds = [Fold() for _ in range(parsed.request.choices)]
+    """Send a kept answer through the sinks of a live one, streamed or whole as `parsed` wants it.
+
+    Nothing is held or billed. `request_id` names the repeated request, not the one that was billed.
+    """
+    headers = {**request_headers(kept.record.id), "x-request-id": request_id, REPLAY_HEADER: "true"}
+    if not parsed.stream:
+        # The body repeats what the first answer cost; this header states the cost of this reply.
+        headers["x-credits-used"] = "0"
+    # The caller's own episode is the one that the answer was first given in.
+    parsed = replace(parsed, episode_id=kept.episode_id)
+    sink = reply_sink(gateway, reply, ingress, parsed, headers=headers)
+    await sink.begin(kept.served)
     for choice, event in kept.events:
-        folds[choice].accept(event)
-    body = renderer.whole([fold.response() for fold in folds], kept.record)
-    whole = {
-        "content-type": "application/json",
-        "content-length": str(len(body)),
-        "x-credits-used": "0",
-    }
-    await reply.start(200, {**whole, **headers})
-    await reply.end(body)
+        await sink.send(event, choice)
+    await sink.finish(kept.record)

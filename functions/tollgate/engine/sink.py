@@ -13,7 +13,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import RateLimit
 from tollgate.core.money import credits_text
 from tollgate.core.response import Fold
-from tollgate.engine.gateway import StreamTiming
+from tollgate.engine.gateway import Gateway, StreamTiming
 from tollgate.ingress.base import Ingress, ParsedCall, Renderer, Routed, ServedBy
 from tollgate.stores.base import Hold
 
@@ -21,6 +21,7 @@ from tollgate.stores.base import Hold
 KEEP_ALIVE: Final = b": keep-alive\n"
 
 Headers = Mapping[str, str]
+_NO_HEADERS: Final[Headers] = {}
 
 
 class ClientGone(Exception):
@@ -71,15 +72,16 @@ class SseSink:
         clock: Clock,
         timing: StreamTiming,
         credits_per_usd: Decimal,
+        headers: Headers = _NO_HEADERS,
     ) -> None:
         self._reply = reply
         self._ingress = ingress
         self._parsed = parsed
         self._clock = clock
-        self._pace = timing
+        self._timing = timing
         self._credits_per_usd = credits_per_usd
         self._renderer: Renderer | None = None
-        self._headers: dict[str, str] = {}
+        self._headers = dict(headers)
         self._status_sent = False
         self._writing = asyncio.Lock()
         self._last_write_s = clock.monotonic_s()
@@ -146,7 +148,7 @@ class SseSink:
             async with self._writing:
                 left_s = self._last_write_s + self._silence_max_s() - self._clock.monotonic_s()
                 if left_s <= 0:
-                    if self._status_sent or self._pace.early_commit_after_s > 0:
+                    if self._status_sent or self._timing.early_commit_after_s > 0:
                         try:
                             await self._write_next(KEEP_ALIVE)
                         except ClientGone:
@@ -156,8 +158,8 @@ class SseSink:
             await self._clock.sleep(left_s)
 
     def _silence_max_s(self) -> float:
-        early_s = self._pace.early_commit_after_s
-        return self._pace.keep_alive_s if self._status_sent or early_s <= 0 else early_s
+        early_s = self._timing.early_commit_after_s
+        return self._timing.keep_alive_s if self._status_sent or early_s <= 0 else early_s
 
     async def _dismiss(self, guard: asyncio.Task[None]) -> None:
         """End the guard, but never in the middle of what it writes."""
@@ -173,7 +175,13 @@ class CollectSink:
     """Folds the events and replies once, when everything is settled."""
 
     def __init__(
-        self, reply: ReplyWriter, ingress: Ingress, parsed: ParsedCall, *, credits_per_usd: Decimal
+        self,
+        reply: ReplyWriter,
+        ingress: Ingress,
+        parsed: ParsedCall,
+        *,
+        credits_per_usd: Decimal,
+        headers: Headers = _NO_HEADERS,
     ) -> None:
         self._reply = reply
         self._ingress = ingress
@@ -181,7 +189,7 @@ class CollectSink:
         self._credits_per_usd = credits_per_usd
         self._folds = [Fold() for _ in range(parsed.request.choices)]
         self._served: ServedBy | None = None
-        self._headers: dict[str, str] = {}
+        self._headers = dict(headers)
 
     @asynccontextmanager
     async def opened(self, hold: Hold) -> AsyncIterator[None]:
@@ -231,6 +239,33 @@ STREAM_HEADERS: Final = {
     "cache-control": "no-cache",
     "x-accel-buffering": "no",
 }
+
+
+def reply_sink(
+    gateway: Gateway,
+    reply: ReplyWriter,
+    ingress: Ingress,
+    parsed: ParsedCall,
+    *,
+    headers: Headers = _NO_HEADERS,
+) -> EventSink:
+    """Return the sink that replies as the caller wants it, streamed or whole.
+
+    `headers` are those known without a hold; `opened` puts the ones of its hold in their place.
+    """
+    if not parsed.stream:
+        return CollectSink(
+            reply, ingress, parsed, credits_per_usd=gateway.credits_per_usd, headers=headers
+        )
+    return SseSink(
+        reply,
+        ingress,
+        parsed,
+        clock=gateway.clock,
+        timing=gateway.timing,
+        credits_per_usd=gateway.credits_per_usd,
+        headers=headers,
+    )
 
 
 async def send_error(

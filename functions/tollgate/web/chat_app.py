@@ -28,10 +28,9 @@ from tollgate.engine.generate import SETTLE_BUDGET_S, demand_of, generate
 from tollgate.engine.kept_answers import AnswerStore
 from tollgate.engine.sink import (
     ClientGone,
-    CollectSink,
     EventSink,
-    SseSink,
     refused_headers,
+    reply_sink,
     request_headers,
     send_error,
 )
@@ -189,18 +188,7 @@ class MeteredEndpoint:
     def _sink(self, reply: AsgiReply, admitted: _Admitted) -> EventSink:
         call, gateway = admitted.call, admitted.gateway
         ingress = self._services.chat_completions
-        sink: EventSink
-        if call.parsed.stream:
-            sink = SseSink(
-                reply,
-                ingress,
-                call.parsed,
-                clock=gateway.clock,
-                timing=gateway.timing,
-                credits_per_usd=gateway.credits_per_usd,
-            )
-        else:
-            sink = CollectSink(reply, ingress, call.parsed, credits_per_usd=gateway.credits_per_usd)
+        sink = reply_sink(gateway, reply, ingress, call.parsed)
         days = call.principal.content_days
         if self._contents is None or days is None:
             return sink
