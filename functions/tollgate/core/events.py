@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from typing import Literal, assert_never
 
 from msgspec import Struct, field
-from pydantic import JsonValue
 
 from tollgate.core.content import Opaque, Part, ToolCall
+from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 
 Finish = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
-class Started(Struct, frozen=True, kw_only=True):
+class Started(Struct, frozen=True, kw_only=True, tag="started"):
     """The provider has begun to answer."""
 
     upstream_id: str | None = None
@@ -29,28 +29,28 @@ class Started(Struct, frozen=True, kw_only=True):
     service_tier: str | None = None
 
 
-class PartStart(Struct, frozen=True, kw_only=True):
+class PartStart(Struct, frozen=True, kw_only=True, tag="part_start"):
     """A part begins; its text or arguments are still empty. `index` is dense from 0."""
 
     index: int
     part: Part
 
 
-class PartDelta(Struct, frozen=True, kw_only=True):
+class PartDelta(Struct, frozen=True, kw_only=True, tag="part_delta"):
     """More text of a part, or more of a call's arguments."""
 
     index: int
     text: str
 
 
-class PartEnd(Struct, frozen=True, kw_only=True):
+class PartEnd(Struct, frozen=True, kw_only=True, tag="part_end"):
     """A part is complete; `opaque` must come back to the provider untouched."""
 
     index: int
     opaque: Opaque = field(default_factory=dict)
 
 
-class Citation(Struct, frozen=True, kw_only=True):
+class Citation(Struct, frozen=True, kw_only=True, tag="citation"):
     """Where a stretch of a part's text comes from; `start` and `end` count its characters."""
 
     url: str | None = None
@@ -59,20 +59,20 @@ class Citation(Struct, frozen=True, kw_only=True):
     end: int | None = None
 
 
-class LogProbs(Struct, frozen=True, kw_only=True):
+class LogProbs(Struct, frozen=True, kw_only=True, tag="log_probs"):
     """Log probabilities of tokens, as OpenAI writes an entry of `logprobs.content`."""
 
     entries: tuple[Mapping[str, JsonValue], ...]
 
 
-class PartNote(Struct, frozen=True, kw_only=True):
+class PartNote(Struct, frozen=True, kw_only=True, tag="part_note"):
     """Something about an open part that is not its text."""
 
     index: int
     note: Citation | LogProbs
 
 
-class UsageReported(Struct, frozen=True, kw_only=True):
+class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
     """Cumulative usage, of each class the last report wins; `raw` is the provider's own object.
 
     `service_tier` is the one that served, where it is known only now; it wins over an earlier word.
@@ -83,7 +83,7 @@ class UsageReported(Struct, frozen=True, kw_only=True):
     service_tier: str | None = None
 
 
-class Ended(Struct, frozen=True, kw_only=True):
+class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
     """The answer is complete; `raw_finish` is the provider's own word for why."""
 
     finish: Finish

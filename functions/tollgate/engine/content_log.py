@@ -1,15 +1,13 @@
 """What was asked and answered, kept for a while for the keys that opt in to it."""
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final, Protocol, assert_never
+from typing import Final, Protocol
 
 from msgspec import to_builtins
-from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import GenerationRecord
@@ -75,27 +73,9 @@ class ContentSink:
         content = {
             "id": f"gen-{hold.id}",
             "request": from_json(self._body),
-            "choices": [_choice(fold.parts) for fold in self._folds],
+            "choices": [to_builtins(fold.parts) for fold in self._folds],
         }
         try:
             await self._contents.keep(hold.workspace_id, hold.id, to_json(content), days=self._days)
         except GatewayError as failure:
             _log.warning("content of generation %s could not be kept: %s", hold.id, failure)
-
-
-def _choice(parts: Sequence[Part]) -> list[JsonValue]:
-    return [{"type": _type(part), **to_builtins(part)} for part in parts]
-
-
-def _type(part: Part) -> str:
-    match part:
-        case Text():
-            return "text"
-        case Reasoning():
-            return "reasoning"
-        case Refusal():
-            return "refusal"
-        case ToolCall():
-            return "tool_call"
-        case _:
-            assert_never(part)

@@ -3,17 +3,16 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
+import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict, replace
-from pydantic_core import from_json, to_json
+from msgspec.structs import replace
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import PartDelta, StreamEvent
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.idempotency import Claim
-from tollgate.core.packing import packed, unpacked
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.sink import EventSink, ReplyWriter, reply_sink, request_headers
 from tollgate.ingress.base import Ingress, ParsedCall, ServedBy
@@ -50,28 +49,13 @@ class KeptAnswer(Struct, frozen=True, kw_only=True):
     episode_id: str | None
 
     def to_bytes(self) -> bytes:
-        """As it is kept."""
-        body = packed((self.events, self.record, self.episode_id))
-        return to_json(asdict(self.served)) + b"\n" + body
+        """Encode the answer as JSON; each event and part carries its struct's tag as `type`."""
+        return msgspec.json.encode(self)
 
     @classmethod
-    def from_bytes(cls, kept: bytes) -> "KeptAnswer":
-        """What was kept; ValueError if it is damaged, or of another version of ours."""
-        head, _, body = kept.partition(b"\n")
-        try:
-            served = from_json(head)
-            match unpacked(body):
-                case (tuple(events), GenerationRecord() as record, str() | None as episode_id):
-                    return cls(
-                        served=ServedBy(**served | {"adapted": tuple(served["adapted"])}),
-                        events=events,
-                        record=record,
-                        episode_id=episode_id,
-                    )
-                case _:
-                    raise ValueError("not a kept answer")
-        except (KeyError, TypeError, ArithmeticError) as other:
-            raise ValueError(f"not a kept answer of this version: {other!r}") from other
+    def from_bytes(cls, kept: bytes) -> Self:
+        """Decode a kept answer; ValueError if it is corrupt or of another version's form."""
+        return msgspec.json.decode(kept, type=cls)
 
 
 class KeepingSink:
