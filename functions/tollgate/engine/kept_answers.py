@@ -133,8 +133,8 @@ async def replay(
     gateway: Gateway,
     reply: ReplyWriter,
     ingress: Ingress,
-    parsed: ParsedCall,
     *,
+    parsed: ParsedCall,
     request_id: str,
 ) -> None:
     """Send a kept answer through the sinks of a live one, streamed or whole as `parsed` wants it.

@@ -60,7 +60,7 @@ async def generate_once(
             gateway,
             reply,
             ingress,
-            call.parsed,
+            parsed=call.parsed,
             request_id=claim.request_id,
         )
         return

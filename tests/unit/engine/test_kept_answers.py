@@ -124,7 +124,7 @@ async def test_c68_a_replay_is_written_by_the_sink_of_a_live_answer(stream: bool
         episode_id="once",
     )
     reply = home.reply()
-    await replay(answer, home.gateway, reply, home.ingress, parsed, request_id="again")
+    await replay(answer, home.gateway, reply, home.ingress, parsed=parsed, request_id="again")
 
     assert (reply.status, reply.ended) == (200, True)
     assert b"Hello" in reply.body
