@@ -83,5 +83,6 @@ class Call(Struct, frozen=True, kw_only=True):
     parsed: ParsedCall
     request_id: str
     deadline: Deadline
+    ingress_format: str
     client_request_id: str | None = None
     fallbacks: bool = True

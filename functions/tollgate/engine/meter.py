@@ -185,6 +185,7 @@ class Meter:
             raw_usage=self._raw_usage(),
             duration_ms=self._since_ms(self._start_s),
             first_token_ms=self._first_token_ms,
+            ingress_format=self._call.ingress_format,
             client_request_id=self._call.client_request_id,
             user=self._call.parsed.request.user,
             key_label=self._call.principal.label,

@@ -10,7 +10,6 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import GenerationRecord
-from tollgate.core.limits import RateLimit
 from tollgate.core.money import credits_text
 from tollgate.core.response import Fold
 from tollgate.engine.gateway import Gateway, StreamTiming
@@ -88,7 +87,7 @@ class SseSink:
 
     @asynccontextmanager
     async def opened(self, hold: Hold) -> AsyncIterator[None]:
-        self._headers = admitted_headers(hold)
+        self._headers = admitted_headers(self._ingress, hold)
         guard = asyncio.create_task(self._guard_silence())
         try:
             yield
@@ -193,7 +192,7 @@ class CollectSink:
 
     @asynccontextmanager
     async def opened(self, hold: Hold) -> AsyncIterator[None]:
-        self._headers = admitted_headers(hold)
+        self._headers = admitted_headers(self._ingress, hold)
         yield
 
     async def begin(self, served: ServedBy) -> None:
@@ -295,31 +294,22 @@ def request_headers(request_id: str) -> dict[str, str]:
     return {"x-request-id": request_id, "x-generation-id": f"gen-{request_id}"}
 
 
-def admitted_headers(hold: Hold) -> dict[str, str]:
-    """What is known of a reply once money is held."""
+def admitted_headers(ingress: Ingress, hold: Hold) -> dict[str, str]:
+    """Return the headers that are known once money is held."""
     return {
         **request_headers(hold.id),
-        **_limit_headers("requests", hold.rate_limit),
-        **_limit_headers("tokens", hold.token_limit),
+        **ingress.limit_headers(hold.rate_limit, hold.token_limit),
     }
 
 
-def refused_headers(refusal: GatewayError, request_id: str) -> dict[str, str]:
-    """What is known where nothing is held; `request_id` unless a hold was tried under another."""
+def refused_headers(ingress: Ingress, refusal: GatewayError, request_id: str) -> dict[str, str]:
+    """Return the headers of a refusal before the hold.
+
+    `request_id` names the reply unless a hold was tried under another id.
+    """
     return {
         **request_headers(refusal.request_id or request_id),
-        **_limit_headers("requests", refusal.rate_limit),
-        **_limit_headers("tokens", refusal.token_limit),
-    }
-
-
-def _limit_headers(of: str, limit: RateLimit | None) -> dict[str, str]:
-    if limit is None:
-        return {}
-    return {
-        f"x-ratelimit-limit-{of}": str(limit.limit),
-        f"x-ratelimit-remaining-{of}": str(limit.remaining),
-        f"x-ratelimit-reset-{of}": f"{limit.reset_s:.3f}s",
+        **ingress.limit_headers(refusal.rate_limit, refusal.token_limit),
     }
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import AttemptRecord, GenerationRecord
+from tollgate.core.limits import RateLimit
 from tollgate.core.request import GenerationRequest
 from tollgate.core.response import GenerationResponse
 
@@ -89,13 +90,16 @@ class ErrorReply(Struct, frozen=True, kw_only=True):
 
 
 class Ingress(Protocol):
-    """One client format."""
+    """Parses requests of one client format, and makes what its replies consist of."""
 
     def parse(self, body: bytes) -> ParsedCall:
         """Understand a request; RequestError with the field at fault."""
 
     def renderer(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
         """A fresh renderer for one reply."""
+
+    def limit_headers(self, requests: RateLimit | None, tokens: RateLimit | None) -> dict[str, str]:
+        """Return the headers, in this format's names, that state what a key has left."""
 
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed
+from tollgate.core.limits import RateLimit
 from tollgate.ingress.base import ErrorReply, Routed
 
 STATUS: Final[Mapping[ErrorCode, int]] = {
@@ -103,6 +104,20 @@ def openai_reply(error: GatewayError, request_id: str, routed: Routed | None = N
     if routed is not None:
         content["tollgate_metadata"] = tollgate_metadata(routed)
     return ErrorReply(status=status, body=to_json(content), headers=headers)
+
+
+def openai_limit_headers(requests: RateLimit | None, tokens: RateLimit | None) -> dict[str, str]:
+    """Return OpenAI's `x-ratelimit-…` headers of the limits that a key has.
+
+    https://platform.openai.com/docs/guides/rate-limits (2026-11-22)
+    """
+    headers: dict[str, str] = {}
+    for unit, limit in (("requests", requests), ("tokens", tokens)):
+        if limit is not None:
+            headers[f"x-ratelimit-limit-{unit}"] = str(limit.limit)
+            headers[f"x-ratelimit-remaining-{unit}"] = str(limit.remaining)
+            headers[f"x-ratelimit-reset-{unit}"] = f"{limit.reset_s:.3f}s"
+    return headers
 
 
 def tollgate_metadata(routed: Routed) -> JsonValue:

@@ -5,7 +5,7 @@ from msgspec import Struct
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
-from tollgate.ingress.chat_completions import ChatCompletions
+from tollgate.ingress.formats import CHAT_COMPLETIONS
 from tollgate.settings import Settings
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.money.credits import DynamoCreditStore
@@ -63,7 +63,7 @@ def wire_services(
         cooldowns=stores.cooldowns,
         contents=stores.contents,
         catalogs=catalogs,
-        chat=ChatCompletions(ids),
+        chat=CHAT_COMPLETIONS.make(ids),
         ids=ids,
         journal=journal,
         clock=clock,

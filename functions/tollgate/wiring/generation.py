@@ -6,7 +6,7 @@ from starlette.types import ASGIApp
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
-from tollgate.ingress.chat_completions import ChatCompletions
+from tollgate.ingress.formats import FORMATS
 from tollgate.providers.base import Provider
 from tollgate.providers.registry import ProviderServices, Registry
 from tollgate.providers.transports.http_pool import HttpPool
@@ -96,7 +96,7 @@ def wire_chat_app(
     ids = IdSource(clock)
     front = RequestServices(
         keys=stores.keys,
-        chat_completions=ChatCompletions(ids),
+        ingresses={each.name: each.make(ids) for each in FORMATS},
         clock=clock,
         ids=ids,
         journal=journal,

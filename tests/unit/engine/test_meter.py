@@ -36,6 +36,7 @@ def meter(*, serving: bool = True, of: Catalog | None = None, choices: int = 1) 
     clock = FixedClock()
     body = BODY if choices == 1 else BODY[:-1] + b', "n": %d}' % choices
     call = Call(
+        ingress_format="chat_completions",
         principal=principal(),
         parsed=chat_completions().parse(body),
         request_id="Na1b2c3d4e5f6g7",

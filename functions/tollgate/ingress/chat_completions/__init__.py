@@ -7,7 +7,7 @@ from tollgate.core.ids import IdSource
 from tollgate.ingress.base import ErrorReply, ParsedCall, Routed, ServedBy
 from tollgate.ingress.chat_completions.parse import parse
 from tollgate.ingress.chat_completions.render import ChatRenderer
-from tollgate.ingress.errors import openai_reply
+from tollgate.ingress.errors import openai_limit_headers, openai_reply
 
 
 class ChatCompletions:
@@ -15,6 +15,8 @@ class ChatCompletions:
 
     def __init__(self, ids: IdSource) -> None:
         self._ids = ids
+
+    limit_headers = staticmethod(openai_limit_headers)
 
     def parse(self, body: bytes) -> ParsedCall:
         """Understand a request; RequestError with the field at fault."""
