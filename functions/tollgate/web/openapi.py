@@ -26,7 +26,6 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     schemas: dict[str, Any] = document["components"]["schemas"]
     for name in _FOREIGN_SCHEMAS:
         schemas.pop(name, None)
-    schemas |= _schemas(ErrorEnvelope, "serialization")
     errors: dict[str, type[BaseModel]] = {}
     for each in FORMATS:
         models = each.load_models()
@@ -35,6 +34,8 @@ def openapi(app: FastAPI) -> dict[str, Any]:
             schemas |= _schemas(model, "serialization")
         document["paths"][each.path] = {"post": _describe(each, models)}
         errors[each.path] = models.error
+    # The envelope of the api routes, whatever the formats have.
+    schemas |= _schemas(ErrorEnvelope, "serialization")
     for path, item in document["paths"].items():
         for operation in item.values():
             _describe_errors(operation["responses"], errors.get(path, ErrorEnvelope))
