@@ -225,7 +225,7 @@ class Always(Generic[_Made]):
     async def for_key(self, key_id: str | None) -> _Made:
         return self.made
 
-    async def settled(self) -> None:
+    async def finish_loading(self) -> None:
         """Nothing goes on beside requests."""
 
 

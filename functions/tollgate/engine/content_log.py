@@ -1,4 +1,4 @@
-"""What was asked and answered, kept for a while for the keys that opt in to it."""
+"""Requests and answers, kept for some days for the keys that opt in to it."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -20,22 +20,22 @@ _log: Final = logging.getLogger(__name__)
 
 
 class ContentLog(Protocol):
-    """Keeps content as JSON, each for its number of days."""
+    """Stores content as JSON, each entry for its own number of days."""
 
     async def keep(
         self, workspace_id: str, generation_id: str, content: bytes, *, days: int
     ) -> None:
-        """Keep what belongs to a generation; LedgerError(service_unavailable) if it cannot be."""
+        """Keep the content of a generation; raise LedgerError(service_unavailable) on failure."""
 
     async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
-        """What is kept of a generation, None if nothing is, or no longer."""
+        """Return the content of a generation; None if none was kept or it has expired."""
 
 
 class ContentSink:
     """Passes a generation on and keeps its content, however it ends.
 
-    `body` is the request as the caller sent it. Content that cannot be kept is a line in the log:
-    the answer is paid for by then.
+    `body` is the request as the caller sent it. Content that cannot be kept is a warning in the
+    log and no error: the answer is paid for by then.
     """
 
     def __init__(
@@ -48,8 +48,8 @@ class ContentSink:
         self._days = days
 
     @asynccontextmanager
-    async def opened(self, hold: Hold) -> AsyncIterator[None]:
-        async with self._sink.opened(hold):
+    async def open(self, hold: Hold) -> AsyncIterator[None]:
+        async with self._sink.open(hold):
             try:
                 yield
             finally:

@@ -1,4 +1,4 @@
-"""Answers that are kept, so that asking again with the same key gives the same one."""
+"""Answers kept for their `Idempotency-Key`, so that a repeated request gets the same one."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -24,27 +24,28 @@ REPLAY_HEADER: Final = "x-idempotent-replay"
 
 
 class AnswerStore(Protocol):
-    """Keeps answers for a day."""
+    """Stores answers for a day."""
 
     async def claim(self, claim: Claim) -> bytes | None:
-        """The answer kept for this claim, or None: it is ours to make.
+        """Return the answer kept for this claim; None if this request is to make it.
 
-        Raises RequestError: idempotency_conflict while another makes it, idempotency_mismatch if
-        the key was used with another body.
+        Raises RequestError: idempotency_conflict while another request makes the answer,
+        idempotency_mismatch if the key was used with another body.
         """
 
     async def keep(self, claim: Claim, answer: bytes) -> None:
-        """Keep the answer to a claim that is ours."""
+        """Keep the answer of the request that holds the claim."""
 
     async def release(self, claim: Claim) -> None:
-        """Give a claim up, so that asking again makes a new answer."""
+        """Delete a claim, so that a repeated request makes a new answer."""
 
 
 class KeptAnswer(Struct, frozen=True, kw_only=True):
-    """A whole answer: who served it, its events, each with its choice, and its record."""
+    """A whole answer, from which a reply can be rendered again, streamed or not."""
 
     served: ServedBy
     events: tuple[tuple[int, StreamEvent], ...]
+    """Every event, with the number of its choice."""
     record: GenerationRecord
     episode_id: str | None
 
@@ -59,7 +60,7 @@ class KeptAnswer(Struct, frozen=True, kw_only=True):
 
 
 class KeepingSink:
-    """Passes a generation on and keeps it once it is whole; what fails is not kept."""
+    """Passes a generation on and keeps it once it is complete; a failed one is not kept."""
 
     def __init__(
         self, sink: EventSink, answers: AnswerStore, claim: Claim, episode_id: str | None
@@ -73,8 +74,8 @@ class KeepingSink:
         self._decided = False
 
     @asynccontextmanager
-    async def opened(self, hold: Hold) -> AsyncIterator[None]:
-        async with self._sink.opened(hold):
+    async def open(self, hold: Hold) -> AsyncIterator[None]:
+        async with self._sink.open(hold):
             yield
 
     async def begin(self, served: ServedBy) -> None:
@@ -108,7 +109,7 @@ class KeepingSink:
         await self._sink.fail(error, record)
 
     def _take(self, event: StreamEvent, choice: int) -> None:
-        """Keep an event; the text of a part grows in one place."""
+        """Add an event; consecutive deltas of a part become one."""
         match (self._events[-1:], event):
             case ([(at, PartDelta(index=index, text=text))], PartDelta() as more) if (
                 at == choice and index == more.index
@@ -118,7 +119,7 @@ class KeepingSink:
                 self._events.append((choice, event))
 
     async def release(self) -> None:
-        """Give the claim up unless the answer is kept; repeating it does nothing."""
+        """Delete the claim unless the answer is kept; a second call does nothing."""
         if self._decided:
             return
         self._decided = True

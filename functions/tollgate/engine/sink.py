@@ -1,4 +1,4 @@
-"""Where the events of a generation go: a reply streamed as they come, or one whole at the end."""
+"""Sinks of a generation's events: a streamed reply, or a whole reply at the end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -16,7 +16,7 @@ from tollgate.engine.gateway import Gateway, StreamTiming
 from tollgate.ingress.base import Ingress, ParsedCall, Renderer, Routed, ServedBy
 from tollgate.stores.base import Hold
 
-# One newline, between events: a blank line after a comment ends an event for some clients.
+# One newline only: for some clients a blank line after a comment ends an event.
 KEEP_ALIVE: Final = b": keep-alive\n"
 
 Headers = Mapping[str, str]
@@ -24,11 +24,11 @@ _NO_HEADERS: Final[Headers] = {}
 
 
 class ClientGone(Exception):
-    """Nobody is there to read the reply."""
+    """Raised when the client has disconnected."""
 
 
 class ReplyWriter(Protocol):
-    """An HTTP response that has not been sent yet; each method raises ClientGone if that is so."""
+    """Writes an HTTP response; each method raises ClientGone if the client has disconnected."""
 
     async def start(self, status: int, headers: Headers) -> None:
         """Send the status and the headers."""
@@ -43,24 +43,24 @@ class ReplyWriter(Protocol):
 class EventSink(Protocol):
     """Receives one generation; exactly one of `finish` and `fail` comes last."""
 
-    def opened(self, hold: Hold) -> AbstractAsyncContextManager[None]:
-        """The time between admission and the last byte."""
+    def open(self, hold: Hold) -> AbstractAsyncContextManager[None]:
+        """Enter the time between the hold and settlement."""
 
     async def begin(self, served: ServedBy) -> None:
-        """An attempt has committed."""
+        """Take the attempt that has committed."""
 
     async def send(self, event: StreamEvent, choice: int = 0) -> None:
-        """The next event of a choice of the attempt that committed."""
+        """Take the next event of a choice."""
 
     async def finish(self, record: GenerationRecord) -> None:
-        """The stream has ended and is settled."""
+        """End the reply: the stream is complete and settled."""
 
     async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
-        """The generation broke and is settled."""
+        """End the reply with an error: the generation failed and is settled."""
 
 
 class SseSink:
-    """Streams events as they come; the status waits for the first of them, or for silence."""
+    """Streams events as they come; sends the status with the first frame or keep-alive."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class SseSink:
         self._last_write_s = clock.monotonic_s()
 
     @asynccontextmanager
-    async def opened(self, hold: Hold) -> AsyncIterator[None]:
+    async def open(self, hold: Hold) -> AsyncIterator[None]:
         self._headers = admitted_headers(self._ingress, hold)
         guard = asyncio.create_task(self._guard_silence())
         try:
@@ -113,13 +113,13 @@ class SseSink:
             await send_error(self._reply, self._ingress, error, self._headers, routed=routed)
             return
         if self._renderer is None:
-            nobody = ServedBy(
+            unserved = ServedBy(
                 generation_id=record.id,
                 created_s=record.created_s,
                 model=self._parsed.request.model,
                 provider=None,
             )
-            self._renderer = self._rendering_of(nobody)
+            self._renderer = self._rendering_of(unserved)
         await self._reply.end(self._renderer.fail(error, record))
 
     def _rendering_of(self, served: ServedBy) -> Renderer:
@@ -142,7 +142,7 @@ class SseSink:
         await self._reply.write(body)
 
     async def _guard_silence(self) -> None:
-        """Commit early, then keep the connection busy: proxies drop a silent one."""
+        """Send the status after a silence, then keep-alives: proxies drop idle connections."""
         while True:
             async with self._writing:
                 left_s = self._last_write_s + self._silence_max_s() - self._clock.monotonic_s()
@@ -151,7 +151,7 @@ class SseSink:
                         try:
                             await self._write_next(KEEP_ALIVE)
                         except ClientGone:
-                            # The next write of the answer meets it too.
+                            # The next write of the answer raises it too.
                             return
                     left_s = self._silence_max_s()
             await self._clock.sleep(left_s)
@@ -161,7 +161,7 @@ class SseSink:
         return self._timing.keep_alive_s if self._status_sent or early_s <= 0 else early_s
 
     async def _dismiss(self, guard: asyncio.Task[None]) -> None:
-        """End the guard, but never in the middle of what it writes."""
+        """Cancel the guard, but not in the middle of a write."""
         try:
             async with self._writing:
                 _cancel(guard)
@@ -171,7 +171,7 @@ class SseSink:
 
 
 class CollectSink:
-    """Folds the events and replies once, when everything is settled."""
+    """Folds the events and replies once the generation is settled."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class CollectSink:
         self._headers = dict(headers)
 
     @asynccontextmanager
-    async def opened(self, hold: Hold) -> AsyncIterator[None]:
+    async def open(self, hold: Hold) -> AsyncIterator[None]:
         self._headers = admitted_headers(self._ingress, hold)
         yield
 
@@ -250,7 +250,7 @@ def reply_sink(
 ) -> EventSink:
     """Return the sink that replies as the caller wants it, streamed or whole.
 
-    `headers` are those known without a hold; `opened` puts the ones of its hold in their place.
+    `headers` are those known without a hold; `open` puts the ones of its hold in their place.
     """
     if not parsed.stream:
         return CollectSink(
@@ -276,21 +276,21 @@ async def send_error(
     routed: Routed | None = None,
 ) -> None:
     """Reply with an error in the client's format; `headers` name the request."""
-    told = ingress.error(error, headers["x-request-id"], routed)
+    envelope = ingress.error(error, headers["x-request-id"], routed)
     await reply.start(
-        told.status,
+        envelope.status,
         {
             "content-type": "application/json",
-            "content-length": str(len(told.body)),
-            **told.headers,
+            "content-length": str(len(envelope.body)),
+            **envelope.headers,
             **headers,
         },
     )
-    await reply.end(told.body)
+    await reply.end(envelope.body)
 
 
 def request_headers(request_id: str) -> dict[str, str]:
-    """The headers by which a metered request is found again."""
+    """Return the headers that identify a metered request."""
     return {"x-request-id": request_id, "x-generation-id": f"gen-{request_id}"}
 
 
@@ -314,7 +314,7 @@ def refused_headers(ingress: Ingress, refusal: GatewayError, request_id: str) ->
 
 
 def served_headers(served: ServedBy, parsed: ParsedCall) -> dict[str, str]:
-    """What is known of a reply once an attempt has committed."""
+    """Return the headers that are known once an attempt has committed."""
     headers = {"x-model-used": served.model}
     if served.provider is not None:
         headers["x-provider-used"] = served.provider

@@ -24,7 +24,7 @@ from tollgate.core.errors import (
 from tollgate.core.idempotency import Claim
 from tollgate.engine.content_log import ContentLog, ContentSink
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
-from tollgate.engine.generate import SETTLE_BUDGET_S, demand_of, generate
+from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
 from tollgate.engine.kept_answers import AnswerStore
 from tollgate.engine.sink import (
     ClientGone,
@@ -123,7 +123,7 @@ class MeteredEndpoint:
         except ClientGone:
             return
         finally:
-            await self._gateways.settled()
+            await self._gateways.finish_loading()
 
     async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
         request_id = request_id_of(scope)
@@ -222,7 +222,7 @@ def _routed(admitted: _Admitted) -> Routed | None:
     call, gateway = admitted.call, admitted.gateway
     if not call.parsed.tells_routing:
         return None
-    trace = gateway.planner.survey(demand_of(call), now_s=gateway.clock.now_s()).trace
+    trace = gateway.planner.survey(planning_request(call), now_s=gateway.clock.now_s()).trace
     return Routed(
         requested=call.parsed.request.model,
         catalog_sha=gateway.planner.catalog.sha,

@@ -29,5 +29,5 @@ class Gateways(Protocol):
     async def for_key(self, key_id: str) -> Gateway:
         """Return the gateway that serves a request of this key from its start to its end."""
 
-    async def settled(self) -> None:
-        """Wait until background work has ended. Called after each reply."""
+    async def finish_loading(self) -> None:
+        """Wait until background loads have ended. Called after each reply."""

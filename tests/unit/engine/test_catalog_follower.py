@@ -94,7 +94,7 @@ async def test_c54_a_new_catalog_is_loaded_beside_the_request_that_finds_it() ->
     began_s = place.clock.monotonic_s()
     assert await follower.for_key("key") == sha(BUNDLED)
     assert place.clock.monotonic_s() == began_s
-    await follower.settled()
+    await follower.finish_loading()
     assert await follower.for_key("key") == new
     assert place.loads == [new]
 
@@ -156,7 +156,7 @@ async def test_c54_a_catalog_that_cannot_be_served_leaves_the_last_good_one(
     began_s = place.clock.monotonic_s()
     assert await follower.for_key("key") == good
     assert place.clock.monotonic_s() == began_s
-    await follower.settled()
+    await follower.finish_loading()
     assert await follower.for_key("key") == bad
 
 
