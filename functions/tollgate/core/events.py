@@ -5,7 +5,7 @@ The grammar of a stream, which `StreamGrammar` holds:
 order, then exactly one `Ended`, last, with every part closed. Parts may interleave, except that of
 texts, reasonings and refusals only one of a kind is open at a time: formats with one string for
 each could not tell in which order its pieces belong.
-A stream describes one choice; whoever merges several tags them.
+A stream describes one choice; code that merges several streams pairs each event with its choice.
 """
 
 from collections.abc import Mapping
@@ -51,12 +51,14 @@ class PartEnd(Struct, frozen=True, kw_only=True, tag="part_end"):
 
 
 class Citation(Struct, frozen=True, kw_only=True, tag="citation"):
-    """Where a stretch of a part's text comes from; `start` and `end` count its characters."""
+    """The source of a stretch of a part's text."""
 
     url: str | None = None
     title: str | None = None
     start: int | None = None
+    """The stretch's first character, counted from 0 within the part."""
     end: int | None = None
+    """The character after the stretch."""
 
 
 class LogProbs(Struct, frozen=True, kw_only=True, tag="log_probs"):
@@ -73,18 +75,17 @@ class PartNote(Struct, frozen=True, kw_only=True, tag="part_note"):
 
 
 class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
-    """Cumulative usage, of each class the last report wins; `raw` is the provider's own object.
-
-    `service_tier` is the one that served, where it is known only now; it wins over an earlier word.
-    """
+    """Cumulative usage; of each class of tokens the last report counts."""
 
     usage: Usage
     raw: JsonValue = None
+    """The provider's own object."""
     service_tier: str | None = None
+    """The tier that served, if it is known only now; replaces the one of `Started`."""
 
 
 class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
-    """The answer is complete; `raw_finish` is the provider's own word for why."""
+    """The answer is complete; `raw_finish` is the provider's own name of the reason."""
 
     finish: Finish
     raw_finish: str | None = None

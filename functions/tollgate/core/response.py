@@ -72,12 +72,12 @@ class Fold:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What there is of the answer so far."""
+        """The parts of the answer so far."""
         texts = ("".join(text) for text in self._texts)
         return tuple(map(_with_text, self._parts, texts))
 
     def response(self) -> GenerationResponse:
-        """The folded answer; ValueError if the stream has not ended."""
+        """Return the folded answer; raise ValueError if the stream has not ended."""
         if self._ended is None:
             raise ValueError("the stream has not ended")
         return GenerationResponse(
