@@ -88,7 +88,7 @@ def day_of(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).date().isoformat()
 
 
-def activity(day: str, records: Iterable[GenerationRecord]) -> tuple[ActivityRow, ...]:
+def summarize_day(day: str, records: Iterable[GenerationRecord]) -> tuple[ActivityRow, ...]:
     """Sum all records of one day into rows; the order of the records does not matter."""
     rows: dict[tuple[str, str, str], ActivityRow] = {}
     for record in sorted(records, key=lambda record: record.id):

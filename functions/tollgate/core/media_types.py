@@ -31,7 +31,7 @@ class NotBase64(ValueError):
     """Raised for text that is not base64."""
 
 
-def decoded(text: str) -> bytes:
+def decode_base64(text: str) -> bytes:
     """Decode base64 text strictly (RFC 4648); raise NotBase64 for anything else."""
     try:
         return binascii.a2b_base64(text, strict_mode=True)
@@ -39,7 +39,7 @@ def decoded(text: str) -> bytes:
         raise NotBase64 from invalid
 
 
-def media_type(content: bytes, claimed: str | None = None) -> str | None:
+def detect_media_type(content: bytes, claimed: str | None = None) -> str | None:
     """Return the media type of the content; None if it is of no known type.
 
     The claimed type decides only between types that look alike: texts, and documents in the same

@@ -55,7 +55,9 @@ def publish_to_all(before: Publication | None, sha: str, signature: Signature) -
     return _signed(before, signature, live=sha, previous=previous)
 
 
-def canaried(before: Publication, sha: str, percent: int, signature: Signature) -> Publication:
+def publish_canary(
+    before: Publication, sha: str, percent: int, signature: Signature
+) -> Publication:
     """Return the publication that serves `percent` of the keys by a candidate; 0 ends a canary."""
     candidate = sha if percent else None
     return _signed(

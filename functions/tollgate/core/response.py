@@ -62,7 +62,7 @@ class Fold:
                 if opaque and isinstance(part, Reasoning | ToolCall):
                     self._parts[index] = replace(part, opaque=opaque)
             case UsageReported(usage=usage, service_tier=tier):
-                self._usage = self._usage.updated(usage)
+                self._usage = self._usage.update(usage)
                 if tier is not None:
                     self._started = replace(self._started, service_tier=tier)
             case Ended():

@@ -9,7 +9,7 @@ class SecretReference(Struct, frozen=True, kw_only=True):
     env: str | None = None
     secret: str | None = None
 
-    def described(self) -> str:
+    def describe(self) -> str:
         """Return the places in words, for a message that states what to set."""
         places = (
             self.env and f"environment variable {self.env}",

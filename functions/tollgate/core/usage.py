@@ -63,7 +63,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
             }
         )
 
-    def updated(self, later: "Usage") -> "Usage":
+    def update(self, later: "Usage") -> "Usage":
         """Return this usage with every class that `later` reports replaced by it.
 
         Providers report cumulative counts and may restate them: the last value of a class counts.

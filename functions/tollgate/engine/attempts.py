@@ -187,7 +187,7 @@ class _Peek:
         async for choice, event in events:
             self.events.append((choice, event))
             if isinstance(event, UsageReported):
-                self._usages[choice] = self._usages[choice].updated(event.usage)
+                self._usages[choice] = self._usages[choice].update(event.usage)
             if _commits(event):
                 return
 

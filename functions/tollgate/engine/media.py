@@ -17,7 +17,7 @@ from tollgate.core.content import (
     UserContent,
 )
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.media_types import kind_of, media_type
+from tollgate.core.media_types import detect_media_type, kind_of
 from tollgate.core.request import (
     AssistantMessage,
     GenerationRequest,
@@ -107,7 +107,7 @@ class RequestMedia:
 
     def _inline(self, url: str) -> InlineMedia:
         fetched = self._fetched[url]
-        found = media_type(fetched.content, fetched.claimed_type)
+        found = detect_media_type(fetched.content, fetched.claimed_type)
         if found is None:
             raise _refused("have a URL whose content is of no known type")
         return InlineMedia(

@@ -37,7 +37,7 @@ class StreamUsage:
             case PartDelta(text=text):
                 self._delivered_bytes += len(text) if text.isascii() else len(text.encode())
             case UsageReported(usage=usage, raw=raw):
-                self.usage = self.usage.updated(usage)
+                self.usage = self.usage.update(usage)
                 self.raw_usage = raw
             case Ended():
                 self._running -= 1
@@ -67,7 +67,7 @@ class StreamUsage:
         estimate = Usage(
             uncached_input_tokens=estimated_input_tokens,
             output_tokens=delivered_tokens,
-        ).updated(self.usage)
+        ).update(self.usage)
         if not self.ended and (estimate.output_tokens or 0) < delivered_tokens:
             # Early reports count the tokens generated until then, not those delivered since.
             estimate = replace(estimate, output_tokens=delivered_tokens)

@@ -15,7 +15,7 @@ from tests.gateways import House, RecordedJournal, house, request_body
 from tests.scripted import Scripted, Silence, answers
 from tests.unit.routing.catalogs import endpoint, model, routing
 from tests.virtual_time import LoopClock
-from tollgate.core.publication import Publication, Signature, canaried, publish_to_all
+from tollgate.core.publication import Publication, Signature, publish_canary, publish_to_all
 from tollgate.engine.catalog_follower import CatalogFollower
 from tollgate.engine.gateway import Gateway
 from tollgate.routing.file.compile import canonical_json
@@ -58,7 +58,7 @@ class Place:
         self.catalogs[sha(content)] = content
         signed = Signature(by="somebody", at_s=int(self.clock.now_s() - ago_s))
         if percent and self.now is not None:
-            self.now = canaried(self.now, sha(content), percent, signed)
+            self.now = publish_canary(self.now, sha(content), percent, signed)
         else:
             self.now = publish_to_all(self.now, sha(content), signed)
         return sha(content)

@@ -18,7 +18,13 @@ from tollgate.core.content import (
     UserContent,
 )
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.media_types import MediaKind, NotBase64, decoded, kind_of, media_type
+from tollgate.core.media_types import (
+    MediaKind,
+    NotBase64,
+    decode_base64,
+    detect_media_type,
+    kind_of,
+)
 from tollgate.ingress.chat_completions.wire import parts as wire
 
 MEDIA_PARTS_MAX: Final = 128
@@ -156,7 +162,7 @@ def _inline(data: str, claimed: str | None, path: str) -> InlineMedia:
         claimed, text = head[1] or claimed, data[head.end() :]
     else:
         claimed, text = head[1] or claimed, _in_base64(data[head.end() :])
-    found = media_type(_content_of(text, path), claimed)
+    found = detect_media_type(_content_of(text, path), claimed)
     if found is None:
         raise _refused(path, "must be an image, a recording or a document of a known type")
     return InlineMedia(media_type=found, base64=text)
@@ -170,7 +176,7 @@ def _content_of(text: str, path: str) -> bytes:
     if len(text) * 3 // 4 > MEDIA_BYTES_MAX:
         raise _refused(path, f"must be at most {MEDIA_BYTES_MAX} bytes")
     try:
-        found = decoded(text)
+        found = decode_base64(text)
     except NotBase64 as invalid:
         raise _refused(path, "must be base64, padded and without line breaks") from invalid
     if not found:
