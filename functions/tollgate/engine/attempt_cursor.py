@@ -48,8 +48,8 @@ class AttemptCursor:
             remaining_s=remaining_s,
             next_on=self._plan.next_on,
         )
-        verdict = retry.decide(error, situation, self.attempt.retry, jitter)
+        decision = retry.decide(error, situation, self.attempt.retry, jitter)
         self._tries += 1
-        if isinstance(verdict, retry.Next):
+        if isinstance(decision, retry.Next):
             self.depth, self._tries = self.depth + 1, 1
-        return verdict
+        return decision

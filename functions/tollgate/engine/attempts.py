@@ -81,12 +81,12 @@ async def _first_to_commit(
             return await _commit(context, cursor, connections)
         except UpstreamError as error:
             context.failures.note(cursor.attempt.target.endpoint_id, error)
-            verdict = cursor.advance(
+            decision = cursor.advance(
                 error,
                 remaining_s=context.deadline.remaining_s(),
                 jitter=context.gateway.ids.uniform(),
             )
-            match verdict:
+            match decision:
                 case retry.Again(delay_s):
                     await context.gateway.clock.sleep(delay_s)
                 case retry.Next():
@@ -94,7 +94,7 @@ async def _first_to_commit(
                 case retry.Stop():
                     raise
                 case _:
-                    assert_never(verdict)
+                    assert_never(decision)
 
 
 async def _require_parameters(context: AttemptContext) -> Plan:

@@ -102,20 +102,20 @@ def simulate(plan: Plan, faults: Sequence[Fault], *, time_s: float) -> Simulatio
         error = met.error(attempt)
         took_s = min(cursor.first_token_limit_s(time_s), time_s) if met.is_silence else 0.0
         time_s -= took_s
-        verdict = cursor.advance(error, remaining_s=time_s, jitter=_JITTER)
+        decision = cursor.advance(error, remaining_s=time_s, jitter=_JITTER)
         pause_s = 0.0
-        match verdict:
+        match decision:
             case retry.Again(delay_s):
                 pause_s = delay_s
             case retry.Next() | retry.Stop():
                 pass
             case _:
-                assert_never(verdict)
+                assert_never(decision)
         time_s -= pause_s
         tries.append(
             SimulatedAttempt(attempt=attempt, error=error.code, took_s=took_s, pause_s=pause_s)
         )
-        if isinstance(verdict, retry.Stop):
+        if isinstance(decision, retry.Stop):
             return Simulation(tuple(tries))
 
 

@@ -11,28 +11,28 @@ from tollgate.core.request import (
     ReasoningOptions,
     SchemaOutput,
 )
-from tollgate.ingress.chat_completions.wire import options as asked
+from tollgate.ingress.chat_completions.wire import options as option_models
 from tollgate.ingress.chat_completions.wire import request as wire
 
 _NAME_DEFAULT: Final = "answer"
 _SCHEMA: Final = "response_format.json_schema"
 
 
-def parse_output_format(format_: asked.ResponseFormat | None) -> OutputFormat | None:
+def parse_output_format(format_: option_models.ResponseFormat | None) -> OutputFormat | None:
     """Return the format that the answer must have; None for plain text."""
     match format_:
-        case None | asked.TextFormat():
+        case None | option_models.TextFormat():
             return None
-        case asked.JsonObjectFormat(json_schema=schema):
+        case option_models.JsonObjectFormat(json_schema=schema):
             named = _NAME_DEFAULT
             return JsonOutput() if schema is None else SchemaOutput(name=named, schema=schema)
-        case asked.JsonSchemaFormat():
+        case option_models.JsonSchemaFormat():
             return _schema_output(format_)
         case _:
             assert_never(format_)
 
 
-def _schema_output(format_: asked.JsonSchemaFormat) -> SchemaOutput:
+def _schema_output(format_: option_models.JsonSchemaFormat) -> SchemaOutput:
     stated = format_.json_schema
     if stated is None:
         if format_.bare_schema is None:
@@ -52,14 +52,14 @@ def _schema_output(format_: asked.JsonSchemaFormat) -> SchemaOutput:
     raise _refused(f"{_SCHEMA}.schema", "is required")
 
 
-def is_bare(stated: asked.JsonSchema) -> bool:
+def is_bare(stated: option_models.JsonSchema) -> bool:
     """Return whether the fields of a JSON Schema were sent in place of `schema`."""
     known = {"$ref", "$schema", "anyOf", "enum", "oneOf", "properties", "type"}
     return stated.json_schema is None and not known.isdisjoint(stated.model_extra or ())
 
 
 def parse_reasoning(
-    effort: Effort | None, options: asked.Reasoning | None
+    effort: Effort | None, options: option_models.Reasoning | None
 ) -> ReasoningOptions | None:
     """Merge `reasoning_effort` (OpenAI) and `reasoning` (OpenRouter); raise if they conflict."""
     if options is None:
@@ -88,7 +88,7 @@ def parse_reasoning(
 def parse_guided(chat: wire.ChatRequest) -> JsonObject:
     """Return the fields that only servers like vLLM know, by their own names."""
     fields: dict[str, Any] = {
-        name: getattr(chat, name) for name in asked.GuidedDecoding.model_fields
+        name: getattr(chat, name) for name in option_models.GuidedDecoding.model_fields
     }
     return {name: value for name, value in fields.items() if value is not None}
 
