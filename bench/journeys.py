@@ -28,7 +28,7 @@ from tollgate.engine.gateway import Gateway
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.wiring.administration import wire_administration
-from tollgate.wiring.catalog import wire_following
+from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.observation import wire_observation
 from tollgate.wiring.stores import wire_stores
@@ -182,7 +182,9 @@ async def _gateway(
         return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
 
     def follow(make: Any) -> Any:
-        return wire_following(settings, stores.publications, make, clock=clock, journal=journal)
+        return wire_catalog_follower(
+            settings, stores.publications, make, clock=clock, journal=journal
+        )
 
     async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
         await stores.create_tables()

@@ -7,8 +7,8 @@ from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.wiring.administration import wire_administration, wire_services
-from tollgate.wiring.catalog import wire_following
-from tollgate.wiring.limits import web_limits
+from tollgate.wiring.catalog import wire_catalog_follower
+from tollgate.wiring.limits import wire_web_limits
 from tollgate.wiring.observation import wire_observation
 from tollgate.wiring.stores import wire_stores
 
@@ -20,7 +20,7 @@ _journal = wire_observation(_settings, _clock).journal
 _services = wire_services(
     _stores,
     wire_administration(_settings, _stores, _clock),
-    wire_following(
+    wire_catalog_follower(
         _settings,
         _stores.publications,
         lambda catalog: catalog,
@@ -31,4 +31,4 @@ _services = wire_services(
     journal=_journal,
 )
 _openapi = _settings.openapi_file.read_bytes() if _settings.openapi_file else None
-handler = Mangum(api_app(_services, web_limits(_settings), openapi=_openapi), lifespan="off")
+handler = Mangum(api_app(_services, wire_web_limits(_settings), openapi=_openapi), lifespan="off")

@@ -2,7 +2,7 @@
 
 import gc
 
-# Imports make no garbage, and looking for it takes an eighth of a cold start; `main` enables it.
+# Imports make no garbage, and searching for it takes an eighth of a cold start; `main` enables it.
 gc.disable()
 
 import asyncio
@@ -16,22 +16,22 @@ from tollgate.lambda_runtime.loop import Snapshot, report_init_error, run_loop
 from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings, lambda_runtime_api
-from tollgate.wiring.catalog import wire_following
+from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream
-from tollgate.wiring.limits import web_limits
-from tollgate.wiring.observation import wire_observation, with_request_chores
+from tollgate.wiring.limits import wire_web_limits
+from tollgate.wiring.observation import add_request_hooks, wire_observation
 from tollgate.wiring.stores import wire_stores
 
 
 class Function(Struct, frozen=True):
-    """The metered routes over the published catalog, and what a snapshot of them must not hold."""
+    """The app of the metered routes, and the hooks of its snapshot (None without SnapStart)."""
 
     app: ASGIApp
     snapshot: Snapshot | None
 
 
-def wired(settings: Settings) -> Function:
-    """The function as its settings say."""
+def wire_function(settings: Settings) -> Function:
+    """Make the function from its settings."""
     clock = SystemClock()
     observation = wire_observation(settings, clock)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
@@ -39,19 +39,19 @@ def wired(settings: Settings) -> Function:
     def gateway(catalog: Catalog) -> Gateway:
         return wire_gateway(stores, upstream, catalog, clock=clock, journal=observation.journal)
 
-    gateways = wire_following(
+    gateways = wire_catalog_follower(
         settings, stores.publications, gateway, clock=clock, journal=observation.journal
     )
-    app = with_request_chores(
+    app = add_request_hooks(
         wire_chat_app(
-            stores, gateways, web_limits(settings), clock=clock, journal=observation.journal
+            stores, gateways, wire_web_limits(settings), clock=clock, journal=observation.journal
         ),
         settings,
         observation,
     )
     if settings.initialization_type != "snap-start":
         return Function(app, None)
-    # Imported where a snapshot is taken: the others start without it.
+    # Imported here since functions without a snapshot start without it.
     from tollgate.wiring.snapshot import FunctionSnapshot
 
     return Function(app, FunctionSnapshot(settings, stores, upstream))
@@ -64,11 +64,11 @@ def main() -> None:
     if runtime_api is None:
         raise SystemExit("chat.py runs on Lambda; `tollgate serve` serves the same app elsewhere")
     try:
-        function = wired(Settings())
+        function = wire_function(Settings())
     except Exception as error:
         asyncio.run(report_init_error(runtime_api, error))
         raise SystemExit(1) from error
-    # What is there now stays: a collection need not walk it again and again.
+    # The objects of the start stay: collections need not traverse them again and again.
     gc.freeze()
     gc.enable()
     asyncio.run(run_loop(function.app, runtime_api, snapshot=function.snapshot))

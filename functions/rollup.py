@@ -1,4 +1,4 @@
-"""The scheduled function that closes days: what was used is added up and kept for good."""
+"""The scheduled function that closes days: their usage is summed up and stored for good."""
 
 import asyncio
 from contextlib import aclosing

@@ -1,6 +1,6 @@
-"""The scheduled function: it sweeps and looks after workspaces, and at night it audits.
+"""The scheduled function: sweeps holds, maintains workspaces, and audits once a night.
 
-An event `{"task": "audit"}` asks for the audit.
+An event `{"task": "audit"}` runs the audit, any other event the rest.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from tollgate.stores.rules.sweep import SweepReport
 from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.upkeep import Upkeep, wire_upkeep
 
-# A page of a scan is up to 1 MB, and nobody waits for it.
+# A page of a scan is up to 1 MB, and no caller waits for it.
 _TIMEOUT_S: Final = 10.0
 
 configure_logging()
@@ -31,12 +31,12 @@ _metrics = Metrics(namespace=_settings.metrics_namespace, service="sweeper")
 
 
 def handler(event: Mapping[str, object], context: object) -> None:
-    """Do one task."""
+    """Perform the task that the event names."""
     if event.get("task") == "audit":
         try:
             differences = asyncio.run(_audit())
         except Exception:
-            # Books that were not compared are not known to add up: the alarm of both is one.
+            # An audit that failed raises the same alarm as one that found a difference.
             _metrics.add_metric("AuditDifference", MetricUnit.Count, 1)
             _metrics.flush_metrics()
             raise

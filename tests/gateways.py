@@ -26,6 +26,7 @@ from tollgate.engine.generate import generate
 from tollgate.engine.kept_answers import AnswerStore
 from tollgate.engine.sink import ClientGone, CollectSink, EventSink, SseSink
 from tollgate.ingress.chat_completions import ChatCompletions
+from tollgate.ingress.formats import CHAT_COMPLETIONS
 from tollgate.providers.base import Codec, FetchedMedia, MediaFetcher, Provider
 from tollgate.providers.formats import codec_of
 from tollgate.routing.planning.catalog import Catalog
@@ -224,7 +225,7 @@ class Always(Generic[_Made]):
     async def for_key(self, key_id: str | None) -> _Made:
         return self.made
 
-    async def settled(self) -> None:
+    async def finish_loading(self) -> None:
         """Nothing goes on beside requests."""
 
 
@@ -249,7 +250,7 @@ class House:
         gateway = self.gateway
         return RequestServices(
             keys=self.stores.keys,
-            chat_completions=self.ingress,
+            ingresses={CHAT_COMPLETIONS.name: self.ingress},
             clock=gateway.clock,
             ids=gateway.ids,
             journal=gateway.journal,
@@ -262,6 +263,7 @@ class House:
             principal=self.principal,
             parsed=self.ingress.parse(request_body(name, stream=stream)),
             request_id=self.gateway.ids.new_id(),
+            ingress_format=CHAT_COMPLETIONS.name,
             deadline=Deadline.within(self.gateway.clock, time_s),
             **changes,
         )

@@ -28,9 +28,9 @@ from tollgate.engine.gateway import Gateway
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.web.request_services import Gateways
-from tollgate.wiring.catalog import wire_following
+from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream
-from tollgate.wiring.limits import web_limits
+from tollgate.wiring.limits import wire_web_limits
 from tollgate.wiring.observation import wire_observation
 from tollgate.wiring.stores import wire_stores
 
@@ -71,10 +71,10 @@ async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
     else:
         stores = wire_stores(settings, clock)
         key = await prepare_account(settings, stores, clock)
-        gateways = wire_following(
+        gateways = wire_catalog_follower(
             settings, stores.publications, gateway, clock=clock, journal=journal
         )
-    limits = web_limits(settings)
+    limits = wire_web_limits(settings)
     return wire_chat_app(stores, gateways, limits, clock=clock, journal=journal), key
 
 

@@ -15,7 +15,7 @@ def _separated(value: object) -> object:
 
 
 class Settings(BaseSettings):
-    """What a deployment may set, each field as `TOLLGATE_<FIELD>` unless it says otherwise."""
+    """The settings of a deployment, each as `TOLLGATE_<FIELD>` unless it has an alias."""
 
     model_config = SettingsConfigDict(
         env_prefix="TOLLGATE_",
@@ -29,25 +29,26 @@ class Settings(BaseSettings):
     ledger_table: str = "tollgate-ledger"
     generations_table: str = "tollgate-generations"
     catalog_file: Path = Path("/var/task/routing.json")
-    # What the api says of itself, written at build; worked out when asked for where there is none.
+    # The OpenAPI document, written at build; without it, made at its first request.
     openapi_file: Path | None = None
     dynamodb_endpoint_url: str | None = None
     secretsmanager_endpoint_url: str | None = None
     metrics_namespace: str = "Tollgate"
-    # Where spans of generations go, an OTLP collector; none are made without it. The secret holds
-    # the headers that it asks for, `name=value,name=value`, and is named, in Secrets Manager.
+    # The OTLP collector of generations' spans; without it no spans are made.
     otlp_endpoint_url: str | None = None
+    # The name, in Secrets Manager, of the headers that the collector requires: `name=value,…`.
     otlp_headers_secret: str | None = None
-    # Where answers are kept: a bucket, or a folder on a machine without one.
+    # The store of kept answers and content: a bucket, or a folder on a machine without one.
     objects_bucket: str | None = None
     objects_folder: Path | None = None
     s3_endpoint_url: str | None = None
     key_prefix: str = "sk-tg-"
-    # Management keys of this workspace make workspaces, and grant credit to all of them.
+    # Management keys of this workspace create workspaces, and grant credit to all of them.
     operator_workspace: str = "default"
-    # Where budget alerts go; both may be set. The secret is named, in Secrets Manager.
+    # The targets of budget alerts; both may be set.
     alert_topic_arn: str | None = None
     alert_webhook_url: str | None = None
+    # The name, in Secrets Manager, of the secret that signs alerts to the webhook.
     alert_webhook_secret: str | None = None
     sns_endpoint_url: str | None = None
     # Separated by commas.
@@ -63,7 +64,7 @@ class Settings(BaseSettings):
     aws_session_token: str | None = Field(
         default=None, validation_alias="AWS_SESSION_TOKEN", repr=False
     )
-    # In place of those three where credentials end: in restored snapshots, and in containers.
+    # In place of those three where credentials expire: in restored snapshots, and in containers.
     container_credentials_url: str | None = Field(
         default=None, validation_alias="AWS_CONTAINER_CREDENTIALS_FULL_URI"
     )
@@ -76,15 +77,15 @@ class Settings(BaseSettings):
     container_credentials_token_file: Path | None = Field(
         default=None, validation_alias="AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
     )
-    # `snap-start` where Lambda takes a snapshot once the function has started.
+    # `snap-start` if Lambda takes a snapshot once the function has started.
     initialization_type: str = Field(default="", validation_alias="AWS_LAMBDA_INITIALIZATION_TYPE")
 
 
 def lambda_runtime_api() -> str | None:
-    """Where Lambda's Runtime API listens; None anywhere else."""
+    """Return the `host:port` of Lambda's Runtime API; None outside Lambda."""
     return environment_variable("AWS_LAMBDA_RUNTIME_API")
 
 
 def environment_variable(name: str) -> str | None:
-    """A provider's key by the name that routing.yaml gives it; None where unset or empty."""
+    """Return a variable that routing.yaml names, a provider's key; None if unset or empty."""
     return os.environ.get(name) or None

@@ -9,7 +9,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.wiring.administration import wire_administration, wire_services
-from tollgate.wiring.limits import web_limits
+from tollgate.wiring.limits import wire_web_limits
 from tollgate.wiring.observation import wire_observation
 from tollgate.wiring.stores import wire_stores
 
@@ -35,4 +35,4 @@ def write_openapi_document(compiled_routing: bytes) -> bytes:
         clock=clock,
         journal=wire_observation(settings, clock).journal,
     )
-    return to_json(api_app(services, web_limits(settings)).openapi())
+    return to_json(api_app(services, wire_web_limits(settings)).openapi())

@@ -100,7 +100,7 @@ class Damaged:
         b"{}",
         b"[]\n[]",
         b'{"adapted": []}\n[[], {"$": "GenerationRecord"}, null]',
-        b'{"adapted": [], "of_next_year": 1}\n[[], {"$": "Usage", "of_next_year": 1}, null]',
+        b'{"served": {}, "events": [[0, {"type": "of_next_year"}]], "record": {}}',
     ],
 )
 async def test_c68_an_answer_that_cannot_be_read_is_told_and_not_made_again(

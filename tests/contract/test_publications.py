@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.stores import DynamoStores, HandClock, funded_key
 from tests.unit.routing.catalogs import endpoint, model, routing
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
-from tollgate.core.publication import Signature, canaried, publish_to_all
+from tollgate.core.publication import Signature, publish_canary, publish_to_all
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.aws.attributes import Item, number, string
@@ -32,7 +32,7 @@ async def test_c54_what_is_published_is_read_back_whole(publications: Publicatio
     assert await publications.publication() is None
     live = publish_to_all(None, await publications.keep(FIRST), SIGNED)
     await publications.move(live)
-    tried = canaried(live, await publications.keep(SECOND), 5, SIGNED)
+    tried = publish_canary(live, await publications.keep(SECOND), 5, SIGNED)
     await publications.move(tried)
 
     again = PublicationStore(publications._client, publications._table, None, clock=HandClock())

@@ -8,9 +8,10 @@ import re
 
 from tests.infra.translation import JsonObject, Stack
 from tollgate.core.errors import ErrorCode
+from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
 
-CHAT_PATH = "/v1/chat/completions"
+CHAT_PATH = CHAT_COMPLETIONS.path
 ANY = "x-amazon-apigateway-any-method"
 
 # Contract C42.
@@ -35,8 +36,8 @@ def gateway_error_body(response: JsonObject) -> JsonObject:
 
 def test_every_route_has_its_function(stack: Stack) -> None:
     assert {(route.path, route.method): route.function for route in stack.routes()} == {
-        (CHAT_PATH, "post"): "ChatFunctionAliaslive",
-        (CHAT_PATH, ANY): "ApiFunctionAliaslive",
+        **{(each.path, "post"): "ChatFunctionAliaslive" for each in FORMATS},
+        **{(each.path, ANY): "ApiFunctionAliaslive" for each in FORMATS},
         ("/", ANY): "ApiFunctionAliaslive",
         ("/{proxy+}", ANY): "ApiFunctionAliaslive",
     }

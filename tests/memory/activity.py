@@ -1,7 +1,7 @@
 """Activity over the books in memory; every day is counted live."""
 
 from tests.memory.books import MemoryBooks
-from tollgate.core.activity import DAY_S, Activity, ActivityRow, activity, day_of, days_within
+from tollgate.core.activity import DAY_S, Activity, ActivityRow, day_of, days_within, summarize_day
 from tollgate.core.ids import created_s
 
 
@@ -20,5 +20,5 @@ class MemoryActivityStore:
                 for (owner, id_), record in self._books.records.items()
                 if owner == workspace_id and day_s <= created_s(id_) < day_s + DAY_S
             ]
-            rows += activity(day_of(day_s), records)
+            rows += summarize_day(day_of(day_s), records)
         return Activity(rows=tuple(rows))

@@ -1,4 +1,4 @@
-"""Which generations are asked for, and what they add up to by day."""
+"""A filter of generations, and their sums by day, model, provider and key."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ DAY_S: Final = 86_400
 
 
 class GenerationFilter(Struct, frozen=True, kw_only=True):
-    """Generations made in [since_s, until_s), Unix seconds; None or no labels lets all pass."""
+    """Selects generations made in [since_s, until_s), in Unix seconds; None selects all."""
 
     since_s: int
     until_s: int
@@ -25,7 +25,7 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def accepts(self, record: GenerationRecord) -> bool:
-        """Whether a record of that time is one of those that are asked for."""
+        """Return whether the filter selects a record, whose time is not checked."""
         return (
             self.model in (None, record.model)
             and self.provider in (None, record.provider)
@@ -37,31 +37,32 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
 
     @property
     def narrows(self) -> bool:
-        """Whether it leaves out anything but by time."""
+        """True if the filter has a condition besides the time."""
         anything = GenerationFilter(since_s=self.since_s, until_s=self.until_s)
         return self != anything
 
 
 class ActivityRow(Struct, frozen=True, kw_only=True):
-    """What one key used of one model at one provider on one UTC day (`2026-11-21`).
-
-    `model` and `provider` are None for what nobody served; `failed` counts every outcome but `ok`.
-    The label and the labels are those of the key's last generation of the day.
-    """
+    """The usage of one key, model and provider on one UTC day."""
 
     day: str
+    """As `2026-11-21`."""
     model: str | None
+    """None for generations that no attempt served; the same holds for `provider`."""
     provider: str | None
     key_id: str
     key_label: str = ""
+    """The label of the key's last generation of the day."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """The labels of the key's last generation of the day."""
     requests: int = 0
     failed: int = 0
+    """Generations of every outcome but `ok`."""
     cost_nano_usd: int = 0
     usage: Usage = field(default_factory=Usage)
 
     def matches(self, wanted: GenerationFilter) -> bool:
-        """Whether a filter's model, provider, key and labels let the row pass."""
+        """Return whether a filter's model, provider, key and labels select the row."""
         return (
             wanted.model in (None, self.model)
             and wanted.provider in (None, self.provider)
@@ -71,24 +72,24 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
 
 
 class Activity(Struct, frozen=True, kw_only=True):
-    """Rows, oldest day first; of `partial_days` too much is going on to count it all live."""
+    """Rows, oldest day first; `partial_days` have more records than a live count reads."""
 
     rows: tuple[ActivityRow, ...]
     partial_days: tuple[str, ...] = ()
 
 
 def days_within(since_s: int, until_s: int) -> tuple[int, ...]:
-    """The first seconds of the UTC days that lie at least partly in [since_s, until_s)."""
+    """Return the first seconds of the UTC days that lie at least partly in [since_s, until_s)."""
     return tuple(range(since_s // DAY_S * DAY_S, until_s, DAY_S))
 
 
 def day_of(second: int) -> str:
-    """The UTC day of a Unix second: `2026-11-21`."""
+    """Return the UTC day of a Unix second, as `2026-11-21`."""
     return datetime.fromtimestamp(second, UTC).date().isoformat()
 
 
-def activity(day: str, records: Iterable[GenerationRecord]) -> tuple[ActivityRow, ...]:
-    """The rows of one day from all its records, in any order: the same rows every time."""
+def summarize_day(day: str, records: Iterable[GenerationRecord]) -> tuple[ActivityRow, ...]:
+    """Sum all records of one day into rows; the order of the records does not matter."""
     rows: dict[tuple[str, str, str], ActivityRow] = {}
     for record in sorted(records, key=lambda record: record.id):
         place = (record.model or "", record.provider or "", record.key_id)

@@ -1,4 +1,4 @@
-"""Time as something that is handed in: no other module reads a clock or sleeps."""
+"""Clocks, which are passed to their users: no other module reads a clock or sleeps."""
 
 import asyncio
 import time
@@ -15,13 +15,13 @@ class Clock(Protocol):
     """A source of time that tests can move by hand."""
 
     def now_s(self) -> float:
-        """Unix time in seconds."""
+        """Return the Unix time in seconds."""
 
     def monotonic_s(self) -> float:
-        """Seconds from an arbitrary start; never goes back."""
+        """Return the seconds since an arbitrary start, which never decrease."""
 
     async def sleep(self, delay_s: float) -> None:
-        """Wait that long."""
+        """Wait `delay_s` seconds."""
 
 
 class SystemClock:
@@ -45,13 +45,13 @@ class Deadline(Struct, frozen=True):
 
     @classmethod
     def within(cls, clock: Clock, limit_s: float) -> "Deadline":
-        """The deadline that lies `limit_s` from now."""
+        """Return the deadline that is `limit_s` seconds from now."""
         return cls(clock, clock.monotonic_s() + limit_s)
 
     def remaining_s(self) -> float:
-        """Seconds left, never below zero."""
+        """Return the seconds left, never below zero."""
         return max(0.0, self.at_s - self.clock.monotonic_s())
 
     def sooner(self, limit_s: float) -> "Deadline":
-        """This deadline, or one `limit_s` from now if that comes first."""
+        """Return this deadline, or one `limit_s` seconds from now if that comes first."""
         return Deadline(self.clock, min(self.at_s, self.clock.monotonic_s() + limit_s))

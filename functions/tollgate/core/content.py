@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct, field
-from pydantic import JsonValue
+
+from tollgate.core.json_value import JsonValue
 
 # What a provider wants echoed untouched (signatures), under the provider's own name.
 Opaque = Mapping[str, JsonValue]
@@ -16,7 +17,7 @@ class CacheMark(Struct, frozen=True, kw_only=True):
     lifetime: Literal["5m", "1h"] = "5m"
 
 
-class Text(Struct, frozen=True, kw_only=True):
+class Text(Struct, frozen=True, kw_only=True, tag="text"):
     """Plain text."""
 
     text: str
@@ -70,20 +71,20 @@ UserContent = Text | Image | Audio | Document
 ResultContent = Text | Image | Document
 
 
-class Reasoning(Struct, frozen=True, kw_only=True):
+class Reasoning(Struct, frozen=True, kw_only=True, tag="reasoning"):
     """Text that a model thought before it answered."""
 
     text: str
     opaque: Opaque = field(default_factory=dict)
 
 
-class Refusal(Struct, frozen=True, kw_only=True):
+class Refusal(Struct, frozen=True, kw_only=True, tag="refusal"):
     """The words with which a model declined."""
 
     text: str
 
 
-class ToolCall(Struct, frozen=True, kw_only=True):
+class ToolCall(Struct, frozen=True, kw_only=True, tag="tool_call"):
     """A call that a model asks for; `arguments` is JSON text, as the model wrote it."""
 
     id: str

@@ -3,13 +3,13 @@
 import re
 from typing import Final
 
-# What a spreadsheet would run as a formula (owasp.org, "CSV Injection", seen 2026-11-21).
+# Beginnings that a spreadsheet runs as a formula (owasp.org, "CSV Injection", seen 2026-11-21).
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 
 def csv_cell(text: str) -> str:
-    """Text that is no formula to a spreadsheet; numbers stay numbers."""
+    """Escape text that a spreadsheet would run as a formula; leave numbers as they are."""
     if text.startswith(_FORMULA_STARTS) and not _NUMBER.fullmatch(text):
         return f"'{text}"
     return text

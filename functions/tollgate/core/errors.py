@@ -1,11 +1,11 @@
 """Every error that a caller can meet, raised where it is known and mapped to a reply once.
 
 GatewayError
-├── RequestError    the request cannot be understood, or asks for what is not there
+├── RequestError    the request is malformed, or names something that does not exist
 ├── AccessError     the key may not do this, or not now
 ├── UpstreamError   a provider failed or refused
-├── LedgerError     the money side refuses, or cannot be reached
-└── InternalError   a defect of ours
+├── LedgerError     the ledger refuses, or cannot be reached
+└── InternalError   a defect of Tollgate
 """
 
 from enum import StrEnum, unique
@@ -15,7 +15,7 @@ from tollgate.core.limits import RateLimit
 
 @unique
 class ErrorCode(StrEnum):
-    """The public names of errors; statuses and types hang on them in `ingress.errors`."""
+    """The public names of errors; `ingress.errors` maps them to statuses and types."""
 
     INVALID_REQUEST = "invalid_request"
     AUDIO_NOT_SUPPORTED = "audio_not_supported_by_model"
@@ -49,14 +49,16 @@ class ErrorCode(StrEnum):
 class GatewayError(Exception):
     """An error with a public code; its message is safe to show to the caller.
 
-    `param` names the field of the request at fault; `retry_after_s` is when to come back;
-    `request_id` is the id of the hold that was refused, where there was one; `rate_limit` and
-    `token_limit` are what the key that asked has per minute, as far as its refusal was worked out.
+    `param` names the field of the request at fault; `retry_after_s` is the number of seconds after
+    which a retry may succeed.
     """
 
     request_id: str | None = None
+    """The id of the hold that was refused, if there was one."""
     rate_limit: RateLimit | None = None
+    """The key's requests per minute, if the refusal determined them."""
     token_limit: RateLimit | None = None
+    """The key's tokens per minute, if the refusal determined them."""
 
     def __init__(
         self,
@@ -74,11 +76,11 @@ class GatewayError(Exception):
 
 
 class RequestError(GatewayError):
-    """The request cannot be understood, or asks for what is not there."""
+    """The request is malformed, or names something that does not exist."""
 
 
 class MethodNotAllowed(RequestError):
-    """The path is there, but not for this method; `allowed` are those it is there for."""
+    """The path exists, but not for this method; `allowed` are the methods that it has."""
 
     def __init__(self, message: str, allowed: tuple[str, ...]) -> None:
         super().__init__(ErrorCode.METHOD_NOT_ALLOWED, message)
@@ -90,11 +92,11 @@ class AccessError(GatewayError):
 
 
 class LedgerError(GatewayError):
-    """The money side refuses, or cannot be reached; nothing is held."""
+    """The ledger refuses, or cannot be reached; nothing is held."""
 
 
 class InternalError(GatewayError):
-    """A defect of ours, told without its details."""
+    """A defect of Tollgate, reported to the caller without its details."""
 
     def __init__(self) -> None:
         super().__init__(ErrorCode.INTERNAL_ERROR, "Something went wrong on our side.")
@@ -103,8 +105,8 @@ class InternalError(GatewayError):
 class UpstreamError(GatewayError):
     """A provider failed or refused.
 
-    `status` is its HTTP status where it sent one. The code is one of `provider_*`,
-    `context_length_exceeded`, `content_filter`, or `invalid_request` where the provider says that
+    `status` is the provider's HTTP status, if it sent one. The code is one of `provider_*`,
+    `context_length_exceeded`, `content_filter`, or `invalid_request` if the provider reports that
     the caller's own request is at fault.
     """
 

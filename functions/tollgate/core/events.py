@@ -5,22 +5,22 @@ The grammar of a stream, which `StreamGrammar` holds:
 order, then exactly one `Ended`, last, with every part closed. Parts may interleave, except that of
 texts, reasonings and refusals only one of a kind is open at a time: formats with one string for
 each could not tell in which order its pieces belong.
-A stream describes one choice; whoever merges several tags them.
+A stream describes one choice; code that merges several streams pairs each event with its choice.
 """
 
 from collections.abc import Mapping
 from typing import Literal, assert_never
 
 from msgspec import Struct, field
-from pydantic import JsonValue
 
 from tollgate.core.content import Opaque, Part, ToolCall
+from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 
 Finish = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
-class Started(Struct, frozen=True, kw_only=True):
+class Started(Struct, frozen=True, kw_only=True, tag="started"):
     """The provider has begun to answer."""
 
     upstream_id: str | None = None
@@ -29,62 +29,63 @@ class Started(Struct, frozen=True, kw_only=True):
     service_tier: str | None = None
 
 
-class PartStart(Struct, frozen=True, kw_only=True):
+class PartStart(Struct, frozen=True, kw_only=True, tag="part_start"):
     """A part begins; its text or arguments are still empty. `index` is dense from 0."""
 
     index: int
     part: Part
 
 
-class PartDelta(Struct, frozen=True, kw_only=True):
+class PartDelta(Struct, frozen=True, kw_only=True, tag="part_delta"):
     """More text of a part, or more of a call's arguments."""
 
     index: int
     text: str
 
 
-class PartEnd(Struct, frozen=True, kw_only=True):
+class PartEnd(Struct, frozen=True, kw_only=True, tag="part_end"):
     """A part is complete; `opaque` must come back to the provider untouched."""
 
     index: int
     opaque: Opaque = field(default_factory=dict)
 
 
-class Citation(Struct, frozen=True, kw_only=True):
-    """Where a stretch of a part's text comes from; `start` and `end` count its characters."""
+class Citation(Struct, frozen=True, kw_only=True, tag="citation"):
+    """The source of a stretch of a part's text."""
 
     url: str | None = None
     title: str | None = None
     start: int | None = None
+    """The stretch's first character, counted from 0 within the part."""
     end: int | None = None
+    """The character after the stretch."""
 
 
-class LogProbs(Struct, frozen=True, kw_only=True):
+class LogProbs(Struct, frozen=True, kw_only=True, tag="log_probs"):
     """Log probabilities of tokens, as OpenAI writes an entry of `logprobs.content`."""
 
     entries: tuple[Mapping[str, JsonValue], ...]
 
 
-class PartNote(Struct, frozen=True, kw_only=True):
+class PartNote(Struct, frozen=True, kw_only=True, tag="part_note"):
     """Something about an open part that is not its text."""
 
     index: int
     note: Citation | LogProbs
 
 
-class UsageReported(Struct, frozen=True, kw_only=True):
-    """Cumulative usage, of each class the last report wins; `raw` is the provider's own object.
-
-    `service_tier` is the one that served, where it is known only now; it wins over an earlier word.
-    """
+class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
+    """Cumulative usage; of each class of tokens the last report counts."""
 
     usage: Usage
     raw: JsonValue = None
+    """The provider's own object."""
     service_tier: str | None = None
+    """The tier that served, if it is known only now; replaces the one of `Started`."""
 
 
-class Ended(Struct, frozen=True, kw_only=True):
-    """The answer is complete; `raw_finish` is the provider's own word for why."""
+class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
+    """The answer is complete; `raw_finish` is the provider's own name of the reason."""
 
     finish: Finish
     raw_finish: str | None = None

@@ -1,4 +1,4 @@
-"""The record of one generation: what was asked, who served it, what it cost and why."""
+"""The record of one generation: its request, the endpoint that served it, its cost and why."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -24,7 +24,7 @@ class BillLine(Struct, frozen=True, kw_only=True):
 
 
 class Fee(Struct, frozen=True, kw_only=True):
-    """What is charged by the piece: runs of a server tool, pages of a document."""
+    """A charge by the piece: runs of a server tool, pages of a document."""
 
     item: str
     quantity: int
@@ -32,54 +32,48 @@ class Fee(Struct, frozen=True, kw_only=True):
 
 
 class AttemptRecord(Struct, frozen=True, kw_only=True):
-    """One try at one endpoint; `error` is None for the attempt that served.
-
-    `operator_cost_nano_usd` is what it cost us where a provider reported usage and then broke.
-    """
+    """One try at one endpoint."""
 
     model: str
     provider: str
     error: str | None
+    """The code of its error; None for the attempt that served."""
     status: int | None
+    """The provider's HTTP status of a failure."""
     duration_ms: int
     operator_cost_nano_usd: int = 0
+    """The operator's cost if the provider reported usage and then failed."""
 
 
 class RoutingTrace(Struct, frozen=True, kw_only=True):
-    """What the planner saw, kept so that a plan can be replayed against another catalog.
-
-    `rule` counts from 1 within the route. `metadata` are those that rules could read, whose names
-    are `metadata_read`; `preferences` is None where the caller had none.
-    """
+    """The planner's input and choice, with which a plan is replayed against another catalog."""
 
     requested_model: str
     route: str | None
     rule: int | None
+    """The rule that matched, counted from 1 within the route."""
     draw_key_hash: str
     tier: str | None
     capabilities: tuple[Capability, ...]
     estimated_input_tokens: int
     output_tokens_max: int | None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    """The caller's metadata under the names of `metadata_read`."""
     metadata_read: tuple[str, ...] = ()
+    """The names of metadata that the route's rules read."""
     modalities: tuple[Modality, ...] = ("text",)
     input_tokens_min: int = 0
     input_tokens_max: int = 0
     choices: int = 1
     parameters: tuple[str, ...] = ()
     preferences: RoutingPreferences | None = None
+    """None if the caller stated none."""
     key_models: tuple[str, ...] | None = None
     fallbacks: bool = True
 
 
 class GenerationRecord(Struct, frozen=True, kw_only=True):
-    """Everything that is kept of one generation; never a prompt, never an answer.
-
-    `cost_nano_usd` is what the caller pays: the sum of `lines`, or 0 unless the outcome says
-    otherwise. `model` and `provider` are None when nothing served it. `key_label` and `labels` are
-    what the key was called when it asked; a record that the sweeper wrote has none. `shard` is the
-    wallet shard that pays: a hold of this id on any other is a write that came twice.
-    """
+    """The stored account of one generation; never contains a prompt or an answer."""
 
     id: str
     created_s: int
@@ -90,6 +84,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
     catalog_sha: str
     trace: RoutingTrace
     model: str | None = None
+    """None if no attempt served; the same holds for `provider`."""
     provider: str | None = None
     upstream_model: str | None = None
     upstream_id: str | None = None
@@ -100,8 +95,10 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
     usage: Usage = field(default_factory=Usage)
     usage_source: UsageSource = "none"
     cost_nano_usd: int = 0
+    """The price for the caller: the sum of `lines`, which is 0 for an error."""
     held_nano_usd: int = 0
     shard: int = 0
+    """The wallet shard that pays; a hold of this id on another shard is a write that came twice."""
     lines: tuple[BillLine, ...] = ()
     attempts: tuple[AttemptRecord, ...] = ()
     raw_usage: object = None
@@ -111,4 +108,6 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
     client_request_id: str | None = None
     user: str | None = None
     key_label: str = ""
+    """The key's label at the time of the request; empty in a record that the sweeper wrote."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """The key's labels at the time of the request; none in a record that the sweeper wrote."""

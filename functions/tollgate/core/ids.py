@@ -26,20 +26,20 @@ class IdSource:
         self._entropy = entropy
 
     def new_id(self) -> str:
-        """An id that sorts after those of earlier seconds."""
+        """Return an id that sorts after those of earlier seconds."""
         second = int(self._clock.now_s()) & 0xFFFFFFFF
         return encode_id(second.to_bytes(4, "big") + self._entropy(_RANDOM_BYTES))
 
     def random_bytes(self, count: int) -> bytes:
-        """Bytes that nobody can guess, for secrets."""
+        """Return unguessable bytes, for secrets."""
         return self._entropy(count)
 
     def uniform(self) -> float:
-        """A number drawn from [0, 1), for jitter."""
+        """Return a number drawn from [0, 1), for jitter."""
         return int.from_bytes(self._entropy(4), "big") / 2**32
 
     def new_uuid7(self) -> str:
-        """A UUID version 7 of this millisecond (RFC 9562, 5.7)."""
+        """Return a UUID version 7 of this millisecond (RFC 9562, 5.7)."""
         millisecond = int(self._clock.now_s() * 1_000) & 0xFFFF_FFFF_FFFF
         value = int.from_bytes(millisecond.to_bytes(6, "big") + self._entropy(10), "big")
         value = value & ~(0xF << 76) | 7 << 76
@@ -48,18 +48,18 @@ class IdSource:
 
 
 def encode_id(raw: bytes) -> str:
-    """Eleven bytes as fifteen characters that keep their order."""
+    """Encode eleven bytes as fifteen characters that sort as the bytes do."""
     # A zero byte in front makes sixteen characters of base64, whose first is always the same.
     return base64.b64encode(b"\0" + raw)[1:].translate(_TO_OURS).decode()
 
 
 def is_id(text: str) -> bool:
-    """Whether `text` has the form of an id."""
+    """Return whether `text` has the form of an id."""
     return len(text) == ID_LENGTH and _CHARACTERS.issuperset(text)
 
 
 def created_s(id_: str) -> int:
-    """The Unix second in which an id was made; ValueError if it is not an id."""
+    """Return the Unix second in which an id was made; raise ValueError if it is not an id."""
     if not is_id(id_):
         raise ValueError(f"not an id: {id_!r}")
     raw = base64.b64decode(b"A" + id_.encode().translate(_TO_BASE64))
@@ -67,12 +67,12 @@ def created_s(id_: str) -> int:
 
 
 def first_id_of(second: int) -> str:
-    """The lowest id that can be made in a Unix second."""
+    """Return the lowest id that can be made in a Unix second."""
     return encode_id(second.to_bytes(4, "big") + bytes(_RANDOM_BYTES))
 
 
 def without_prefix(text: str) -> str:
-    """The bare id of `gen-…`, `resp_…`, `msg_…`, or the text itself."""
+    """Return the bare id of `gen-…`, `resp_…`, `msg_…`, or the text itself."""
     for prefix in ("gen-", "resp_", "msg_"):
         if text.startswith(prefix):
             return text.removeprefix(prefix)

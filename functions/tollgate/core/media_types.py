@@ -1,6 +1,6 @@
-"""What bytes are, told by how they begin: the names that callers and servers give them may lie.
+"""Detects the type of media by their first bytes, since stated types may be wrong.
 
-Signatures: https://mimesniff.spec.whatwg.org/ (2026-06) and RFC 9639, RFC 8794 for sounds.
+Signatures: https://mimesniff.spec.whatwg.org/ (2026-06) and RFC 9639, RFC 8794 for audio.
 """
 
 import binascii
@@ -13,7 +13,7 @@ _DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.d
 _XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _ZIP: Final = b"PK\x03\x04"
 _OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-# Containers say nothing of what is in them: of these, a claim that fits the container counts.
+# A container's signature does not show its content: a stated type that fits the container counts.
 _IN_CONTAINER: Final = {
     _DOCX: _ZIP,
     _XLSX: _ZIP,
@@ -28,21 +28,22 @@ _PDF_HEADER_WITHIN: Final = 1024
 
 
 class NotBase64(ValueError):
-    """A text that should be base64 and is not."""
+    """Raised for text that is not base64."""
 
 
-def decoded(text: str) -> bytes:
-    """The bytes of base64 text as RFC 4648 has it; NotBase64 for anything else."""
+def decode_base64(text: str) -> bytes:
+    """Decode base64 text strictly (RFC 4648); raise NotBase64 for anything else."""
     try:
         return binascii.a2b_base64(text, strict_mode=True)
     except ValueError as invalid:
         raise NotBase64 from invalid
 
 
-def media_type(content: bytes, claimed: str | None = None) -> str | None:
-    """What the bytes are; None if that is nothing we know.
+def detect_media_type(content: bytes, claimed: str | None = None) -> str | None:
+    """Return the media type of the content; None if it is of no known type.
 
-    The claim only tells apart what looks alike: texts, and documents in the same container.
+    The claimed type decides only between types that look alike: texts, and documents in the same
+    container.
     """
     claim = (claimed or "").partition(";")[0].strip().lower()
     known = _by_signature(content)
@@ -56,7 +57,7 @@ def media_type(content: bytes, claimed: str | None = None) -> str | None:
 
 
 def kind_of(type_: str) -> MediaKind:
-    """Which kind of part takes bytes of this type."""
+    """Return the kind of part that holds content of a media type."""
     match type_.partition("/")[0]:
         case "image":
             return "image"
@@ -88,7 +89,10 @@ def _by_signature(content: bytes) -> str | None:
 
 
 def _is_mpeg_layer_3(content: bytes) -> bool:
-    """Eleven bits of sync, then a version and a layer that are not reserved."""
+    """Return whether the content begins with a frame header of MPEG audio layer III.
+
+    The header is eleven bits of sync, then a version and a layer that are not reserved.
+    """
     if len(content) < 2 or content[0] != 0xFF or content[1] & 0xE0 != 0xE0:
         return False
     return content[1] & 0x18 != 0x08 and content[1] & 0x06 == 0x02

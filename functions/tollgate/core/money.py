@@ -8,28 +8,28 @@ _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
 
 
 def cost_nano_usd(quantity: int, usd_per_million: Decimal) -> int:
-    """What `quantity` units cost, rounded half up to a nano-dollar."""
+    """Return the cost of `quantity` units, rounded half up to a nano-dollar."""
     exact = Decimal(quantity) * usd_per_million * _NANO_USD_PER_USD_PER_MILLION
     return int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP))
 
 
 def nano_usd(usd: Decimal) -> int:
-    """Dollars as nano-dollars, rounded half up."""
+    """Convert dollars to nano-dollars, rounded half up."""
     return int((usd * NANO_USD_PER_USD).quantize(Decimal(1), rounding=ROUND_HALF_UP))
 
 
 def usd(amount_nano_usd: int) -> Decimal:
-    """Nano-dollars as exact dollars."""
+    """Convert nano-dollars to exact dollars."""
     return Decimal(amount_nano_usd).scaleb(-9)
 
 
 def usd_text(amount_nano_usd: int) -> str:
-    """Exact dollars in plain notation without trailing zeros: `0.00031`."""
+    """Format nano-dollars as exact dollars without trailing zeros: `0.00031`."""
     return _plain(usd(amount_nano_usd))
 
 
 def credits_text(amount_nano_usd: int, credits_per_usd: Decimal) -> str:
-    """What an amount is in credits, in the notation of `usd_text`."""
+    """Format nano-dollars as credits, in the notation of `usd_text`."""
     return _plain(usd(amount_nano_usd) * credits_per_usd)
 
 

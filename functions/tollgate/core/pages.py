@@ -1,4 +1,4 @@
-"""Lists that are read a page at a time."""
+"""A page of a list."""
 
 from typing import Generic, TypeVar
 
@@ -8,11 +8,10 @@ _Found = TypeVar("_Found")
 
 
 class Page(Struct, Generic[_Found], frozen=True, kw_only=True):
-    """Some of a list; `next` is where it goes on, None at its end.
-
-    `unreadable` names the stored items of this page that make no sense and are left out.
-    """
+    """One page of a list that is read from a store."""
 
     found: tuple[_Found, ...]
     next: str | None
+    """The cursor of the next page; None on the last page."""
     unreadable: tuple[str, ...] = ()
+    """The keys of this page's corrupt items, which are left out."""

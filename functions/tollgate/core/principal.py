@@ -1,4 +1,4 @@
-"""Who is calling."""
+"""The authenticated caller."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -6,19 +6,13 @@ from typing import Literal
 from msgspec import Struct, field
 
 KeyRole = Literal["inference", "management"]
-# `positive` admits whoever has anything left, `covered` only what the balance covers whole.
+# `positive` admits a request while any balance is left, `covered` only if the balance covers the
+# highest cost of the request.
 Admission = Literal["positive", "covered"]
 
 
 class Principal(Struct, frozen=True, kw_only=True):
-    """A key that was found, enabled and not expired.
-
-    `models` are globs of model slugs the key may use; None allows all.
-    `shards` is how many wallet items the workspace's money is spread over. `admission` is None
-    where the workspace leaves it to the catalog. `old_secret` says that the key was rotated and
-    is still used with the secret from before. `content_days` is for how long what is asked and
-    answered is kept; None: not at all.
-    """
+    """A key that exists, is enabled and has not expired."""
 
     key_id: str
     workspace_id: str
@@ -26,8 +20,13 @@ class Principal(Struct, frozen=True, kw_only=True):
     label: str
     tier: str | None = None
     models: tuple[str, ...] | None = None
+    """Globs of the model slugs that the key may use; None allows all."""
     shards: int = 1
+    """The number of wallet items over which the workspace's money is spread."""
     labels: Mapping[str, str] = field(default_factory=dict)
     admission: Admission | None = None
+    """None if the workspace leaves it to the catalog."""
     old_secret: bool = False
+    """Whether the caller used the secret from before the key's last rotation."""
     content_days: int | None = None
+    """Days for which requests and answers are kept; None keeps none."""

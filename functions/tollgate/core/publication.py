@@ -1,4 +1,4 @@
-"""Which catalog is live, and which keys try a candidate."""
+"""The published catalogs: the live one, and a candidate that a share of the keys tries."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -10,25 +10,27 @@ _SHARES: Final = 100
 
 
 class Publication(Struct, frozen=True, kw_only=True):
-    """What was published last: catalogs by their sha, `percent` of keys on the candidate.
-
-    `revision` counts publications, `moved_s` is when this one was made. `previous` is the catalog
-    that was live before this one; `commit` and `by` say where it came from and who did it.
-    """
+    """The pointer to the published catalogs, each by its sha."""
 
     live: str
     revision: int
+    """The number of publications so far, this one included."""
     moved_s: int
+    """The Unix second of this publication."""
     by: str
+    """The name of the publisher."""
     commit: str | None = None
+    """The commit that the catalog was built from, if it is known."""
     previous: str | None = None
+    """The catalog that was live before `live`."""
     candidate: str | None = None
     percent: int = 0
+    """The share of keys that the candidate serves."""
 
     def sha_for(self, key_id: str | None) -> str:
-        """The catalog that a key is served by; whoever has no key gets the live one.
+        """Return the catalog that serves a key; a caller without a key gets the live one.
 
-        A key keeps its place while the percentage grows, and another candidate draws other keys.
+        A key stays on the candidate while the percentage grows; another candidate draws other keys.
         """
         if self.candidate is None or key_id is None:
             return self.live
@@ -38,7 +40,7 @@ class Publication(Struct, frozen=True, kw_only=True):
 
 
 class Signature(Struct, frozen=True, kw_only=True):
-    """Who publishes, when (Unix seconds), and from which commit, if that is known."""
+    """The publisher, the Unix second of publication, and the commit, if it is known."""
 
     by: str
     at_s: int
@@ -46,15 +48,17 @@ class Signature(Struct, frozen=True, kw_only=True):
 
 
 def publish_to_all(before: Publication | None, sha: str, signature: Signature) -> Publication:
-    """Every key on one catalog; a canary that runs ends."""
+    """Return the publication that serves every key by one catalog, and ends a canary."""
     previous = None
     if before is not None:
         previous = before.previous if before.live == sha else before.live
     return _signed(before, signature, live=sha, previous=previous)
 
 
-def canaried(before: Publication, sha: str, percent: int, signature: Signature) -> Publication:
-    """A share of the keys on a candidate; with 0 the canary ends."""
+def publish_canary(
+    before: Publication, sha: str, percent: int, signature: Signature
+) -> Publication:
+    """Return the publication that serves `percent` of the keys by a candidate; 0 ends a canary."""
     candidate = sha if percent else None
     return _signed(
         before,
@@ -88,26 +92,26 @@ def _signed(
 
 
 class PublishedCatalogs(Protocol):
-    """What was published; LedgerError(service_unavailable) if it cannot be reached."""
+    """Reads published catalogs; raises LedgerError(service_unavailable) if the store is down."""
 
     async def publication(self) -> Publication | None:
-        """What is published, read at most five seconds ago; None if nothing ever was."""
+        """Return the latest publication, read at most five seconds ago; None without one."""
 
     async def catalog(self, sha: str) -> bytes:
-        """The compiled catalog of a sha; LedgerError too if it is missing or damaged."""
+        """Return the compiled catalog of a sha; raise LedgerError if it is missing or corrupt."""
 
 
 class Publications(PublishedCatalogs, Protocol):
-    """Where catalogs are published; LedgerError(service_unavailable) if it cannot be reached."""
+    """Publishes catalogs; raises LedgerError(service_unavailable) if the store is unavailable."""
 
     async def keep(self, content: bytes) -> str:
-        """Keep a compiled catalog under its sha, which is returned."""
+        """Store a compiled catalog under its sha, and return that."""
 
     async def move(self, publication: Publication) -> None:
-        """Make a publication the one that holds; its revision is one more than that before.
+        """Make this the latest publication; its revision is one more than that of the one before.
 
-        RequestError(idempotency_conflict) if somebody else was faster.
+        Raises RequestError(idempotency_conflict) if another publication was faster.
         """
 
     async def history(self) -> Sequence[Publication]:
-        """The latest publications, the last one first."""
+        """Return the latest publications, newest first."""

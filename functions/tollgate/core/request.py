@@ -1,4 +1,4 @@
-"""What a caller asks for, in no client's and no provider's words."""
+"""A generation request, independent of client formats and of providers."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -32,14 +32,14 @@ class SystemMessage(Struct, frozen=True, kw_only=True):
 
 
 class UserMessage(Struct, frozen=True, kw_only=True):
-    """What the user said and showed."""
+    """A message of the user: text and media."""
 
     content: tuple[UserContent, ...]
     name: str | None = None
 
 
 class AssistantMessage(Struct, frozen=True, kw_only=True):
-    """What a model said earlier, the calls it asked for included."""
+    """An earlier answer of a model, with its tool calls."""
 
     content: tuple[Text | Reasoning | Refusal | ToolCall, ...]
     name: str | None = None
@@ -66,14 +66,14 @@ class Tool(Struct, frozen=True, kw_only=True):
 
 
 class ToolChoice(Struct, frozen=True, kw_only=True):
-    """Whether tools may, must or must not be called; `name` belongs to mode `named`."""
+    """The rule on tool calls: they may, must or must not be made; `name` is for mode `named`."""
 
     mode: Literal["auto", "none", "required", "named"]
     name: str | None = None
 
 
 class Sampling(Struct, frozen=True, kw_only=True):
-    """How tokens are drawn; None leaves it to the provider."""
+    """Sampling parameters; None leaves a parameter to the provider."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -108,15 +108,14 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 class ReasoningOptions(Struct, frozen=True, kw_only=True):
-    """How much a model may think, by effort or by tokens, and whether its thoughts are shown.
-
-    `enabled` alone asks for the model's own default.
-    """
+    """The amount of reasoning, by effort or by tokens, and its visibility."""
 
     effort: Effort | None = None
     tokens_max: int | None = None
     enabled: bool | None = None
+    """True, with no other option, requests the model's own default amount."""
     exclude: bool = False
+    """Whether the reasoning is left out of the answer."""
 
 
 Modality = Literal["text", "image", "audio", "video", "pdf"]
@@ -124,7 +123,7 @@ Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
 
 
 class PriceCeiling(Struct, frozen=True, kw_only=True):
-    """The most a caller will pay: dollars per million tokens, and per request."""
+    """The highest price a caller accepts: dollars per million tokens, and per request."""
 
     input: Decimal | None = None
     output: Decimal | None = None
@@ -132,33 +131,28 @@ class PriceCeiling(Struct, frozen=True, kw_only=True):
 
 
 class RoutingPreferences(Struct, frozen=True, kw_only=True):
-    """What a caller says about who should serve.
-
-    `models` are names to try after the request's own. `order`, `only` and `ignore` are slugs of
-    providers; `fallbacks` is False where the first endpoint is to be the only one.
-    `require_parameters` leaves out who cannot take every parameter. Requests of one `session_id`
-    are drawn alike.
-    """
+    """The caller's preferences about the models and providers that serve a request."""
 
     models: tuple[str, ...] = ()
+    """Names to try after the request's own `model`."""
     order: tuple[str, ...] = ()
+    """Slugs of providers to try first, in this order."""
     only: tuple[str, ...] = ()
+    """Slugs of the only providers to use."""
     ignore: tuple[str, ...] = ()
+    """Slugs of providers not to use."""
     fallbacks: bool = True
+    """False allows only the first endpoint, or only the providers of `order`."""
     require_parameters: bool = False
+    """True leaves out endpoints that do not support every parameter of the request."""
     sort: Literal["price"] | None = None
     price_max: PriceCeiling | None = None
     session_id: str | None = None
+    """Requests of one session get the same weighted draw."""
 
 
 class GenerationRequest(Struct, frozen=True, kw_only=True):
-    """One generation: the model asked for by name, the conversation, and its limits.
-
-    `output_tokens_max` is the caller's own limit; None when there is none. `choices` is how many
-    answers are wanted. `guided` are the fields that only vLLM-type servers understand (guided
-    decoding, chat templates), by their own names and untouched.
-    `size_bytes` is the length of the request as received, from which tokens are estimated.
-    """
+    """One generation: the requested model, the conversation, and its limits."""
 
     model: str
     messages: tuple[Message, ...]
@@ -166,21 +160,25 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     output_tokens_max: int | None = None
+    """The caller's own limit, None without one."""
     sampling: Sampling = field(default_factory=Sampling)
     output_format: OutputFormat | None = None
     reasoning: ReasoningOptions | None = None
     choices: int = 1
+    """The number of answers."""
     guided: JsonObject = field(default_factory=dict)
+    """Fields that only servers like vLLM know (guided decoding, chat templates), unchanged."""
     prompt_cache_key: str | None = None
     service_tier: str | None = None
     user: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     size_bytes: int = 0
+    """The length of the body as received, from which input tokens are estimated."""
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What a model must be able to do to serve this."""
+        """The capabilities that a model needs to serve the request."""
         wanted: set[Capability] = set()
         if self.tools:
             wanted.add("tools")
@@ -190,7 +188,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def modalities(self) -> frozenset[Modality]:
-        """What a model must be able to take in."""
+        """The kinds of input that a model must accept to serve the request."""
         wanted: set[Modality] = {"text"}
         for message in self.messages:
             for part in message.content:

@@ -62,7 +62,7 @@ class Fold:
                 if opaque and isinstance(part, Reasoning | ToolCall):
                     self._parts[index] = replace(part, opaque=opaque)
             case UsageReported(usage=usage, service_tier=tier):
-                self._usage = self._usage.updated(usage)
+                self._usage = self._usage.update(usage)
                 if tier is not None:
                     self._started = replace(self._started, service_tier=tier)
             case Ended():
@@ -72,12 +72,12 @@ class Fold:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What there is of the answer so far."""
+        """The parts of the answer so far."""
         texts = ("".join(text) for text in self._texts)
         return tuple(map(_with_text, self._parts, texts))
 
     def response(self) -> GenerationResponse:
-        """The folded answer; ValueError if the stream has not ended."""
+        """Return the folded answer; raise ValueError if the stream has not ended."""
         if self._ended is None:
             raise ValueError("the stream has not ended")
         return GenerationResponse(

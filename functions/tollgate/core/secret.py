@@ -1,18 +1,18 @@
-"""References to secrets: values are never written down, only where they live."""
+"""References to secrets: configuration names the place of a secret, never its value."""
 
 from msgspec import Struct
 
 
 class SecretReference(Struct, frozen=True, kw_only=True):
-    """An environment variable, a Secrets Manager secret, or both (the variable is asked first)."""
+    """An environment variable, a Secrets Manager secret, or both (the variable is read first)."""
 
     env: str | None = None
     secret: str | None = None
 
-    def described(self) -> str:
-        """The homes in words, for the message that says what to set."""
-        homes = (
+    def describe(self) -> str:
+        """Return the places in words, for a message that states what to set."""
+        places = (
             self.env and f"environment variable {self.env}",
             self.secret and f"secret {self.secret}",
         )
-        return " or ".join(home for home in homes if home)
+        return " or ".join(place for place in places if place)

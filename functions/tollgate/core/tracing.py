@@ -1,7 +1,7 @@
-"""The trace that a request belongs to, as W3C Trace Context says it (level 1, 2021-11-23).
+"""The trace that a request belongs to, in W3C Trace Context (level 1, 2021-11-23).
 
 Only `traceparent` is read and passed on: it has random ids and nothing else, while `tracestate` and
-`baggage` may say things about the caller that are none of a provider's business.
+`baggage` may contain facts about the caller that a provider must not see.
 """
 
 import re
@@ -19,11 +19,11 @@ _SAMPLED: Final = 1
 
 
 class CollectorError(Exception):
-    """A collector of spans did not take what it was sent."""
+    """A collector of spans did not accept an export."""
 
 
 class Span(Struct, frozen=True, kw_only=True):
-    """One step of a trace: ours, and below whose it is; ids are in lower-case hex."""
+    """One step of a trace and its parent; ids are in lower-case hex."""
 
     trace_id: str
     span_id: str
@@ -31,26 +31,26 @@ class Span(Struct, frozen=True, kw_only=True):
     sampled: bool
 
     def traceparent(self) -> str:
-        """What those that we call are told."""
+        """Return the header that a request to another service carries."""
         return f"00-{self.trace_id}-{self.span_id}-{int(self.sampled):02x}"
 
 
-# Per request: tasks inherit it from the task that began them.
+# One per request: a task inherits it from the task that created it.
 _CURRENT: Final[ContextVar[Span | None]] = ContextVar("tollgate.span", default=None)
 
 
 def begin(traceparent: str | None, ids: IdSource) -> None:
-    """Let this request be a step of the trace that its caller named, of none if it named none."""
+    """Make this request a step of its caller's trace; of no trace if the caller named none."""
     _CURRENT.set(None if traceparent is None else _below(traceparent, ids))
 
 
 def current() -> Span | None:
-    """The step that this request is."""
+    """Return this request's step of its caller's trace, None without a trace."""
     return _CURRENT.get()
 
 
 def new_trace(ids: IdSource) -> Span:
-    """The first step of a trace of our own."""
+    """Return the first step of a new trace."""
     return Span(
         trace_id=ids.random_bytes(16).hex(),
         span_id=ids.random_bytes(8).hex(),

@@ -1,20 +1,17 @@
-"""What a provider says it has used, in classes that are priced apart."""
+"""Token usage that a provider reports, in classes that have their own prices."""
 
 from typing import Final
 
 from msgspec import Struct
 
-# A thousand times what any model takes or says at once.
+# A thousand times the largest context of any model; a larger count is a defect of the provider.
 COUNT_MAX: Final = 1_000_000_000
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens by class; None means that the provider did not say, which is not zero.
+    """Tokens by class; None means that the provider reported nothing, which is not zero.
 
-    The input classes do not overlap: their sum is the whole prompt. Audio input is part of what is
-    uncached, cached audio of what was read from a cache, reasoning and audio output are part of
-    output. `images` are pictures made and `web_searches` what the provider searched for by itself,
-    not tokens.
+    The three classes of text input do not overlap: their sum is the whole prompt.
     """
 
     uncached_input_tokens: int | None = None
@@ -23,11 +20,17 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cache_write_1h_input_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
+    """Part of `output_tokens`."""
     audio_input_tokens: int | None = None
+    """Part of `uncached_input_tokens`."""
     cache_read_audio_input_tokens: int | None = None
+    """Part of `cache_read_input_tokens`."""
     audio_output_tokens: int | None = None
+    """Part of `output_tokens`."""
     images: int | None = None
+    """Images that the model made, not tokens."""
     web_searches: int | None = None
+    """Searches that the provider ran by itself, not tokens."""
 
     @property
     def input_tokens(self) -> int:
@@ -49,7 +52,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.input_tokens + (self.output_tokens or 0)
 
     def plus(self, other: "Usage") -> "Usage":
-        """Both together; a class that only one of them reports is what that one says."""
+        """Add both usages; a class that only one of them reports is as that one reports it."""
         both = {
             name: (getattr(self, name), getattr(other, name)) for name in Usage.__struct_fields__
         }
@@ -60,11 +63,11 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
             }
         )
 
-    def updated(self, later: "Usage") -> "Usage":
-        """This usage with every class that `later` reports replaced by it.
+    def update(self, later: "Usage") -> "Usage":
+        """Return this usage with every class that `later` reports replaced by it.
 
-        Providers report cumulative counts and may restate them: the last value of a class wins.
-        A number that no answer can have is none: one below zero would pay the caller.
+        Providers report cumulative counts and may restate them: the last value of a class counts.
+        An impossible count is ignored: one below zero would pay the caller.
         """
         return Usage(
             **{

@@ -1,7 +1,7 @@
-"""How the attempts of a plan follow each other: what the engine does, and what `explain` imagines.
+"""The position in a plan's attempts, as the engine and the simulation of `explain` advance it.
 
-Pure: it makes no attempt. It says which one is due, how long that may take, and where a failure
-leads.
+Pure: a cursor makes no attempt. It holds which attempt is due, how long that attempt may take to
+begin, and which one follows a failure.
 """
 
 from tollgate.core.errors import UpstreamError
@@ -10,7 +10,7 @@ from tollgate.routing.planning.plan import Attempt, Plan
 
 
 class AttemptCursor:
-    """One way through a plan; `depth` is the place of the attempt that is due."""
+    """A position in a plan; `depth` is the place, from 0, of the attempt that is due."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -23,26 +23,33 @@ class AttemptCursor:
         return self._plan.attempts[self.depth]
 
     def first_token_limit_s(self, remaining_s: float) -> float:
-        """How long it may take to begin: no longer than an even share of what is left."""
+        """Return how many seconds the due attempt may take until its first token.
+
+        That is its configured limit, but no more than an even share of `remaining_s`, the time left
+        for all attempts.
+        """
         configured_s = self.attempt.timeouts.first_token_s
         attempts_left = len(self._plan.attempts) - self.depth
         if attempts_left == 1:
-            # The deadline ends the last one, and says so in its own words.
+            # The deadline ends the last attempt, and its error states that the time was up.
             return configured_s
         return min(configured_s, remaining_s / attempts_left)
 
-    def failed(
+    def advance(
         self, error: UpstreamError, *, remaining_s: float, jitter: float
     ) -> retry.RetryDecision:
-        """What follows a failure of the attempt that was due; `jitter` is uniform in [0, 1)."""
+        """Decide what follows a failure of the due attempt; advance if the next attempt follows.
+
+        `jitter` is uniform in [0, 1).
+        """
         situation = retry.Situation(
             tries=self._tries,
             another_left=self.depth + 1 < len(self._plan.attempts),
             remaining_s=remaining_s,
             next_on=self._plan.next_on,
         )
-        verdict = retry.decide(error, situation, self.attempt.retry, jitter)
+        decision = retry.decide(error, situation, self.attempt.retry, jitter)
         self._tries += 1
-        if isinstance(verdict, retry.Next):
+        if isinstance(decision, retry.Next):
             self.depth, self._tries = self.depth + 1, 1
-        return verdict
+        return decision

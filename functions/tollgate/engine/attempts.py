@@ -1,7 +1,7 @@
-"""The chain of attempts: the only place where a generation is tried again.
+"""Attempts of one generation in turn: the only place where a generation is retried.
 
-An attempt commits at its first content event. Until then its failure is noted and the next one may
-serve; from then on its failure is the generation's.
+An attempt commits at its first content event. A failure before that is reported and the next
+attempt may serve; a failure after it is the generation's.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from tollgate.core.events import (
 from tollgate.core.usage import Usage
 from tollgate.engine import retry
 from tollgate.engine.attempt_cursor import AttemptCursor
-from tollgate.engine.choices import Chosen, EncodedAttempt, answering, asking
+from tollgate.engine.choices import Chosen, EncodedAttempt, encode_attempt, stream_choices
 from tollgate.engine.cooldown import FailureReports
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.media import RequestMedia
@@ -37,21 +37,22 @@ from tollgate.providers.base import Target
 from tollgate.routing.planning.plan import Attempt, Plan
 
 
-class Committed(Struct, frozen=True, kw_only=True):
-    """An attempt past its commit point: `head` are the events peeked at, `rest` those to come.
-
-    `adapted` names the caller's parameters that the provider could not take.
-    """
+class CommittedAttempt(Struct, frozen=True, kw_only=True):
+    """An attempt past its commit point."""
 
     target: Target
     depth: int
+    """The attempt's place in the plan, from 0."""
     adapted: tuple[str, ...]
+    """The caller's parameters that the provider does not support."""
     head: tuple[Chosen, ...]
+    """The events that were read to find the commit point."""
     rest: AsyncGenerator[Chosen, None]
+    """The events that are still to come."""
 
 
 class AttemptContext(Struct, frozen=True, kw_only=True):
-    """What the attempts of one generation share."""
+    """The state that the attempts of one generation share."""
 
     gateway: Gateway
     plan: Plan
@@ -62,66 +63,70 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def committed(chain: AttemptContext) -> AsyncIterator[Committed]:
-    """The first attempt that commits; leaving the context closes its connection.
+async def commit_first(context: AttemptContext) -> AsyncIterator[CommittedAttempt]:
+    """Try attempts until one commits, and yield it; leaving the context closes its connection.
 
-    Raises the last failure if none does.
+    Raises the failure that ended the search if no attempt commits.
     """
     async with AsyncExitStack() as connections:
-        yield await _first_to_commit(chain, connections)
+        yield await _first_to_commit(context, connections)
 
 
-async def _first_to_commit(chain: AttemptContext, connections: AsyncExitStack) -> Committed:
-    walk = AttemptCursor(await _fitting(chain))
+async def _first_to_commit(
+    context: AttemptContext, connections: AsyncExitStack
+) -> CommittedAttempt:
+    cursor = AttemptCursor(await _require_parameters(context))
     while True:
         try:
-            return await _commit(chain, walk, connections)
+            return await _commit(context, cursor, connections)
         except UpstreamError as error:
-            chain.failures.note(walk.attempt.target.endpoint_id, error)
-            verdict = walk.failed(
+            context.failures.note(cursor.attempt.target.endpoint_id, error)
+            decision = cursor.advance(
                 error,
-                remaining_s=chain.deadline.remaining_s(),
-                jitter=chain.gateway.ids.uniform(),
+                remaining_s=context.deadline.remaining_s(),
+                jitter=context.gateway.ids.uniform(),
             )
-            match verdict:
+            match decision:
                 case retry.Again(delay_s):
-                    await chain.gateway.clock.sleep(delay_s)
+                    await context.gateway.clock.sleep(delay_s)
                 case retry.Next():
                     pass
                 case retry.Stop():
                     raise
                 case _:
-                    assert_never(verdict)
+                    assert_never(decision)
 
 
-async def _fitting(chain: AttemptContext) -> Plan:
-    """The plan without the endpoints that cannot take every parameter, where that is required.
+async def _require_parameters(context: AttemptContext) -> Plan:
+    """Return the plan; if the caller requires it, without endpoints that lack a parameter.
 
-    Only encoding tells what a codec leaves out or refuses. RequestError if no endpoint is left.
+    An attempt is encoded to find the parameters that its codec leaves out or refuses. Raises
+    RequestError if no endpoint is left.
     """
-    if not chain.media.request.preferences.require_parameters:
-        return chain.plan
+    if not context.media.request.preferences.require_parameters:
+        return context.plan
     fitting: list[Attempt] = []
     refusals: list[RequestError] = []
-    for attempt in chain.plan.attempts:
+    for attempt in context.plan.attempts:
         try:
-            left_out = (await _asking(chain, attempt)).adapted
+            left_out = (await _encode(context, attempt)).adapted
         except RequestError as refusal:
             refusals.append(refusal)
         except UpstreamError:
-            # Says nothing of parameters; the walk meets it again, and goes on from there.
+            # Not about parameters (a URL that cannot be fetched, say): the attempt itself will
+            # fail in the same way, and the cursor then decides what follows.
             fitting.append(attempt)
         else:
             if left_out:
-                refusals.append(_not_taken(attempt, left_out))
+                refusals.append(_unsupported(attempt, left_out))
             else:
                 fitting.append(attempt)
     if not fitting:
         raise refusals[0]
-    return replace(chain.plan, attempts=tuple(fitting))
+    return replace(context.plan, attempts=tuple(fitting))
 
 
-def _not_taken(attempt: Attempt, left_out: tuple[str, ...]) -> RequestError:
+def _unsupported(attempt: Attempt, left_out: tuple[str, ...]) -> RequestError:
     return RequestError(
         ErrorCode.INVALID_REQUEST,
         f"{attempt.target.provider} does not take {', '.join(left_out)}, "
@@ -130,44 +135,44 @@ def _not_taken(attempt: Attempt, left_out: tuple[str, ...]) -> RequestError:
     )
 
 
-async def _asking(chain: AttemptContext, attempt: Attempt) -> EncodedAttempt:
-    provider = chain.gateway.providers.provider(attempt.target.provider)
-    return asking(provider, attempt, await chain.media.inlined(attempt.target))
+async def _encode(context: AttemptContext, attempt: Attempt) -> EncodedAttempt:
+    provider = context.gateway.providers.provider(attempt.target.provider)
+    return encode_attempt(provider, attempt, await context.media.inline_urls(attempt.target))
 
 
 async def _commit(
-    chain: AttemptContext, walk: AttemptCursor, connections: AsyncExitStack
-) -> Committed:
-    """Ask one endpoint and read up to its first content event."""
-    attempt = walk.attempt
-    asked = await _asking(chain, attempt)
-    chain.meter.attempt_opened(attempt)
+    context: AttemptContext, cursor: AttemptCursor, connections: AsyncExitStack
+) -> CommittedAttempt:
+    """Send to one endpoint and read up to its first content event."""
+    attempt = cursor.attempt
+    encoded = await _encode(context, attempt)
+    context.meter.attempt_opened(attempt)
     peeked = _Peek()
     async with AsyncExitStack() as connection:
         try:
-            async with asyncio.timeout(walk.first_token_limit_s(chain.deadline.remaining_s())):
-                events = await connection.enter_async_context(answering(asked))
+            async with asyncio.timeout(cursor.first_token_limit_s(context.deadline.remaining_s())):
+                events = await connection.enter_async_context(stream_choices(encoded))
                 await peeked.read(events)
         except TimeoutError as late:
-            failure = _timed_out(attempt, "did not begin to answer in time")
-            chain.meter.attempt_failed(attempt, failure, peeked.usage)
+            failure = _timeout(attempt)
+            context.meter.attempt_failed(attempt, failure, peeked.usage)
             raise failure from late
         except UpstreamError as failure:
-            chain.meter.attempt_failed(attempt, failure, peeked.usage)
+            context.meter.attempt_failed(attempt, failure, peeked.usage)
             raise
         connections.push_async_exit(connection.pop_all())
-    chain.meter.attempt_committed(attempt, streams=len(asked.wires))
-    return Committed(
+    context.meter.attempt_committed(attempt, streams=len(encoded.wires))
+    return CommittedAttempt(
         target=attempt.target,
-        depth=walk.depth,
-        adapted=asked.adapted,
+        depth=cursor.depth,
+        adapted=encoded.adapted,
         head=tuple(peeked.events),
         rest=events,
     )
 
 
 class _Peek:
-    """The events of an attempt up to the one that commits it, whichever choice that belongs to."""
+    """The events of an attempt up to the one that commits it, in whichever choice."""
 
     def __init__(self) -> None:
         self.events: list[Chosen] = []
@@ -175,20 +180,23 @@ class _Peek:
 
     @property
     def usage(self) -> Usage:
-        """What was reported of all choices."""
+        """The usage that was reported, summed over the choices."""
         return reduce(Usage.plus, self._usages.values(), Usage())
 
     async def read(self, events: AsyncIterator[Chosen]) -> None:
         async for choice, event in events:
             self.events.append((choice, event))
             if isinstance(event, UsageReported):
-                self._usages[choice] = self._usages[choice].updated(event.usage)
+                self._usages[choice] = self._usages[choice].update(event.usage)
             if _commits(event):
                 return
 
 
 def _commits(event: StreamEvent) -> bool:
-    """Whether an event is content: an opened text part is not, providers break right after it."""
+    """Return whether an event is content, which commits an attempt.
+
+    An opened text part is not content: providers break right after opening one.
+    """
     match event:
         case PartDelta() | PartEnd() | Ended():
             return True
@@ -198,5 +206,8 @@ def _commits(event: StreamEvent) -> bool:
             return False
 
 
-def _timed_out(attempt: Attempt, what: str) -> UpstreamError:
-    return UpstreamError(ErrorCode.PROVIDER_TIMEOUT, f"{attempt.target.provider} {what}.")
+def _timeout(attempt: Attempt) -> UpstreamError:
+    return UpstreamError(
+        ErrorCode.PROVIDER_TIMEOUT,
+        f"{attempt.target.provider} did not begin to answer in time.",
+    )

@@ -1,8 +1,9 @@
-"""The catalog that is published, followed without a restart and never at a request's expense.
+"""Follows the published catalog without a restart.
 
-A request is served by one catalog from its start to its end. A newer one is loaded beside the
-requests that find it; only once it has been live for a while do they wait for it. What cannot be
-loaded is told, tried again later, and until then the last good one serves, at first the bundled.
+A request is served by one catalog from its start to its end. A newer catalog is loaded beside the
+requests that find it; only once it has been live for `_OPTIONAL_FOR_S` do requests wait for it. A
+catalog that cannot be loaded is reported and retried later; until then the last good catalog
+serves, at first the bundled one.
 """
 
 import asyncio
@@ -14,16 +15,16 @@ from tollgate.core.publication import Publication, PublishedCatalogs
 from tollgate.engine.gateway import Journal
 from tollgate.routing.planning.catalog import Catalog
 
-# Everybody follows within thirty seconds: five for a pointer that was read, the rest to load.
+# Every instance follows within thirty seconds: a pointer is cached for five, the rest is to load.
 _OPTIONAL_FOR_S: Final = 20
 _WAIT_MAX_S: Final = 5.0
-_AGAIN_AFTER_S: Final = 15.0
+_RETRY_AFTER_S: Final = 15.0
 
 Served = TypeVar("Served")
 
 
 class CatalogFollower(Generic[Served]):
-    """What is made of each catalog that is served, `make` once for each."""
+    """Cache of `make(catalog)`: one entry per live, candidate and bundled catalog."""
 
     def __init__(
         self,
@@ -46,16 +47,19 @@ class CatalogFollower(Generic[Served]):
         self._publication: Publication | None = None
 
     async def for_key(self, key_id: str | None) -> Served:
-        """What serves a key now."""
+        """Return `make(catalog)` of the catalog that serves a key now.
+
+        `key_id` is None for a caller without a key, who gets the live catalog.
+        """
         publication = await self._published()
         if publication is None:
             return self._made[self._good]
         overdue = self._clock.now_s() - publication.moved_s >= _OPTIONAL_FOR_S
-        # Who cannot have the candidate is served by what is live.
+        # A key whose candidate cannot be loaded is served by the live catalog.
         for sha in dict.fromkeys((publication.sha_for(key_id), publication.live)):
             if sha not in self._made:
                 loading = self._load(sha)
-                # What has failed is tried again beside requests: none waits for it twice.
+                # A load that failed is retried beside requests: none waits for it twice.
                 if overdue and sha not in self._failed_s:
                     await asyncio.wait({loading}, timeout=_WAIT_MAX_S)
             if sha in self._made:
@@ -64,8 +68,8 @@ class CatalogFollower(Generic[Served]):
                 return self._made[sha]
         return self._made[self._good]
 
-    async def settled(self) -> None:
-        """Wait a while for what is being loaded: nothing runs between invocations."""
+    async def finish_loading(self) -> None:
+        """Wait up to `_WAIT_MAX_S` for running loads: Lambda runs nothing between invocations."""
         if self._loading:
             await asyncio.wait(set(self._loading.values()), timeout=_WAIT_MAX_S)
 
@@ -74,7 +78,7 @@ class CatalogFollower(Generic[Served]):
             self._publication = await self._publications.publication()
         except Exception as failure:
             self._journal.catalog_rejected(
-                "what is published cannot be read", failure, serving=self._good
+                "the published pointer cannot be read", failure, serving=self._good
             )
         return self._publication
 
@@ -88,7 +92,7 @@ class CatalogFollower(Generic[Served]):
 
     async def _load_once(self, sha: str) -> None:
         now_s = self._clock.monotonic_s()
-        if now_s - self._failed_s.get(sha, float("-inf")) < _AGAIN_AFTER_S:
+        if now_s - self._failed_s.get(sha, float("-inf")) < _RETRY_AFTER_S:
             return
         try:
             made = self._make(Catalog.from_json(await self._publications.catalog(sha)))

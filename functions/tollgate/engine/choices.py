@@ -1,7 +1,7 @@
-"""The choices of one attempt: asked for at once or each on its own, and told apart either way.
+"""The choices (`n`) of one attempt: one request for all of them, or one request for each.
 
-Codecs know one choice. Where a provider has several in one stream, its frames are sorted before
-they are decoded; where it has no such thing, each choice is a request of its own.
+Codecs decode one choice. If a provider sends several choices in one stream, its frames are
+demultiplexed before they are decoded; if a provider has no `n`, each choice is its own request.
 """
 
 import asyncio
@@ -31,36 +31,40 @@ from tollgate.routing.planning.plan import Attempt
 # An event, and the number of the choice that it belongs to.
 Chosen = tuple[int, StreamEvent]
 
-# Events that wait for a slow caller; a provider waits when they are full.
+# Decoded events in the queue of a fan-out; reading from providers stops while it is full, so that
+# a slow caller cannot fill the memory.
 _WAITING_MAX: Final = 64
 
 
 class EncodedAttempt(Struct, frozen=True, kw_only=True):
-    """What one attempt asks its provider: every choice in one request, or a request for each."""
+    """The requests of one attempt as its provider takes them."""
 
     provider: Provider
     attempt: Attempt
     wires: tuple[WireRequest, ...]
+    """One request for all choices, or one for each."""
     choices: int
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """The caller's parameters that the provider cannot take."""
+        """The caller's parameters that the provider does not support."""
         return self.wires[0].adapted
 
 
-def asking(provider: Provider, attempt: Attempt, request: GenerationRequest) -> EncodedAttempt:
-    """Encode a request; RequestError for what the provider can never take."""
+def encode_attempt(
+    provider: Provider, attempt: Attempt, request: GenerationRequest
+) -> EncodedAttempt:
+    """Encode a request; raise RequestError for content that the provider never accepts."""
     together = request.choices == 1 or (
         attempt.target.dialect.native_choices and provider.codec.demultiplexer is not None
     )
-    asked = (request,) if together else tuple(_each_choice(request))
-    wires = tuple(provider.codec.encode(one, attempt.target) for one in asked)
+    requests = (request,) if together else tuple(_split_choices(request))
+    wires = tuple(provider.codec.encode(one, attempt.target) for one in requests)
     return EncodedAttempt(provider=provider, attempt=attempt, wires=wires, choices=request.choices)
 
 
-def _each_choice(request: GenerationRequest) -> Iterable[GenerationRequest]:
-    """One request for each choice; from one seed all of them would say the same."""
+def _split_choices(request: GenerationRequest) -> Iterable[GenerationRequest]:
+    """Yield one request for each choice, each with its own seed: equal seeds give equal answers."""
     for choice in range(request.choices):
         sampling = request.sampling
         if sampling.seed is not None:
@@ -69,56 +73,57 @@ def _each_choice(request: GenerationRequest) -> Iterable[GenerationRequest]:
 
 
 @asynccontextmanager
-async def answering(asking: EncodedAttempt) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
-    """Send, and yield the events of all choices as they come.
+async def stream_choices(encoded: EncodedAttempt) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
+    """Send the requests and yield a stream of the events of all choices, as they come.
 
-    Raises UpstreamError, and so does reading. Leaving the context closes every connection.
+    Entering the context and reading raise UpstreamError. Leaving the context closes every
+    connection.
     """
-    one = len(asking.wires) == 1
-    stream = _stream(asking, asking.wires[0], asking.choices) if one else _fanned_out(asking)
+    one = len(encoded.wires) == 1
+    stream = _stream(encoded, encoded.wires[0], encoded.choices) if one else _fan_out(encoded)
     async with stream as events, aclosing(events):
         yield events
 
 
 @asynccontextmanager
 async def _stream(
-    asking: EncodedAttempt, wire: WireRequest, choices: int
+    encoded: EncodedAttempt, wire: WireRequest, choices: int
 ) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
-    codec, target = asking.provider.codec, asking.attempt.target
+    codec, target = encoded.provider.codec, encoded.attempt.target
     async with AsyncExitStack() as connection:
         try:
             frames = await connection.enter_async_context(
-                asking.provider.transport.open(wire, asking.attempt.timeouts)
+                encoded.provider.transport.open(wire, encoded.attempt.timeouts)
             )
         except UpstreamRefused as refused:
             raise codec.error(refused, target) from refused
-        sorter: Demultiplexer = _OneChoice()
+        demultiplexer: Demultiplexer = _OneChoice()
         if choices > 1 and codec.demultiplexer is not None:
-            sorter = codec.demultiplexer(target, choices)
+            demultiplexer = codec.demultiplexer(target, choices)
         decoders = [unwrap(codec.decoder(target), wire.wrapping) for _ in range(choices)]
-        yield _decoded(frames, sorter, decoders, asking.attempt)
+        yield _decode(frames, demultiplexer, decoders, encoded.attempt)
 
 
 class _OneChoice:
-    """The sorter of a stream that has one choice."""
+    """The demultiplexer of a stream that has one choice."""
 
     def feed(self, frame: Frame) -> Iterable[tuple[int, Frame]]:
         return ((0, frame),)
 
 
-async def _decoded(
+async def _decode(
     frames: AsyncIterator[Sequence[Frame]],
-    sorter: Demultiplexer,
+    demultiplexer: Demultiplexer,
     decoders: list[Decoder],
     attempt: Attempt,
 ) -> AsyncGenerator[Chosen, None]:
-    """Decode frames as they come, holding each choice to the grammar and all to the idle limit."""
+    """Decode frames as they come; check each choice's grammar and the stream's idle limit."""
     grammars = [StreamGrammar() for _ in decoders]
     idle_s = attempt.timeouts.idle_s
     with closing(SilenceLimit(idle_s)) as silence:
         while True:
             try:
-                together = await silence.within(anext(frames))
+                together = await silence.wait_for(anext(frames))
             except StopAsyncIteration:
                 break
             except TimeoutError as late:
@@ -126,7 +131,7 @@ async def _decoded(
                     ErrorCode.PROVIDER_TIMEOUT,
                     f"{attempt.target.provider} was silent for {idle_s:g} s.",
                 ) from late
-            for choice, own in chain.from_iterable(map(sorter.feed, together)):
+            for choice, own in chain.from_iterable(map(demultiplexer.feed, together)):
                 for event in decoders[choice].feed(own):
                     grammars[choice].accept(event)
                     yield choice, event
@@ -137,14 +142,14 @@ async def _decoded(
 
 
 @asynccontextmanager
-async def _fanned_out(asking: EncodedAttempt) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
-    """One stream for each choice, read side by side."""
+async def _fan_out(encoded: EncodedAttempt) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
+    """Open one stream for each choice, and yield their events in the order in which they come."""
     waiting: asyncio.Queue[Chosen | Exception | None] = asyncio.Queue(_WAITING_MAX)
     tasks = [
-        asyncio.create_task(_pump(asking, choice, waiting)) for choice in range(asking.choices)
+        asyncio.create_task(_pump(encoded, choice, waiting)) for choice in range(encoded.choices)
     ]
     try:
-        yield _merged(waiting, asking.choices)
+        yield _merge(waiting, encoded.choices)
     finally:
         for task in tasks:
             task.cancel()
@@ -152,11 +157,11 @@ async def _fanned_out(asking: EncodedAttempt) -> AsyncIterator[AsyncGenerator[Ch
 
 
 async def _pump(
-    asking: EncodedAttempt, choice: int, waiting: asyncio.Queue[Chosen | Exception | None]
+    encoded: EncodedAttempt, choice: int, waiting: asyncio.Queue[Chosen | Exception | None]
 ) -> None:
-    """Read one choice; what breaks goes the way of its events, and None is the end."""
+    """Queue the events of one choice, then None, or the exception that ended its stream."""
     try:
-        async with _stream(asking, asking.wires[choice], 1) as events, aclosing(events):
+        async with _stream(encoded, encoded.wires[choice], 1) as events, aclosing(events):
             async for _, event in events:
                 await waiting.put((choice, event))
     except Exception as failure:
@@ -165,7 +170,7 @@ async def _pump(
         await waiting.put(None)
 
 
-async def _merged(
+async def _merge(
     waiting: asyncio.Queue[Chosen | Exception | None], streams: int
 ) -> AsyncGenerator[Chosen, None]:
     while streams:

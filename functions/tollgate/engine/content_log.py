@@ -1,15 +1,13 @@
-"""What was asked and answered, kept for a while for the keys that opt in to it."""
+"""Requests and answers, kept for some days for the keys that opt in to it."""
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final, Protocol, assert_never
+from typing import Final, Protocol
 
 from msgspec import to_builtins
-from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import GenerationRecord
@@ -22,22 +20,22 @@ _log: Final = logging.getLogger(__name__)
 
 
 class ContentLog(Protocol):
-    """Keeps content as JSON, each for its number of days."""
+    """Stores content as JSON, each entry for its own number of days."""
 
     async def keep(
         self, workspace_id: str, generation_id: str, content: bytes, *, days: int
     ) -> None:
-        """Keep what belongs to a generation; LedgerError(service_unavailable) if it cannot be."""
+        """Keep the content of a generation; raise LedgerError(service_unavailable) on failure."""
 
     async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
-        """What is kept of a generation, None if nothing is, or no longer."""
+        """Return the content of a generation; None if none was kept or it has expired."""
 
 
 class ContentSink:
     """Passes a generation on and keeps its content, however it ends.
 
-    `body` is the request as the caller sent it. Content that cannot be kept is a line in the log:
-    the answer is paid for by then.
+    `body` is the request as the caller sent it. Content that cannot be kept is a warning in the
+    log and no error: the answer is paid for by then.
     """
 
     def __init__(
@@ -50,8 +48,8 @@ class ContentSink:
         self._days = days
 
     @asynccontextmanager
-    async def opened(self, hold: Hold) -> AsyncIterator[None]:
-        async with self._sink.opened(hold):
+    async def open(self, hold: Hold) -> AsyncIterator[None]:
+        async with self._sink.open(hold):
             try:
                 yield
             finally:
@@ -75,27 +73,9 @@ class ContentSink:
         content = {
             "id": f"gen-{hold.id}",
             "request": from_json(self._body),
-            "choices": [_choice(fold.parts) for fold in self._folds],
+            "choices": [to_builtins(fold.parts) for fold in self._folds],
         }
         try:
             await self._contents.keep(hold.workspace_id, hold.id, to_json(content), days=self._days)
         except GatewayError as failure:
             _log.warning("content of generation %s could not be kept: %s", hold.id, failure)
-
-
-def _choice(parts: Sequence[Part]) -> list[JsonValue]:
-    return [{"type": _type(part), **to_builtins(part)} for part in parts]
-
-
-def _type(part: Part) -> str:
-    match part:
-        case Text():
-            return "text"
-        case Reasoning():
-            return "reasoning"
-        case Refusal():
-            return "refusal"
-        case ToolCall():
-            return "tool_call"
-        case _:
-            assert_never(part)

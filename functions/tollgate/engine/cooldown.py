@@ -1,4 +1,4 @@
-"""Failures of endpoints, told to all instances while the generation goes on."""
+"""Reports of failed endpoints, which all instances share, sent while the generation goes on."""
 
 import asyncio
 from typing import Final
@@ -8,7 +8,7 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.engine.gateway import Journal
 from tollgate.stores.base import CooldownStore
 
-# What an endpoint does to everybody, not what one request did to it.
+# Failures that every caller of the endpoint would meet, not those that one request caused.
 _COUNTED: Final = frozenset(
     {
         ErrorCode.PROVIDER_RATE_LIMIT,
@@ -22,7 +22,7 @@ _DELIVERY_LIMIT_S: Final = 1.0
 
 
 class FailureReports:
-    """The reports of one generation; nobody waits for them before its end."""
+    """The reports of one generation, sent in the background until its end."""
 
     def __init__(self, store: CooldownStore, policy: CooldownPolicy) -> None:
         self._store = store
@@ -30,15 +30,15 @@ class FailureReports:
         self._reports: dict[asyncio.Task[bool], str] = {}
 
     def note(self, endpoint_id: str, error: UpstreamError) -> None:
-        """Report a failure if it says something about the endpoint."""
+        """Report a failure in the background if it is about the endpoint, not about the request."""
         if error.code in _COUNTED:
             report = self._store.count_failure(endpoint_id, self._policy)
             self._reports[asyncio.create_task(report)] = endpoint_id
 
-    async def delivered(self, journal: Journal, request_id: str) -> None:
-        """Wait for the reports, but not for long: after the last byte the platform may freeze us.
+    async def deliver(self, journal: Journal, request_id: str) -> None:
+        """Wait up to a second for the reports: Lambda may freeze the process after the last byte.
 
-        A store that is away breaks no report, so one that broke is a defect.
+        The store handles its own unavailability, so an exception of a report is a defect.
         """
         if not self._reports:
             return

@@ -1,6 +1,7 @@
-"""Keeps a covered hold ahead of its generation, or ends the generation while it is still paid for.
+"""Keeps a covered hold ahead of its generation's cost, or ends the generation while it is paid for.
 
-Only where the caller set no limit on the output: else the hold is for all there can be.
+Needed only if the caller set no limit on the output: with a limit, the hold is for the most that
+the generation can cost.
 """
 
 from collections.abc import Iterator
@@ -11,12 +12,12 @@ from tollgate.core.events import Ended, PartDelta, PartEnd, PartStart, Started, 
 from tollgate.engine.meter import Meter
 from tollgate.stores.base import Ledger
 
-# Between two looks at the cost; a look is a bill.
-_LOOKS_EVERY_BYTES: Final = 256
+# Delivered text between two calculations of the cost, each of which makes a whole bill.
+_CHECK_EVERY_BYTES: Final = 256
 
 
 class Coverage:
-    """What one generation may still cost; told of every event of the attempt that serves."""
+    """The cover of one generation; `extend` takes every event of the attempt that serves."""
 
     def __init__(self, ledger: Ledger, meter: Meter, *, output_limited: bool) -> None:
         self._ledger = ledger
@@ -26,10 +27,10 @@ class Coverage:
         self._unseen_bytes = 0
         self._open: dict[int, list[int]] = {}
 
-    async def lasts(self, event: StreamEvent, choice: int) -> bool:
-        """Whether the generation may go on after this event, its hold topped up if need be.
+    async def extend(self, event: StreamEvent, choice: int) -> bool:
+        """Return whether the generation may go on after this event; top up its hold if needed.
 
-        What is delivered is estimated, so more is asked for once half of the hold is used.
+        The cost of delivered text is an estimate, so the hold grows once half of it is used.
         """
         if not self._watches:
             return True
@@ -46,20 +47,20 @@ class Coverage:
                 self._unseen_bytes += len(text)
             case _:
                 return True
-        if self._unseen_bytes < _LOOKS_EVERY_BYTES:
+        if self._unseen_bytes < _CHECK_EVERY_BYTES:
             return True
         self._unseen_bytes = 0
         hold = self._meter.hold
         if 2 * self._meter.cost_nano_usd() <= hold.wallet_nano_usd:
             return True
         try:
-            self._meter.topped_up(await self._ledger.top_up(hold, self._step_nano_usd))
+            self._meter.replace_hold(await self._ledger.top_up(hold, self._step_nano_usd))
         except (LedgerError, AccessError):
             return False
         return True
 
-    def ending(self) -> Iterator[tuple[int, StreamEvent]]:
-        """The events that end each choice here, as if its output limit were reached."""
+    def end_events(self) -> Iterator[tuple[int, StreamEvent]]:
+        """Yield the events that end each open choice, as if its output limit were reached."""
         for choice, parts in self._open.items():
             for index in parts:
                 yield choice, PartEnd(index=index)

@@ -1,4 +1,4 @@
-"""What a generation is served with."""
+"""The services behind a generation, and the call that it serves."""
 
 from decimal import Decimal
 from typing import Protocol
@@ -20,43 +20,42 @@ class ProviderDirectory(Protocol):
     """Providers by their slug in the catalog."""
 
     def provider(self, slug: str) -> Provider:
-        """The provider; KeyError if the catalog has none of that name."""
+        """Return the provider; raise KeyError if the catalog has none of that slug."""
 
 
 class StreamTiming(Struct, frozen=True, kw_only=True):
-    """How long a caller waits for what, in seconds.
-
-    After `early_commit_after_s` of silence a stream answers 200 and a keep-alive (0: never), then
-    one every `keep_alive_s`. A whole answer that takes longer than `non_streamed_total_s` is given
-    up, since a Regional API drops a connection idle for 300 s.
-    """
+    """The limits on a caller's wait, in seconds."""
 
     early_commit_after_s: float = 10.0
+    """Silence after which a stream replies 200 and a first keep-alive; 0 means never."""
     keep_alive_s: float = 15.0
+    """Silence after which a stream that has begun gets another keep-alive."""
+    # A Regional API of API Gateway drops a connection that is idle for 300 s.
     non_streamed_total_s: float = 285.0
+    """Time after which a reply that is not streamed is given up."""
 
 
 class Journal(Protocol):
-    """Where it is written down how generations went."""
+    """The log of outcomes: generations, cooldowns, catalogs and defects."""
 
     def settled(self, record: GenerationRecord) -> None:
-        """A generation ended and is accounted for."""
+        """Log a generation that ended and whose record is stored."""
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
-        """A generation ended but its record could not be kept: this line is all there is of it."""
+        """Log a generation whose record could not be stored: this line is the only trace of it."""
 
     def endpoint_cooled_down(self, endpoint_id: str) -> None:
-        """An endpoint begins to rest."""
+        """Log that an endpoint enters its cooldown."""
 
     def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
-        """What is published cannot be served; the catalog `serving` stays."""
+        """Log why (`what`) a published catalog cannot be served; the catalog `serving` stays."""
 
     def unexpected_error(self, error: Exception, request_id: str) -> None:
-        """Something of ours broke."""
+        """Log an exception that is a defect of Tollgate."""
 
 
 class Gateway(Struct, frozen=True, kw_only=True):
-    """Everything that `generate` needs, chosen by the wiring."""
+    """The collaborators of `generate`, chosen by the wiring."""
 
     ledger: Ledger
     cooldowns: CooldownStore
@@ -73,15 +72,17 @@ class Gateway(Struct, frozen=True, kw_only=True):
 
 
 class Call(Struct, frozen=True, kw_only=True):
-    """One authenticated, parsed request.
-
-    `request_id` is the id tried first for the hold; `deadline` is when the platform ends us, less
-    what settling may take.
-    """
+    """One authenticated, parsed request."""
 
     principal: Principal
     parsed: ParsedCall
     request_id: str
+    """The id tried first for the hold; a hold that exists under it makes another id."""
     deadline: Deadline
+    """The end of the invocation, less the time that settling may take."""
+    ingress_format: str
+    """The name of the client format, of `ingress.formats`."""
     client_request_id: str | None = None
+    """The caller's own id of the request (`x-request-id`)."""
     fallbacks: bool = True
+    """Whether an attempt after the first model's may serve."""

@@ -1,4 +1,4 @@
-"""The happy path, and the promise that every exit from it settles."""
+"""One generation from plan to settlement; every exit after the hold settles."""
 
 import asyncio
 from collections.abc import Collection, Coroutine
@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from tollgate.core.errors import ErrorCode, GatewayError, InternalError, LedgerError, UpstreamError
 from tollgate.core.generation import GenerationRecord
-from tollgate.engine.attempts import AttemptContext, Committed, committed
+from tollgate.engine.attempts import AttemptContext, CommittedAttempt, commit_first
 from tollgate.engine.cooldown import FailureReports
 from tollgate.engine.coverage import Coverage
 from tollgate.engine.gateway import Call, Gateway
@@ -28,14 +28,14 @@ _Result = TypeVar("_Result")
 async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     """Serve one generation. Once money is held, every exit this process survives settles.
 
-    Raises what is refused before the hold; after it, errors go to the sink. Settling comes before
-    the last byte: the platform may freeze the process as soon as that has left.
+    Raises a refusal that comes before the hold; after the hold, errors go to the sink. Settling
+    comes before the last byte: the platform may freeze the process as soon as that byte has left.
     """
-    plan = gateway.planner.plan(demand_of(call), now_s=gateway.clock.now_s())
-    (hold, resting), cancelled = await _uncancelled(_hold(gateway, call, plan))
+    plan = gateway.planner.plan(planning_request(call), now_s=gateway.clock.now_s())
+    (hold, resting), cancelled = await _run_uncancelled(_hold(gateway, call, plan))
     plan = plan.resting_last(resting)
     meter = Meter(gateway.clock, call, plan, hold)
-    chain = AttemptContext(
+    context = AttemptContext(
         gateway=gateway,
         plan=plan,
         media=RequestMedia(gateway.media, call.parsed.request),
@@ -44,11 +44,11 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         failures=FailureReports(gateway.cooldowns, gateway.cooldown),
     )
     failure: GatewayError | None = None
-    async with sink.opened(hold):
+    async with sink.open(hold):
         try:
             if cancelled is not None:
                 raise cancelled
-            await _within_deadline(chain, sink, call)
+            await _stream_within_deadline(context, sink, call)
         except GatewayError as error:
             failure = error
         except ClientGone:
@@ -58,7 +58,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             failure = InternalError()
             meter.fail(failure)
         finally:
-            (record, unsettled), cancelled = await _uncancelled(_settle(chain))
+            (record, unsettled), cancelled = await _run_uncancelled(_settle(context))
             if cancelled is not None:
                 raise cancelled
     failure = failure or unsettled
@@ -68,8 +68,8 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         await sink.fail(failure, record)
 
 
-def demand_of(call: Call) -> PlanningRequest:
-    """What a call asks of the planner."""
+def planning_request(call: Call) -> PlanningRequest:
+    """Return the planner's input for a call."""
     return PlanningRequest.of(
         call.parsed.request,
         principal=call.principal,
@@ -78,40 +78,40 @@ def demand_of(call: Call) -> PlanningRequest:
     )
 
 
-async def _stream(chain: AttemptContext, sink: EventSink) -> None:
-    meter = chain.meter
+async def _stream(context: AttemptContext, sink: EventSink) -> None:
+    meter = context.meter
     coverage = Coverage(
-        chain.gateway.ledger,
+        context.gateway.ledger,
         meter,
-        output_limited=chain.plan.trace.output_tokens_max is not None,
+        output_limited=context.plan.trace.output_tokens_max is not None,
     )
-    async with committed(chain) as attempt, aclosing(attempt.rest) as rest:
-        await sink.begin(_served(attempt, chain))
+    async with commit_first(context) as attempt, aclosing(attempt.rest) as rest:
+        await sink.begin(_served_by(attempt, context))
         for choice, event in attempt.head:
             meter.observe(event, choice)
             await sink.send(event, choice)
-            await coverage.lasts(event, choice)
+            await coverage.extend(event, choice)
         try:
             async for choice, event in rest:
                 meter.observe(event, choice)
                 await sink.send(event, choice)
-                if not await coverage.lasts(event, choice):
-                    for choice_left, last in coverage.ending():
+                if not await coverage.extend(event, choice):
+                    for choice_left, last in coverage.end_events():
                         meter.observe(last, choice_left)
                         await sink.send(last, choice_left)
                     return
         except UpstreamError as error:
-            chain.failures.note(attempt.target.endpoint_id, error)
+            context.failures.note(attempt.target.endpoint_id, error)
             raise
 
 
-async def _within_deadline(chain: AttemptContext, sink: EventSink, call: Call) -> None:
-    """Run the stream to its end, its failure, or the deadline, and tell the meter which it was."""
-    meter = chain.meter
+async def _stream_within_deadline(context: AttemptContext, sink: EventSink, call: Call) -> None:
+    """Run the stream to its end, its failure or the deadline, and report which to the meter."""
+    meter = context.meter
     limit = asyncio.timeout(call.deadline.remaining_s())
     try:
         async with limit:
-            await _stream(chain, sink)
+            await _stream(context, sink)
     except GatewayError as error:
         meter.fail(error)
         raise
@@ -129,7 +129,7 @@ async def _within_deadline(chain: AttemptContext, sink: EventSink, call: Call) -
 
 
 async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Collection[str]]:
-    """The hold, and meanwhile which of the plan's endpoints rest."""
+    """Hold money, and meanwhile read which of the plan's endpoints are in cooldown."""
     holding = gateway.ledger.hold(
         call.principal,
         plan.cost_max_nano_usd,
@@ -138,6 +138,7 @@ async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Collect
         covered=(call.principal.admission or gateway.admission) == "covered",
         tier=plan.tier,
     )
+    # The only endpoint is tried even if it is in cooldown, so nothing need be read.
     if len(plan.attempts) == 1:
         return await holding, ()
     return await asyncio.gather(
@@ -145,13 +146,14 @@ async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Collect
     )
 
 
-async def _settle(chain: AttemptContext) -> tuple[GenerationRecord, LedgerError | None]:
-    """Decide and settle; returns the record that stands.
+async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerError | None]:
+    """Decide and settle; return the record that stands, with an error if it could not be written.
 
-    What cannot be settled now, for whatever reason, is logged whole and left to the sweeper.
+    A record that cannot be settled now, for whatever reason, is logged whole; the sweeper resolves
+    its hold.
     """
-    gateway = chain.gateway
-    hold, record = chain.meter.hold, chain.meter.record()
+    gateway = context.gateway
+    hold, record = context.meter.hold, context.meter.record()
     try:
         async with asyncio.timeout(SETTLE_BUDGET_S):
             record = await gateway.ledger.settle(hold, record)
@@ -162,17 +164,17 @@ async def _settle(chain: AttemptContext) -> tuple[GenerationRecord, LedgerError 
         message = "The answer could not be recorded; try again."
         return record, LedgerError(ErrorCode.SERVICE_UNAVAILABLE, message)
     gateway.journal.settled(record)
-    await chain.failures.delivered(gateway.journal, hold.id)
+    await context.failures.deliver(gateway.journal, hold.id)
     return record, None
 
 
-async def _uncancelled(
+async def _run_uncancelled(
     work: Coroutine[Any, Any, _Result],
 ) -> tuple[_Result, asyncio.CancelledError | None]:
     """Finish the work even if this task is cancelled meanwhile.
 
-    Returns the cancellation, which the caller must raise as soon as it may; work that fails after
-    one raises it.
+    Returns the result and the cancellation, if one came, which the caller must raise as soon as it
+    can. If the work fails after a cancellation, the cancellation is raised.
     """
     task = asyncio.create_task(work)
     cancelled: asyncio.CancelledError | None = None
@@ -186,14 +188,14 @@ async def _uncancelled(
     return task.result(), cancelled
 
 
-def _served(attempt: Committed, chain: AttemptContext) -> ServedBy:
-    asked = chain.plan.attempts[0].target.model
+def _served_by(attempt: CommittedAttempt, context: AttemptContext) -> ServedBy:
+    requested = context.plan.attempts[0].target.model
     return ServedBy(
-        generation_id=chain.meter.generation_id,
-        created_s=chain.meter.created_s,
+        generation_id=context.meter.generation_id,
+        created_s=context.meter.created_s,
         model=attempt.target.model,
         provider=attempt.target.provider,
-        fallback_from=asked if attempt.target.model != asked else None,
+        fallback_from=requested if attempt.target.model != requested else None,
         fallback_depth=attempt.depth,
         adapted=attempt.adapted,
     )

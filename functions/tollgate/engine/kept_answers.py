@@ -1,28 +1,20 @@
-"""Answers that are kept, so that asking again with the same key gives the same one."""
+"""Answers kept for their `Idempotency-Key`, so that a repeated request gets the same one."""
 
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from decimal import Decimal
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
+import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict, replace
-from pydantic_core import from_json, to_json
+from msgspec.structs import replace
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import PartDelta, StreamEvent
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.idempotency import Claim
-from tollgate.core.packing import packed, unpacked
-from tollgate.core.response import Fold
-from tollgate.engine.sink import (
-    STREAM_HEADERS,
-    EventSink,
-    ReplyWriter,
-    request_headers,
-    served_headers,
-)
+from tollgate.engine.gateway import Gateway
+from tollgate.engine.sink import EventSink, ReplyWriter, reply_sink, request_headers
 from tollgate.ingress.base import Ingress, ParsedCall, ServedBy
 from tollgate.stores.base import Hold
 
@@ -32,57 +24,43 @@ REPLAY_HEADER: Final = "x-idempotent-replay"
 
 
 class AnswerStore(Protocol):
-    """Keeps answers for a day."""
+    """Stores answers for a day."""
 
     async def claim(self, claim: Claim) -> bytes | None:
-        """The answer kept for this claim, or None: it is ours to make.
+        """Return the answer kept for this claim; None if this request is to make it.
 
-        Raises RequestError: idempotency_conflict while another makes it, idempotency_mismatch if
-        the key was used with another body.
+        Raises RequestError: idempotency_conflict while another request makes the answer,
+        idempotency_mismatch if the key was used with another body.
         """
 
     async def keep(self, claim: Claim, answer: bytes) -> None:
-        """Keep the answer to a claim that is ours."""
+        """Keep the answer of the request that holds the claim."""
 
     async def release(self, claim: Claim) -> None:
-        """Give a claim up, so that asking again makes a new answer."""
+        """Delete a claim, so that a repeated request makes a new answer."""
 
 
 class KeptAnswer(Struct, frozen=True, kw_only=True):
-    """A whole answer: who served it, its events, each with its choice, and its record."""
+    """A whole answer, from which a reply can be rendered again, streamed or not."""
 
     served: ServedBy
     events: tuple[tuple[int, StreamEvent], ...]
+    """Every event, with the number of its choice."""
     record: GenerationRecord
     episode_id: str | None
 
     def to_bytes(self) -> bytes:
-        """As it is kept."""
-        body = packed((self.events, self.record, self.episode_id))
-        return to_json(asdict(self.served)) + b"\n" + body
+        """Encode the answer as JSON; each event and part carries its struct's tag as `type`."""
+        return msgspec.json.encode(self)
 
     @classmethod
-    def from_bytes(cls, kept: bytes) -> "KeptAnswer":
-        """What was kept; ValueError if it is damaged, or of another version of ours."""
-        head, _, body = kept.partition(b"\n")
-        try:
-            served = from_json(head)
-            match unpacked(body):
-                case (tuple(events), GenerationRecord() as record, str() | None as episode_id):
-                    return cls(
-                        served=ServedBy(**served | {"adapted": tuple(served["adapted"])}),
-                        events=events,
-                        record=record,
-                        episode_id=episode_id,
-                    )
-                case _:
-                    raise ValueError("not a kept answer")
-        except (KeyError, TypeError, ArithmeticError) as other:
-            raise ValueError(f"not a kept answer of this version: {other!r}") from other
+    def from_bytes(cls, kept: bytes) -> Self:
+        """Decode a kept answer; ValueError if it is corrupt or of another version's form."""
+        return msgspec.json.decode(kept, type=cls)
 
 
 class KeepingSink:
-    """Passes a generation on and keeps it once it is whole; what fails is not kept."""
+    """Passes a generation on and keeps it once it is complete; a failed one is not kept."""
 
     def __init__(
         self, sink: EventSink, answers: AnswerStore, claim: Claim, episode_id: str | None
@@ -96,8 +74,8 @@ class KeepingSink:
         self._decided = False
 
     @asynccontextmanager
-    async def opened(self, hold: Hold) -> AsyncIterator[None]:
-        async with self._sink.opened(hold):
+    async def open(self, hold: Hold) -> AsyncIterator[None]:
+        async with self._sink.open(hold):
             yield
 
     async def begin(self, served: ServedBy) -> None:
@@ -131,7 +109,7 @@ class KeepingSink:
         await self._sink.fail(error, record)
 
     def _take(self, event: StreamEvent, choice: int) -> None:
-        """Keep an event; the text of a part grows in one place."""
+        """Add an event; consecutive deltas of a part become one."""
         match (self._events[-1:], event):
             case ([(at, PartDelta(index=index, text=text))], PartDelta() as more) if (
                 at == choice and index == more.index
@@ -141,7 +119,7 @@ class KeepingSink:
                 self._events.append((choice, event))
 
     async def release(self) -> None:
-        """Give the claim up unless the answer is kept; repeating it does nothing."""
+        """Delete the claim unless the answer is kept; a second call does nothing."""
         if self._decided:
             return
         self._decided = True
@@ -153,38 +131,25 @@ class KeepingSink:
 
 async def replay(
     kept: KeptAnswer,
+    gateway: Gateway,
     reply: ReplyWriter,
     ingress: Ingress,
-    parsed: ParsedCall,
     *,
+    parsed: ParsedCall,
     request_id: str,
-    credits_per_usd: Decimal,
 ) -> None:
-    """Give a kept answer again, streamed or whole as this request wants it; nothing is billed."""
-    renderer = ingress.renderer(
-        replace(parsed, episode_id=kept.episode_id), kept.served, credits_per_usd=credits_per_usd
-    )
-    headers = {
-        **request_headers(kept.record.id),
-        "x-request-id": request_id,
-        **served_headers(kept.served, parsed),
-        REPLAY_HEADER: "true",
-    }
-    if parsed.stream:
-        await reply.start(200, {**STREAM_HEADERS, **headers})
-        for choice, event in kept.events:
-            if frames := renderer.feed(event, choice):
-                await reply.write(frames)
-        await reply.end(renderer.close(kept.record))
-        return
-    folds = [Fold() for _ in range(parsed.request.choices)]
+    """Send a kept answer through the sinks of a live one, streamed or whole as `parsed` wants it.
+
+    Nothing is held or billed. `request_id` names the repeated request, not the one that was billed.
+    """
+    headers = {**request_headers(kept.record.id), "x-request-id": request_id, REPLAY_HEADER: "true"}
+    if not parsed.stream:
+        # The body repeats what the first answer cost; this header states the cost of this reply.
+        headers["x-credits-used"] = "0"
+    # The caller's own episode is the one that the answer was first given in.
+    parsed = replace(parsed, episode_id=kept.episode_id)
+    sink = reply_sink(gateway, reply, ingress, parsed, headers=headers)
+    await sink.begin(kept.served)
     for choice, event in kept.events:
-        folds[choice].accept(event)
-    body = renderer.whole([fold.response() for fold in folds], kept.record)
-    whole = {
-        "content-type": "application/json",
-        "content-length": str(len(body)),
-        "x-credits-used": "0",
-    }
-    await reply.start(200, {**whole, **headers})
-    await reply.end(body)
+        await sink.send(event, choice)
+    await sink.finish(kept.record)

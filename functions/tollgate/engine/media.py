@@ -1,4 +1,4 @@
-"""Media behind URLs, brought along for providers that do not fetch for themselves."""
+"""Media behind URLs, fetched and inlined for providers that do not fetch for themselves."""
 
 import asyncio
 import base64
@@ -17,7 +17,7 @@ from tollgate.core.content import (
     UserContent,
 )
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.media_types import kind_of, media_type
+from tollgate.core.media_types import detect_media_type, kind_of
 from tollgate.core.request import (
     AssistantMessage,
     GenerationRequest,
@@ -33,17 +33,17 @@ TOTAL_BYTES_MAX: Final = 40 * 1024 * 1024
 
 
 class RequestMedia:
-    """The media of one request; each URL is fetched once, whatever attempts there are."""
+    """The media of one request; each URL is fetched once for all attempts."""
 
     def __init__(self, fetcher: MediaFetcher, request: GenerationRequest) -> None:
         self._fetcher = fetcher
         self.request = request
         self._fetched: dict[str, FetchedMedia] = {}
 
-    async def inlined(self, target: Target) -> GenerationRequest:
-        """The request with bytes in place of the URLs that this target's provider cannot fetch.
+    async def inline_urls(self, target: Target) -> GenerationRequest:
+        """Return the request with bytes in place of URLs that the target's provider cannot fetch.
 
-        RequestError for a URL that the guard refuses, or with something else behind it.
+        Raises RequestError for a URL that the guard refuses, or whose content has the wrong type.
         """
         urls = {
             part.source.url
@@ -86,20 +86,20 @@ class RequestMedia:
                 assert_never(message)
 
     def _result(self, part: ResultContent, urls: set[str]) -> ResultContent:
-        brought = self._part(part, urls)
-        if isinstance(brought, Audio):
-            raise _refused("have a sound in the result of a tool")
-        return brought
+        inlined = self._part(part, urls)
+        if isinstance(inlined, Audio):
+            raise _refused("have audio in the result of a tool")
+        return inlined
 
     def _part(self, part: UserContent, urls: set[str]) -> UserContent:
         match part:
             case Image(source=MediaUrl(url=url)) if url in urls:
                 source = self._inline(url)
                 if kind_of(source.media_type) != "image":
-                    raise _refused("have an image_url behind which is no image")
+                    raise _refused("have an image_url whose content is not an image")
                 return replace(part, source=source)
             case Document(source=MediaUrl(url=url)) if url in urls:
-                return _file(part, self._inline(url))
+                return _typed_by_content(part, self._inline(url))
             case Text() | Image() | Audio() | Document():
                 return part
             case _:
@@ -107,16 +107,16 @@ class RequestMedia:
 
     def _inline(self, url: str) -> InlineMedia:
         fetched = self._fetched[url]
-        found = media_type(fetched.content, fetched.claimed_type)
+        found = detect_media_type(fetched.content, fetched.claimed_type)
         if found is None:
-            raise _refused("have a URL behind which is nothing of a known type")
+            raise _refused("have a URL whose content is of no known type")
         return InlineMedia(
             media_type=found, base64=base64.b64encode(fetched.content).decode("ascii")
         )
 
 
-def _file(part: Document, source: InlineMedia) -> Image | Audio | Document:
-    """A file is what its bytes are."""
+def _typed_by_content(part: Document, source: InlineMedia) -> Image | Audio | Document:
+    """Return a file as the kind of part that its content is: image, audio or document."""
     match source.media_type:
         case "audio/wav":
             return Audio(source=source, format="wav")

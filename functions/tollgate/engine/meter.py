@@ -1,4 +1,4 @@
-"""Watches a generation go by and writes its record: usage, timing, outcome, bill."""
+"""Observes a generation and makes its record: usage, timing, outcome, bill."""
 
 from functools import reduce
 from typing import Final, assert_never
@@ -33,18 +33,18 @@ from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import Price, bill, total_nano_usd
 from tollgate.stores.base import Hold
 
-# What a provider says is kept in a record that has to be written: an item that is too large would
-# be a generation that never settles ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
+# Strings and usage of a provider are stored in the record, which must fit into an item: a larger
+# one could never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
 WORD_LENGTH_MAX: Final = 256
 RAW_USAGE_BYTES_MAX: Final = 32 * 1024
 
 
-def _bounded(word: str | None) -> str | None:
+def _truncate(word: str | None) -> str | None:
     return None if word is None else word[:WORD_LENGTH_MAX]
 
 
 class Meter:
-    """One generation's account; `record` may be asked for at any moment."""
+    """The account of one generation; `record` can be made at any moment."""
 
     def __init__(self, clock: Clock, call: Call, plan: Plan, hold: Hold) -> None:
         self._clock = clock
@@ -55,7 +55,7 @@ class Meter:
         self._start_s = clock.monotonic_s()
         self._attempt_start_s = self._start_s
         self._attempts: list[AttemptRecord] = []
-        self._asked: Attempt | None = None
+        self._current: Attempt | None = None
         self._serving: Attempt | None = None
         self._started = Started()
         self._first_token_ms: int | None = None
@@ -66,13 +66,13 @@ class Meter:
         self._outcome: Outcome = "cancelled"
 
     def attempt_opened(self, attempt: Attempt) -> None:
-        """An endpoint is about to be asked."""
-        self._asked = attempt
+        """Note that a request to an endpoint begins."""
+        self._current = attempt
         self._attempt_start_s = self._clock.monotonic_s()
 
     def attempt_failed(self, attempt: Attempt, error: UpstreamError, usage: Usage) -> None:
-        """An attempt ended before its commit point; what it used is ours to pay."""
-        self._asked = None
+        """Note that an attempt failed before its commit point; the operator pays its usage."""
+        self._current = None
         self._attempts.append(
             self._attempt_record(
                 attempt,
@@ -83,15 +83,15 @@ class Meter:
         )
 
     def attempt_committed(self, attempt: Attempt, *, streams: int = 1) -> None:
-        """From here on this attempt, and no other, serves the generation.
+        """Note that this attempt serves the generation from here on.
 
-        `streams` is 1, or one for each choice.
+        `streams` is the number of its streams: 1 for all choices, or one for each choice.
         """
         self._serving = attempt
         self._accounts = [StreamUsage(self._choices // streams) for _ in range(streams)]
 
     def observe(self, event: StreamEvent, choice: int = 0) -> None:
-        """Take note of an event of the attempt that serves."""
+        """Record an event of the attempt that serves."""
         self._accounts[choice if len(self._accounts) > 1 else 0].observe(event)
         match event:
             case PartDelta() | PartStart():
@@ -110,29 +110,29 @@ class Meter:
                 assert_never(event)
 
     def fail(self, error: GatewayError) -> None:
-        """The generation broke: the caller pays nothing."""
+        """Note that the generation failed: the caller pays nothing."""
         self._failure = error
         self._outcome = "error"
 
     def cut(self, error: GatewayError) -> None:
-        """The generation was cut off by its deadline: what was delivered is billed."""
+        """Note that the deadline cut the generation off: the delivered part is billed."""
         self._failure = error
         self._outcome = "cancelled"
 
-    def topped_up(self, hold: Hold) -> None:
-        """More is held for the same generation."""
+    def replace_hold(self, hold: Hold) -> None:
+        """Replace the hold by one with more money, for the same generation."""
         self._hold = hold
 
     def cost_nano_usd(self) -> int:
-        """What the generation would cost if it ended now, as far as one can know."""
-        usage, _ = self._measured()
+        """Estimate the generation's cost, in nano-dollars, if it ended now."""
+        usage, _ = self._measure()
         if self._serving is None:
             return 0
         return total_nano_usd(bill(usage, self._price(self._serving, usage)))
 
     @property
     def hold(self) -> Hold:
-        """What is set aside for the generation."""
+        """The money set aside for the generation."""
         return self._hold
 
     @property
@@ -142,17 +142,20 @@ class Meter:
 
     @property
     def created_s(self) -> int:
-        """When the generation was admitted, in Unix seconds."""
+        """The Unix second at which the generation was admitted."""
         return self._created_s
 
     @property
     def committed(self) -> bool:
-        """Whether an attempt has reached its commit point."""
+        """True once an attempt has reached its commit point."""
         return self._serving is not None
 
     def record(self) -> GenerationRecord:
-        """The record as things stand; without an end or a failure it says `cancelled`."""
-        usage, usage_source = self._measured()
+        """Make the record of the generation so far.
+
+        Its outcome is `cancelled` until the generation has ended or failed.
+        """
+        usage, usage_source = self._measure()
         lines: tuple[BillLine, ...] = ()
         if self._serving is not None and self._outcome != "error":
             lines = bill(usage, self._price(self._serving, usage))
@@ -170,10 +173,10 @@ class Meter:
             model=target.model if target else None,
             provider=target.provider if target else None,
             upstream_model=target.upstream_model if target else None,
-            upstream_id=_bounded(self._started.upstream_id),
+            upstream_id=_truncate(self._started.upstream_id),
             finish=ended.finish if ended else None,
-            raw_finish=_bounded(ended.raw_finish) if ended else None,
-            service_tier=_bounded(self._started.service_tier),
+            raw_finish=_truncate(ended.raw_finish) if ended else None,
+            service_tier=_truncate(self._started.service_tier),
             error=self._failure.code.value if self._failure else None,
             usage=usage,
             usage_source=usage_source,
@@ -185,19 +188,21 @@ class Meter:
             raw_usage=self._raw_usage(),
             duration_ms=self._since_ms(self._start_s),
             first_token_ms=self._first_token_ms,
+            ingress_format=self._call.ingress_format,
             client_request_id=self._call.client_request_id,
             user=self._call.parsed.request.user,
             key_label=self._call.principal.label,
             labels=self._call.principal.labels,
         )
 
-    def _measured(self) -> tuple[Usage, UsageSource]:
-        """What all streams have used; one that is estimated makes the sum an estimate."""
+    def _measure(self) -> tuple[Usage, UsageSource]:
+        """Sum the usage of all streams; one estimated stream makes the sum an estimate."""
         if self._serving is None:
             return Usage(), "none"
         input_tokens = self._plan.trace.estimated_input_tokens
-        measured = [account.measured(input_tokens) for account in self._accounts]
+        measured = [account.measure(input_tokens) for account in self._accounts]
         sources = {source for _, source in measured}
+        # The least certain source first: the sum is only as certain as that.
         weakest: tuple[UsageSource, ...] = ("estimated", "provider", "none")
         usage = reduce(Usage.plus, (usage for usage, _ in measured))
         return usage, next(source for source in weakest if source in sources)
@@ -209,8 +214,8 @@ class Meter:
         return raw if size_bytes <= RAW_USAGE_BYTES_MAX else {"left_out_bytes": size_bytes}
 
     def _last_attempt(self, usage: Usage) -> tuple[AttemptRecord, ...]:
-        """The attempt that serves, or that was being made when the generation ended."""
-        attempt = self._serving or self._asked
+        """Return the attempt that serves, or that was under way when the generation ended."""
+        attempt = self._serving or self._current
         if attempt is None:
             return ()
         error = self._failure.code.value if self._failure else None
@@ -244,11 +249,11 @@ class Meter:
         )
 
     def _price(self, attempt: Attempt, usage: Usage) -> Price:
-        """The rates at the record's own time, so that anybody can work the bill out again."""
+        """Return the rates at the record's own time, so that its bill can be recalculated."""
         return attempt.prices.at(self._created_s, usage.input_tokens)
 
     def _reported_cost_nano_usd(self, usage: Usage, attempt: Attempt) -> int:
-        """What usage costs at an attempt's price; one that reports none is not charged for."""
+        """Return the cost of reported usage at an attempt's price, 0 if none was reported."""
         if usage == Usage():
             return 0
         return total_nano_usd(bill(usage, self._price(attempt, usage)))

@@ -1,4 +1,4 @@
-"""Whether a failed attempt is tried again, handed to the next one, or is the end."""
+"""The decision after a failed attempt: retry the endpoint, go on to the next one, or stop."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from msgspec import Struct
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.routing.planning.plan import Retry
 
-# Where the endpoint is busy, another one answers sooner than this one recovers.
+# If the endpoint is busy, another one answers sooner than this one recovers (decision 0023).
 _BUSY: Final = frozenset({ErrorCode.PROVIDER_RATE_LIMIT, ErrorCode.PROVIDER_OVERLOADED})
 _PASSING: Final = _BUSY | {ErrorCode.PROVIDER_UNAVAILABLE}
 
@@ -30,29 +30,33 @@ RetryDecision = Again | Next | Stop
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """Where a chain stands: tries made at this endpoint, whether another one and time are left."""
+    """The circumstances of a failure that the decision depends on."""
 
     tries: int
+    """Tries made at this endpoint, the failed one included."""
     another_left: bool
+    """Whether the plan has another endpoint after this one."""
     remaining_s: float
+    """Seconds until the generation's deadline."""
     next_on: frozenset[str]
+    """The error codes at which the route goes on to the next endpoint."""
 
 
 def decide(
     error: UpstreamError, situation: Situation, retry: Retry, jitter: float
 ) -> RetryDecision:
-    """What follows a failure; `jitter` is uniform in [0, 1).
+    """Decide what follows a failure; `jitter` is uniform in [0, 1).
 
-    The only retry loop there is: underneath, a request is repeated only if its kept connection
-    turned out to be dead before a byte of an answer.
+    There is no other retry loop: a transport repeats a request only if a pooled connection turned
+    out to be closed before the first byte of an answer.
     """
     may_move = situation.another_left and error.code in situation.next_on
     if error.code in _BUSY and may_move:
         return Next()
     if error.code in _PASSING and situation.tries <= retry.retries_max_on(error.code):
-        asked_s = error.retry_after_s or 0.0
-        delay_s = max(_delay_s(situation.tries, retry, jitter), asked_s)
-        if asked_s <= retry.backoff_max_s and delay_s < situation.remaining_s:
+        retry_after_s = error.retry_after_s or 0.0
+        delay_s = max(_delay_s(situation.tries, retry, jitter), retry_after_s)
+        if retry_after_s <= retry.backoff_max_s and delay_s < situation.remaining_s:
             return Again(delay_s)
     return Next() if may_move else Stop()
 

@@ -1,4 +1,4 @@
-"""A limit on how long a stream may be silent, at the price of one timer for all of it.
+"""A limit on the silence of a stream, with one timer for the whole stream.
 
 A timeout for each read costs as much as reading: a tenth of the CPU of a paced stream.
 """
@@ -11,18 +11,18 @@ _Result = TypeVar("_Result")
 
 
 class SilenceLimit:
-    """Limits each of many waits, of one task and in turn, to the same time; needs closing."""
+    """Limits each wait of one task to the same time; must be closed."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
         self._loop = asyncio.get_running_loop()
         self._due_s = self._loop.time() + limit_s
-        self._timer = self._loop.call_at(self._due_s, self._look)
+        self._timer = self._loop.call_at(self._due_s, self._check)
         self._waiting: asyncio.Task[object] | None = None
         self._expired = False
 
-    async def within(self, work: Awaitable[_Result]) -> _Result:
-        """What `work` returns; TimeoutError, with the work cancelled, if it takes too long."""
+    async def wait_for(self, work: Awaitable[_Result]) -> _Result:
+        """Return the result of `work`; cancel it and raise TimeoutError if it takes too long."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("only a task can wait")
@@ -32,7 +32,7 @@ class SilenceLimit:
         try:
             return await work
         except asyncio.CancelledError:
-            # Unless somebody else wants the task to end, too.
+            # Only if no other caller has cancelled the task, too.
             if self._expired and task.uncancel() <= cancelled_before:
                 raise TimeoutError from None
             raise
@@ -40,16 +40,16 @@ class SilenceLimit:
             self._waiting = None
 
     def close(self) -> None:
-        """Stop looking."""
+        """Cancel the timer."""
         self._timer.cancel()
 
-    def _look(self) -> None:
-        """End the wait if it is due; else look again when it will be, or the next one could."""
+    def _check(self) -> None:
+        """Cancel the wait if it is due; else set the timer to when this or the next wait is due."""
         now_s = self._loop.time()
         if self._waiting is None:
-            self._timer = self._loop.call_at(now_s + self._limit_s, self._look)
+            self._timer = self._loop.call_at(now_s + self._limit_s, self._check)
         elif now_s < self._due_s:
-            self._timer = self._loop.call_at(self._due_s, self._look)
+            self._timer = self._loop.call_at(self._due_s, self._check)
         else:
             self._expired = True
             self._waiting.cancel()

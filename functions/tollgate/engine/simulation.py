@@ -1,4 +1,4 @@
-"""What a plan would come to if endpoints failed: the engine's own walk, with nobody asked."""
+"""Simulates a plan whose endpoints fail: the engine's own cursor, without any request."""
 
 from collections.abc import Sequence
 from typing import Final, Self, assert_never
@@ -26,17 +26,16 @@ _JITTER: Final = 0.5
 
 
 class Fault(Struct, frozen=True):
-    """What every try at an endpoint would meet, as `429@anthropic` says it.
-
-    `where` is a provider, an endpoint (`provider/upstream`) or a model.
-    """
+    """A failure that every try at matching endpoints meets, written as `429@anthropic`."""
 
     kind: str
+    """An HTTP status from 400 to 599, or a name of `_KINDS`."""
     where: str
+    """A provider, an endpoint (`provider/upstream`) or a model."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `KIND@WHERE`: a status, or one of the names; RequestError for anything else."""
+        """Parse `KIND@WHERE`; raise RequestError for anything else."""
         kind, _, where = text.partition("@")
         is_status = kind.isascii() and kind.isdigit() and int(kind[:4]) in _STATUSES
         if not where or not (is_status or kind in _KINDS):
@@ -47,17 +46,17 @@ class Fault(Struct, frozen=True):
         return cls(kind, where)
 
     def strikes(self, attempt: Attempt) -> bool:
-        """Whether it is this attempt that fails."""
+        """Return whether this attempt meets the fault."""
         target = attempt.target
         return self.where in (target.provider, target.endpoint_id, target.model)
 
     @property
     def is_silence(self) -> bool:
-        """Whether nothing comes, until that has taken too long; the others fail at once."""
+        """True if the endpoint sends nothing until its time is up; other faults fail at once."""
         return self.kind == "timeout"
 
     def error(self, attempt: Attempt) -> UpstreamError:
-        """The failure, as a codec would tell it."""
+        """Return the error that a codec would raise for the fault."""
         provider = attempt.target.provider
         if self.kind in _KINDS:
             return UpstreamError(_KINDS[self.kind], f"The provider {provider} fails.")
@@ -65,7 +64,7 @@ class Fault(Struct, frozen=True):
 
 
 class SimulatedAttempt(Struct, frozen=True, kw_only=True):
-    """One try: how it failed, how long that took, and the pause before the next; or it serves."""
+    """One try: its error, its duration and the pause before the next; error None serves."""
 
     attempt: Attempt
     error: ErrorCode | None = None
@@ -80,44 +79,44 @@ class Simulation(Struct, frozen=True):
 
     @property
     def error(self) -> ErrorCode | None:
-        """What the caller is told if nobody serves."""
+        """The code of the error that the caller gets; None if an attempt serves."""
         return self.attempts[-1].error
 
 
-def simulated(plan: Plan, faults: Sequence[Fault], *, time_s: float) -> Simulation:
-    """What would be tried within `time_s`, seconds, if these faults were met.
+def simulate(plan: Plan, faults: Sequence[Fault], *, time_s: float) -> Simulation:
+    """Return the tries that would be made within `time_s` seconds if these faults were met.
 
-    RequestError for a fault that is in the way of nothing in the plan.
+    Raises RequestError for a fault that no attempt of the plan would meet.
     """
     for fault in faults:
         if not any(fault.strikes(attempt) for attempt in plan.attempts):
             endpoints = ", ".join(attempt.target.endpoint_id for attempt in plan.attempts)
             raise _refused(f"{fault.kind}@{fault.where} meets nothing of the plan: {endpoints}")
-    walk = AttemptCursor(plan)
-    made: list[SimulatedAttempt] = []
+    cursor = AttemptCursor(plan)
+    tries: list[SimulatedAttempt] = []
     while True:
-        attempt = walk.attempt
+        attempt = cursor.attempt
         met = next((fault for fault in faults if fault.strikes(attempt)), None)
         if met is None:
-            return Simulation((*made, SimulatedAttempt(attempt=attempt)))
+            return Simulation((*tries, SimulatedAttempt(attempt=attempt)))
         error = met.error(attempt)
-        took_s = min(walk.first_token_limit_s(time_s), time_s) if met.is_silence else 0.0
+        took_s = min(cursor.first_token_limit_s(time_s), time_s) if met.is_silence else 0.0
         time_s -= took_s
-        verdict = walk.failed(error, remaining_s=time_s, jitter=_JITTER)
+        decision = cursor.advance(error, remaining_s=time_s, jitter=_JITTER)
         pause_s = 0.0
-        match verdict:
+        match decision:
             case retry.Again(delay_s):
                 pause_s = delay_s
             case retry.Next() | retry.Stop():
                 pass
             case _:
-                assert_never(verdict)
+                assert_never(decision)
         time_s -= pause_s
-        made.append(
+        tries.append(
             SimulatedAttempt(attempt=attempt, error=error.code, took_s=took_s, pause_s=pause_s)
         )
-        if isinstance(verdict, retry.Stop):
-            return Simulation(tuple(made))
+        if isinstance(decision, retry.Stop):
+            return Simulation(tuple(tries))
 
 
 def _refused(what: str) -> RequestError:

@@ -1,4 +1,4 @@
-"""Where the events of a generation go: a reply streamed as they come, or one whole at the end."""
+"""Sinks of a generation's events: a streamed reply, or a whole reply at the end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -10,25 +10,25 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import GenerationRecord
-from tollgate.core.limits import RateLimit
 from tollgate.core.money import credits_text
 from tollgate.core.response import Fold
-from tollgate.engine.gateway import StreamTiming
+from tollgate.engine.gateway import Gateway, StreamTiming
 from tollgate.ingress.base import Ingress, ParsedCall, Renderer, Routed, ServedBy
 from tollgate.stores.base import Hold
 
-# One newline, between events: a blank line after a comment ends an event for some clients.
+# One newline only: for some clients a blank line after a comment ends an event.
 KEEP_ALIVE: Final = b": keep-alive\n"
 
 Headers = Mapping[str, str]
+_NO_HEADERS: Final[Headers] = {}
 
 
 class ClientGone(Exception):
-    """Nobody is there to read the reply."""
+    """Raised when the client has disconnected."""
 
 
 class ReplyWriter(Protocol):
-    """An HTTP response that has not been sent yet; each method raises ClientGone if that is so."""
+    """Writes an HTTP response; each method raises ClientGone if the client has disconnected."""
 
     async def start(self, status: int, headers: Headers) -> None:
         """Send the status and the headers."""
@@ -43,24 +43,24 @@ class ReplyWriter(Protocol):
 class EventSink(Protocol):
     """Receives one generation; exactly one of `finish` and `fail` comes last."""
 
-    def opened(self, hold: Hold) -> AbstractAsyncContextManager[None]:
-        """The time between admission and the last byte."""
+    def open(self, hold: Hold) -> AbstractAsyncContextManager[None]:
+        """Enter the time between the hold and settlement."""
 
     async def begin(self, served: ServedBy) -> None:
-        """An attempt has committed."""
+        """Take the attempt that has committed."""
 
     async def send(self, event: StreamEvent, choice: int = 0) -> None:
-        """The next event of a choice of the attempt that committed."""
+        """Take the next event of a choice."""
 
     async def finish(self, record: GenerationRecord) -> None:
-        """The stream has ended and is settled."""
+        """End the reply: the stream is complete and settled."""
 
     async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
-        """The generation broke and is settled."""
+        """End the reply with an error: the generation failed and is settled."""
 
 
 class SseSink:
-    """Streams events as they come; the status waits for the first of them, or for silence."""
+    """Streams events as they come; sends the status with the first frame or keep-alive."""
 
     def __init__(
         self,
@@ -71,22 +71,23 @@ class SseSink:
         clock: Clock,
         timing: StreamTiming,
         credits_per_usd: Decimal,
+        headers: Headers = _NO_HEADERS,
     ) -> None:
         self._reply = reply
         self._ingress = ingress
         self._parsed = parsed
         self._clock = clock
-        self._pace = timing
+        self._timing = timing
         self._credits_per_usd = credits_per_usd
         self._renderer: Renderer | None = None
-        self._headers: dict[str, str] = {}
+        self._headers = dict(headers)
         self._status_sent = False
         self._writing = asyncio.Lock()
         self._last_write_s = clock.monotonic_s()
 
     @asynccontextmanager
-    async def opened(self, hold: Hold) -> AsyncIterator[None]:
-        self._headers = admitted_headers(hold)
+    async def open(self, hold: Hold) -> AsyncIterator[None]:
+        self._headers = admitted_headers(self._ingress, hold)
         guard = asyncio.create_task(self._guard_silence())
         try:
             yield
@@ -112,13 +113,13 @@ class SseSink:
             await send_error(self._reply, self._ingress, error, self._headers, routed=routed)
             return
         if self._renderer is None:
-            nobody = ServedBy(
+            unserved = ServedBy(
                 generation_id=record.id,
                 created_s=record.created_s,
                 model=self._parsed.request.model,
                 provider=None,
             )
-            self._renderer = self._rendering_of(nobody)
+            self._renderer = self._rendering_of(unserved)
         await self._reply.end(self._renderer.fail(error, record))
 
     def _rendering_of(self, served: ServedBy) -> Renderer:
@@ -141,26 +142,26 @@ class SseSink:
         await self._reply.write(body)
 
     async def _guard_silence(self) -> None:
-        """Commit early, then keep the connection busy: proxies drop a silent one."""
+        """Send the status after a silence, then keep-alives: proxies drop idle connections."""
         while True:
             async with self._writing:
                 left_s = self._last_write_s + self._silence_max_s() - self._clock.monotonic_s()
                 if left_s <= 0:
-                    if self._status_sent or self._pace.early_commit_after_s > 0:
+                    if self._status_sent or self._timing.early_commit_after_s > 0:
                         try:
                             await self._write_next(KEEP_ALIVE)
                         except ClientGone:
-                            # The next write of the answer meets it too.
+                            # The next write of the answer raises it too.
                             return
                     left_s = self._silence_max_s()
             await self._clock.sleep(left_s)
 
     def _silence_max_s(self) -> float:
-        early_s = self._pace.early_commit_after_s
-        return self._pace.keep_alive_s if self._status_sent or early_s <= 0 else early_s
+        early_s = self._timing.early_commit_after_s
+        return self._timing.keep_alive_s if self._status_sent or early_s <= 0 else early_s
 
     async def _dismiss(self, guard: asyncio.Task[None]) -> None:
-        """End the guard, but never in the middle of what it writes."""
+        """Cancel the guard, but not in the middle of a write."""
         try:
             async with self._writing:
                 _cancel(guard)
@@ -170,10 +171,16 @@ class SseSink:
 
 
 class CollectSink:
-    """Folds the events and replies once, when everything is settled."""
+    """Folds the events and replies once the generation is settled."""
 
     def __init__(
-        self, reply: ReplyWriter, ingress: Ingress, parsed: ParsedCall, *, credits_per_usd: Decimal
+        self,
+        reply: ReplyWriter,
+        ingress: Ingress,
+        parsed: ParsedCall,
+        *,
+        credits_per_usd: Decimal,
+        headers: Headers = _NO_HEADERS,
     ) -> None:
         self._reply = reply
         self._ingress = ingress
@@ -181,11 +188,11 @@ class CollectSink:
         self._credits_per_usd = credits_per_usd
         self._folds = [Fold() for _ in range(parsed.request.choices)]
         self._served: ServedBy | None = None
-        self._headers: dict[str, str] = {}
+        self._headers = dict(headers)
 
     @asynccontextmanager
-    async def opened(self, hold: Hold) -> AsyncIterator[None]:
-        self._headers = admitted_headers(hold)
+    async def open(self, hold: Hold) -> AsyncIterator[None]:
+        self._headers = admitted_headers(self._ingress, hold)
         yield
 
     async def begin(self, served: ServedBy) -> None:
@@ -233,6 +240,33 @@ STREAM_HEADERS: Final = {
 }
 
 
+def reply_sink(
+    gateway: Gateway,
+    reply: ReplyWriter,
+    ingress: Ingress,
+    parsed: ParsedCall,
+    *,
+    headers: Headers = _NO_HEADERS,
+) -> EventSink:
+    """Return the sink that replies as the caller wants it, streamed or whole.
+
+    `headers` are those known without a hold; `open` puts the ones of its hold in their place.
+    """
+    if not parsed.stream:
+        return CollectSink(
+            reply, ingress, parsed, credits_per_usd=gateway.credits_per_usd, headers=headers
+        )
+    return SseSink(
+        reply,
+        ingress,
+        parsed,
+        clock=gateway.clock,
+        timing=gateway.timing,
+        credits_per_usd=gateway.credits_per_usd,
+        headers=headers,
+    )
+
+
 async def send_error(
     reply: ReplyWriter,
     ingress: Ingress,
@@ -242,54 +276,45 @@ async def send_error(
     routed: Routed | None = None,
 ) -> None:
     """Reply with an error in the client's format; `headers` name the request."""
-    told = ingress.error(error, headers["x-request-id"], routed)
+    envelope = ingress.error(error, headers["x-request-id"], routed)
     await reply.start(
-        told.status,
+        envelope.status,
         {
             "content-type": "application/json",
-            "content-length": str(len(told.body)),
-            **told.headers,
+            "content-length": str(len(envelope.body)),
+            **envelope.headers,
             **headers,
         },
     )
-    await reply.end(told.body)
+    await reply.end(envelope.body)
 
 
 def request_headers(request_id: str) -> dict[str, str]:
-    """The headers by which a metered request is found again."""
+    """Return the headers that identify a metered request."""
     return {"x-request-id": request_id, "x-generation-id": f"gen-{request_id}"}
 
 
-def admitted_headers(hold: Hold) -> dict[str, str]:
-    """What is known of a reply once money is held."""
+def admitted_headers(ingress: Ingress, hold: Hold) -> dict[str, str]:
+    """Return the headers that are known once money is held."""
     return {
         **request_headers(hold.id),
-        **_limit_headers("requests", hold.rate_limit),
-        **_limit_headers("tokens", hold.token_limit),
+        **ingress.limit_headers(hold.rate_limit, hold.token_limit),
     }
 
 
-def refused_headers(refusal: GatewayError, request_id: str) -> dict[str, str]:
-    """What is known where nothing is held; `request_id` unless a hold was tried under another."""
+def refused_headers(ingress: Ingress, refusal: GatewayError, request_id: str) -> dict[str, str]:
+    """Return the headers of a refusal before the hold.
+
+    `request_id` names the reply unless a hold was tried under another id.
+    """
     return {
         **request_headers(refusal.request_id or request_id),
-        **_limit_headers("requests", refusal.rate_limit),
-        **_limit_headers("tokens", refusal.token_limit),
-    }
-
-
-def _limit_headers(of: str, limit: RateLimit | None) -> dict[str, str]:
-    if limit is None:
-        return {}
-    return {
-        f"x-ratelimit-limit-{of}": str(limit.limit),
-        f"x-ratelimit-remaining-{of}": str(limit.remaining),
-        f"x-ratelimit-reset-{of}": f"{limit.reset_s:.3f}s",
+        **ingress.limit_headers(refusal.rate_limit, refusal.token_limit),
     }
 
 
 def served_headers(served: ServedBy, parsed: ParsedCall) -> dict[str, str]:
-    """What is known of a reply once an attempt has committed."""
+    """Return the headers that are known once an attempt has committed."""
     headers = {"x-model-used": served.model}
     if served.provider is not None:
         headers["x-provider-used"] = served.provider

@@ -1,4 +1,4 @@
-"""What one stream of a provider has used, measured or estimated."""
+"""The usage of one stream of a provider, reported or estimated."""
 
 from typing import Final, assert_never
 
@@ -18,12 +18,12 @@ from tollgate.core.events import (
 from tollgate.core.generation import UsageSource
 from tollgate.core.usage import Usage
 
-# Of English text and code; only for what a provider left unsaid, and marked as an estimate.
+# Typical of English text and code; used only where a provider reported nothing.
 _BYTES_PER_TOKEN: Final = 4
 
 
 class StreamUsage:
-    """The account of a stream of some choices; the usage that it reports covers all of them."""
+    """The usage of a stream of `choices` choices; what the stream reports covers all of them."""
 
     def __init__(self, choices: int) -> None:
         self.usage = Usage()
@@ -32,12 +32,12 @@ class StreamUsage:
         self._running = choices
 
     def observe(self, event: StreamEvent) -> None:
-        """Take note of an event."""
+        """Count an event of the stream."""
         match event:
             case PartDelta(text=text):
                 self._delivered_bytes += len(text) if text.isascii() else len(text.encode())
             case UsageReported(usage=usage, raw=raw):
-                self.usage = self.usage.updated(usage)
+                self.usage = self.usage.update(usage)
                 self.raw_usage = raw
             case Ended():
                 self._running -= 1
@@ -48,11 +48,14 @@ class StreamUsage:
 
     @property
     def ended(self) -> bool:
-        """Whether every choice is complete."""
+        """True once every choice is complete."""
         return self._running <= 0
 
-    def measured(self, estimated_input_tokens: int) -> tuple[Usage, UsageSource]:
-        """What the provider reported, its gaps estimated once something was delivered."""
+    def measure(self, estimated_input_tokens: int) -> tuple[Usage, UsageSource]:
+        """Return the usage and its source.
+
+        Counts that the provider did not report are estimated once text was delivered.
+        """
         complete = (
             self.usage.uncached_input_tokens is not None and self.usage.output_tokens is not None
         )
@@ -64,8 +67,8 @@ class StreamUsage:
         estimate = Usage(
             uncached_input_tokens=estimated_input_tokens,
             output_tokens=delivered_tokens,
-        ).updated(self.usage)
+        ).update(self.usage)
         if not self.ended and (estimate.output_tokens or 0) < delivered_tokens:
-            # Early reports count what was generated so far, not what has been delivered since.
+            # Early reports count the tokens generated until then, not those delivered since.
             estimate = replace(estimate, output_tokens=delivered_tokens)
         return estimate, "estimated"

@@ -1,4 +1,4 @@
-"""What every client format can do; the mirror image of `providers.base`."""
+"""The protocols of a client format; the counterpart of `providers.base`."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -9,42 +9,44 @@ from msgspec import Struct, field
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import AttemptRecord, GenerationRecord
+from tollgate.core.limits import RateLimit
 from tollgate.core.request import GenerationRequest
 from tollgate.core.response import GenerationResponse
 
 
 class ParsedCall(Struct, frozen=True, kw_only=True):
-    """A request understood: what to generate, and how the caller wants it told.
-
-    `ignored` names fields that the format does not know; `tells_routing` asks for a `Routed`.
-    """
+    """A parsed request: the generation, and the form of the reply."""
 
     request: GenerationRequest
     stream: bool
     usage_on_finish: bool = False
+    """Whether the finish frame of a stream carries the usage."""
     episode_id: str | None = None
+    """The caller's own episode; None lets the renderer make one."""
     ignored: tuple[str, ...] = ()
+    """The names of fields that have no effect."""
     tells_routing: bool = False
+    """Whether the caller requested a `Routed` in the reply."""
 
 
 class ServedBy(Struct, frozen=True, kw_only=True):
-    """Who serves a reply, known from the commit point on.
-
-    `fallback_from` is the model asked first when another one serves, `fallback_depth` how many
-    endpoints were tried before; `provider` is None when nobody served.
-    """
+    """The model and provider behind a reply, known from the commit point on."""
 
     generation_id: str
     created_s: int
     model: str
     provider: str | None
+    """None if no attempt served."""
     fallback_from: str | None = None
+    """The model that was tried first, if another one serves."""
     fallback_depth: int = 0
+    """The number of endpoints that were tried before."""
     adapted: tuple[str, ...] = ()
+    """The caller's parameters that the provider does not support."""
 
 
 class Routed(Struct, frozen=True, kw_only=True):
-    """How a request was routed, for callers who ask: by which rule, and every attempt so far."""
+    """The routing of a request, for callers who request it: its rule, and every attempt so far."""
 
     requested: str
     catalog_sha: str
@@ -54,7 +56,7 @@ class Routed(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, record: GenerationRecord) -> Self:
-        """What the record of a generation says of it."""
+        """Return the routing that the record of a generation holds."""
         return cls(
             requested=record.trace.requested_model,
             catalog_sha=record.catalog_sha,
@@ -68,16 +70,16 @@ class Renderer(Protocol):
     """Writes one reply in the client's format."""
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """The frames of one event of a choice, empty if it has none."""
+        """Render one event of a choice; an event without frames gives no bytes."""
 
     def close(self, record: GenerationRecord) -> bytes:
-        """The last frames of a finished stream: usage, then the end mark."""
+        """Render the last frames of a finished stream: usage, then the end mark."""
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """The frames that end a stream which broke after the commit point."""
+        """Render the frames that end a stream which failed after the commit point."""
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """The body of a reply that is not streamed; a response for each choice."""
+        """Render the body of a reply that is not streamed, from a response for each choice."""
 
 
 class ErrorReply(Struct, frozen=True, kw_only=True):
@@ -89,15 +91,18 @@ class ErrorReply(Struct, frozen=True, kw_only=True):
 
 
 class Ingress(Protocol):
-    """One client format."""
+    """Parses requests of one client format, and makes what its replies consist of."""
 
     def parse(self, body: bytes) -> ParsedCall:
-        """Understand a request; RequestError with the field at fault."""
+        """Parse a request; raise RequestError with the field at fault."""
 
     def renderer(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
-        """A fresh renderer for one reply."""
+        """Return a new renderer for one reply."""
+
+    def limit_headers(self, requests: RateLimit | None, tokens: RateLimit | None) -> dict[str, str]:
+        """Return the headers, in this format's names, that state what a key has left."""
 
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None
     ) -> ErrorReply:
-        """An error in this format's envelope, with how the request was routed if that is told."""
+        """Render an error in this format's envelope; `routed` is shown if it is given."""

@@ -1,4 +1,4 @@
-"""The one place where an error becomes a status and a body."""
+"""The mapping of errors to statuses, headers and bodies of OpenAI's form."""
 
 import math
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed
+from tollgate.core.limits import RateLimit
 from tollgate.ingress.base import ErrorReply, Routed
 
 STATUS: Final[Mapping[ErrorCode, int]] = {
@@ -41,7 +42,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.PROVIDER_OVERLOADED: 529,
 }
 
-# One name for both halves of a conflict; the status tells them apart.
+# Both conflicts have one public name; their statuses, 409 and 422, differ.
 _PUBLISHED: Final = {ErrorCode.IDEMPOTENCY_MISMATCH: ErrorCode.IDEMPOTENCY_CONFLICT}
 
 # OpenAI's classes, https://platform.openai.com/docs/guides/error-codes (2026-08-21)
@@ -61,12 +62,12 @@ _UPLOAD_HINT: Final = "Upload large files with POST /v1/files and send their ids
 
 
 def openai_type(status: int) -> str:
-    """OpenAI's class of errors for a status."""
+    """Return OpenAI's class of errors for a status."""
     return _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
 
 
 def retry_after_seconds(error: GatewayError) -> int | None:
-    """The whole seconds, at least one, that `Retry-After` says; None where it is not sent."""
+    """Return the seconds of `Retry-After`, at least one; None if the error has no such header."""
     if STATUS[error.code] not in _RETRY_STATUSES:
         return None
     if error.retry_after_s is None:
@@ -75,7 +76,7 @@ def retry_after_seconds(error: GatewayError) -> int | None:
 
 
 def openai_error(error: GatewayError, request_id: str) -> dict[str, str | None]:
-    """The `error` object of the OpenAI envelope."""
+    """Return the `error` object of the OpenAI envelope."""
     message = error.message
     if error.code is ErrorCode.PAYLOAD_TOO_LARGE:
         message = f"{message} {_UPLOAD_HINT}"
@@ -89,7 +90,7 @@ def openai_error(error: GatewayError, request_id: str) -> dict[str, str | None]:
 
 
 def openai_reply(error: GatewayError, request_id: str, routed: Routed | None = None) -> ErrorReply:
-    """An error as HTTP, in the OpenAI envelope."""
+    """Render an error as HTTP, in the OpenAI envelope."""
     status = STATUS[error.code]
     headers = {"content-type": "application/json"}
     retry = retry_after_seconds(error)
@@ -105,8 +106,22 @@ def openai_reply(error: GatewayError, request_id: str, routed: Routed | None = N
     return ErrorReply(status=status, body=to_json(content), headers=headers)
 
 
+def openai_limit_headers(requests: RateLimit | None, tokens: RateLimit | None) -> dict[str, str]:
+    """Return OpenAI's `x-ratelimit-…` headers of the limits that a key has.
+
+    https://platform.openai.com/docs/guides/rate-limits (2026-11-22)
+    """
+    headers: dict[str, str] = {}
+    for unit, limit in (("requests", requests), ("tokens", tokens)):
+        if limit is not None:
+            headers[f"x-ratelimit-limit-{unit}"] = str(limit.limit)
+            headers[f"x-ratelimit-remaining-{unit}"] = str(limit.remaining)
+            headers[f"x-ratelimit-reset-{unit}"] = f"{limit.reset_s:.3f}s"
+    return headers
+
+
 def tollgate_metadata(routed: Routed) -> JsonValue:
-    """How a request was routed, in every format's body alike; who served answered with 200."""
+    """Return the routing of a request as every format shows it; an attempt that served has 200."""
     return {
         "requested": routed.requested,
         "route": routed.route,

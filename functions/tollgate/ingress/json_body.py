@@ -1,4 +1,4 @@
-"""Bytes to a JSON object, with a limit on nesting."""
+"""Decodes a body to a JSON object, with a limit on nesting."""
 
 from typing import Final
 
@@ -13,10 +13,10 @@ _CONTAINERS: Final = (dict, list)
 
 
 def decode_object(body: bytes) -> dict[str, JsonValue]:
-    """The JSON object that `body` holds; RequestError if it holds anything else.
+    """Decode the JSON object in `body`; raise RequestError if it holds anything else.
 
-    Of a key that is given twice the last value counts. Strings with half a surrogate pair, NaN and
-    Infinity are not JSON.
+    If a key occurs twice, its last value counts. Strings with half a surrogate pair, NaN and
+    Infinity are refused as invalid JSON.
     """
     try:
         value = from_json(body, allow_inf_nan=False)
@@ -27,7 +27,7 @@ def decode_object(body: bytes) -> dict[str, JsonValue]:
         raise RequestError(
             ErrorCode.INVALID_REQUEST, f"The body is not valid JSON: {reason}."
         ) from error
-    # The decoder counts a container only when it enters an element: an empty one may lie deeper.
+    # The decoder limits nesting only where it enters an element: an empty container may lie deeper.
     if body.count(b"[") + body.count(b"{") > NESTING_MAX and _is_too_deep(value):
         raise _too_deep()
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What a model of the wire found wrong, told to the caller with the name of the field."""
+"""Turns validation errors of wire models into errors for the caller, with the field's name."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -12,7 +12,7 @@ _QUOTED_MAX: Final = 64
 
 _MOMENT: Final = "must be a moment such as 2026-11-21T00:00:00Z"
 
-# By pydantic's error type; what is not here is told in pydantic's words.
+# By pydantic's error type; other types keep pydantic's message.
 # https://docs.pydantic.dev/latest/errors/validation_errors/ (2.13)
 _MESSAGES: Final[Mapping[str, str]] = {
     "missing": "is required",
@@ -49,7 +49,7 @@ _FIELD_AT_FAULT: Final[Mapping[str, str]] = {"unknown_role": "role", "unknown_ty
 
 
 def request_error(error: ValidationError, hints: Mapping[str, str] | None = None) -> RequestError:
-    """The first thing wrong, as the caller is told it; `hints` say more about a field by name."""
+    """Return the first error, for the caller; `hints` add a sentence to a field's message."""
     first = error.errors(include_url=False)[0]
     return field_error(first, first["loc"], hints)
 
@@ -57,7 +57,7 @@ def request_error(error: ValidationError, hints: Mapping[str, str] | None = None
 def field_error(
     first: ErrorDetails, place: Iterable[int | str], hints: Mapping[str, str] | None = None
 ) -> RequestError:
-    """What is wrong with the field at a place."""
+    """Return the error of the field at a place."""
     param = field_path((*place, *_missing_step(first)))
     message = f"{param} {_message(first)}."
     hint = (hints or {}).get(param.rpartition(".")[2])
@@ -67,7 +67,7 @@ def field_error(
 
 
 def field_path(steps: Iterable[int | str]) -> str:
-    """`messages[0].content[1].type`; tags of unions (`<text>`) and of keys are left out."""
+    """Format a place as `messages[0].content[1].type`, without the tags of unions and keys."""
     path = ""
     for step in steps:
         if isinstance(step, int):

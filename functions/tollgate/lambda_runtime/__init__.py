@@ -1,4 +1,4 @@
 """The streaming function's runtime: the Runtime API on one side, an ASGI application on the other.
 
-It knows nothing of what the application does, so that it can go once AWS streams from Python.
+It is independent of the application, so that it can be removed once AWS streams from Python.
 """

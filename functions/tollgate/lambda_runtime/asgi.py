@@ -1,4 +1,4 @@
-"""API Gateway REST events as ASGI requests, ASGI responses as what API Gateway streams on.
+"""API Gateway REST events as ASGI requests, ASGI responses in the form that API Gateway streams.
 
 Prelude and delimiter: API Gateway developer guide, "Set up a Lambda proxy integration with payload
 response streaming" (seen 2026-11-21).
@@ -23,7 +23,7 @@ ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PRELUDE_BYTES_MAX: Final = 16 * 1024
 _DELIMITER: Final = bytes(8)
-# What describes one connection or one message's framing, which API Gateway owns (RFC 9110, 7.6.1).
+# Headers of one connection or one message's framing, which API Gateway sets (RFC 9110, 7.6.1).
 _NOT_FORWARDED: Final = frozenset(
     {
         b"connection",
@@ -56,14 +56,14 @@ class EventError(Exception):
 
 
 class PreludeTooLong(Exception):
-    """Status and headers do not fit where API Gateway looks for them."""
+    """Status and headers exceed the bytes that API Gateway reads for them."""
 
 
-def http_request(invocation: Invocation) -> tuple[Scope, bytes] | None:
-    """The scope and the body of an invocation, None for an event that is no HTTP request.
+def read_http_request(invocation: Invocation) -> tuple[Scope, bytes] | None:
+    """Return the scope and the body of an invocation; None if its event is no HTTP request.
 
-    mangum reads the event here as it does for the buffered function, so that both understand a
-    request alike.
+    mangum parses the event here as it does for the buffered function, so that both functions get
+    the same request. Raises EventError for an event that cannot be parsed.
     """
     try:
         event = from_json(invocation.event_bytes)
@@ -82,8 +82,8 @@ def http_request(invocation: Invocation) -> tuple[Scope, bytes] | None:
     return scope, body
 
 
-def prelude(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """What comes before the body: status and headers as JSON, then the delimiter."""
+def encode_prelude(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Encode the bytes before the body: status and headers as JSON, then the delimiter."""
     values: dict[str, list[str]] = {}
     for name, value in headers:
         lowered = name.lower()
@@ -103,12 +103,10 @@ def prelude(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 class Exchange:
-    """The `receive` and `send` of one request; the status leaves as soon as it is known.
-
-    `started` and `complete` are those of the response.
-    """
+    """The `receive` and `send` of one request; the status is sent as soon as it is known."""
 
     def __init__(self, body: bytes, stream: ResponseStream, *, bodyless: bool = False) -> None:
+        # Of the response.
         self.started = False
         self.complete = False
         self._body: bytes | None = body
@@ -117,9 +115,9 @@ class Exchange:
         self._delivered = asyncio.Event()
 
     async def receive(self) -> AsgiMessage:
-        """The request in one message; then, once it is answered, the disconnect.
+        """Return the request in one message; then, once it is answered, the disconnect.
 
-        An earlier one cannot be known: Lambda does not tell that a client left (C36).
+        An earlier disconnect cannot be known: Lambda does not report that a client left (C36).
         """
         if self._body is not None:
             body, self._body = self._body, None
@@ -131,7 +129,7 @@ class Exchange:
         """Pass a message of the response on; RuntimeError if it comes out of order."""
         match message["type"]:
             case "http.response.start" if not self.started:
-                opening = prelude(message["status"], message.get("headers", ()))
+                opening = encode_prelude(message["status"], message.get("headers", ()))
                 await self._stream.open()
                 self.started = True
                 await self._stream.write(opening)

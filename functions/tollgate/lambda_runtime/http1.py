@@ -1,4 +1,4 @@
-"""As much HTTP/1.1 as the Runtime API speaks, over asyncio streams."""
+"""The part of HTTP/1.1 that the Runtime API uses, over asyncio streams."""
 
 import asyncio
 import re
@@ -11,7 +11,7 @@ _CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
 
 
 class MalformedReply(Exception):
-    """The peer sent what is not HTTP/1.1, broke off inside a reply, or sent more than allowed."""
+    """The peer sent invalid HTTP/1.1, broke off inside a reply, or sent more than allowed."""
 
 
 class HttpResponse(Struct, frozen=True, kw_only=True):
@@ -23,19 +23,19 @@ class HttpResponse(Struct, frozen=True, kw_only=True):
 
     @property
     def keeps_alive(self) -> bool:
-        """Whether another request may follow on the same connection."""
+        """True if another request may follow on the same connection."""
         return self.headers.get("connection", "").lower() != "close"
 
 
 class Address(Struct, frozen=True):
-    """Where a server listens."""
+    """The host and port of a server."""
 
     host: str
     port: int
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """Read `host:port`; ValueError if it is not that."""
+        """Parse `host:port`; raise ValueError for anything else."""
         host, _, port = text.rpartition(":")
         if not host:
             raise ValueError(f"not host:port: {text!r}")
@@ -51,36 +51,36 @@ class Connection:
 
     @classmethod
     async def open(cls, address: Address) -> "Connection":
-        """Connect; OSError if nobody listens."""
+        """Connect; raise OSError if no server listens."""
         return cls(*await asyncio.open_connection(address.host, address.port))
 
     async def send(self, octets: bytes) -> None:
-        """Hand everything to the kernel at once; OSError if the connection is lost."""
+        """Send all bytes in one write; raise OSError if the connection is lost."""
         self._writer.write(octets)
         await self._writer.drain()
 
-    async def reply(self, *, body_bytes_max: int) -> HttpResponse:
-        """The next reply on this connection; see `read_reply`."""
+    async def receive(self, *, body_bytes_max: int) -> HttpResponse:
+        """Read the next reply on this connection; see `read_reply`."""
         return await read_reply(self._reader, body_bytes_max=body_bytes_max)
 
     def close(self) -> None:
-        """Close once everything sent has left."""
+        """Close once all sent bytes have left."""
         self._writer.close()
 
 
-def request_head(method: str, path: str, headers: Mapping[str, str]) -> bytes:
-    """A request up to its body."""
+def encode_request_head(method: str, path: str, headers: Mapping[str, str]) -> bytes:
+    """Encode a request up to its body."""
     lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", errors="replace")
 
 
-def chunk(octets: bytes) -> bytes:
-    """One chunk of a chunked body, nothing for no octets: an empty chunk would end the body."""
+def encode_chunk(octets: bytes) -> bytes:
+    """Encode one chunk of a chunked body; no octets give no chunk, since it would end the body."""
     return b"%x\r\n%b\r\n" % (len(octets), octets) if octets else b""
 
 
-def last_chunk(trailers: Mapping[str, str] | None = None) -> bytes:
-    """The end of a chunked body."""
+def encode_last_chunk(trailers: Mapping[str, str] | None = None) -> bytes:
+    """Encode the end of a chunked body."""
     fields = "".join(f"{name}: {value}\r\n" for name, value in (trailers or {}).items())
     return b"0\r\n%b\r\n" % fields.encode("latin-1", errors="replace")
 

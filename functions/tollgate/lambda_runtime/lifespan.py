@@ -1,4 +1,4 @@
-"""The ASGI lifespan of an application, once for the life of the process."""
+"""The ASGI lifespan of an application, which lasts as long as the process."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,8 +16,8 @@ class LifespanFailed(Exception):
 async def lifespan(app: ASGIApp) -> AsyncIterator[dict[str, Any]]:
     """Start the application, and stop it when the block ends.
 
-    Yields the state that each request's scope gets a copy of. LifespanFailed if the application
-    refuses, fails, or does not take part.
+    Yields the state of which each request's scope gets a copy. Raises LifespanFailed if the
+    application refuses, fails, or does not implement the lifespan.
     """
     to_app: asyncio.Queue[AsgiMessage] = asyncio.Queue()
     from_app: asyncio.Queue[AsgiMessage] = asyncio.Queue()
@@ -30,17 +30,17 @@ async def lifespan(app: ASGIApp) -> AsyncIterator[dict[str, Any]]:
     running = asyncio.create_task(run(app, scope, to_app.get, from_app.put))
     try:
         to_app.put_nowait({"type": "lifespan.startup"})
-        await _completed("startup", running, from_app)
+        await _wait_completed("startup", running, from_app)
         try:
             yield state
         finally:
             to_app.put_nowait({"type": "lifespan.shutdown"})
-            await _completed("shutdown", running, from_app)
+            await _wait_completed("shutdown", running, from_app)
     finally:
         running.cancel()
 
 
-async def _completed(
+async def _wait_completed(
     phase: str, running: asyncio.Task[None], from_app: asyncio.Queue[AsgiMessage]
 ) -> None:
     answer = asyncio.create_task(from_app.get())
@@ -48,7 +48,7 @@ async def _completed(
     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     if answer.done() and answer.result()["type"] == f"lifespan.{phase}.complete":
         return
-    words = answer.result().get("message", "") if answer.done() else "it ended without an answer"
+    reason = answer.result().get("message", "") if answer.done() else "it ended without an answer"
     answer.cancel()
     cause = running.exception() if running.done() and not running.cancelled() else None
-    raise LifespanFailed(f"{phase} of the application failed: {words}") from cause
+    raise LifespanFailed(f"{phase} of the application failed: {reason}") from cause

@@ -10,7 +10,14 @@ from pydantic_core import to_json
 
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import InternalError
-from tollgate.lambda_runtime.asgi import ASGIApp, EventError, Exchange, Scope, http_request, run
+from tollgate.lambda_runtime.asgi import (
+    ASGIApp,
+    EventError,
+    Exchange,
+    Scope,
+    read_http_request,
+    run,
+)
 from tollgate.lambda_runtime.lifespan import lifespan
 from tollgate.lambda_runtime.runtime_api import (
     FunctionError,
@@ -19,10 +26,10 @@ from tollgate.lambda_runtime.runtime_api import (
     RuntimeApiError,
 )
 
-# An application keeps its own, earlier deadline; this one only keeps Lambda from killing the
-# process, and everything in flight with it, because of a request that hangs.
+# An application keeps its own, earlier deadline. At this one a request that hangs is cancelled, or
+# Lambda would kill the process, and all that is in flight with it.
 CANCEL_BEFORE_DEADLINE_S: Final = 2.0
-# Half of that is left to the application to end by itself, the rest to tell the client.
+# Half of that time is for the application to end by itself, the rest for a reply to the client.
 _GIVE_UP_BEFORE_DEADLINE_S: Final = 1.0
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -36,13 +43,13 @@ class IncompleteResponse(Exception):
 
 
 class Snapshot(Protocol):
-    """What an application does about being copied into many environments (SnapStart)."""
+    """The hooks of an application that is copied into many environments (SnapStart)."""
 
     async def before(self) -> None:
-        """Let go of what copies must not share, sockets above all."""
+        """Close resources that copies must not share, sockets above all."""
 
     async def after(self) -> None:
-        """Get what each copy must have of its own; Lambda gives it 10 s."""
+        """Open the resources that each copy has of its own; Lambda allows 10 s."""
 
 
 async def run_loop(
@@ -52,10 +59,10 @@ async def run_loop(
     clock: Clock | None = None,
     snapshot: Snapshot | None = None,
 ) -> None:
-    """Start the application, then answer one invocation after the other, for ever.
+    """Start the application, then answer invocations one after the other, without end.
 
-    `runtime_api` is `host:port`. A start or a restore that fails is reported to Lambda and raised;
-    RuntimeApiError ends the loop, and the process should end with it.
+    `runtime_api` is `host:port`. A start or a restore that fails is reported to Lambda and raised.
+    RuntimeApiError ends the loop; the process should then end, too.
     """
     async with AsyncExitStack() as stack:
         try:
@@ -73,7 +80,7 @@ async def run_loop(
 
 
 async def _restore(api: RuntimeApi, snapshot: Snapshot) -> None:
-    await api.restored()
+    await api.wait_restored()
     try:
         await snapshot.after()
     except Exception as error:
@@ -83,11 +90,11 @@ async def _restore(api: RuntimeApi, snapshot: Snapshot) -> None:
 
 
 async def report_init_error(runtime_api: str, error: Exception) -> None:
-    """Tell Lambda that the function could not start; the caller then exits with status 1."""
+    """Report to Lambda that the function could not start; the caller then exits with status 1."""
     _LOGGER.error("initialisation failed", exc_info=error)
-    told = FunctionError(type=_type_of(error), message=str(error))
+    reported = FunctionError(type=_type_of(error), message=str(error))
     try:
-        await RuntimeApi(runtime_api).fail_init(told)
+        await RuntimeApi(runtime_api).fail_init(reported)
     except RuntimeApiError as failure:
         _LOGGER.error("initialisation error not reported", exc_info=failure)
 
@@ -104,22 +111,22 @@ class Poller:
         self._clock = clock
 
     async def run(self) -> None:
-        """Answer for ever; RuntimeApiError when Lambda can no longer be talked to."""
+        """Answer without end; raise RuntimeApiError once Lambda cannot be reached."""
         while True:
             await self._answer(await self._api.next_invocation())
 
     async def _answer(self, invocation: Invocation) -> None:
         try:
-            request = http_request(invocation)
+            request = read_http_request(invocation)
         except EventError as error:
-            told = FunctionError(type="Runtime.InvalidEvent", message=str(error))
+            refused = FunctionError(type="Runtime.InvalidEvent", message=str(error))
             _LOGGER.error("event refused", extra=_fields(invocation, failure=str(error)))
-            await self._api.fail_invocation(invocation, told)
+            await self._api.fail_invocation(invocation, refused)
             return
-        stream = self._api.response(invocation)
+        stream = self._api.make_response(invocation)
         try:
             if request is None:
-                # After a stream Lambda may report how it went: {"invokeCompletionStatus": ...}.
+                # After a stream Lambda may report its outcome: {"invokeCompletionStatus": ...}.
                 _LOGGER.debug("event without a request", extra=_fields(invocation))
                 await Exchange(b"", stream).reply(200, {})
             else:
@@ -127,12 +134,12 @@ class Poller:
                 scope["state"] = dict(self._state)
                 exchange = Exchange(body, stream, bodyless=scope["method"] == "HEAD")
                 await self._run_app(scope, exchange, invocation)
-            await stream.acknowledged()
+            await stream.wait_acknowledged()
         finally:
             stream.close()
 
     async def _run_app(self, scope: Scope, exchange: Exchange, invocation: Invocation) -> None:
-        """Run the application to its end, and see to it that the response has one too."""
+        """Run the application to its end, and end the response if the application does not."""
         running = asyncio.create_task(run(self._app, scope, exchange.receive, exchange.send))
         deadline_s = invocation.deadline_ms / 1000
         try:
@@ -143,13 +150,13 @@ class Poller:
             failure = _failure(running, exchange)
             if failure is not None:
                 _LOGGER.error("request failed", exc_info=failure, extra=_fields(invocation))
-                await _tell(failure, exchange, invocation)
+                await _report(failure, exchange, invocation)
             await asyncio.wait({running})
         finally:
             running.cancel()
 
     async def _ends(self, running: asyncio.Task[None], until_s: float) -> bool:
-        """Wait for the application, but not past that Unix time; whether it has ended."""
+        """Wait for the application until a Unix time at most; return whether it has ended."""
         timer = asyncio.create_task(self._clock.sleep(max(0.0, until_s - self._clock.now_s())))
         await asyncio.wait({running, timer}, return_when=asyncio.FIRST_COMPLETED)
         timer.cancel()
@@ -164,8 +171,8 @@ def _failure(running: asyncio.Task[None], exchange: Exchange) -> BaseException |
     return running.exception()
 
 
-async def _tell(failure: BaseException, exchange: Exchange, invocation: Invocation) -> None:
-    """Let the client know, as far as its response still allows it."""
+async def _report(failure: BaseException, exchange: Exchange, invocation: Invocation) -> None:
+    """Report a failure to the client, as far as its response still allows."""
     error = InternalError()
     if exchange.complete:
         return
@@ -185,7 +192,7 @@ async def _tell(failure: BaseException, exchange: Exchange, invocation: Invocati
 
 
 def _type_of(error: BaseException) -> str:
-    """The form that the guide recommends, category.reason."""
+    """Return the type of an error as the guide recommends it, category.reason."""
     return f"Function.{type(error).__name__}"
 
 

@@ -18,9 +18,9 @@ from tollgate.lambda_runtime.http1 import (
     Connection,
     HttpResponse,
     MalformedReply,
-    chunk,
-    last_chunk,
-    request_head,
+    encode_chunk,
+    encode_last_chunk,
+    encode_request_head,
 )
 
 _ROOT: Final = "/2018-06-01/runtime"
@@ -38,35 +38,34 @@ class RuntimeApiError(Exception):
 
 
 class FunctionError(Struct, frozen=True, kw_only=True):
-    """A failure as Lambda is told it; `message` must be safe to show to the caller."""
+    """A failure as it is reported to Lambda; `message` must be safe to show to the caller."""
 
     type: str
     message: str
 
-    def body(self) -> bytes:
-        """The JSON that goes with it."""
+    def encode(self) -> bytes:
+        """Encode the failure as the JSON that Lambda expects."""
         return to_json({"errorType": self.type, "errorMessage": self.message, "stackTrace": []})
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
-    """One event to answer; `deadline_ms` is the Unix time at which Lambda kills the process.
-
-    `invocation_id` is sent back where Lambda gave one, as its own runtime clients do.
-    """
+    """One event to answer."""
 
     request_id: str
     deadline_ms: int
+    """The Unix time at which Lambda kills the process."""
     event_bytes: bytes
     invocation_id: str | None = None
+    """Returned with the response if Lambda sent one, as Lambda's own runtime clients do."""
     trace_id: str | None = None
 
     def log_fields(self) -> dict[str, str | None]:
-        """What names this invocation in a log line."""
+        """Return the fields that identify this invocation in a log line."""
         return {"request_id": self.request_id, "trace_id": self.trace_id}
 
 
 class RuntimeApi:
-    """One poller's view of the Runtime API: a connection kept for `next`, a new one a response."""
+    """One poller's client; `next` reuses a connection, each response opens its own."""
 
     def __init__(self, runtime_api: str) -> None:
         self._address = Address.parse(runtime_api)
@@ -93,8 +92,8 @@ class RuntimeApi:
             trace_id=reply.headers.get("lambda-runtime-trace-id"),
         )
 
-    def response(self, invocation: Invocation) -> "ResponseStream":
-        """The response to an invocation, not yet begun."""
+    def make_response(self, invocation: Invocation) -> "ResponseStream":
+        """Return the response to an invocation, with nothing sent yet."""
         headers = {
             "Host": self._host,
             "Lambda-Runtime-Function-Response-Mode": "streaming",
@@ -103,20 +102,20 @@ class RuntimeApi:
             "Trailer": f"{_ERROR_TYPE}, {_ERROR_BODY}",
         }
         path = f"{_invocation_path(invocation)}/response"
-        head = request_head("POST", path, headers | _echoed(invocation))
+        head = encode_request_head("POST", path, headers | _echoed(invocation))
         return ResponseStream(self._address, head, invocation)
 
     async def fail_invocation(self, invocation: Invocation, error: FunctionError) -> None:
-        """Report that an invocation cannot be answered; not once its response has begun."""
+        """Report that an invocation cannot be answered; only before its response begins."""
         await self._report(f"{_invocation_path(invocation)}/error", error, _echoed(invocation))
 
     async def fail_init(self, error: FunctionError) -> None:
         """Report that the function could not start; the process must end after it."""
         await self._report(f"{_ROOT}/init/error", error, {})
 
-    async def restored(self) -> None:
-        """Say that the snapshot may be taken, and wait until an environment is restored from it."""
-        head = request_head("GET", f"{_ROOT}/restore/next", {"Host": self._host})
+    async def wait_restored(self) -> None:
+        """Report that a snapshot may be taken, and wait until one is restored from it."""
+        head = encode_request_head("GET", f"{_ROOT}/restore/next", {"Host": self._host})
         try:
             reply = await self._call_once(head)
         except (OSError, MalformedReply) as error:
@@ -136,7 +135,7 @@ class RuntimeApi:
 
     async def _poll(self) -> HttpResponse:
         if self._polling is not None:
-            # It may have died while the process was frozen: then the event was not handed out.
+            # It may have closed while the process was frozen: then Lambda has sent no event on it.
             try:
                 return await self._get_next(self._polling)
             except OSError:
@@ -146,14 +145,14 @@ class RuntimeApi:
 
     async def _get_next(self, connection: Connection) -> HttpResponse:
         path = f"{_ROOT}/invocation/next"
-        await connection.send(request_head("GET", path, {"Host": self._host}))
-        reply = await connection.reply(body_bytes_max=INVOCATION_BYTES_MAX)
+        await connection.send(encode_request_head("GET", path, {"Host": self._host}))
+        reply = await connection.receive(body_bytes_max=INVOCATION_BYTES_MAX)
         if not reply.keeps_alive:
             self.close()
         return reply
 
     async def _report(self, path: str, error: FunctionError, headers: dict[str, str]) -> None:
-        body = error.body()
+        body = error.encode()
         own = {
             "Host": self._host,
             "Content-Type": "application/json",
@@ -161,27 +160,27 @@ class RuntimeApi:
             _ERROR_TYPE: error.type,
         }
         try:
-            reply = await self._call_once(request_head("POST", path, own | headers) + body)
+            reply = await self._call_once(encode_request_head("POST", path, own | headers) + body)
         except (OSError, MalformedReply) as failure:
             raise RuntimeApiError(f"error not reported: {failure}") from failure
         if reply.status != 202:
             raise RuntimeApiError(f"error not reported: HTTP {reply.status}")
 
     async def _call_once(self, request: bytes) -> HttpResponse:
-        """The reply to a request that has a connection to itself."""
+        """Send a request on a connection of its own, and return the reply."""
         connection = await Connection.open(self._address)
         try:
             await connection.send(request)
-            return await connection.reply(body_bytes_max=_ACKNOWLEDGEMENT_BYTES_MAX)
+            return await connection.receive(body_bytes_max=_ACKNOWLEDGEMENT_BYTES_MAX)
         finally:
             connection.close()
 
 
 class ResponseStream:
-    """The body of one response on its way to Lambda, a chunk a write, each write on its own.
+    """Streams the body of one response to Lambda, one chunk for each write.
 
-    A lost connection is logged once and what is written after it is dropped: whoever writes goes
-    on to its own end, because what was generated must be settled all the same.
+    A lost connection is logged once and later writes are dropped without an error: the writer runs
+    to its end, because the generation must be settled all the same.
     """
 
     def __init__(self, address: Address, head: bytes, invocation: Invocation) -> None:
@@ -201,23 +200,23 @@ class ResponseStream:
 
     async def write(self, octets: bytes) -> None:
         """Send a part of the body."""
-        await self._send(chunk(octets))
+        await self._send(encode_chunk(octets))
 
     async def end(self, octets: bytes = b"") -> None:
         """Send the last part of the body and its end in one write."""
-        await self._send(chunk(octets) + last_chunk())
+        await self._send(encode_chunk(octets) + encode_last_chunk())
 
     async def fail(self, error: FunctionError) -> None:
         """End a body that is incomplete, with the reason in its trailers."""
-        encoded = base64.b64encode(error.body()).decode()
-        await self._send(last_chunk({_ERROR_TYPE: error.type, _ERROR_BODY: encoded}))
+        encoded = base64.b64encode(error.encode()).decode()
+        await self._send(encode_last_chunk({_ERROR_TYPE: error.type, _ERROR_BODY: encoded}))
 
-    async def acknowledged(self) -> None:
+    async def wait_acknowledged(self) -> None:
         """Wait until Lambda has taken the ended response."""
         if self._connection is None or self._lost:
             return
         try:
-            reply = await self._connection.reply(body_bytes_max=_ACKNOWLEDGEMENT_BYTES_MAX)
+            reply = await self._connection.receive(body_bytes_max=_ACKNOWLEDGEMENT_BYTES_MAX)
         except (OSError, MalformedReply) as error:
             self._lose(error)
             return

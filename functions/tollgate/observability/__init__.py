@@ -1,1 +1,1 @@
-"""What the service says about itself; never bodies, keys or headers."""
+"""Logs, metrics and spans of the service; none contains bodies, keys or headers."""

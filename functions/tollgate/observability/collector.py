@@ -18,8 +18,8 @@ _PATH: Final = "/v1/traces"
 class OtlpCollector:
     """Implements `observability.otlp.Collector`; the pool belongs to the loop of the first call.
 
-    `headers` names a secret with what the collector asks for, in the form of the variable
-    OTEL_EXPORTER_OTLP_HEADERS: `name=value,name=value`.
+    `headers` names a secret with the headers that the collector requires, in the form of the
+    variable OTEL_EXPORTER_OTLP_HEADERS: `name=value,name=value`.
     """
 
     def __init__(
@@ -31,10 +31,10 @@ class OtlpCollector:
         self._session: aiohttp.ClientSession | None = None
 
     async def send(self, body: bytes) -> None:
-        """Deliver once: who asks again would keep the next request waiting."""
+        """Send once, without a retry: the next request would have to wait for it."""
         try:
-            headers = {**await self._asked_for(), "content-type": "application/json"}
-            async with self._opened().post(
+            headers = {**await self._read_headers(), "content-type": "application/json"}
+            async with self._open_session().post(
                 self._url, data=body, headers=headers, allow_redirects=False
             ) as response:
                 status = response.status
@@ -49,7 +49,7 @@ class OtlpCollector:
             await self._session.close()
             self._session = None
 
-    async def _asked_for(self) -> dict[str, str]:
+    async def _read_headers(self) -> dict[str, str]:
         if self._headers is None:
             return {}
         secret = await self._secrets.read(self._headers)
@@ -58,7 +58,7 @@ class OtlpCollector:
         pairs = [pair.partition("=") for pair in secret.split(",") if pair.strip()]
         return {name.strip(): value.strip() for name, _, value in pairs}
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(keepalive_timeout=_KEEPALIVE_S),

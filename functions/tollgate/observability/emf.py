@@ -1,7 +1,7 @@
-"""Metrics inside log lines, in CloudWatch's embedded metric format: publishing them is no call.
+"""Metrics inside log lines, in CloudWatch's embedded metric format: publishing one needs no call.
 
 "Specification: Embedded metric format", Amazon CloudWatch user guide, 2026-11-21. Each combination
-of dimension values is a metric that is paid for, so there are few: never a key, never a model.
+of dimension values is a metric that costs money, so there are few: no key and no model is one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _BY_FAILURE: Final = ("service", "provider", "error")
 
 
 class Metric(Struct, frozen=True):
-    """A number that is counted under a name; its name is the field of the line that holds it."""
+    """A metric; its name is also the field of the log line that holds its value."""
 
     name: str
     unit: Literal["Count", "Milliseconds", "None"]
@@ -36,7 +36,7 @@ FIRST_TOKEN: Final = Metric("FirstToken", "Milliseconds")
 ATTEMPTS_FAILED: Final = Metric("AttemptsFailed", "Count")
 UNSETTLED: Final = Metric("Unsettled", "Count")
 ENDPOINTS_RESTED: Final = Metric("EndpointsRested", "Count")
-KEPT_BACK: Final = Metric("CatalogsKeptBack", "Count")
+CATALOGS_REJECTED: Final = Metric("CatalogsKeptBack", "Count")
 
 
 class EmbeddedMetrics:
@@ -46,8 +46,8 @@ class EmbeddedMetrics:
         self._namespace = namespace
         self._clock = clock
 
-    def of_generation(self, record: GenerationRecord) -> Mapping[str, JsonValue]:
-        """What a generation counts for, the provider that served it beside all of them."""
+    def measure_generation(self, record: GenerationRecord) -> Mapping[str, JsonValue]:
+        """Return the fields of a generation's metrics, for the service and for its provider."""
         values: dict[Metric, int] = {
             GENERATIONS: 1,
             ERRORS: int(record.outcome == "error"),
@@ -65,12 +65,12 @@ class EmbeddedMetrics:
             directives.append(self._directive(by_provider, _BY_PROVIDER))
         return self._fields(values, directives)
 
-    def of_failed_attempt(self) -> Mapping[str, JsonValue]:
-        """One more failure, for a line whose `provider` and `error` say of whom and which."""
+    def count_failed_attempt(self) -> Mapping[str, JsonValue]:
+        """Return the fields that count one failure; the line itself has `provider` and `error`."""
         return self._fields({ATTEMPTS_FAILED: 1}, [self._directive([ATTEMPTS_FAILED], _BY_FAILURE)])
 
-    def one(self, metric: Metric) -> Mapping[str, JsonValue]:
-        """One more of something."""
+    def count(self, metric: Metric) -> Mapping[str, JsonValue]:
+        """Return the fields that add one to a metric."""
         return self._fields({metric: 1}, [self._directive([metric], _OF_ALL)])
 
     def _directive(
@@ -96,7 +96,7 @@ class EmbeddedMetrics:
 
 
 def _fell_back(record: GenerationRecord) -> bool:
-    """Whether another endpoint answered than the one that was asked first."""
+    """Return whether another endpoint served than the one that was tried first."""
     first = record.attempts[0] if record.attempts else None
     served = (record.model, record.provider)
     return (

@@ -1,4 +1,4 @@
-"""One canonical JSON line a generation, and a line for what went wrong."""
+"""One canonical JSON line for each generation, and a line for each failure."""
 
 import logging
 import sys
@@ -14,14 +14,19 @@ from typing_extensions import override
 from tollgate.core import tracing
 from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord
 from tollgate.core.money import usd_text
-from tollgate.observability.emf import ENDPOINTS_RESTED, KEPT_BACK, UNSETTLED, EmbeddedMetrics
+from tollgate.observability.emf import (
+    CATALOGS_REJECTED,
+    ENDPOINTS_RESTED,
+    UNSETTLED,
+    EmbeddedMetrics,
+)
 from tollgate.routing.price import UNPRICED_ITEMS
 
 _LOGGER: Final = logging.getLogger("tollgate")
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a record as one JSON object; fields come in the record's `fields`."""
+    """Writes a log record as one JSON object, with the fields of its `fields`."""
 
     @override
     def format(self, record: logging.LogRecord) -> str:
@@ -40,59 +45,59 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure_logging() -> None:
-    """Send records of every logger to stdout, a JSON object a line."""
+    """Send records of every logger to stdout, one JSON object for each line."""
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
 
 
 class LogJournal:
-    """Writes generations to the log; the lines are their metrics too."""
+    """Implements `engine.gateway.Journal`; the log lines carry the metrics, too."""
 
     def __init__(self, metrics: EmbeddedMetrics) -> None:
         self._metrics = metrics
 
     def settled(self, record: GenerationRecord) -> None:
-        """One line a generation, and one for each attempt of it that failed."""
-        fields = {**canonical_line(record), **self._metrics.of_generation(record)}
+        """Log a line for the generation, and one for each of its attempts that failed."""
+        fields = {**canonical_line(record), **self._metrics.measure_generation(record)}
         _LOGGER.info("generation", extra={"fields": fields})
         for attempt in record.attempts:
             if attempt.error is not None:
-                self._attempt_failed(record, attempt)
+                self._log_failed_attempt(record, attempt)
         for line in record.lines:
             if line.item in UNPRICED_ITEMS:
-                self._unpriced(record, line)
+                self._log_unpriced(record, line)
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
-        """The whole record, so that it can be replayed before the sweeper releases the hold."""
+        """Log the whole record, so that it can be replayed before the sweeper releases the hold."""
         fields = {
             "failure": type(failure).__name__,
             "record": msgspec.json.encode(record).decode(),
-            **self._metrics.one(UNSETTLED),
+            **self._metrics.count(UNSETTLED),
         }
         _LOGGER.error("generation not settled", extra={"fields": fields})
 
     def endpoint_cooled_down(self, endpoint_id: str) -> None:
-        """An endpoint has failed so often that it is left alone for a while."""
-        fields = {"endpoint": endpoint_id, **self._metrics.one(ENDPOINTS_RESTED)}
+        """Log that an endpoint enters its cooldown."""
+        fields = {"endpoint": endpoint_id, **self._metrics.count(ENDPOINTS_RESTED)}
         _LOGGER.warning("endpoint rests", extra={"fields": fields})
 
     def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
-        """A publication that does not take effect, and what serves in its place."""
+        """Log a publication that cannot be served, and the catalog that serves instead."""
         fields = {
             "what": what,
             "reason": str(failure) or type(failure).__name__,
             "serving": serving,
-            **self._metrics.one(KEPT_BACK),
+            **self._metrics.count(CATALOGS_REJECTED),
         }
-        _LOGGER.error("catalog kept back", extra={"fields": fields})
+        _LOGGER.error("catalog rejected", extra={"fields": fields})
 
     def unexpected_error(self, error: Exception, request_id: str) -> None:
-        """The traceback of something of ours that broke."""
+        """Log the traceback of a defect."""
         _LOGGER.error("defect", exc_info=error, extra={"fields": {"request_id": request_id}})
 
-    def _unpriced(self, record: GenerationRecord, line: BillLine) -> None:
-        """A provider charges for what nobody here pays: the catalog lacks a price."""
+    def _log_unpriced(self, record: GenerationRecord, line: BillLine) -> None:
+        """Log usage that the provider charges for, but for which the catalog has no price."""
         fields = {
             "generation_id": record.id,
             "model": record.model,
@@ -102,7 +107,7 @@ class LogJournal:
         }
         _LOGGER.warning("usage without a price", extra={"fields": fields})
 
-    def _attempt_failed(self, record: GenerationRecord, attempt: AttemptRecord) -> None:
+    def _log_failed_attempt(self, record: GenerationRecord, attempt: AttemptRecord) -> None:
         fields = {
             "generation_id": record.id,
             "model": attempt.model,
@@ -110,15 +115,15 @@ class LogJournal:
             "error": attempt.error,
             "status": attempt.status,
             "duration_ms": attempt.duration_ms,
-            **self._metrics.of_failed_attempt(),
+            **self._metrics.count_failed_attempt(),
         }
         _LOGGER.info("attempt failed", extra={"fields": fields})
 
 
 def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
-    """The fields of a generation's line: who asked for what, who served it, what came of it.
+    """Return the fields of a generation's line: caller, request, endpoint, outcome and cost.
 
-    Keys are told by their id; what was said is nowhere in a record.
+    A key appears by its id only; a record contains no prompt and no answer.
     """
     span = tracing.current()
     return {

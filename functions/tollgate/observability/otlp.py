@@ -2,7 +2,7 @@
 
 OTLP/HTTP with JSON: "OTLP Specification 1.9.0", opentelemetry.io, 2026-11-21. Names of attributes:
 "Semantic conventions for generative client AI spans" 1.41, all still in development; ours begin
-with `tollgate.`. No span says what was asked or answered.
+with `tollgate.`. No span contains a prompt or an answer.
 """
 
 import asyncio
@@ -29,17 +29,17 @@ _LOGGER: Final = logging.getLogger("tollgate.telemetry")
 
 
 class Collector(Protocol):
-    """Where spans go."""
+    """Receives exports of spans."""
 
     async def send(self, body: bytes) -> None:
-        """Deliver one export request soon; CollectorError if it was not taken."""
+        """Send one export request; raise CollectorError if it is not accepted."""
 
 
 class SpanJournal:
-    """A journal that passes everything on, and keeps generations as spans until they are sent.
+    """A journal that forwards every call, and keeps generations as spans until they are sent.
 
-    At most `WAITING_MAX` wait; the oldest gives way to a new one. What is lost so, or because the
-    collector does not take it, is counted in the log: telemetry fails no request.
+    At most `WAITING_MAX` spans wait; a new one replaces the oldest. Spans lost in this way, or
+    refused by the collector, are counted in the log: telemetry fails no request.
     """
 
     def __init__(self, inner: Journal, collector: Collector, clock: Clock, ids: IdSource) -> None:
@@ -52,7 +52,7 @@ class SpanJournal:
         self._sending = asyncio.Lock()
 
     def settled(self, record: GenerationRecord) -> None:
-        """Keep its span, unless the caller's trace is one that nobody samples."""
+        """Keep the span of a generation, unless its caller's trace is not sampled."""
         self._inner.settled(record)
         span = tracing.current() or tracing.new_trace(self._ids)
         if span.sampled:
@@ -60,23 +60,23 @@ class SpanJournal:
             self._waiting.append(otlp_span(record, span, int(self._clock.now_s() * 1e9)))
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
-        """It is not known what came of it, so there is no span."""
+        """Forward the call; a generation of unknown outcome has no span."""
         self._inner.unsettled(record, failure)
 
     def endpoint_cooled_down(self, endpoint_id: str) -> None:
-        """Passed on."""
+        """Forward the call."""
         self._inner.endpoint_cooled_down(endpoint_id)
 
     def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
-        """Passed on."""
+        """Forward the call."""
         self._inner.catalog_rejected(what, failure, serving=serving)
 
     def unexpected_error(self, error: Exception, request_id: str) -> None:
-        """Passed on."""
+        """Forward the call."""
         self._inner.unexpected_error(error, request_id)
 
     async def flush(self) -> None:
-        """Send what waits, in one request; whoever comes meanwhile is sent by the next."""
+        """Send the waiting spans in one request; later spans wait for the next flush."""
         if not self._waiting or self._sending.locked():
             return
         async with self._sending:
@@ -93,8 +93,8 @@ class SpanJournal:
 
 
 def otlp_span(record: GenerationRecord, span: Span, end_ns: int) -> JsonValue:
-    """A generation that has just ended, as OTLP's JSON has it: 64-bit numbers are text."""
-    told: dict[str, JsonValue] = {
+    """Return a generation that has just ended as OTLP's JSON, where 64-bit numbers are text."""
+    rendered: dict[str, JsonValue] = {
         "traceId": span.trace_id,
         "spanId": span.span_id,
         "name": f"chat {record.trace.requested_model}",
@@ -108,10 +108,10 @@ def otlp_span(record: GenerationRecord, span: Span, end_ns: int) -> JsonValue:
         ],
     }
     if span.parent_span_id is not None:
-        told["parentSpanId"] = span.parent_span_id
+        rendered["parentSpanId"] = span.parent_span_id
     if record.error is not None:
-        told["status"] = {"code": _STATUS_ERROR, "message": record.error}
-    return told
+        rendered["status"] = {"code": _STATUS_ERROR, "message": record.error}
+    return rendered
 
 
 def _attributes(record: GenerationRecord) -> Mapping[str, JsonValue]:

@@ -24,22 +24,23 @@ from tollgate.core.errors import (
 from tollgate.core.idempotency import Claim
 from tollgate.engine.content_log import ContentLog, ContentSink
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
-from tollgate.engine.generate import SETTLE_BUDGET_S, demand_of, generate
+from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
 from tollgate.engine.kept_answers import AnswerStore
 from tollgate.engine.sink import (
     ClientGone,
-    CollectSink,
     EventSink,
-    SseSink,
     refused_headers,
+    reply_sink,
     request_headers,
     send_error,
 )
-from tollgate.ingress.base import Ingress, Routed
+from tollgate.ingress.base import Routed
+from tollgate.ingress.errors import openai_reply
+from tollgate.ingress.formats import FORMATS
 from tollgate.web.auth import authenticate
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.idempotency import claim_of, generate_once
-from tollgate.web.paths import CHAT_COMPLETIONS, METERED_METHODS, CanonicalPath, no_route
+from tollgate.web.paths import METERED_METHODS, CanonicalPath, no_route
 from tollgate.web.reply import AsgiReply, read_body, wait_for_disconnect
 from tollgate.web.request_id import RequestIds, client_request_id, request_id_of
 from tollgate.web.request_services import Gateways, RequestServices
@@ -58,12 +59,17 @@ def chat_app(
     `answers` stores answers for Idempotency-Key; without it the header is refused. `contents`
     stores content for the keys that opt in; without it no content is stored.
     """
-    chat = MeteredEndpoint(services, gateways, limits, answers=answers, contents=contents)
-    # A bare router, without an application around it: the endpoint answers every failure itself.
+    endpoints = {
+        each.path: MeteredEndpoint(
+            each.name, services, gateways, limits, answers=answers, contents=contents
+        )
+        for each in FORMATS
+    }
+    # A bare router, without an application around it: an endpoint answers every failure itself.
     return Router(
-        routes=[Route(CHAT_COMPLETIONS, chat)],
+        routes=[Route(path, endpoint) for path, endpoint in endpoints.items()],
         redirect_slashes=False,
-        default=_not_found(services.chat_completions),
+        default=_reply_not_found,
         middleware=[
             Middleware(RequestIds, ids=services.ids),
             Middleware(CanonicalPath),
@@ -72,15 +78,11 @@ def chat_app(
     )
 
 
-def _not_found(ingress: Ingress) -> ASGIApp:
-    """Return an app that answers every request with the not_found error."""
-
-    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
-        rendered = ingress.error(no_route(scope["method"], scope["path"]), request_id_of(scope))
-        response = Response(rendered.body, rendered.status, dict(rendered.headers))
-        await response(scope, receive, send)
-
-    return refuse
+async def _reply_not_found(scope: Scope, receive: Receive, send: Send) -> None:
+    """Refuse a path that is not metered, in the envelope of the api routes."""
+    rendered = openai_reply(no_route(scope["method"], scope["path"]), request_id_of(scope))
+    response = Response(rendered.body, rendered.status, dict(rendered.headers))
+    await response(scope, receive, send)
 
 
 class _Admitted(Struct, frozen=True, kw_only=True):
@@ -91,10 +93,14 @@ class _Admitted(Struct, frozen=True, kw_only=True):
 
 
 class MeteredEndpoint:
-    """An ASGI endpoint that authenticates, parses and generates, in one client format."""
+    """An ASGI endpoint that authenticates, parses and generates, in one client format.
+
+    `format_name` names the format's row of `ingress.formats`.
+    """
 
     def __init__(
         self,
+        format_name: str,
         services: RequestServices,
         gateways: Gateways,
         limits: WebLimits,
@@ -102,6 +108,8 @@ class MeteredEndpoint:
         answers: AnswerStore | None,
         contents: ContentLog | None,
     ) -> None:
+        self._format_name = format_name
+        self._ingress = services.ingresses[format_name]
         self._services = services
         self._gateways = gateways
         self._limits = limits
@@ -115,7 +123,7 @@ class MeteredEndpoint:
         except ClientGone:
             return
         finally:
-            await self._gateways.settled()
+            await self._gateways.finish_loading()
 
     async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
         request_id = request_id_of(scope)
@@ -126,15 +134,15 @@ class MeteredEndpoint:
         except ClientGone:
             raise
         except GatewayError as refusal:
-            named = refused_headers(refusal, request_id)
+            named = refused_headers(self._ingress, refusal, request_id)
             routed = _routed(admitted) if admitted else None
-            await send_error(reply, self._services.chat_completions, refusal, named, routed=routed)
+            await send_error(reply, self._ingress, refusal, named, routed=routed)
         except Exception as unexpected_error:
             self._services.journal.unexpected_error(unexpected_error, request_id)
             if reply.started:
                 raise
             named = request_headers(request_id)
-            await send_error(reply, self._services.chat_completions, InternalError(), named)
+            await send_error(reply, self._ingress, InternalError(), named)
 
     async def _admit(self, scope: Scope, receive: Receive, request_id: str) -> _Admitted:
         headers = Headers(scope=scope)
@@ -147,13 +155,14 @@ class MeteredEndpoint:
         gateway = await self._gateways.for_key(principal.key_id)
         body = await read_body(receive, self._limits.body_bytes_max)
         parsed = replace(
-            self._services.chat_completions.parse(body),
+            self._ingress.parse(body),
             tells_routing=headers.get("x-tollgate-metadata", "").lower() == "enabled",
         )
         call = Call(
             principal=principal,
             parsed=parsed,
             request_id=request_id,
+            ingress_format=self._format_name,
             deadline=self._deadline(scope, gateway.timing, streamed=parsed.stream),
             client_request_id=client_request_id(headers),
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
@@ -183,24 +192,12 @@ class MeteredEndpoint:
             call=call,
             sink=sink,
             reply=reply,
-            ingress=self._services.chat_completions,
+            ingress=self._ingress,
         )
 
     def _sink(self, reply: AsgiReply, admitted: _Admitted) -> EventSink:
         call, gateway = admitted.call, admitted.gateway
-        ingress = self._services.chat_completions
-        sink: EventSink
-        if call.parsed.stream:
-            sink = SseSink(
-                reply,
-                ingress,
-                call.parsed,
-                clock=gateway.clock,
-                timing=gateway.timing,
-                credits_per_usd=gateway.credits_per_usd,
-            )
-        else:
-            sink = CollectSink(reply, ingress, call.parsed, credits_per_usd=gateway.credits_per_usd)
+        sink = reply_sink(gateway, reply, self._ingress, call.parsed)
         days = call.principal.content_days
         if self._contents is None or days is None:
             return sink
@@ -225,7 +222,7 @@ def _routed(admitted: _Admitted) -> Routed | None:
     call, gateway = admitted.call, admitted.gateway
     if not call.parsed.tells_routing:
         return None
-    trace = gateway.planner.survey(demand_of(call), now_s=gateway.clock.now_s()).trace
+    trace = gateway.planner.survey(planning_request(call), now_s=gateway.clock.now_s()).trace
     return Routed(
         requested=call.parsed.request.model,
         catalog_sha=gateway.planner.catalog.sha,

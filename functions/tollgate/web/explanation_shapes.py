@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from tollgate.core.errors import GatewayError
 from tollgate.core.money import usd
 from tollgate.engine.generate import SETTLE_BUDGET_S
-from tollgate.engine.simulation import Fault, SimulatedAttempt, simulated
+from tollgate.engine.simulation import Fault, SimulatedAttempt, simulate
 from tollgate.ingress.base import ParsedCall
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planner import Candidate, Survey
@@ -95,7 +95,7 @@ class SimulationObject(BaseModel):
     @classmethod
     def of(cls, plan: Plan, faults: Sequence[Fault], time_s: float) -> Self:
         """Simulate the engine's attempts within `time_s`."""
-        made = simulated(plan, faults, time_s=time_s)
+        made = simulate(plan, faults, time_s=time_s)
         return cls(
             faults=[f"{fault.kind}@{fault.where}" for fault in faults],
             attempts=[SimulatedAttemptObject.of(each) for each in made.attempts],

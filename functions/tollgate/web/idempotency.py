@@ -57,11 +57,11 @@ async def generate_once(
     if kept is not None:
         await replay(
             _decode(kept, claim),
+            gateway,
             reply,
             ingress,
-            call.parsed,
+            parsed=call.parsed,
             request_id=claim.request_id,
-            credits_per_usd=gateway.credits_per_usd,
         )
         return
     keeping = KeepingSink(sink, answers, claim, call.parsed.episode_id)

@@ -7,13 +7,9 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from tollgate.ingress.chat_completions.wire.request import ChatRequest
-from tollgate.ingress.chat_completions.wire.response import (
-    ChatCompletion,
-    ChatCompletionChunk,
-    ErrorEnvelope,
-)
-from tollgate.web.paths import CHAT_COMPLETIONS, OPENAPI
+from tollgate.ingress.chat_completions.wire.response import ErrorEnvelope
+from tollgate.ingress.formats import FORMATS, FormatModels, IngressFormat
+from tollgate.web.paths import OPENAPI
 
 # Routes that need no key (contract C3); /v1/models shows a key only the models it may use.
 _OPEN: Final = frozenset({"/v1/models", "/v1/health/live", "/v1/health/ready", OPENAPI})
@@ -30,13 +26,19 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     schemas: dict[str, Any] = document["components"]["schemas"]
     for name in _FOREIGN_SCHEMAS:
         schemas.pop(name, None)
-    schemas |= _schemas(ChatRequest, "validation")
-    for model in (ChatCompletion, ChatCompletionChunk, ErrorEnvelope):
-        schemas |= _schemas(model, "serialization")
-    document["paths"][CHAT_COMPLETIONS] = {"post": _chat_completions()}
+    errors: dict[str, type[BaseModel]] = {}
+    for each in FORMATS:
+        models = each.load_models()
+        schemas |= _schemas(models.request, "validation")
+        for model in (models.reply, models.event, models.error):
+            schemas |= _schemas(model, "serialization")
+        document["paths"][each.path] = {"post": _describe(each, models)}
+        errors[each.path] = models.error
+    # The envelope of the api routes, whatever the formats have.
+    schemas |= _schemas(ErrorEnvelope, "serialization")
     for path, item in document["paths"].items():
         for operation in item.values():
-            _describe_errors(operation["responses"])
+            _describe_errors(operation["responses"], errors.get(path, ErrorEnvelope))
             # A second, empty requirement makes the key optional.
             operation["security"] = [{_KEY: []}, *([{}] if path in _OPEN else [])]
     document["components"]["securitySchemes"] = {_KEY: {"type": "http", "scheme": "bearer"}}
@@ -44,31 +46,31 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     return document
 
 
-def _chat_completions() -> dict[str, Any]:
+def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
     return {
-        "tags": ["chat"],
-        "summary": "Create Chat Completion",
-        "description": "Generate an answer, whole or streamed; it is billed to the key.",
-        "operationId": "create_chat_completion",
-        "requestBody": {"required": True, "content": _json(ChatRequest)},
+        "tags": [format_.tag],
+        "summary": format_.summary,
+        "description": format_.description,
+        "operationId": format_.operation_id,
+        "requestBody": {"required": True, "content": _json(models.request)},
         "responses": {
             "200": {
                 "description": "The answer; with `stream: true` as server-sent events.",
                 "content": {
-                    **_json(ChatCompletion),
-                    "text/event-stream": {"schema": _reference(ChatCompletionChunk)},
+                    **_json(models.reply),
+                    "text/event-stream": {"schema": _reference(models.event)},
                 },
             }
         },
     }
 
 
-def _describe_errors(responses: dict[str, Any]) -> None:
+def _describe_errors(responses: dict[str, Any], envelope: type[BaseModel]) -> None:
     responses.pop(_FOREIGN_STATUS, None)
     for statuses, whose in (("4XX", "The request's"), ("5XX", "The gateway's or a provider's")):
         responses[statuses] = {
             "description": f"{whose} fault, in the error envelope.",
-            "content": _json(ErrorEnvelope),
+            "content": _json(envelope),
         }
 
 

@@ -5,11 +5,11 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.ingress.formats import FORMATS
 
-CHAT_COMPLETIONS: Final = "/v1/chat/completions"
 OPENAPI: Final = "/v1/openapi.json"
 # The paths of the streaming function; the buffered function serves all others.
-METERED_PATHS: Final = frozenset({CHAT_COMPLETIONS})
+METERED_PATHS: Final = frozenset(each.path for each in FORMATS)
 METERED_METHODS: Final = ("OPTIONS", "POST")
 _MOUNT: Final = "/api"
 

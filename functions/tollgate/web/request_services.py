@@ -1,5 +1,6 @@
 """Dependencies of a request: those needed before authentication, and the gateway after it."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -15,7 +16,8 @@ class RequestServices(Struct, frozen=True, kw_only=True):
     """Dependencies that are the same for every request and catalog."""
 
     keys: KeyDirectory
-    chat_completions: Ingress
+    ingresses: Mapping[str, Ingress]
+    """Of every row of `ingress.formats`, by its name."""
     clock: Clock
     ids: IdSource
     journal: Journal
@@ -27,5 +29,5 @@ class Gateways(Protocol):
     async def for_key(self, key_id: str) -> Gateway:
         """Return the gateway that serves a request of this key from its start to its end."""
 
-    async def settled(self) -> None:
-        """Wait until background work has ended. Called after each reply."""
+    async def finish_loading(self) -> None:
+        """Wait until background loads have ended. Called after each reply."""

@@ -1,11 +1,11 @@
-"""What the api routes work with: the stores of keys, workspaces and credit, and what was used."""
+"""Wires the services of the api routes: keys, workspaces, credit and activity."""
 
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
-from tollgate.ingress.chat_completions import ChatCompletions
+from tollgate.ingress.formats import CHAT_COMPLETIONS
 from tollgate.settings import Settings
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.money.credits import DynamoCreditStore
@@ -16,12 +16,10 @@ from tollgate.wiring.stores import Stores
 
 
 class Administration(Struct, frozen=True, kw_only=True):
-    """What looks after keys and workspaces, and adds up what they use.
-
-    Management keys of the workspace `operator_workspace` look after all workspaces.
-    """
+    """The stores that administer keys, workspaces and credit, and sum up usage."""
 
     operator_workspace: str
+    """The workspace whose management keys administer all workspaces."""
     keys: DynamoKeyStore
     workspaces: Workspaces
     credits: DynamoCreditStore
@@ -29,7 +27,7 @@ class Administration(Struct, frozen=True, kw_only=True):
 
 
 def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Administration:
-    """The administration of the tables behind `stores`."""
+    """Make the administration of the tables behind `stores`."""
     client, tables, wallets = stores.client, stores.tables, stores.wallets
     ids = IdSource(clock)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
@@ -52,7 +50,7 @@ def wire_services(
     clock: Clock,
     journal: Journal,
 ) -> Services:
-    """What the api routes work with."""
+    """Make the services of the api routes."""
     ids = IdSource(clock)
     return Services(
         keys=administration.keys,
@@ -63,7 +61,7 @@ def wire_services(
         cooldowns=stores.cooldowns,
         contents=stores.contents,
         catalogs=catalogs,
-        chat=ChatCompletions(ids),
+        chat=CHAT_COMPLETIONS.make(ids),
         ids=ids,
         journal=journal,
         clock=clock,

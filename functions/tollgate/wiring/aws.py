@@ -14,8 +14,8 @@ from tollgate.stores.aws.objects import FolderObjects, ObjectStore, S3Objects
 if TYPE_CHECKING:
     from tollgate.aws.container_credentials import RotatingCredentials
 
-# Where Amazon ECS serves AWS_CONTAINER_CREDENTIALS_RELATIVE_URI ("Container credential provider",
-# AWS SDKs and Tools Reference Guide, 2026-11-21).
+# The address at which Amazon ECS serves AWS_CONTAINER_CREDENTIALS_RELATIVE_URI ("Container
+# credential provider", AWS SDKs and Tools Reference Guide, 2026-11-21).
 _ECS_URL: Final = "http://169.254.170.2"
 
 
@@ -27,7 +27,7 @@ def aws_json(
     *,
     timeout_s: float = TIMEOUT_S,
 ) -> AwsJson:
-    """The client of a service in the settings' region."""
+    """Make the client of a service in the settings' region."""
     return AwsJson(
         service,
         settings.aws_region,
@@ -39,8 +39,8 @@ def aws_json(
     )
 
 
-def objects_of(settings: Settings, clock: Clock) -> ObjectStore | None:
-    """Where whole objects go: a folder or a bucket, None where the settings name neither."""
+def wire_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
+    """Make the store of objects, a folder or a bucket; None if the settings name neither."""
     if settings.objects_folder is not None:
         return FolderObjects(settings.objects_folder)
     if settings.objects_bucket is None:
@@ -54,12 +54,12 @@ def objects_of(settings: Settings, clock: Clock) -> ObjectStore | None:
 
 
 def signer(settings: Settings, service: str, clock: Clock) -> Signer:
-    """Signs as the function's role; an emulator checks no credentials, but wants a signature."""
+    """Make a signer for the function's role; emulators require a signature but do not check it."""
     return Signer(service, settings.aws_region, lambda: _identity(settings), clock)
 
 
 def credentials(settings: Settings) -> Credentials | None:
-    """The function's own credentials, None where there are none."""
+    """Return the function's own credentials; None if it has none."""
     rotating = rotating_credentials(settings)
     if rotating is not None:
         return rotating.current()
@@ -72,13 +72,13 @@ def credentials(settings: Settings) -> Credentials | None:
 
 @cache
 def rotating_credentials(settings: Settings) -> "RotatingCredentials | None":
-    """What fetches them, the same for every client of these settings; None where they are fixed."""
+    """Return the shared source of credentials that expire; None if credentials are fixed."""
     url = settings.container_credentials_url
     if url is None and settings.container_credentials_path is not None:
         url = _ECS_URL + settings.container_credentials_path
     if url is None:
         return None
-    # Most functions start without it.
+    # Imported here since most functions start without it.
     from tollgate.aws.container_credentials import CredentialsEndpoint, RotatingCredentials
 
     endpoint = CredentialsEndpoint(

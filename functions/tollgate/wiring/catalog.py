@@ -1,4 +1,4 @@
-"""Where the catalog comes from: what is published, and until then what was built."""
+"""Wires the followed catalog: the published one, and until then the bundled one."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -13,7 +13,7 @@ from tollgate.stores.routing.publications import PublicationStore
 _Made = TypeVar("_Made")
 
 
-def wire_following(
+def wire_catalog_follower(
     settings: Settings,
     publications: PublicationStore,
     make: Callable[[Catalog], _Made],
@@ -21,6 +21,6 @@ def wire_following(
     clock: Clock,
     journal: Journal,
 ) -> CatalogFollower[_Made]:
-    """What is made of the catalog that is published, at first of the one beside the code."""
+    """Make the follower of the published catalog, which starts with the one beside the code."""
     bundled = Catalog.from_json(settings.catalog_file.read_bytes())
     return CatalogFollower(publications, bundled, make, clock=clock, journal=journal)

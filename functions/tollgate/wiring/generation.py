@@ -1,4 +1,4 @@
-"""What a generation is served with: providers, the gateway of a catalog, the app of its routes."""
+"""Wires generations: providers, the gateway of a catalog, the app of the metered routes."""
 
 from msgspec import Struct
 from starlette.types import ASGIApp
@@ -6,7 +6,7 @@ from starlette.types import ASGIApp
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
-from tollgate.ingress.chat_completions import ChatCompletions
+from tollgate.ingress.formats import FORMATS
 from tollgate.providers.base import Provider
 from tollgate.providers.registry import ProviderServices, Registry
 from tollgate.providers.transports.http_pool import HttpPool
@@ -30,12 +30,12 @@ class Providers(Struct, frozen=True):
     registry: Registry
 
     def provider(self, slug: str) -> Provider:
-        """The provider; KeyError if the catalog has none of that name."""
+        """Return the provider; raise KeyError if the catalog has none of that slug."""
         return self.registry.provider(self.catalog.providers[slug])
 
 
 class Upstream(Struct, frozen=True, kw_only=True):
-    """The connections to providers, and to where their keys are kept."""
+    """The connections to providers, and to the store of their keys."""
 
     registry: Registry
     pool: HttpPool
@@ -49,7 +49,7 @@ class Upstream(Struct, frozen=True, kw_only=True):
 
 
 def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
-    """Transports and codecs, made as providers are asked for."""
+    """Make the registry of providers, which makes transports and codecs at their first use."""
     pool = HttpPool()
     endpoint_url = settings.secretsmanager_endpoint_url
     secrets = None
@@ -67,7 +67,7 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
 def wire_gateway(
     stores: Stores, upstream: Upstream, catalog: Catalog, *, clock: Clock, journal: Journal
 ) -> Gateway:
-    """The gateway of one catalog."""
+    """Make the gateway of one catalog."""
     defaults = catalog.defaults
     return Gateway(
         ledger=stores.ledger,
@@ -92,11 +92,11 @@ def wire_gateway(
 def wire_chat_app(
     stores: Stores, gateways: Gateways, limits: WebLimits, *, clock: Clock, journal: Journal
 ) -> ASGIApp:
-    """The app of the metered routes."""
+    """Make the app of the metered routes."""
     ids = IdSource(clock)
     front = RequestServices(
         keys=stores.keys,
-        chat_completions=ChatCompletions(ids),
+        ingresses={each.name: each.make(ids) for each in FORMATS},
         clock=clock,
         ids=ids,
         journal=journal,

@@ -1,11 +1,11 @@
-"""What callers may do, as the settings say."""
+"""Wires the limits on callers."""
 
 from tollgate.settings import Settings
 from tollgate.web.cors import WebLimits
 
 
-def web_limits(settings: Settings) -> WebLimits:
-    """What the settings let callers do."""
+def wire_web_limits(settings: Settings) -> WebLimits:
+    """Make the limits on callers from the settings."""
     return WebLimits(
         allowed_origins=settings.allowed_origins, body_bytes_max=settings.body_bytes_max
     )

@@ -1,4 +1,4 @@
-"""How it is told what was done: to the log always, to a collector where there is one."""
+"""Wires the journal: a log always, spans to a collector if the settings name one."""
 
 from collections.abc import Awaitable, Callable
 
@@ -16,34 +16,34 @@ Hook = Callable[[], Awaitable[None]]
 
 
 class Observation(Struct, frozen=True, kw_only=True):
-    """A journal, what is to be done after each answer, and once more at the end."""
+    """A journal, the hooks that flush it after each answer, and those that close it."""
 
     journal: Journal
     after: tuple[Hook, ...] = ()
     closing: tuple[Hook, ...] = field(default=())
 
     async def aclose(self) -> None:
-        """Tell what is still to be told, and close the connections."""
-        for chore in (*self.after, *self.closing):
-            await chore()
+        """Flush the journal, and close its connections."""
+        for hook in (*self.after, *self.closing):
+            await hook()
 
 
 def wire_observation(
     settings: Settings, clock: Clock, journal: Journal | None = None
 ) -> Observation:
-    """Over the log, or over another journal."""
+    """Make the journal, over the log or over another journal."""
     inner = journal or LogJournal(EmbeddedMetrics(settings.metrics_namespace, clock))
     if settings.otlp_endpoint_url is None:
         return Observation(journal=inner)
-    # Most functions have no collector, and start without this.
+    # Imported here since most functions have no collector.
     from tollgate.wiring.telemetry import wire_collector
 
     collector, spans = wire_collector(settings, clock, inner)
     return Observation(journal=spans, after=(spans.flush,), closing=(collector.close,))
 
 
-def with_request_chores(app: ASGIApp, settings: Settings, observation: Observation) -> ASGIApp:
-    """The app with what is done around each of its requests, itself where nothing is."""
+def add_request_hooks(app: ASGIApp, settings: Settings, observation: Observation) -> ASGIApp:
+    """Wrap the app in the hooks of each request; return it as it is if there are none."""
     credentials = rotating_credentials(settings)
     before = (credentials.renew,) if credentials else ()
     if not before and not observation.after:

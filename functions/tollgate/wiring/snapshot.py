@@ -1,4 +1,4 @@
-"""What the streaming function does about being copied into many environments (SnapStart)."""
+"""The snapshot hooks of the streaming function (SnapStart)."""
 
 from msgspec import Struct
 

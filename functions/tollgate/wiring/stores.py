@@ -19,11 +19,11 @@ from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
 from tollgate.stores.routing.cooldowns import DynamoCooldownStore
 from tollgate.stores.routing.publications import PublicationStore
-from tollgate.wiring.aws import aws_json, objects_of
+from tollgate.wiring.aws import aws_json, wire_objects
 
 
 class Stores(Struct, frozen=True, kw_only=True):
-    """What a generation reads and writes, and others read after it."""
+    """The stores of generations, keys and publications."""
 
     client: AwsJson
     tables: Tables
@@ -39,9 +39,9 @@ class Stores(Struct, frozen=True, kw_only=True):
     publications: PublicationStore
 
     async def create_tables(self) -> None:
-        """Make the tables that are not there yet; only where there is no template to do it.
+        """Create the tables that do not exist yet, for hosts without a template that does it.
 
-        LedgerError says what is wrong with the store: nobody else will.
+        Raises LedgerError with the store's own reason.
         """
         try:
             await create_tables(self.client, self.tables)
@@ -56,7 +56,7 @@ class Stores(Struct, frozen=True, kw_only=True):
 
 
 def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_S) -> Stores:
-    """The stores of the tables that the settings name; `timeout_s` limits each of their calls."""
+    """Make the stores of the tables in the settings; `timeout_s` limits each of their calls."""
     client = aws_json(
         settings, "dynamodb", settings.dynamodb_endpoint_url, clock, timeout_s=timeout_s
     )
@@ -68,7 +68,7 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
     ids = IdSource(clock)
     wallets = Wallets(client, tables.ledger)
     states = KeyStates(client, tables.ledger, clock)
-    objects = objects_of(settings, clock)
+    objects = wire_objects(settings, clock)
     publications = PublicationStore(client, tables.core, objects, clock=clock)
     generations = DynamoGenerationStore(client, tables.generations)
     answers = contents = None

@@ -1,4 +1,4 @@
-"""The spans of generations, on their way to a collector."""
+"""Wires the spans of generations to a collector."""
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
@@ -14,7 +14,7 @@ from tollgate.wiring.aws import aws_json
 def wire_collector(
     settings: Settings, clock: Clock, journal: Journal
 ) -> tuple[OtlpCollector, SpanJournal]:
-    """The collector that the settings name, and a journal that sends to it."""
+    """Make the collector that the settings name, and a journal that sends to it."""
     client = aws_json(settings, "secretsmanager", settings.secretsmanager_endpoint_url, clock)
     secrets = AwsSecretStore(client, environment_variable, clock)
     name = settings.otlp_headers_secret

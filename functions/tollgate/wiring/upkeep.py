@@ -1,4 +1,4 @@
-"""What runs on a schedule: the sweeper, the care of workspaces and their budgets, the audit."""
+"""Wires scheduled work: the sweeper, maintenance of workspaces and budgets, the audit."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ from tollgate.wiring.stores import Stores
 
 
 class Upkeep(Struct, frozen=True, kw_only=True):
-    """What keeps the books in order."""
+    """The scheduled work on the tables."""
 
     sweeper: Sweeper
     caretaker: WorkspaceMaintenance
@@ -29,12 +29,12 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     secrets: AwsJson
 
     async def aclose(self) -> None:
-        """Close the connections of its own."""
+        """Close the upkeep's own connections."""
         await self.secrets.close()
 
 
 def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
-    """The upkeep of the tables behind `stores`."""
+    """Make the upkeep of the tables behind `stores`."""
     client, tables, wallets = stores.client, stores.tables, stores.wallets
     ids = IdSource(clock)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
@@ -59,7 +59,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
 
 
 def _alert_channels(settings: Settings, secrets: AwsJson, clock: Clock) -> Sequence[AlertChannel]:
-    """Where the settings want alerts to go."""
+    """Make the channels of budget alerts that the settings name."""
     channels: list[AlertChannel] = []
     if settings.alert_topic_arn:
         url = settings.sns_endpoint_url or f"https://sns.{settings.aws_region}.amazonaws.com"

@@ -1,4 +1,4 @@
-"""All routes in one process, for hosts that are not Lambda."""
+"""Wires every route in one process, for hosts that are not Lambda."""
 
 from starlette.types import ASGIApp
 
@@ -11,7 +11,7 @@ from tollgate.web.request_services import Gateways
 from tollgate.web.services import Catalogs
 from tollgate.wiring.administration import wire_administration, wire_services
 from tollgate.wiring.generation import wire_chat_app
-from tollgate.wiring.limits import web_limits
+from tollgate.wiring.limits import wire_web_limits
 from tollgate.wiring.stores import Stores
 
 
@@ -24,8 +24,8 @@ def wire_whole_app(
     clock: Clock,
     journal: Journal,
 ) -> ASGIApp:
-    """What both functions serve, joined as API Gateway joins them."""
-    limits = web_limits(settings)
+    """Make the app of both functions, joined as API Gateway joins them."""
+    limits = wire_web_limits(settings)
     administration = wire_administration(settings, stores, clock)
     services = wire_services(stores, administration, catalogs, clock=clock, journal=journal)
     chat = wire_chat_app(stores, gateways, limits, clock=clock, journal=journal)

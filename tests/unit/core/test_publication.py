@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tollgate.core.publication import Publication, Signature, canaried, publish_to_all
+from tollgate.core.publication import Publication, Signature, publish_canary, publish_to_all
 
 LIVE, CANDIDATE = "a" * 64, "c" * 64
 KEYS = [f"key-{number}" for number in range(2_000)]
@@ -15,7 +15,7 @@ SIGNED = Signature(by="somebody", at_s=1_000)
 
 
 def canary(percent: int, candidate: str = CANDIDATE) -> Publication:
-    return canaried(publish_to_all(None, LIVE, SIGNED), candidate, percent, SIGNED)
+    return publish_canary(publish_to_all(None, LIVE, SIGNED), candidate, percent, SIGNED)
 
 
 @given(percent=st.integers(1, 99))
@@ -55,5 +55,5 @@ def test_c54_publishing_ends_a_canary_and_remembers_what_was_live() -> None:
 
 
 def test_c54_a_canary_of_nothing_is_none() -> None:
-    ended = canaried(canary(5), CANDIDATE, 0, SIGNED)
+    ended = publish_canary(canary(5), CANDIDATE, 0, SIGNED)
     assert (ended.live, ended.candidate, ended.percent) == (LIVE, None, 0)

@@ -13,7 +13,7 @@ from tollgate.core.usage import Usage
 def test_the_last_report_of_a_class_wins_and_silence_changes_nothing() -> None:
     first = Usage(uncached_input_tokens=10, output_tokens=1, reasoning_tokens=4)
     later = Usage(output_tokens=7, reasoning_tokens=0)
-    assert first.updated(later) == Usage(
+    assert first.update(later) == Usage(
         uncached_input_tokens=10, output_tokens=7, reasoning_tokens=0
     )
 
@@ -23,7 +23,7 @@ def test_the_last_report_of_a_class_wins_and_silence_changes_nothing() -> None:
 def test_an_update_takes_each_class_from_the_last_report_that_has_it(
     first: Usage, later: Usage
 ) -> None:
-    updated = first.updated(later)
+    updated = first.update(later)
     for field in fields(Usage):
         said = getattr(later, field.name)
         expected = getattr(first, field.name) if said is None else said
@@ -33,7 +33,7 @@ def test_an_update_takes_each_class_from_the_last_report_that_has_it(
 @settings(deadline=None)
 @given(one=usages, two=usages, three=usages)
 def test_updates_may_be_grouped(one: Usage, two: Usage, three: Usage) -> None:
-    assert one.updated(two).updated(three) == one.updated(two.updated(three))
+    assert one.update(two).update(three) == one.update(two.update(three))
 
 
 def test_c26_the_classes_of_input_add_up_and_reasoning_is_part_of_output() -> None:

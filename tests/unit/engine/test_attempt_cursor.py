@@ -19,11 +19,11 @@ def two_endpoints() -> Plan:
     return plan_of(catalog(), request("acme/large"), principal=principal())
 
 
-def steps(walk: AttemptCursor, error: UpstreamError, *, remaining_s: float = 900) -> list[object]:
+def steps(cursor: AttemptCursor, error: UpstreamError, *, remaining_s: float = 900) -> list[object]:
     """What follows one failure after the other, until that is the end."""
     verdicts: list[object] = []
     while not isinstance(verdicts and verdicts[-1], Stop):
-        verdict = walk.failed(error, remaining_s=remaining_s, jitter=0.5)
+        verdict = cursor.advance(error, remaining_s=remaining_s, jitter=0.5)
         verdicts.append(type(verdict) if isinstance(verdict, Again) else verdict)
     return verdicts
 
@@ -44,14 +44,14 @@ def test_c50_a_busy_endpoint_is_left_at_once_unless_it_is_the_last() -> None:
 
 
 def test_c34_until_the_last_one_an_attempt_has_an_even_share_of_the_time() -> None:
-    walk = AttemptCursor(two_endpoints())
-    assert (walk.first_token_limit_s(100), walk.first_token_limit_s(900)) == (50, 120)
-    walk.failed(BUSY, remaining_s=900, jitter=0)
-    assert walk.attempt.target.provider == "far"
-    assert walk.first_token_limit_s(100) == 120
+    cursor = AttemptCursor(two_endpoints())
+    assert (cursor.first_token_limit_s(100), cursor.first_token_limit_s(900)) == (50, 120)
+    cursor.advance(BUSY, remaining_s=900, jitter=0)
+    assert cursor.attempt.target.provider == "far"
+    assert cursor.first_token_limit_s(100) == 120
 
 
 def test_c50_an_error_that_moves_nobody_on_is_the_end() -> None:
-    walk = AttemptCursor(replace(two_endpoints(), next_on=frozenset()))
-    assert walk.failed(BUSY, remaining_s=0, jitter=0) == Stop()
-    assert walk.depth == 0
+    cursor = AttemptCursor(replace(two_endpoints(), next_on=frozenset()))
+    assert cursor.advance(BUSY, remaining_s=0, jitter=0) == Stop()
+    assert cursor.depth == 0

@@ -15,7 +15,7 @@ from tests.gateways import House, RecordedJournal, house, request_body
 from tests.scripted import Scripted, Silence, answers
 from tests.unit.routing.catalogs import endpoint, model, routing
 from tests.virtual_time import LoopClock
-from tollgate.core.publication import Publication, Signature, canaried, publish_to_all
+from tollgate.core.publication import Publication, Signature, publish_canary, publish_to_all
 from tollgate.engine.catalog_follower import CatalogFollower
 from tollgate.engine.gateway import Gateway
 from tollgate.routing.file.compile import canonical_json
@@ -58,7 +58,7 @@ class Place:
         self.catalogs[sha(content)] = content
         signed = Signature(by="somebody", at_s=int(self.clock.now_s() - ago_s))
         if percent and self.now is not None:
-            self.now = canaried(self.now, sha(content), percent, signed)
+            self.now = publish_canary(self.now, sha(content), percent, signed)
         else:
             self.now = publish_to_all(self.now, sha(content), signed)
         return sha(content)
@@ -94,7 +94,7 @@ async def test_c54_a_new_catalog_is_loaded_beside_the_request_that_finds_it() ->
     began_s = place.clock.monotonic_s()
     assert await follower.for_key("key") == sha(BUNDLED)
     assert place.clock.monotonic_s() == began_s
-    await follower.settled()
+    await follower.finish_loading()
     assert await follower.for_key("key") == new
     assert place.loads == [new]
 
@@ -156,7 +156,7 @@ async def test_c54_a_catalog_that_cannot_be_served_leaves_the_last_good_one(
     began_s = place.clock.monotonic_s()
     assert await follower.for_key("key") == good
     assert place.clock.monotonic_s() == began_s
-    await follower.settled()
+    await follower.finish_loading()
     assert await follower.for_key("key") == bad
 
 

@@ -36,6 +36,7 @@ async def serve(home: House, *, stream: bool, **fields: Any) -> RecordedReply:
 
 def called(home: House, *, stream: bool, **fields: Any) -> Call:
     return Call(
+        ingress_format="chat_completions",
         principal=home.principal,
         parsed=home.ingress.parse(request_body(stream=stream, **fields)),
         request_id=home.gateway.ids.new_id(),

@@ -52,6 +52,7 @@ def file(url: str) -> dict[str, Any]:
 async def serve(home: House, *parts: dict[str, Any]) -> RecordedReply:
     body = request_body(messages=[{"role": "user", "content": list(parts)}])
     call = Call(
+        ingress_format="chat_completions",
         principal=home.principal,
         parsed=home.ingress.parse(body),
         request_id=home.gateway.ids.new_id(),

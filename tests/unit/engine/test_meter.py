@@ -5,6 +5,7 @@ Keeps C26, C36, C52, C65, C66.
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import permutations
 
 import msgspec
 import pytest
@@ -30,11 +31,14 @@ BODY = b'{"model": "acme/large", "messages": [{"role": "user", "content": "Hello
 COMPLETE = Usage(uncached_input_tokens=10, output_tokens=2)
 
 
-def meter(*, serving: bool = True, of: Catalog | None = None) -> Meter:
+def meter(*, serving: bool = True, of: Catalog | None = None, choices: int = 1) -> Meter:
+    """A meter of one attempt; several choices come in a stream each."""
     clock = FixedClock()
+    body = BODY if choices == 1 else BODY[:-1] + b', "n": %d}' % choices
     call = Call(
+        ingress_format="chat_completions",
         principal=principal(),
-        parsed=chat_completions().parse(BODY),
+        parsed=chat_completions().parse(body),
         request_id="Na1b2c3d4e5f6g7",
         deadline=Deadline.within(clock, 60),
     )
@@ -50,8 +54,9 @@ def meter(*, serving: bool = True, of: Catalog | None = None) -> Meter:
     made = Meter(clock, call, plan, hold)
     made.attempt_opened(plan.attempts[0])
     if serving:
-        made.attempt_committed(plan.attempts[0])
-        made.observe(Started())
+        made.attempt_committed(plan.attempts[0], streams=choices)
+        for choice in range(choices):
+            made.observe(Started(), choice)
     return made
 
 
@@ -158,6 +163,32 @@ def test_c66_an_answer_whose_provider_counts_nothing_is_estimated_and_says_so() 
     record = made.record()
     assert (record.outcome, record.usage_source) == ("ok", "estimated")
     assert record.usage == Usage(uncached_input_tokens=len(BODY) // 4, output_tokens=2)
+
+
+@pytest.mark.parametrize(
+    ("streams", "source"),
+    [
+        (("provider", "provider"), "provider"),
+        (("provider", "estimated"), "estimated"),
+        (("none", "estimated"), "estimated"),
+        (("none", "provider"), "provider"),
+        (("none", "none"), "none"),
+        (("none", "provider", "estimated"), "estimated"),
+    ],
+)
+def test_c66_a_sum_is_an_estimate_if_a_stream_is_and_reported_if_one_is(
+    streams: tuple[str, ...], source: str
+) -> None:
+    for order in permutations(streams):
+        made = meter(choices=len(order))
+        for choice, each in enumerate(order):
+            if each == "provider":
+                made.observe(UsageReported(usage=COMPLETE), choice)
+                made.observe(Ended(finish="stop"), choice)
+            if each == "estimated":
+                made.observe(PartStart(index=0, part=Text(text="")), choice)
+                made.observe(PartDelta(index=0, text="12345678"), choice)
+        assert made.record().usage_source == source
 
 
 def test_c66_a_complete_report_is_never_corrected_by_an_estimate() -> None:

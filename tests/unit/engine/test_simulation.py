@@ -11,7 +11,7 @@ from tests.gateways import house
 from tests.scripted import FOREVER, Answer, Scripted, answers, refuses
 from tests.unit.routing.catalogs import catalog, plan_of, principal, request
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.engine.simulation import Fault, simulated
+from tollgate.engine.simulation import Fault, simulate
 from tollgate.routing.planning.plan import Plan
 
 STATUSES = (400, 401, 403, 404, 408, 429, 500, 503, 504, 529)
@@ -38,7 +38,7 @@ async def test_c53_the_tries_are_those_that_the_engine_makes(
     home = await house(near=Scripted(answer(near)), far=Scripted(answer(far)))
     await home.serve("smart")
     faults = [Fault(kind, where) for kind, where in ((near, "near"), (far, "far")) if kind]
-    made = simulated(plan(), faults, time_s=877)
+    made = simulate(plan(), faults, time_s=877)
     assert [(each.attempt.target.endpoint_id, each.error) for each in made.attempts] == [
         (f"{tried.provider}/{_upstream(tried.provider, tried.model)}", tried.error)
         for tried in home.record.attempts
@@ -57,13 +57,13 @@ def test_c53_a_simulation_ends_and_takes_no_longer_than_there_is_time(
     near: str | None, far: str | None, time_s: float
 ) -> None:
     faults = [Fault(kind, where) for kind, where in ((near, "near"), (far, "far")) if kind]
-    made = simulated(plan(), faults, time_s=time_s)
+    made = simulate(plan(), faults, time_s=time_s)
     assert sum(each.took_s + each.pause_s for each in made.attempts) <= time_s * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("where", ["far", "far/L", "acme/large"])
 def test_a_fault_is_at_a_provider_an_endpoint_or_a_model(where: str) -> None:
-    made = simulated(plan("acme/large"), [Fault.parse(f"auth@{where}")], time_s=60)
+    made = simulate(plan("acme/large"), [Fault.parse(f"auth@{where}")], time_s=60)
     met = [each.attempt.target.endpoint_id for each in made.attempts if each.error]
     assert met == (["near/large-1", "far/L"] if where == "acme/large" else [])
 
@@ -85,7 +85,7 @@ def test_a_fault_is_at_a_provider_an_endpoint_or_a_model(where: str) -> None:
     ],
 )
 def test_a_kind_of_failure_is_a_status_or_a_name(kind: str, code: ErrorCode) -> None:
-    made = simulated(plan("acme/large"), [Fault.parse(f"{kind}@near")], time_s=60)
+    made = simulate(plan("acme/large"), [Fault.parse(f"{kind}@near")], time_s=60)
     assert made.attempts[0].error is code
 
 
@@ -98,4 +98,4 @@ def test_what_is_no_fault_is_refused(text: str) -> None:
 
 def test_a_fault_that_meets_nothing_is_refused_with_what_there_is() -> None:
     with pytest.raises(RequestError, match="near/large-1, far/L"):
-        simulated(plan("acme/large"), [Fault.parse("429@other")], time_s=60)
+        simulate(plan("acme/large"), [Fault.parse("429@other")], time_s=60)

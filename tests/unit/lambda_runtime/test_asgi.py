@@ -18,8 +18,8 @@ from tollgate.lambda_runtime.asgi import (
     EventError,
     PreludeTooLong,
     Scope,
-    http_request,
-    prelude,
+    encode_prelude,
+    read_http_request,
 )
 from tollgate.lambda_runtime.runtime_api import Invocation
 
@@ -28,7 +28,7 @@ def request(event: object) -> tuple[Scope, bytes]:
     invocation = Invocation(
         request_id="r", deadline_ms=1_700_000_000_123, event_bytes=json.dumps(event).encode()
     )
-    understood = http_request(invocation)
+    understood = read_http_request(invocation)
     assert understood is not None
     return understood
 
@@ -108,13 +108,13 @@ def test_the_buffered_function_sees_the_same_scope(changes: dict[str, Any]) -> N
 @pytest.mark.parametrize("event", [{"invokeCompletionStatus": "Success"}, [], "ping", None, 1])
 def test_an_event_that_is_no_request_is_told_apart(event: object) -> None:
     raw = json.dumps(event).encode()
-    assert http_request(Invocation(request_id="r", deadline_ms=1, event_bytes=raw)) is None
+    assert read_http_request(Invocation(request_id="r", deadline_ms=1, event_bytes=raw)) is None
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"\xff\xfe", b"not json", b"[" * 100_000])
 def test_an_event_that_is_not_json_is_refused(raw: bytes) -> None:
     with pytest.raises(EventError):
-        http_request(Invocation(request_id="r", deadline_ms=1, event_bytes=raw))
+        read_http_request(Invocation(request_id="r", deadline_ms=1, event_bytes=raw))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_an_event_that_is_no_rest_request_is_refused_without_quoting_it(event: A
 
 
 def opened(status: int, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
-    text, delimiter, rest = prelude(status, headers).partition(bytes(8))
+    text, delimiter, rest = encode_prelude(status, headers).partition(bytes(8))
     assert (delimiter, rest) == (bytes(8), b"")
     decoded: dict[str, Any] = json.loads(text)
     assert set(decoded) <= {"statusCode", "headers", "multiValueHeaders", "cookies"}
@@ -170,8 +170,8 @@ def test_headers_of_the_connection_are_not_forwarded(name: bytes) -> None:
 
 
 def test_the_delimiter_ends_within_the_first_16_kb_or_the_prelude_is_refused() -> None:
-    bare = len(prelude(200, [(b"x", b"")]))
+    bare = len(encode_prelude(200, [(b"x", b"")]))
     longest = PRELUDE_BYTES_MAX - bare
-    assert len(prelude(200, [(b"x", b"y" * longest)])) == 16_384
+    assert len(encode_prelude(200, [(b"x", b"y" * longest)])) == 16_384
     with pytest.raises(PreludeTooLong):
-        prelude(200, [(b"x", b"y" * (longest + 1))])
+        encode_prelude(200, [(b"x", b"y" * (longest + 1))])

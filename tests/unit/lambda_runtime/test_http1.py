@@ -11,10 +11,10 @@ from tollgate.lambda_runtime.http1 import (
     Address,
     HttpResponse,
     MalformedReply,
-    chunk,
-    last_chunk,
+    encode_chunk,
+    encode_last_chunk,
+    encode_request_head,
     read_reply,
-    request_head,
 )
 
 BODY = b'{"httpMethod": "POST", "body": "\xc3\xa9\r\n\r\n0\r\n"}'
@@ -112,17 +112,17 @@ async def test_a_reply_over_the_limit_is_refused(reply: bytes) -> None:
 
 
 def test_an_empty_chunk_is_not_written_because_it_would_end_the_body() -> None:
-    assert chunk(b"") == b""
-    assert chunk(b"sixteen octets!!") == b"10\r\nsixteen octets!!\r\n"
+    assert encode_chunk(b"") == b""
+    assert encode_chunk(b"sixteen octets!!") == b"10\r\nsixteen octets!!\r\n"
 
 
 def test_the_last_chunk_carries_the_trailers() -> None:
-    assert last_chunk() == b"0\r\n\r\n"
-    assert last_chunk({"A": "1", "B": "2"}) == b"0\r\nA: 1\r\nB: 2\r\n\r\n"
+    assert encode_last_chunk() == b"0\r\n\r\n"
+    assert encode_last_chunk({"A": "1", "B": "2"}) == b"0\r\nA: 1\r\nB: 2\r\n\r\n"
 
 
 def test_a_request_head_is_written_as_given() -> None:
-    head = request_head("GET", "/next", {"Host": "127.0.0.1:9001"})
+    head = encode_request_head("GET", "/next", {"Host": "127.0.0.1:9001"})
     assert head == b"GET /next HTTP/1.1\r\nHost: 127.0.0.1:9001\r\n\r\n"
 
 

@@ -24,7 +24,7 @@ BROKEN = FunctionError(type="Function.ValueError", message="Something went wrong
 
 
 async def finished(stream: ResponseStream) -> None:
-    await stream.acknowledged()
+    await stream.wait_acknowledged()
     stream.close()
 
 
@@ -124,7 +124,7 @@ async def test_nobody_listening_is_an_error() -> None:
 
 async def test_a_response_is_sent_as_the_guide_asks() -> None:
     async with Peer() as peer:
-        stream = RuntimeApi(peer.address).response(INVOCATION)
+        stream = RuntimeApi(peer.address).make_response(INVOCATION)
         await stream.open()
         await stream.write(b"one")
         await stream.write(b"")
@@ -144,7 +144,7 @@ async def test_a_response_is_sent_as_the_guide_asks() -> None:
 
 async def test_each_write_leaves_before_the_next_is_known() -> None:
     async with Peer() as peer:
-        stream = RuntimeApi(peer.address).response(INVOCATION)
+        stream = RuntimeApi(peer.address).make_response(INVOCATION)
         await stream.open()
         await stream.write(b"first")
         post = await peer.begun()
@@ -159,7 +159,7 @@ async def test_every_response_has_a_connection_of_its_own() -> None:
     async with Peer() as peer:
         api = RuntimeApi(peer.address)
         for _ in range(2):
-            stream = api.response(INVOCATION)
+            stream = api.make_response(INVOCATION)
             await stream.open()
             await stream.end(b"x")
             await finished(stream)
@@ -168,7 +168,7 @@ async def test_every_response_has_a_connection_of_its_own() -> None:
 
 async def test_a_failure_in_mid_stream_is_told_in_the_trailers_byte_for_byte() -> None:
     async with Peer() as peer:
-        stream = RuntimeApi(peer.address).response(INVOCATION)
+        stream = RuntimeApi(peer.address).make_response(INVOCATION)
         await stream.open()
         await stream.write(b"half")
         await stream.fail(BROKEN)
@@ -191,7 +191,7 @@ async def test_the_invocation_id_is_sent_back_on_response_and_error() -> None:
     )
     async with Peer() as peer:
         api = RuntimeApi(peer.address)
-        stream = api.response(invocation)
+        stream = api.make_response(invocation)
         await stream.open()
         await stream.end()
         await finished(stream)
@@ -232,7 +232,7 @@ async def test_a_lost_response_is_logged_once_and_later_writes_are_dropped(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with Peer(acknowledgement=None) as peer:
-        stream = RuntimeApi(peer.address).response(INVOCATION)
+        stream = RuntimeApi(peer.address).make_response(INVOCATION)
         await stream.open()
         await stream.write(b"x")
         await peer.begun()
@@ -250,7 +250,7 @@ async def test_a_response_that_nobody_takes_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with Peer() as peer:
-        stream = RuntimeApi(peer.address).response(INVOCATION)
+        stream = RuntimeApi(peer.address).make_response(INVOCATION)
     await stream.open()
     await stream.write(b"x")
     await stream.end()
@@ -263,7 +263,7 @@ async def test_a_response_that_lambda_refuses_is_logged(
     acknowledgement: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with Peer(acknowledgement=acknowledgement) as peer:
-        stream = RuntimeApi(peer.address).response(INVOCATION)
+        stream = RuntimeApi(peer.address).make_response(INVOCATION)
         await stream.open()
         await stream.end(b"x")
         await finished(stream)

@@ -221,7 +221,7 @@ def test_c65_a_streamed_answer_is_billed_as_the_folded_one(
     fold.accept(Started())
     for report in reports:
         fold.accept(UsageReported(usage=report))
-        streamed = streamed.updated(report)
+        streamed = streamed.update(report)
     fold.accept(Ended(finish="stop"))
     assert bill(fold.response().usage, price) == bill(streamed, price)
 

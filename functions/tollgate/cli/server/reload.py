@@ -32,7 +32,7 @@ class Reloaded(Generic[Made]):
         """Return the same object for every key."""
         return self._made
 
-    async def settled(self) -> None:
+    async def finish_loading(self) -> None:
         """Return at once: there is no background work."""
 
     def replace(self, catalog: Catalog) -> None:

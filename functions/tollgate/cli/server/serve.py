@@ -12,9 +12,9 @@ from tollgate.engine.gateway import Gateway
 from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
-from tollgate.wiring.catalog import wire_following
+from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.generation import wire_gateway, wire_upstream
-from tollgate.wiring.observation import wire_observation, with_request_chores
+from tollgate.wiring.observation import add_request_hooks, wire_observation
 from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.whole import wire_whole_app
 
@@ -54,15 +54,15 @@ async def _serve(settings: Settings, listener: socket.socket, drain_s: int) -> N
         return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
 
     published = stores.publications
-    gateways = wire_following(settings, published, gateway, clock=clock, journal=journal)
-    catalogs = wire_following(
+    gateways = wire_catalog_follower(settings, published, gateway, clock=clock, journal=journal)
+    catalogs = wire_catalog_follower(
         settings, published, lambda catalog: catalog, clock=clock, journal=journal
     )
     async with AsyncExitStack() as stack:
         for closed_last in (observation, stores, upstream):
             await stack.enter_async_context(aclosing(closed_last))
         app = wire_whole_app(settings, stores, gateways, catalogs, clock=clock, journal=journal)
-        server = Server(with_request_chores(app, settings, observation), drain_s=drain_s)
+        server = Server(add_request_hooks(app, settings, observation), drain_s=drain_s)
         with stop_on_signals(server):
             name, number = listener.getsockname()[:2]
             click.echo(f"Tollgate listens on {name}:{number}.")

@@ -17,7 +17,13 @@ from tollgate.cli.stack.aws_account import AccountError, AwsAccount
 from tollgate.cli.tables import show
 from tollgate.core.clock import SystemClock
 from tollgate.core.errors import GatewayError
-from tollgate.core.publication import Publication, Publications, Signature, canaried, publish_to_all
+from tollgate.core.publication import (
+    Publication,
+    Publications,
+    Signature,
+    publish_canary,
+    publish_to_all,
+)
 from tollgate.routing.file.compile import CompiledCatalog, compile_catalog
 from tollgate.routing.file.permissions import NotPermissible, compile_permissions
 from tollgate.routing.file.problems import InvalidRouting
@@ -103,7 +109,7 @@ def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None
         await _check_servable(store, account, stack, wanted)
         if wanted == before.live:
             raise click.ClickException(f"{_short(wanted)} is live for every key already.")
-        await store.move(canaried(before, wanted, percent, _signature(account, file.parent)))
+        await store.move(publish_canary(before, wanted, percent, _signature(account, file.parent)))
         return (
             f"{_short(wanted)} serves {percent} % of the keys, {_short(before.live)} the others. "
             f"{_FOLLOWED}"
@@ -182,7 +188,7 @@ async def _end(store: Publications, before: Publication, sha: str, signature: Si
         raise click.ClickException(
             f"No canary of {sha} runs; `tollgate catalogs` shows which does."
         )
-    await store.move(canaried(before, before.candidate, 0, signature))
+    await store.move(publish_canary(before, before.candidate, 0, signature))
     return f"The canary has ended; {_short(before.live)} serves every key. {_FOLLOWED}"
 
 

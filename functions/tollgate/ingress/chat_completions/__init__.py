@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, as clients speak them."""
+"""OpenAI's chat completions as a client format."""
 
 from decimal import Decimal
 
@@ -7,7 +7,7 @@ from tollgate.core.ids import IdSource
 from tollgate.ingress.base import ErrorReply, ParsedCall, Routed, ServedBy
 from tollgate.ingress.chat_completions.parse import parse
 from tollgate.ingress.chat_completions.render import ChatRenderer
-from tollgate.ingress.errors import openai_reply
+from tollgate.ingress.errors import openai_limit_headers, openai_reply
 
 
 class ChatCompletions:
@@ -16,14 +16,16 @@ class ChatCompletions:
     def __init__(self, ids: IdSource) -> None:
         self._ids = ids
 
+    limit_headers = staticmethod(openai_limit_headers)
+
     def parse(self, body: bytes) -> ParsedCall:
-        """Understand a request; RequestError with the field at fault."""
+        """Parse a request; raise RequestError with the field at fault."""
         return parse(body)
 
     def renderer(
         self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
     ) -> ChatRenderer:
-        """A fresh renderer for one reply."""
+        """Return a new renderer for one reply."""
         return ChatRenderer(
             served,
             episode_id=call.episode_id or self._ids.new_uuid7(),
@@ -37,5 +39,5 @@ class ChatCompletions:
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None
     ) -> ErrorReply:
-        """An error in OpenAI's envelope."""
+        """Render an error in OpenAI's envelope."""
         return openai_reply(error, request_id, routed)

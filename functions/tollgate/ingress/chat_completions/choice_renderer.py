@@ -1,4 +1,4 @@
-"""The frames of one choice of a stream."""
+"""Renders the frames of one choice of a stream."""
 
 from typing import Final, assert_never
 
@@ -13,35 +13,35 @@ _DELTA_END: Final = b'},"finish_reason":null}]}\n\n'
 
 
 class ChoiceRenderer:
-    """Writes what is said of one choice; `head` is what every frame of the reply begins with."""
+    """Renders the frames of one choice; `head` is the beginning of every frame of the reply."""
 
     def __init__(self, choice: int, head: bytes, *, excludes_reasoning: bool) -> None:
         self._choice = choice
         self._excludes_reasoning = excludes_reasoning
         self._parts: list[Part] = []
-        # What surrounds the text of a delta, by part: most of a frame never changes.
+        # The bytes around a delta's text, by part: most of a frame never changes.
         self._frames: list[tuple[bytes, ...]] = []
         self._ordinals: list[int] = []
         self._without_arguments: set[int] = set()
         self._calls = 0
         self._thoughts = 0
         self._citations = 0
-        # Characters of text so far, and how many of them came before the part that is open.
-        self._said = 0
-        self._said_before = 0
-        self.head(head)
+        # Characters of text so far, and those of them before the open part.
+        self._text_length = 0
+        self._preceding = 0
+        self.set_head(head)
 
-    def head(self, head: bytes) -> None:
-        """What later frames begin with; those of open parts stay as they are."""
+    def set_head(self, head: bytes) -> None:
+        """Set the beginning of later frames; deltas of open parts keep the old one."""
         self._delta_head = head + b',"choices":[{"index":%d,"delta":{' % self._choice
 
     def begin(self, head: bytes) -> bytes:
-        """The frame with the role."""
-        self.head(head)
+        """Render the frame with the role."""
+        self.set_head(head)
         return self._delta({"role": "assistant", "content": ""})
 
     def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
-        """The frames of one event, empty if it has none."""
+        """Render one event; an event without frames gives no bytes."""
         match event:
             case PartDelta(index=index, text=text):
                 return self._more(index, text)
@@ -55,7 +55,7 @@ class ChoiceRenderer:
                 assert_never(event)
 
     def finish(self, event: Ended) -> bytes:
-        """The last frame, without its own end: what goes beside `choices` may follow."""
+        """Render the last frame up to its `choices`, so that further fields can follow."""
         reasons = {"finish_reason": event.finish, "native_finish_reason": event.raw_finish}
         return b"%b},%b]" % (self._delta_head, to_json(reasons)[1:])
 
@@ -68,7 +68,7 @@ class ChoiceRenderer:
         if index in self._without_arguments and text.strip():
             self._without_arguments.remove(index)
         if isinstance(self._parts[index], Text):
-            self._said += len(text)
+            self._text_length += len(text)
         around = self._frames[index]
         return to_json(text).join(around) if around else b""
 
@@ -79,7 +79,7 @@ class ChoiceRenderer:
         around: tuple[bytes, ...] = ()
         match part:
             case Text():
-                self._said_before = self._said
+                self._preceding = self._text_length
                 around = (head + b'"content":', _DELTA_END)
             case Refusal():
                 around = (head + b'"refusal":', _DELTA_END)
@@ -87,9 +87,13 @@ class ChoiceRenderer:
                 ordinal, self._thoughts = self._thoughts, self._thoughts + 1
                 if not self._excludes_reasoning:
                     around = _around_thought(head, ordinal)
-                    # Accumulators insert by position: each part takes its place before it grows.
+                    # Clients insert by position: each part takes its place before it grows.
                     frame = self._delta(
-                        {"reasoning_details": [answer_fields.reasoning_detail(ordinal, "", {})]}
+                        {
+                            "reasoning_details": [
+                                answer_fields.render_reasoning_detail(ordinal, "", {})
+                            ]
+                        }
                     )
             case ToolCall():
                 ordinal, self._calls = self._calls, self._calls + 1
@@ -99,7 +103,7 @@ class ChoiceRenderer:
                 )
                 self._without_arguments.add(len(self._parts))
                 frame = self._delta(
-                    {"tool_calls": [{"index": ordinal, **answer_fields.call(part, "")}]}
+                    {"tool_calls": [{"index": ordinal, **answer_fields.render_call(part, "")}]}
                 )
             case _:
                 assert_never(part)
@@ -112,15 +116,17 @@ class ChoiceRenderer:
         part = self._parts[index]
         match note:
             case Citation() if isinstance(part, Text):
-                # Accumulators of clients want the place of every entry of a list.
+                # Clients' accumulators need the position of every entry of a list.
                 place, self._citations = self._citations, self._citations + 1
-                cited = answer_fields.annotation(note, self._said_before)
+                cited = answer_fields.render_annotation(note, self._preceding)
                 return self._delta({"annotations": [{"index": place, **cited}]})
             case LogProbs() if isinstance(part, Text | Refusal):
-                told = answer_fields.render_log_probs((note,), refused=isinstance(part, Refusal))
+                log_probs = answer_fields.render_log_probs(
+                    (note,), refused=isinstance(part, Refusal)
+                )
                 return b'%b},"logprobs":%b,"finish_reason":null}]}\n\n' % (
                     self._delta_head,
-                    to_json(told),
+                    to_json(log_probs),
                 )
             case Citation() | LogProbs():
                 # OpenAI's format has no place for notes on reasoning and on calls.
@@ -138,7 +144,11 @@ class ChoiceRenderer:
                 if not signed or self._excludes_reasoning:
                     return b""
                 return self._delta(
-                    {"reasoning_details": [answer_fields.reasoning_detail(ordinal, "", signed)]}
+                    {
+                        "reasoning_details": [
+                            answer_fields.render_reasoning_detail(ordinal, "", signed)
+                        ]
+                    }
                 )
             case ToolCall():
                 signed = opaque or part.opaque

@@ -1,4 +1,4 @@
-"""Pictures, sounds and files of a request, whatever their spelling, as content of the middle."""
+"""Parses images, audio and files of a request, in each of their spellings, into core content."""
 
 import binascii
 import re
@@ -18,13 +18,19 @@ from tollgate.core.content import (
     UserContent,
 )
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.media_types import MediaKind, NotBase64, decoded, kind_of, media_type
+from tollgate.core.media_types import (
+    MediaKind,
+    NotBase64,
+    decode_base64,
+    detect_media_type,
+    kind_of,
+)
 from tollgate.ingress.chat_completions.wire import parts as wire
 
 MEDIA_PARTS_MAX: Final = 128
 MEDIA_BYTES_MAX: Final = 20 * 1024 * 1024
 
-# https://www.rfc-editor.org/rfc/rfc2397; the type is only a claim, so that its form hardly matters.
+# https://www.rfc-editor.org/rfc/rfc2397; the type is only claimed, so its form is not checked.
 _DATA_URL: Final = re.compile(r"data:([^,]{0,255}?)(;base64)?,", re.IGNORECASE)
 _PCM16: Final = "audio/pcm"
 _WORDS: Final[dict[MediaKind, str]] = {
@@ -34,41 +40,41 @@ _WORDS: Final[dict[MediaKind, str]] = {
 }
 
 
-def content(part: wire.Part, path: str, count: "MediaCount") -> UserContent:
-    """A part of a user's message; RequestError naming the field below `path` that is at fault."""
+def parse_part(part: wire.Part, path: str, count: "MediaCount") -> UserContent:
+    """Parse a part of a message; raise RequestError with the field at fault below `path`."""
     if not isinstance(part, wire.TextPart | wire.RefusalPart):
-        count.another(path)
+        count.add(path)
     match part:
         case wire.TextPart():
-            return Text(text=part.text, cache=cache_mark(part.cache_control))
+            return Text(text=part.text, cache=parse_cache_mark(part.cache_control))
         case wire.ImagePart():
             return _image(part, f"{path}.image_url.url")
         case wire.AudioPart():
             return _audio(part.input_audio, f"{path}.input_audio")
         case wire.NestedFilePart():
-            return _file(part.file, cache_mark(part.cache_control), f"{path}.file")
+            return _file(part.file, parse_cache_mark(part.cache_control), f"{path}.file")
         case wire.FlatFilePart():
             return _flat_file(part, path)
         case wire.RefusalPart():
             raise _refused(path, "must not be a refusal")
 
 
-def cache_mark(mark: wire.CacheControl | None) -> CacheMark | None:
-    """The caller's wish to have the prompt cached up to a part."""
+def parse_cache_mark(mark: wire.CacheControl | None) -> CacheMark | None:
+    """Return the mark up to which the caller wants the prompt cached."""
     return None if mark is None else CacheMark(lifetime=mark.ttl or "5m")
 
 
 class MediaCount(Struct):
-    """How many parts of one request are media so far."""
+    """The number of media parts of one request so far."""
 
     media: int = 0
 
-    def another(self, path: str) -> None:
-        """One more; RequestError if that is too many."""
+    def add(self, path: str) -> None:
+        """Count one more part; raise RequestError if that is too many."""
         self.media += 1
         if self.media > MEDIA_PARTS_MAX:
             raise _refused(
-                path, f"is more than the {MEDIA_PARTS_MAX} images, sounds and files allowed"
+                path, f"is more than the {MEDIA_PARTS_MAX} images, recordings and files allowed"
             )
 
 
@@ -81,12 +87,14 @@ def _image(part: wire.ImagePart, path: str) -> Image:
             raise _refused(path, f"must be {_WORDS['image']}, not {source.media_type}")
     else:
         source = _address(url, path)
-    return Image(source=source, detail=part.image_url.detail, cache=cache_mark(part.cache_control))
+    return Image(
+        source=source, detail=part.image_url.detail, cache=parse_cache_mark(part.cache_control)
+    )
 
 
 def _audio(audio: wire.InputAudio, path: str) -> Audio:
     if audio.format == "pcm16":
-        # Samples without a header: nothing in them says so.
+        # Samples without a header, so their type cannot be detected.
         text = _DATA_URL.sub("", audio.data, count=1)
         _content_of(text, f"{path}.data")
         return Audio(source=InlineMedia(media_type=_PCM16, base64=text), format="pcm16")
@@ -112,7 +120,7 @@ def _flat_file(part: wire.FlatFilePart, path: str) -> UserContent:
         filename=part.filename,
         mime_type=part.mime_type,
     )
-    return _file(source, cache_mark(part.cache_control), path, data_field="data")
+    return _file(source, parse_cache_mark(part.cache_control), path, data_field="data")
 
 
 def _file(
@@ -146,7 +154,7 @@ def _file(
 
 
 def _inline(data: str, claimed: str | None, path: str) -> InlineMedia:
-    """The bytes of a data URL or of plain base64, under the type that they have."""
+    """Return the content of a data URL or of plain base64, with its detected type."""
     head = _DATA_URL.match(data)
     if head is None:
         text = data
@@ -154,9 +162,9 @@ def _inline(data: str, claimed: str | None, path: str) -> InlineMedia:
         claimed, text = head[1] or claimed, data[head.end() :]
     else:
         claimed, text = head[1] or claimed, _in_base64(data[head.end() :])
-    found = media_type(_content_of(text, path), claimed)
+    found = detect_media_type(_content_of(text, path), claimed)
     if found is None:
-        raise _refused(path, "must be an image, a sound or a document of a type that is known")
+        raise _refused(path, "must be an image, a recording or a document of a known type")
     return InlineMedia(media_type=found, base64=text)
 
 
@@ -168,7 +176,7 @@ def _content_of(text: str, path: str) -> bytes:
     if len(text) * 3 // 4 > MEDIA_BYTES_MAX:
         raise _refused(path, f"must be at most {MEDIA_BYTES_MAX} bytes")
     try:
-        found = decoded(text)
+        found = decode_base64(text)
     except NotBase64 as invalid:
         raise _refused(path, "must be base64, padded and without line breaks") from invalid
     if not found:
@@ -177,7 +185,7 @@ def _content_of(text: str, path: str) -> bytes:
 
 
 def _address(url: str, path: str) -> MediaUrl:
-    """An http(s) URL; where it leads is for the guard to say."""
+    """Return an http(s) URL; its target is checked by the guard that fetches it."""
     if len(url) > wire.URL_LENGTH_MAX:
         raise _refused(path, f"must have at most {wire.URL_LENGTH_MAX} characters")
     if not _is_address(url):

@@ -1,4 +1,4 @@
-"""One choice of a whole answer."""
+"""Renders one choice of a whole answer."""
 
 from typing import assert_never
 
@@ -10,10 +10,10 @@ from tollgate.core.response import GenerationResponse
 from tollgate.ingress.chat_completions import answer_fields
 
 
-def whole_choice(
+def render_choice(
     index: int, response: GenerationResponse, *, excludes_reasoning: bool
 ) -> dict[str, JsonValue]:
-    """An entry of `choices`."""
+    """Render an entry of `choices`."""
     return {
         "index": index,
         "message": _message(response, excludes_reasoning=excludes_reasoning),
@@ -33,7 +33,7 @@ def _message(response: GenerationResponse, *, excludes_reasoning: bool) -> dict[
         match part:
             case Text(text=text):
                 annotations += [
-                    answer_fields.annotation(note, len(content))
+                    answer_fields.render_annotation(note, len(content))
                     for note in response.notes.get(place, ())
                     if isinstance(note, Citation)
                 ]
@@ -61,29 +61,29 @@ def _message(response: GenerationResponse, *, excludes_reasoning: bool) -> dict[
 
 
 def _reasoning(thoughts: list[Reasoning]) -> dict[str, JsonValue]:
-    said = "".join(thought.text for thought in thoughts)
+    text = "".join(thought.text for thought in thoughts)
     fields: dict[str, JsonValue] = {}
-    if said:
-        fields["reasoning"] = fields["reasoning_content"] = said
+    if text:
+        fields["reasoning"] = fields["reasoning_content"] = text
     if thoughts:
         fields["reasoning_details"] = [
-            answer_fields.reasoning_detail(index, thought.text, thought.opaque)
+            answer_fields.render_reasoning_detail(index, thought.text, thought.opaque)
             for index, thought in enumerate(thoughts)
         ]
     return fields
 
 
 def _call(call: ToolCall) -> dict[str, JsonValue]:
-    # A call without arguments is told as one with none, for arguments are valid JSON.
+    # Arguments must be valid JSON: a call without any gets an empty object.
     blank = not call.arguments.strip()
-    whole = answer_fields.call(call, call.arguments + "{}" if blank else call.arguments)
+    whole = answer_fields.render_call(call, call.arguments + "{}" if blank else call.arguments)
     if call.opaque:
         whole["extra_content"] = dict(call.opaque)
     return whole
 
 
 def _log_probs(response: GenerationResponse) -> JsonValue:
-    told: dict[str, JsonValue] | None = None
+    log_probs: dict[str, JsonValue] | None = None
     for refused, kind in ((False, Text), (True, Refusal)):
         noted = [
             note
@@ -93,6 +93,9 @@ def _log_probs(response: GenerationResponse) -> JsonValue:
             if isinstance(note, LogProbs)
         ]
         if noted:
-            spelled = answer_fields.render_log_probs(noted, refused=refused)
-            told = spelled if told is None else told | {"refusal": spelled["refusal"]}
-    return told
+            rendered = answer_fields.render_log_probs(noted, refused=refused)
+            if log_probs is None:
+                log_probs = rendered
+            else:
+                log_probs |= {"refusal": rendered["refusal"]}
+    return log_probs

@@ -1,4 +1,4 @@
-"""The messages of a chat completion request, from the wire to the middle."""
+"""Parses the messages of a chat completion request into core messages."""
 
 from collections.abc import Iterator
 from typing import Final, assert_never
@@ -14,40 +14,42 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.ingress.chat_completions.media import MediaCount, cache_mark, content
-from tollgate.ingress.chat_completions.wire import messages as said
+from tollgate.ingress.chat_completions.media import MediaCount, parse_cache_mark, parse_part
+from tollgate.ingress.chat_completions.wire import messages as wire
 from tollgate.ingress.chat_completions.wire import parts
 
 _OPENROUTER: Final = "openrouter"
-# The formats in which Claude's thoughts are signed alike, wherever they come from.
+# OpenRouter's names of the formats in which Claude signs reasoning as Anthropic's own API does.
 _CLAUDES: Final = frozenset({"anthropic-claude-v1"})
 
 
-def messages(wire: list[said.Message]) -> tuple[Message, ...]:
-    """All messages; RequestError with the field at fault."""
+def parse_messages(wire_messages: list[wire.Message]) -> tuple[Message, ...]:
+    """Parse all messages; raise RequestError with the field at fault."""
     count = MediaCount()
-    return tuple(_message(message, f"messages[{n}]", count) for n, message in enumerate(wire))
+    return tuple(
+        _message(message, f"messages[{n}]", count) for n, message in enumerate(wire_messages)
+    )
 
 
-def _message(message: said.Message, path: str, count: MediaCount) -> Message:
+def _message(message: wire.Message, path: str, count: MediaCount) -> Message:
     match message:
-        case said.SystemMessage() | said.DeveloperMessage():
+        case wire.SystemMessage() | wire.DeveloperMessage():
             return SystemMessage(
                 content=_texts(message.content), role=message.role, name=message.name
             )
-        case said.UserMessage():
+        case wire.UserMessage():
             return UserMessage(
                 content=(Text(text=message.content),)
                 if isinstance(message.content, str)
                 else tuple(
-                    content(part, f"{path}.content[{n}]", count)
+                    parse_part(part, f"{path}.content[{n}]", count)
                     for n, part in enumerate(message.content)
                 ),
                 name=message.name,
             )
-        case said.AssistantMessage():
+        case wire.AssistantMessage():
             return _assistant(message, path)
-        case said.ToolMessage():
+        case wire.ToolMessage():
             return _result(message, path, count)
         case _:
             assert_never(message)
@@ -56,29 +58,31 @@ def _message(message: said.Message, path: str, count: MediaCount) -> Message:
 def _texts(content: str | list[parts.TextPart]) -> tuple[Text, ...]:
     if isinstance(content, str):
         return (Text(text=content),)
-    return tuple(Text(text=part.text, cache=cache_mark(part.cache_control)) for part in content)
+    return tuple(
+        Text(text=part.text, cache=parse_cache_mark(part.cache_control)) for part in content
+    )
 
 
-def _result(message: said.ToolMessage, path: str, count: MediaCount) -> ToolMessage:
+def _result(message: wire.ToolMessage, path: str, count: MediaCount) -> ToolMessage:
     if not isinstance(message.content, list):
         text = Text(text=message.content or "")
         return ToolMessage(call_id=message.tool_call_id, content=(text,))
     returned = []
     for n, part in enumerate(message.content):
         part_path = f"{path}.content[{n}]"
-        shown = content(part, part_path, count)
+        shown = parse_part(part, part_path, count)
         if isinstance(shown, Audio):
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                f"{part_path} must not be a sound: a tool hands back text, images and documents.",
+                f"{part_path} must not be audio: a tool returns text, images and documents.",
                 param=part_path,
             )
         returned.append(shown)
     return ToolMessage(call_id=message.tool_call_id, content=tuple(returned))
 
 
-def _assistant(message: said.AssistantMessage, path: str) -> AssistantMessage:
-    content = (*_reasoning(message), *_said(message), *_calls(message))
+def _assistant(message: wire.AssistantMessage, path: str) -> AssistantMessage:
+    content = (*_reasoning(message), *_visible(message), *_calls(message))
     if not content:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
@@ -88,7 +92,7 @@ def _assistant(message: said.AssistantMessage, path: str) -> AssistantMessage:
     return AssistantMessage(content=content, name=message.name)
 
 
-def _reasoning(message: said.AssistantMessage) -> Iterator[Reasoning]:
+def _reasoning(message: wire.AssistantMessage) -> Iterator[Reasoning]:
     if message.reasoning_details:
         for detail in message.reasoning_details:
             yield Reasoning(text=detail.text or detail.summary or "", opaque=_opaque(detail))
@@ -98,10 +102,10 @@ def _reasoning(message: said.AssistantMessage) -> Iterator[Reasoning]:
         yield Reasoning(text=text)
 
 
-def _opaque(detail: said.ReasoningDetail) -> Opaque:
-    """What providers want back: as we told it, or in the fields that OpenRouter has for it.
+def _opaque(detail: wire.ReasoningDetail) -> Opaque:
+    """Return the signatures that providers need back, from our field or from OpenRouter's fields.
 
-    OpenRouter's are kept whole for OpenRouter itself, and under the name of who signed them.
+    OpenRouter's entry is kept whole for OpenRouter, and under the name of the provider that signed.
     """
     if detail.opaque is not None:
         return detail.opaque
@@ -116,17 +120,17 @@ def _opaque(detail: said.ReasoningDetail) -> Opaque:
     return kept
 
 
-def _said(message: said.AssistantMessage) -> Iterator[Text | Refusal]:
+def _visible(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:
     content = message.content
     if isinstance(content, str):
-        # Beside calls an empty string stands for null, and providers refuse empty text.
+        # Beside calls an empty string means null, and providers refuse empty text.
         if content or not message.tool_calls:
             yield Text(text=content)
     else:
         for part in content or ():
             match part:
                 case parts.TextPart():
-                    yield Text(text=part.text, cache=cache_mark(part.cache_control))
+                    yield Text(text=part.text, cache=parse_cache_mark(part.cache_control))
                 case parts.RefusalPart():
                     yield Refusal(text=part.refusal)
                 case _:
@@ -135,7 +139,7 @@ def _said(message: said.AssistantMessage) -> Iterator[Text | Refusal]:
         yield Refusal(text=message.refusal)
 
 
-def _calls(message: said.AssistantMessage) -> Iterator[ToolCall]:
+def _calls(message: wire.AssistantMessage) -> Iterator[ToolCall]:
     for call in message.tool_calls or ():
         yield ToolCall(
             id=call.id,

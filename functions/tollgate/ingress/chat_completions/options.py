@@ -1,4 +1,4 @@
-"""What a chat completion request says of the form of its answer, and of the thinking before it."""
+"""Parses the options of a chat completion request: output format, reasoning, guided decoding."""
 
 from typing import Any, Final, assert_never
 
@@ -11,28 +11,28 @@ from tollgate.core.request import (
     ReasoningOptions,
     SchemaOutput,
 )
-from tollgate.ingress.chat_completions.wire import options as asked
+from tollgate.ingress.chat_completions.wire import options as option_models
 from tollgate.ingress.chat_completions.wire import request as wire
 
 _NAME_DEFAULT: Final = "answer"
 _SCHEMA: Final = "response_format.json_schema"
 
 
-def output_format(format_: asked.ResponseFormat | None) -> OutputFormat | None:
-    """The form that the answer must have; None for plain text."""
+def parse_output_format(format_: option_models.ResponseFormat | None) -> OutputFormat | None:
+    """Return the format that the answer must have; None for plain text."""
     match format_:
-        case None | asked.TextFormat():
+        case None | option_models.TextFormat():
             return None
-        case asked.JsonObjectFormat(json_schema=schema):
+        case option_models.JsonObjectFormat(json_schema=schema):
             named = _NAME_DEFAULT
             return JsonOutput() if schema is None else SchemaOutput(name=named, schema=schema)
-        case asked.JsonSchemaFormat():
+        case option_models.JsonSchemaFormat():
             return _schema_output(format_)
         case _:
             assert_never(format_)
 
 
-def _schema_output(format_: asked.JsonSchemaFormat) -> SchemaOutput:
+def _schema_output(format_: option_models.JsonSchemaFormat) -> SchemaOutput:
     stated = format_.json_schema
     if stated is None:
         if format_.bare_schema is None:
@@ -46,20 +46,22 @@ def _schema_output(format_: asked.JsonSchemaFormat) -> SchemaOutput:
             strict=stated.strict,
         )
     if is_bare(stated):
-        # The schema itself stands where the object around it should.
+        # The caller sent the schema itself in place of the object that contains it.
         schema = stated.model_dump(exclude_unset=True, by_alias=True, exclude={"strict", "name"})
         return SchemaOutput(name=stated.name or _NAME_DEFAULT, schema=schema, strict=stated.strict)
     raise _refused(f"{_SCHEMA}.schema", "is required")
 
 
-def is_bare(stated: asked.JsonSchema) -> bool:
-    """Whether the fields of a schema stand where `schema` should."""
+def is_bare(stated: option_models.JsonSchema) -> bool:
+    """Return whether the fields of a JSON Schema were sent in place of `schema`."""
     known = {"$ref", "$schema", "anyOf", "enum", "oneOf", "properties", "type"}
     return stated.json_schema is None and not known.isdisjoint(stated.model_extra or ())
 
 
-def reasoning(effort: Effort | None, options: asked.Reasoning | None) -> ReasoningOptions | None:
-    """How much to think, from OpenAI's field and from OpenRouter's; they must not conflict."""
+def parse_reasoning(
+    effort: Effort | None, options: option_models.Reasoning | None
+) -> ReasoningOptions | None:
+    """Merge `reasoning_effort` (OpenAI) and `reasoning` (OpenRouter); raise if they conflict."""
     if options is None:
         return None if effort is None else ReasoningOptions(effort=effort)
     if effort is not None and options.effort not in (None, effort):
@@ -83,19 +85,19 @@ def reasoning(effort: Effort | None, options: asked.Reasoning | None) -> Reasoni
     )
 
 
-def guided(chat: wire.ChatRequest) -> JsonObject:
-    """What only servers of vLLM's kind understand, under its own names."""
+def parse_guided(chat: wire.ChatRequest) -> JsonObject:
+    """Return the fields that only servers like vLLM know, by their own names."""
     fields: dict[str, Any] = {
-        name: getattr(chat, name) for name in asked.GuidedDecoding.model_fields
+        name: getattr(chat, name) for name in option_models.GuidedDecoding.model_fields
     }
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def parse_log_probs(chat: wire.ChatRequest) -> tuple[bool | None, int | None]:
-    """Whether log probabilities are wanted, and of how many alternatives."""
+    """Return whether log probabilities are requested, and the number of alternatives."""
     if chat.top_logprobs and not chat.logprobs:
         raise _refused("top_logprobs", "needs logprobs: true")
-    # False and 0 ask for nothing, and some providers refuse to hear it.
+    # False and 0 mean the same as no field, which no provider refuses.
     return chat.logprobs or None, chat.top_logprobs or None
 
 

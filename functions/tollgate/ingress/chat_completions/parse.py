@@ -1,4 +1,4 @@
-"""A chat completion request, from bytes to the middle."""
+"""Parses a chat completion request from bytes to a `GenerationRequest`."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,18 +10,18 @@ from pydantic import ValidationError
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import GenerationRequest, Sampling, Tool, ToolChoice
 from tollgate.ingress.base import ParsedCall
-from tollgate.ingress.chat_completions.media import cache_mark
-from tollgate.ingress.chat_completions.messages import messages
+from tollgate.ingress.chat_completions.media import parse_cache_mark
+from tollgate.ingress.chat_completions.messages import parse_messages
 from tollgate.ingress.chat_completions.options import (
-    guided,
     is_bare,
-    output_format,
+    parse_guided,
     parse_log_probs,
-    reasoning,
+    parse_output_format,
+    parse_reasoning,
 )
-from tollgate.ingress.chat_completions.preferences import routing_preferences, unknown_preferences
-from tollgate.ingress.chat_completions.wire import messages as said
-from tollgate.ingress.chat_completions.wire import options as asked
+from tollgate.ingress.chat_completions.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.chat_completions.wire import messages as message_models
+from tollgate.ingress.chat_completions.wire import options as option_models
 from tollgate.ingress.chat_completions.wire import parts
 from tollgate.ingress.chat_completions.wire import request as wire
 from tollgate.ingress.chat_completions.wire.request_model import Wire
@@ -33,14 +33,14 @@ _HINTS: Final = {
     "function_call": "Use `tool_choice` in a request and `tool_calls` in a message.",
 }
 
-# Names of ignored fields are told in a header: few, short, printable.
+# Names of ignored fields are sent in a header: few, short, printable.
 _IGNORED_MAX: Final = 32
 _IGNORED_LENGTH_MAX: Final = 64
 _UNPRINTABLE: Final = re.compile(r"[^\w.:\[\]-]", re.ASCII)
 
 
 def parse(body: bytes) -> ParsedCall:
-    """Understand a request; RequestError with the field at fault."""
+    """Parse a request; raise RequestError with the field at fault."""
     try:
         chat = wire.ChatRequest.model_validate(decode_object(body))
     except ValidationError as error:
@@ -48,22 +48,22 @@ def parse(body: bytes) -> ParsedCall:
     tools = tuple(_tool(tool) for tool in chat.tools or ())
     request = GenerationRequest(
         model=chat.model,
-        messages=messages(chat.messages),
+        messages=parse_messages(chat.messages),
         tools=tools,
         tool_choice=_tool_choice(chat.tool_choice, tools),
-        # Without tools it says nothing, and some providers refuse it.
+        # Without tools it has no effect, and some providers refuse it.
         parallel_tool_calls=chat.parallel_tool_calls if tools else None,
         output_tokens_max=_smaller(chat.max_tokens, chat.max_completion_tokens),
         sampling=_sampling(chat),
-        output_format=output_format(chat.response_format),
-        reasoning=reasoning(chat.reasoning_effort, chat.reasoning),
+        output_format=parse_output_format(chat.response_format),
+        reasoning=parse_reasoning(chat.reasoning_effort, chat.reasoning),
         choices=chat.n or 1,
-        guided=guided(chat),
+        guided=parse_guided(chat),
         prompt_cache_key=chat.prompt_cache_key,
         service_tier=chat.service_tier,
         user=chat.user,
         metadata=chat.metadata or {},
-        preferences=routing_preferences(chat),
+        preferences=parse_preferences(chat),
         size_bytes=len(body),
     )
     return ParsedCall(
@@ -71,7 +71,7 @@ def parse(body: bytes) -> ParsedCall:
         stream=bool(chat.stream),
         usage_on_finish=chat.usage_on == "finish",
         episode_id=chat.episode_id,
-        ignored=_told(_unknown(chat)),
+        ignored=_printable_names(_unknown(chat)),
     )
 
 
@@ -104,7 +104,7 @@ def _tool(tool: wire.ToolDefinition) -> Tool:
         description=function.description,
         parameters=function.parameters or {},
         strict=function.strict,
-        cache=cache_mark(tool.cache_control),
+        cache=parse_cache_mark(tool.cache_control),
     )
 
 
@@ -129,7 +129,7 @@ def _tool_choice(choice: wire.ToolChoice | None, tools: tuple[Tool, ...]) -> Too
                 )
             return ToolChoice(mode="required")
         case "auto" | "none":
-            # Some providers refuse a choice among no tools, where it says nothing.
+            # Some providers refuse a choice among no tools, where it has no effect.
             return ToolChoice(mode=choice) if tools else None
         case _:
             assert_never(choice)
@@ -147,7 +147,7 @@ def _unknown(chat: wire.ChatRequest) -> Iterator[str]:
             for part in message.content:
                 yield from _extra(part, "messages[].content[].")
                 yield from _unknown_source(part)
-        if isinstance(message, said.AssistantMessage):
+        if isinstance(message, message_models.AssistantMessage):
             for call in message.tool_calls or ():
                 yield from _extra(call, "messages[].tool_calls[].")
             for detail in message.reasoning_details or ():
@@ -163,8 +163,8 @@ def _unknown_options(chat: wire.ChatRequest) -> Iterator[str]:
     if chat.response_format:
         yield from _extra(chat.response_format, "response_format.")
     match chat.response_format:
-        case asked.JsonSchemaFormat(json_schema=asked.JsonSchema() as schema) if not is_bare(
-            schema
+        case option_models.JsonSchemaFormat(json_schema=option_models.JsonSchema() as schema) if (
+            not is_bare(schema)
         ):
             yield from _extra(schema, "response_format.json_schema.")
         case _:
@@ -189,9 +189,9 @@ def _extra(model: Wire, path: str) -> Iterator[str]:
             yield path + name
 
 
-def _told(names: Iterable[str]) -> tuple[str, ...]:
+def _printable_names(names: Iterable[str]) -> tuple[str, ...]:
     printable = (_UNPRINTABLE.sub("_", name)[:_IGNORED_LENGTH_MAX] for name in names)
-    told = list(dict.fromkeys(printable))
-    if len(told) > _IGNORED_MAX:
-        told[_IGNORED_MAX:] = ["..."]
-    return tuple(told)
+    shown = list(dict.fromkeys(printable))
+    if len(shown) > _IGNORED_MAX:
+        shown[_IGNORED_MAX:] = ["..."]
+    return tuple(shown)

@@ -1,4 +1,4 @@
-"""Who should serve a request, as far as the request says so."""
+"""Parses the routing preferences of a chat completion request."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,8 @@ from tollgate.ingress.chat_completions.wire.preferences import ProviderPreferenc
 from tollgate.ingress.chat_completions.wire.request import ChatRequest
 
 
-def routing_preferences(chat: ChatRequest) -> RoutingPreferences:
-    """The wishes of `models`, `provider` and `session_id`."""
+def parse_preferences(chat: ChatRequest) -> RoutingPreferences:
+    """Return the preferences of `models`, `provider` and `session_id`."""
     provider = chat.provider or ProviderPreferences()
     return RoutingPreferences(
         models=tuple(chat.models or ()),
@@ -24,7 +24,7 @@ def routing_preferences(chat: ChatRequest) -> RoutingPreferences:
 
 
 def unknown_preferences(chat: ChatRequest) -> Iterator[str]:
-    """The wishes that have no effect."""
+    """Yield the names of preferences that have no effect."""
     if chat.provider is None:
         return
     for name, value in (chat.provider.model_extra or {}).items():

@@ -1,4 +1,4 @@
-"""An answer in OpenAI's words: a stream of frames, or one whole body.
+"""Renders an answer in OpenAI's format: a stream of frames, or one whole body.
 
 A stream is a role frame, deltas, a finish frame, one frame with usage and accounts, `[DONE]`.
 """
@@ -28,17 +28,17 @@ from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import Routed, ServedBy
 from tollgate.ingress.chat_completions.choice_renderer import ChoiceRenderer
-from tollgate.ingress.chat_completions.message import whole_choice
+from tollgate.ingress.chat_completions.message import render_choice
 from tollgate.ingress.errors import openai_error, tollgate_metadata
 
 DONE: Final = b"data: [DONE]\n\n"
 
-# OpenAI's values; clients check them, so a tier that only its provider knows is not told.
+# OpenAI's values; clients validate them, so a tier that only its provider knows is left out.
 _SERVICE_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority", "fast"})
 
 
 class ChatRenderer:
-    """Writes one reply as chat completion chunks, or as one chat completion."""
+    """Renders one reply as chat completion chunks, or as one chat completion."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class ChatRenderer:
         ]
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """The frames of one event of a choice, empty if it has none."""
+        """Render one event of a choice; an event without frames gives no bytes."""
         writer = self._choices[choice]
         match event:
             case PartStart() | PartDelta() | PartNote() | PartEnd():
@@ -80,24 +80,24 @@ class ChatRenderer:
                 if choice == 0 and tier not in (None, self._started.service_tier):
                     self._started = replace(self._started, service_tier=tier)
                     self._head = self._frame_head(self._started)
-                    writer.head(self._head)
+                    writer.set_head(self._head)
                 return b""
             case Ended():
                 frame = writer.finish(event)
                 if self._usage_on_finish:
-                    # The last one waits for the usage that it will carry.
+                    # The last finish frame is sent by `close`, with the usage.
                     frame, self._finish = self._finish, frame
                 return frame and frame + b"}\n\n"
             case _:
                 assert_never(event)
 
     def close(self, record: GenerationRecord) -> bytes:
-        """The last frames of a finished stream: usage, then the end mark."""
+        """Render the last frames of a finished stream: usage, then the end mark."""
         frame = self._finish if self._usage_on_finish else self._head + b',"choices":[]'
         return b"%b,%b}\n\n%b" % (frame, self._accounts(record), DONE)
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """The frames that end a stream which broke after the commit point."""
+        """Render the frames that end a stream which failed after the commit point."""
         broken = to_json(
             {
                 "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}],
@@ -107,10 +107,10 @@ class ChatRenderer:
         return b"%b,%b,%b}\n\n%b" % (self._head, broken[1:-1], self._accounts(record), DONE)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """The body of a reply that is not streamed; a response for each choice."""
+        """Render the body of a reply that is not streamed, from a response for each choice."""
         body = self._envelope("chat.completion", responses[0].started)
         body["choices"] = [
-            whole_choice(index, response, excludes_reasoning=self._excludes_reasoning)
+            render_choice(index, response, excludes_reasoning=self._excludes_reasoning)
             for index, response in enumerate(responses)
         ]
         return b"%b,%b}" % (to_json(body)[:-1], self._accounts(record))
@@ -133,25 +133,25 @@ class ChatRenderer:
         return b"data: " + to_json(self._envelope("chat.completion.chunk", started))[:-1]
 
     def _accounts(self, record: GenerationRecord) -> bytes:
-        """Usage, and what headers say of an answer that is not streamed."""
-        told: dict[str, JsonValue] = {
+        """Render usage, and the facts that a whole reply has in its headers."""
+        accounts: dict[str, JsonValue] = {
             "model_used": record.model,
             "provider_used": record.provider,
         }
         if self._served.fallback_from is not None:
-            told["fallback_from"] = self._served.fallback_from
-            told["fallback_depth"] = self._served.fallback_depth
+            accounts["fallback_from"] = self._served.fallback_from
+            accounts["fallback_depth"] = self._served.fallback_depth
         if self._served.adapted:
-            told["adapted"] = list(self._served.adapted)
+            accounts["adapted"] = list(self._served.adapted)
         if self._tells_routing:
-            told["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
+            accounts["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
         # Amounts are written digit by digit: a float cannot hold every nano-dollar.
         cost = record.cost_nano_usd
         return b'"usage":%b,"cost":%b},"credits_used":%b,%b' % (
             to_json(_usage(record.usage))[:-1],
             usd_text(cost).encode(),
             credits_text(cost, self._credits_per_usd).encode(),
-            to_json(told)[1:-1],
+            to_json(accounts)[1:-1],
         )
 
 

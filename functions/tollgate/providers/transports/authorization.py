@@ -21,7 +21,7 @@ async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
         return None
     secret = ((await secrets.read(row.key)) or "").strip()
     if not secret:
-        raise no_credentials(row, f"has no key: set {row.key.described()}")
+        raise no_credentials(row, f"has no key: set {row.key.describe()}")
     return secret
 
 
@@ -42,7 +42,7 @@ class KeyHeader:
         if key is None:
             return {}
         if not (key.isascii() and key.isprintable()):
-            described = self._row.key.described() if self._row.key else ""
+            described = self._row.key.describe() if self._row.key else ""
             raise no_credentials(self._row, f"has an unusable key: check {described}")
         if self._row.auth == "bearer":
             return {"authorization": f"Bearer {key}"}

@@ -94,7 +94,7 @@ class GoogleToken:
 
     def _no_token(self) -> UpstreamError:
         key = self._row.key
-        where = key.described() if key else "the Google credentials of this environment"
+        where = key.describe() if key else "the Google credentials of this environment"
         return no_credentials(self._row, f"got no access token: check {where}")
 
 

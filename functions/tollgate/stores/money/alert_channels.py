@@ -89,7 +89,7 @@ class Webhook:
         except GatewayError as unread:
             raise DeliveryFailed("the webhook's secret cannot be read") from unread
         if secret is None:
-            raise DeliveryFailed(f"the webhook's secret is not set: {self._secret.described()}")
+            raise DeliveryFailed(f"the webhook's secret is not set: {self._secret.describe()}")
         sent_s = int(self._clock.now_s())
         signature = hmac.new(secret.encode(), b"%d.%s" % (sent_s, event), hashlib.sha256)
         headers = {

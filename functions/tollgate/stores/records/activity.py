@@ -15,9 +15,9 @@ from tollgate.core.activity import (
     Activity,
     ActivityRow,
     GenerationFilter,
-    activity,
     day_of,
     days_within,
+    summarize_day,
 )
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, LedgerError
@@ -114,7 +114,7 @@ class DynamoActivityStore:
         records, whole = await self._records(workspace_id, day_s, records_max=None)
         if not whole:
             return False
-        rows = activity(day_of(day_s), records)
+        rows = summarize_day(day_of(day_s), records)
         slots = asyncio.Semaphore(_WRITES_AT_ONCE)
         await asyncio.gather(*(self._put(_row_item(workspace_id, row), slots) for row in rows))
         total = sum(row.cost_nano_usd for row in rows)
@@ -144,7 +144,7 @@ class DynamoActivityStore:
         if known is not None and now_s < until_s:
             return known
         records, whole = await self._records(workspace_id, day_s, records_max=_LIVE_RECORDS_MAX)
-        counted = Activity(rows=activity(day, records), partial_days=() if whole else (day,))
+        counted = Activity(rows=summarize_day(day, records), partial_days=() if whole else (day,))
         if len(self._live) >= _LIVE_DAYS_MAX:
             self._live.clear()
         self._live[workspace_id, day] = (now_s + _LIVE_FOR_S, counted)

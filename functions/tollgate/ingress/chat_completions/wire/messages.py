@@ -30,7 +30,7 @@ _ContentShape = Discriminator(
     custom_error_type="content_shape",
     custom_error_message="must be a string or an array of parts",
 )
-# What a person or an operator says is never empty; a tool or a model may have said nothing.
+# A message of a user or an operator is never empty; one of a tool or a model may be.
 SystemContent = Annotated[
     String | Annotated[list[TextPart], Field(min_length=1, max_length=PARTS_MAX), Tag("<array>")],
     _ContentShape,
@@ -50,14 +50,14 @@ AssistantContent = Annotated[
 
 
 class FunctionCall(Wire):
-    """The function that a model asked to be run."""
+    """The function of a call, and its arguments."""
 
     name: Name
     arguments: str = Field(description="JSON text, as the model wrote it.")
 
 
 class ToolCall(Wire):
-    """A call that a model asked for."""
+    """A tool call of a model."""
 
     id: Annotated[str, Field(min_length=1)]
     type: Literal["function"] = "function"
@@ -68,7 +68,7 @@ class ToolCall(Wire):
 
 
 class ReasoningDetail(Wire):
-    """A part of what a model thought, as it was answered; send it back untouched.
+    """A part of a model's reasoning, as an answer had it; send it back untouched.
 
     Signatures come back as `opaque`, or in OpenRouter's own fields.
     https://openrouter.ai/docs/use-cases/reasoning-tokens (2026-11-21)
@@ -102,7 +102,7 @@ class DeveloperMessage(Wire):
 
 
 class UserMessage(Wire):
-    """What the user said and showed."""
+    """A message of the user: text and media."""
 
     role: Literal["user"]
     content: UserContent
@@ -110,7 +110,7 @@ class UserMessage(Wire):
 
 
 class AssistantMessage(Wire):
-    """What a model answered earlier."""
+    """An earlier answer of a model."""
 
     role: Literal["assistant"]
     content: AssistantContent | None = None

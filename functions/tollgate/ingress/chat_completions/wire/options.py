@@ -1,4 +1,4 @@
-"""What a chat completion request says of the form of its answer, and of the thinking before it.
+"""The options of a chat completion request: output format, reasoning, guided decoding.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21), OpenRouter's `reasoning`
 (https://openrouter.ai/docs/use-cases/reasoning-tokens) and vLLM's extra parameters
@@ -41,7 +41,7 @@ class JsonObjectFormat(Wire):
 
 
 class JsonSchema(Wire):
-    """A schema, and how strictly it holds."""
+    """A schema, and whether it is enforced."""
 
     name: Name | None = None
     description: str | None = None
@@ -70,7 +70,7 @@ ResponseFormat = Annotated[
 
 
 class Reasoning(Wire):
-    """How much the model may think, by effort or by tokens, and whether its thoughts are told."""
+    """The amount of reasoning, by effort or by tokens, and whether the answer shows it."""
 
     effort: Effort | None = None
     max_tokens: Annotated[int, Field(ge=0, le=_TOKENS_MAX)] | None = None
@@ -79,7 +79,7 @@ class Reasoning(Wire):
 
 
 class GuidedDecoding(Wire):
-    """What only servers of vLLM's kind understand; it reaches them untouched."""
+    """Fields that only servers like vLLM know; they reach those servers unchanged."""
 
     chat_template: GuidedText | None = None
     chat_template_kwargs: Json | None = None

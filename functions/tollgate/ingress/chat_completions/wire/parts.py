@@ -43,7 +43,7 @@ class RefusalPart(Wire):
 
 
 class ImageUrl(Wire):
-    """Where a picture is."""
+    """The address or the content of a picture."""
 
     url: Annotated[str, Field(min_length=1)] = Field(description="http(s), or a data URL.")
     detail: Literal["auto", "low", "high"] | None = None
@@ -79,7 +79,7 @@ class FileSource(Wire):
     file_id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     filename: Filename | None = None
     mime_type: MediaType | None = Field(
-        default=None, description="Of base64 whose bytes do not tell."
+        default=None, description="The type of base64 content that cannot be detected."
     )
 
 

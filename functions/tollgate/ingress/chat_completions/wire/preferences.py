@@ -1,7 +1,7 @@
-"""What a request may say about who should serve it, in OpenRouter's words.
+"""The routing preferences of a request, in OpenRouter's fields.
 
-https://openrouter.ai/docs/features/provider-routing (2026-11-21). What would have to be promised
-and cannot be (where data goes, which weights are served) is refused, not ignored.
+https://openrouter.ai/docs/features/provider-routing (2026-11-21). A preference
+that cannot be guaranteed (where data goes, which weights are served) is refused, not ignored.
 """
 
 import re
@@ -23,7 +23,7 @@ _Nothing = Annotated[list[Any], Field(max_length=0)]
 
 
 def _exact(value: object) -> object:
-    """A price as text or as a number, which stands for the decimal it was written as."""
+    """Convert a price, text or a number, to the decimal that was written."""
     if isinstance(value, int | float | str) and not isinstance(value, bool):
         written = str(value)
         if len(written) <= _DIGITS_MAX and _PRICE.fullmatch(written):
@@ -48,7 +48,7 @@ class PriceCeiling(Wire):
 
 
 class ProviderPreferences(Wire):
-    """Which providers to ask, and in which order."""
+    """Preferences about providers, and their order."""
 
     order: Names | None = None
     only: Names | None = None

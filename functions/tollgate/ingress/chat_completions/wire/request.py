@@ -2,7 +2,7 @@
 
 Fields that are declared are checked; a field that is not declared has no effect and is reported as
 ignored. `Unserved` declares the fields that must not be ignored, because the answer would not be
-what was asked for: each accepts only the value that asks for nothing. To serve one, give it its
+the requested one: each accepts only the value that requests nothing. To serve one, give it its
 real type in `ChatRequest` and read it in the parser.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21)
@@ -32,7 +32,7 @@ _LOGIT_BIAS_MAX: Final = 1_024
 
 
 class FunctionDefinition(Wire):
-    """A function that the model may ask for."""
+    """A function that the model may call."""
 
     name: Name
     description: str | None = None
@@ -81,7 +81,7 @@ Stop = Annotated[
 
 
 class StreamOptions(Wire):
-    """How a stream is told; usage is always sent, whatever this says."""
+    """Options of a stream; usage is always sent, whatever this says."""
 
     include_usage: bool | None = None
 
@@ -91,7 +91,7 @@ _Nothing = Annotated[list[Any], Field(max_length=0)]
 
 
 class Unserved(Wire):
-    """Fields that would change the answer and are not served: anything else than nothing is 400."""
+    """Fields that would change the answer and are not supported: a value is an error."""
 
     modalities: list[Literal["text"]] | None = None
     audio: None = _NOTHING

@@ -1,4 +1,4 @@
-"""What the models of client requests have in common."""
+"""The base and the common types of models of client requests."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -7,15 +7,15 @@ from pydantic import BaseModel, ConfigDict, Field, Tag
 
 NAME_LENGTH_MAX: Final = 256
 
-# JSON that was decoded already: checking it again value by value would only cost time.
+# JSON that is decoded already: validating each of its values again would only cost time.
 Json = dict[str, Any]
 
 
 class Wire(BaseModel):
-    """A shape of the wire: no coercion, and unknown fields are kept to be reported."""
+    """Base of request models: no coercion, and unknown fields are kept to be reported."""
 
-    # Inputs are prompts: they must not turn up in a traceback. Only what is validated by itself is
-    # built: most of these are parts of others, and building all takes a fifth of a cold start.
+    # Inputs are prompts: they must not turn up in a traceback. A model is built
+    # at its first use: most are parts of others, and building all takes a fifth of a cold start.
     model_config = ConfigDict(
         extra="allow", strict=True, hide_input_in_errors=True, defer_build=True
     )
@@ -29,12 +29,12 @@ _SHAPES: Final[Mapping[type, str]] = {str: "<string>", list: "<array>", dict: "<
 
 
 def shape(value: object) -> str | None:
-    """The tag of a union member that is a string, an array or an object."""
+    """Return the tag of a union member that is a string, an array or an object."""
     return _SHAPES.get(type(value))
 
 
 def tag_of(value: object, field: str, not_an_object: str) -> str | None:
-    """What tells a union's members apart; any member can say that a value is not an object."""
+    """Return the tag in a field; for a value that is no object, a member that reports that."""
     if not isinstance(value, dict):
         return not_an_object
     tag = value.get(field)

@@ -13,7 +13,7 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
 class Answer(BaseModel):
-    """A shape that we write: closed, so that nothing undocumented slips out."""
+    """Base of reply models: closed, so that no undocumented field is sent."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -26,7 +26,7 @@ class CalledFunction(Answer):
 
 
 class CalledTool(Answer):
-    """A call that the model asks for."""
+    """A tool call of the model."""
 
     id: str
     type: Literal["function"]
@@ -37,7 +37,7 @@ class CalledTool(Answer):
 
 
 class ReasoningDetail(Answer):
-    """A part of what the model thought; send it back untouched."""
+    """A part of the model's reasoning; send it back untouched."""
 
     type: Literal["reasoning.text"]
     index: int
@@ -46,7 +46,7 @@ class ReasoningDetail(Answer):
 
 
 class UrlCitation(Answer):
-    """A source, and the characters of `content` that rest on it."""
+    """A source, and the characters of `content` that cite it."""
 
     url: str = Field(description="Empty where the source has no address.")
     title: str
@@ -70,7 +70,7 @@ class TopLogProb(BaseModel):
 
 
 class TokenLogProb(Answer):
-    """How likely a token was."""
+    """A token and its log probability."""
 
     token: str
     logprob: float | None
@@ -79,14 +79,14 @@ class TokenLogProb(Answer):
 
 
 class LogProbs(Answer):
-    """How likely the tokens of the content, or of the refusal, were."""
+    """Log probabilities of the tokens of the content, or of the refusal."""
 
     content: list[TokenLogProb] | None
     refusal: list[TokenLogProb] | None
 
 
 class ChoiceMessage(Answer):
-    """What the model answered."""
+    """The message of the model."""
 
     role: Literal["assistant"]
     content: str | None
@@ -124,7 +124,7 @@ class CompletionTokensDetails(Answer):
 
 
 class Usage(Answer):
-    """What was used and what it cost."""
+    """Usage and cost."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -145,22 +145,24 @@ class RoutedAttempt(Answer):
 
 
 class TollgateMetadata(Answer):
-    """How the request was routed, for callers who send `x-tollgate-metadata: enabled`."""
+    """The routing of the request, for callers who send `x-tollgate-metadata: enabled`."""
 
     requested: str
     route: str | None
-    rule: int | None = Field(description="Of the route's rules the one that counted, from 1.")
+    rule: int | None = Field(description="The rule of the route that matched, counted from 1.")
     attempts: list[RoutedAttempt]
     catalog_sha: str
 
 
 class Accounts(Answer):
-    """What headers say of an answer that is not streamed: who served it, at what price."""
+    """The model, provider and price of an answer, as a whole reply has them in its headers."""
 
     credits_used: float
     model_used: str | None
     provider_used: str | None
-    fallback_from: str | None = Field(default=None, description="Asked first, did not serve.")
+    fallback_from: str | None = Field(
+        default=None, description="The model that was tried first and did not serve."
+    )
     fallback_depth: int | None = None
     adapted: list[str] | None = Field(default=None, description="Parameters that had no effect.")
     tollgate_metadata: TollgateMetadata | None = None
@@ -204,7 +206,7 @@ class AnnotationDelta(Annotation):
 
 
 class Delta(Answer):
-    """What came since the last chunk."""
+    """The text and the calls since the last chunk."""
 
     role: Literal["assistant"] | None = None
     content: str | None = None
@@ -217,7 +219,7 @@ class Delta(Answer):
 
 
 class ChunkChoice(Answer):
-    """More of one answer; `error` ends a stream that broke."""
+    """More of one answer; finish reason `error` ends a stream that failed."""
 
     index: int
     delta: Delta
@@ -227,7 +229,7 @@ class ChunkChoice(Answer):
 
 
 class ErrorObject(Answer):
-    """What went wrong."""
+    """One error."""
 
     message: str
     type: str

@@ -1,0 +1,137 @@
+"""What is kept of an answer comes out as it went in.
+
+Keeps C68.
+"""
+
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.gateways import house
+from tests.unit.stores.records.test_generations import USUAL
+from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.events import (
+    Citation,
+    Ended,
+    LogProbs,
+    PartDelta,
+    PartEnd,
+    PartNote,
+    PartStart,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
+from tollgate.core.usage import Usage
+from tollgate.engine.kept_answers import KeptAnswer, replay
+from tollgate.ingress.base import ServedBy
+
+SERVED = ServedBy(
+    generation_id=USUAL.id,
+    created_s=USUAL.created_s,
+    model="openai/gpt-5-mini",
+    provider="openai",
+    adapted=("seed",),
+)
+# The form of every version before decision 0100.
+BEFORE_TAGS = (
+    b'{"generation_id": "a", "created_s": 1, "model": "m", "provider": "p", "adapted": []}\n'
+    b'[[[0, {"$": "Ended", "finish": "stop", "raw_finish": null}]], null, null]'
+)
+
+texts = st.text(max_size=10)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**80), 2**80) | texts,
+    lambda inner: (
+        st.dictionaries(st.sampled_from(["type", "x"]), inner, max_size=2)
+        | st.lists(inner, max_size=2)
+    ),
+    max_leaves=6,
+)
+opaques = st.dictionaries(st.sampled_from(["type", "vendor"]), json_values, max_size=2)
+indexes = st.integers(0, 9)
+parts = st.one_of(
+    st.builds(Text, text=texts),
+    st.builds(Refusal, text=texts),
+    st.builds(Reasoning, text=texts, opaque=opaques),
+    st.builds(ToolCall, id=texts, name=texts, arguments=texts, opaque=opaques),
+)
+notes = st.one_of(
+    st.builds(Citation, url=st.none() | texts, start=st.none() | indexes),
+    st.builds(LogProbs, entries=st.lists(opaques, max_size=2).map(tuple)),
+)
+events = st.one_of(
+    st.builds(Started, upstream_id=st.none() | texts),
+    st.builds(PartStart, index=indexes, part=parts),
+    st.builds(PartDelta, index=indexes, text=texts),
+    st.builds(PartNote, index=indexes, note=notes),
+    st.builds(PartEnd, index=indexes, opaque=opaques),
+    st.builds(UsageReported, usage=st.just(Usage(output_tokens=0)), raw=json_values),
+    st.builds(Ended, finish=st.just("stop"), raw_finish=st.none() | texts),
+)
+
+
+def kept(*stream: tuple[int, StreamEvent], **changes: Any) -> KeptAnswer:
+    fields = {"served": SERVED, "record": USUAL, "episode_id": None} | changes
+    return KeptAnswer(events=stream, **fields)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), events), max_size=5).map(tuple))
+def test_c68_events_come_out_as_they_went_in(stream: tuple[tuple[int, StreamEvent], ...]) -> None:
+    answer = kept(*stream)
+    assert KeptAnswer.from_bytes(answer.to_bytes()) == answer
+
+
+def test_c68_a_record_comes_out_as_it_went_in() -> None:
+    answer = KeptAnswer.from_bytes(kept(episode_id="once").to_bytes())
+    assert (answer.record, answer.served, answer.episode_id) == (USUAL, SERVED, "once")
+    assert isinstance(answer.record.lines[0].usd_per_million, Decimal)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        kept((0, Ended(finish="stop"))).to_bytes().replace(b'"ended"', b'"of_next_year"'),
+        kept((0, PartStart(index=0, part=Text(text="")))).to_bytes().replace(b'"text"', b'"Path"'),
+        kept().to_bytes()[:-1],
+        b"{}",
+    ],
+)
+def test_c68_an_answer_that_is_corrupt_is_not_read(damaged: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        KeptAnswer.from_bytes(damaged)
+
+
+def test_c68_an_answer_of_a_version_before_tags_is_not_read() -> None:
+    with pytest.raises(ValueError, match="required field"):
+        KeptAnswer.from_bytes(BEFORE_TAGS)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_c68_a_replay_is_written_by_the_sink_of_a_live_answer(stream: bool) -> None:
+    home = await house()
+    parsed = home.call("acme/small", stream=stream).parsed
+    answer = kept(
+        (0, Started()),
+        (0, PartStart(index=0, part=Text(text=""))),
+        (0, PartDelta(index=0, text="Hello")),
+        (0, PartEnd(index=0)),
+        (0, Ended(finish="stop")),
+        episode_id="once",
+    )
+    reply = home.reply()
+    await replay(answer, home.gateway, reply, home.ingress, parsed=parsed, request_id="again")
+
+    assert (reply.status, reply.ended) == (200, True)
+    assert b"Hello" in reply.body
+    assert b'"episode_id":"once"' in reply.body
+    assert reply.headers["x-request-id"] == "again"
+    assert reply.headers["x-generation-id"] == f"gen-{USUAL.id}"
+    assert reply.headers["x-idempotent-replay"] == "true"
+    assert reply.headers["x-tollgate-adapted"] == "seed"
+    assert reply.headers.get("x-credits-used") == (None if stream else "0")
+    assert not home.stores.books.records
