@@ -13,11 +13,13 @@ environments := infra/environments
 pip := -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 locked := $(pip) --require-hashes --only-binary :all: --requirement
 in_parallel := $(MAKE) --no-print-directory -j2
+# The other tests start processes of their own, and stay one after the other.
+on_all_cores := -p xdist.plugin --numprocesses logical --dist worksteal
 uv_compile := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(LOCK_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak bench check check-types check-style check-tidy fmt build deploy smoke lock clean always
+.PHONY: help run test unit soak bench check check-types check-style check-tidy fmt build deploy smoke lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
@@ -30,7 +32,11 @@ run: ## Serve the gateway on this machine (DEV=... for options); the first time,
 
 test: check ## Run every check and every test
 	@$(in_parallel) .tools/ministack/stamp .tools/sam/stamp
-	.venv/bin/python -m pytest
+	.venv/bin/python -m pytest $(on_all_cores) tests/unit
+	.venv/bin/python -m pytest --ignore tests/unit
+
+unit: .venv/dev.stamp ## Run the unit tests, on all cores
+	.venv/bin/python -m pytest -q $(on_all_cores) tests/unit
 
 soak: .venv/dev.stamp .tools/ministack/stamp ## Run the ledger's fault test for longer (SOAK_S=300)
 	TOLLGATE_SOAK_S=$(or $(SOAK_S),300) .venv/bin/python -m pytest -s tests/contract/test_faults.py -k bad_year
