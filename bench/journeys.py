@@ -7,6 +7,7 @@ all packages share and is left out of both. Both are counts: they are the same o
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import sys
@@ -51,7 +52,7 @@ class Journey:
     def switches(self) -> int:
         """Changes of package from one call to the next."""
         own = [package for package in self._packages if package != _SHARED]
-        return sum(before != after for before, after in zip(own, own[1:], strict=False))
+        return sum(before != after for before, after in itertools.pairwise(own))
 
     def trace(self, frame: FrameType, event: str, _argument: object) -> None:
         """Take one event of `sys.setprofile`."""

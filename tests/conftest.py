@@ -1,7 +1,19 @@
 """What holds for every test."""
 
+import gc
+
+import pytest
 from hypothesis import settings
 
 # A deadline is an assertion about time, which a busy machine breaks and no code does.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Exempt the collected tests, which live until the end, from garbage collection.
+
+    Searching them again and again took a seventh of the unit suite's time.
+    """
+    gc.freeze()

@@ -8,11 +8,9 @@ Sources, seen 2026-11-21, all in the Amazon DynamoDB developer guide: "Update ex
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
-from moto.dynamodb.parsing.reserved_keywords import ReservedKeywords
-
-RESERVED = frozenset(ReservedKeywords.get_reserved_keywords())
 _TOKEN = re.compile(r"\s*([#:]?[A-Za-z0-9_]+|<>|<=|>=|[-+=<>(),.\[\]])")
 # An unaliased name starts with a letter, then letters and digits ("Expression attribute names").
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*$")
@@ -25,6 +23,14 @@ _CONDITION_FUNCTIONS = {
     "contains": 2,
 }
 _EXPRESSION_BYTES_MAX = 4096
+
+
+@cache
+def _reserved_words() -> frozenset[str]:
+    # moto imports boto3, which half of the tests would wait for and never use.
+    from moto.dynamodb.parsing.reserved_keywords import ReservedKeywords
+
+    return frozenset(ReservedKeywords.get_reserved_keywords())
 
 
 class NotInTheGrammar(Exception):
@@ -203,7 +209,7 @@ class Expression:
             self.names.add(token)
         elif not _PLAIN_NAME.match(token):
             raise NotInTheGrammar(f"{token!r} is no attribute name in {self.text!r}")
-        elif token.upper() in RESERVED:
+        elif token.upper() in _reserved_words():
             raise NotInTheGrammar(f"{token!r} is a reserved word: alias it")
         return token
 

@@ -14,7 +14,8 @@ from schemathesis import Case, GenerationMode, checks
 from starlette.types import ASGIApp
 
 from tests.gateways import Always, house
-from tests.unit.web.test_api_app import LIMITS, Api
+from tests.unit.web.served_api import LIMITS
+from tests.unit.web.test_api_app import Api
 from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.local_app import LocalApp

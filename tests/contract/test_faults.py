@@ -121,4 +121,5 @@ async def _told_of_copy(
     return output.decode()
 
 
-_NOT_SOURCE = shutil.ignore_patterns("__pycache__", "conformance", "*.pyc")
+# Bytecode is copied: it is as valid there, but for the file that is edited.
+_NOT_SOURCE = shutil.ignore_patterns("conformance")

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.infra.test_roles import permissions, statements
+from tests.infra.test_roles import compile_permissions, statements
 from tests.infra.translation import Stack
 from tollgate.core.money import NANO_USD_PER_USD
 from tollgate.settings import Settings
@@ -88,7 +88,7 @@ def test_c61_the_sweeper_alone_may_send_alerts_and_only_where_they_go(any_stack:
         "AlertTopicArn": {"sns:Publish"},
         "AlertWebhookSecretArn": {"secretsmanager:GetSecretValue"},
     }
-    usual = permissions(any_stack.given().properties("AWS::IAM::Role")["SweeperRole"])
+    usual = compile_permissions(any_stack.given().properties("AWS::IAM::Role")["SweeperRole"])
     assert not any(action.startswith(rights) for actions in usual.values() for action in actions)
     for parameter, value in (("AlertTopicArn", TOPIC), ("AlertWebhookSecretArn", SECRET)):
         stack = any_stack.given(**{parameter: value})
@@ -96,8 +96,8 @@ def test_c61_the_sweeper_alone_may_send_alerts_and_only_where_they_go(any_stack:
             before = any_stack.given().properties("AWS::IAM::Role")[name]
             added = {
                 resource: actions
-                for resource, actions in permissions(role).items()
-                if resource not in permissions(before)
+                for resource, actions in compile_permissions(role).items()
+                if resource not in compile_permissions(before)
             }
             sender = name == "SweeperRole"
             assert added == ({parameter: sends[parameter]} if sender else {}), name

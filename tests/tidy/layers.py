@@ -1,6 +1,7 @@
 """Which module may import which, and who alone may reach the environment, the clock and chance."""
 
 from collections.abc import Iterator
+from functools import cache
 
 from tests.tidy.source import Finding, Rule, Source
 
@@ -63,6 +64,7 @@ _TIME_AND_CHANCE = {
 _TIME_AND_CHANCE_HOMES = {"tollgate.core.clock", "tollgate.core.entropy", "tollgate.core.ids"}
 
 
+@cache
 def part_of(name: str) -> str | None:
     """Return the part of the project that a dotted name lies in, None if it is not ours.
 
@@ -126,8 +128,10 @@ def implementations_are_imported_by_wiring_alone(source: Source) -> Iterator[Fin
 def formats_and_providers_never_meet(source: Source) -> Iterator[Finding]:
     folder = (part_of(source.module) or "").partition(".")[0]
     other = {"ingress": "providers", "providers": "ingress"}.get(folder)
+    if other is None:
+        return
     for found in source.imports:
-        if other and (part_of(found.name) or "").partition(".")[0] == other:
+        if (part_of(found.name) or "").partition(".")[0] == other:
             yield source.finding(
                 found.line, f"{folder} may not import {other}: they meet at core's events"
             )
@@ -145,7 +149,7 @@ def packages_stay_in_their_home(source: Source) -> Iterator[Finding]:
 def settings_alone_reads_the_environment(source: Source) -> Iterator[Finding]:
     if source.module == "tollgate.settings" or part_of(source.module) is None:
         return
-    for name, line in source.uses():
+    for name, line in source.uses:
         if name in _ENVIRONMENT:
             yield source.finding(line, f"{name}: only settings.py reads the environment")
 
@@ -157,7 +161,7 @@ def time_and_chance_come_from_core(source: Source) -> Iterator[Finding]:
     for found in source.imports:
         if found.name.partition(".")[0] in _CHANCE_MODULES:
             yield source.finding(found.line, f"{found.name}: {rule}")
-    for name, line in source.uses():
+    for name, line in source.uses:
         reads_clock = name.partition(".")[0] == "time" and name not in _TIME_FORMATS
         if reads_clock or name in _TIME_AND_CHANCE:
             yield source.finding(line, f"{name}: {rule}")

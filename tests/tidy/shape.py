@@ -1,9 +1,7 @@
 """Sizes, names, and the few phrases that are not written here."""
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 
 from tests.tidy.layers import part_of
@@ -51,8 +49,7 @@ def parameters_past_the_fourth_are_named(source: Source) -> Iterator[Finding]:
         return
     methods = {
         child
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.ClassDef)
+        for node in source.nodes(ast.ClassDef)
         for child in node.body
         if isinstance(child, _Function) and not _is_static(child)
     }
@@ -71,13 +68,11 @@ def names_say_something(source: Source) -> Iterator[Finding]:
     stem = source.module.rpartition(".")[2]
     if _VAGUE & set(_words(stem)):
         yield source.finding(1, f"{stem}: a name that could stand for anything")
-    for node in ast.walk(source.tree):
+    for node in source.nodes(ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef):
         if isinstance(node, ast.ClassDef):
             vague = bool(_VAGUE & set(_words(node.name)))
-        elif isinstance(node, _Function):
-            vague = node.name.strip("_").lower() in _VAGUE
         else:
-            continue
+            vague = node.name.strip("_").lower() in _VAGUE
         if vague:
             yield source.finding(node.lineno, f"{node.name}: a name that could stand for anything")
 
@@ -85,27 +80,26 @@ def names_say_something(source: Source) -> Iterator[Finding]:
 def values_have_types(source: Source) -> Iterator[Finding]:
     if part_of(source.module) not in _PLAIN_VALUES_ONLY:
         return
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Subscript) and _is_dict_of_anything(node):
+    for node in source.nodes(ast.Subscript):
+        if _is_dict_of_anything(node):
             yield source.finding(node.lineno, "dict[str, Any]: make it a value with types")
 
 
 def lookups_are_not_chained(source: Source) -> Iterator[Finding]:
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Call) and _is_chained_lookup(node):
+    for node in source.nodes(ast.Call):
+        if _is_chained_lookup(node):
             yield source.finding(
                 node.lineno, ".get(…, {}).get(…): parse into a model, then use its fields"
             )
 
 
 def comments_promise_nothing(source: Source) -> Iterator[Finding]:
-    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
-        if token.type == tokenize.COMMENT and (found := _UNFINISHED.search(token.string)):
-            yield source.finding(token.start[0], f"{found[0]}: do it, or write an issue")
+    for found, line in source.comments(_UNFINISHED):
+        yield source.finding(line, f"{found[0]}: do it, or write an issue")
 
 
-def _functions(source: Source) -> Iterator[_Function]:
-    return (node for node in ast.walk(source.tree) if isinstance(node, _Function))
+def _functions(source: Source) -> list[_Function]:
+    return source.nodes(ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def _is_dict_of_anything(node: ast.Subscript) -> bool:

@@ -1,10 +1,22 @@
 """A parsed source file, the names its imports bind, and what a rule says about it."""
 
 import ast
-from collections.abc import Callable, Iterator
+import io
+import re
+import tokenize
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import Any, TypeVar
+
+_Node = TypeVar("_Node", bound=ast.AST)
+# Python 3.12 splits formatted strings into parts of their own.
+_PROSE = {
+    tokenize.COMMENT,
+    tokenize.STRING,
+    *(getattr(tokenize, name) for name in ("FSTRING_MIDDLE",) if hasattr(tokenize, name)),
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +43,10 @@ class Import:
 
 @dataclass(frozen=True)
 class Source:
-    """A Python file by its path from the top of the checkout."""
+    """A Python file by its path from the top of the checkout.
+
+    It is parsed, walked and split into tokens once, for the first rule that needs this.
+    """
 
     path: PurePosixPath
     text: str
@@ -40,7 +55,22 @@ class Source:
     def tree(self) -> ast.Module:
         return ast.parse(self.text)
 
-    @property
+    def nodes(self, *types: type[_Node]) -> list[_Node]:
+        """Return the nodes of exactly these types in the order of their lines, modules first."""
+        found = [node for type_ in types for node in self._nodes.get(type_, ())]
+        if len(types) > 1:
+            found.sort(key=_position)
+        return found
+
+    def comments(self, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], int]]:
+        """Yield what the pattern finds in comments, with its line."""
+        return self._search(pattern, {tokenize.COMMENT})
+
+    def prose(self, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], int]]:
+        """Yield what the pattern finds in comments and string literals, with its line."""
+        return self._search(pattern, _PROSE)
+
+    @cached_property
     def module(self) -> str:
         """The dotted name it is imported by; `functions/` itself is on the import path."""
         parts = self.path.with_suffix("").parts
@@ -54,27 +84,50 @@ class Source:
     def imports(self) -> tuple[Import, ...]:
         return tuple(self._imports())
 
+    @cached_property
+    def uses(self) -> tuple[tuple[str, int], ...]:
+        """What is reached through an import, spelled out, with its line: after
+        `import datetime as dt`, `dt.date.today` is `datetime.date.today`."""
+        return tuple(sorted(self._uses(), key=lambda use: use[1]))
+
     def finding(self, line: int, rule: str) -> Finding:
         return Finding(self.path, line, rule)
 
-    def uses(self) -> Iterator[tuple[str, int]]:
-        """Yield what is reached through an import, spelled out, with its line: after
-        `import datetime as dt`, `dt.date.today` is `datetime.date.today`."""
-        meanings = {found.local_name: found.refers_to for found in self.imports}
+    @cached_property
+    def _nodes(self) -> dict[type[ast.AST], list[Any]]:
+        found: dict[type[ast.AST], list[Any]] = {}
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Name | ast.Attribute):
-                first, *rest = _chain(node)
-                if first in meanings:
-                    yield ".".join([meanings[first], *rest]), node.lineno
+            found.setdefault(type(node), []).append(node)
+        return found
+
+    @cached_property
+    def _prose(self) -> tuple[tokenize.TokenInfo, ...]:
+        tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
+        return tuple(token for token in tokens if token.type in _PROSE)
+
+    def _search(
+        self, pattern: re.Pattern[str], types: Set[int]
+    ) -> Iterator[tuple[re.Match[str], int]]:
+        # Splitting a file into tokens takes longer than parsing it, and most files hold no match.
+        if not pattern.search(self.text):
+            return
+        for token in self._prose:
+            if token.type in types:
+                for found in pattern.finditer(token.string):
+                    yield found, token.start[0] + token.string.count("\n", 0, found.start())
+
+    def _uses(self) -> Iterator[tuple[str, int]]:
+        meanings = {found.local_name: found.refers_to for found in self.imports}
+        for node in self.nodes(ast.Name) + self.nodes(ast.Attribute):
+            first, *rest = _chain(node)
+            if first in meanings:
+                yield ".".join([meanings[first], *rest]), node.lineno
 
     def _imports(self) -> Iterator[Import]:
-        deferred = {
-            child
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            for child in ast.walk(node)
-        }
-        for node in ast.walk(self.tree):
+        imports = self.nodes(ast.Import, ast.ImportFrom)
+        # Only an indented import can be one of a function.
+        deferred = self._within_functions() if any(node.col_offset for node in imports) else set()
+        for node in imports:
             late = node in deferred
             if isinstance(node, ast.Import):
                 for alias in node.names:
@@ -83,10 +136,14 @@ class Source:
                         (alias.asname, alias.name) if alias.asname else (first, first)
                     )
                     yield Import(alias.name, local, refers_to, node.lineno, late)
-            elif isinstance(node, ast.ImportFrom):
+            else:
                 for alias in node.names:
                     name = f"{self._imported_from(node)}.{alias.name}"
                     yield Import(name, alias.asname or alias.name, name, node.lineno, late)
+
+    def _within_functions(self) -> set[ast.AST]:
+        functions = self.nodes(ast.FunctionDef, ast.AsyncFunctionDef)
+        return {child for function in functions for child in ast.walk(function)}
 
     def _imported_from(self, node: ast.ImportFrom) -> str:
         if not node.level:
@@ -98,6 +155,10 @@ class Source:
 
 
 Rule = Callable[[Source], Iterator[Finding]]
+
+
+def _position(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
 def _chain(node: ast.expr) -> list[str]:

@@ -1,9 +1,7 @@
 """How docstrings begin, and the words that comments, docstrings and messages avoid."""
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,15 +51,13 @@ _PLAIN = {
 }
 _PLAIN_PATTERN = re.compile("|".join(f"(?P<w{i}>{word})" for i, word in enumerate(_PLAIN)), re.I)
 _WORD = re.compile(r"[A-Za-z']+")
-_Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def docstrings_begin_plainly(source: Source) -> Iterator[Finding]:
     if source.path.parts[0] == "tests":
         return
-    for node in ast.walk(source.tree):
-        if not isinstance(node, _Documented):
-            continue
+    for node in source.nodes(*_DOCUMENTED):
         docstring = ast.get_docstring(node, clean=False)
         if docstring is None:
             continue
@@ -78,12 +74,9 @@ def docstrings_begin_plainly(source: Source) -> Iterator[Finding]:
 def words_are_plain(source: Source) -> Iterator[Finding]:
     if source.path.parts[0] == "tests":
         return
-    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
-        if token.type in (tokenize.COMMENT, tokenize.STRING):
-            for found in _PLAIN_PATTERN.finditer(token.string):
-                line = token.start[0] + token.string.count("\n", 0, found.start())
-                better = list(_PLAIN.values())[int((found.lastgroup or "w0")[1:])]
-                yield source.finding(line, f"{found[0]!r}: write {better}")
+    for found, line in source.prose(_PLAIN_PATTERN):
+        better = list(_PLAIN.values())[int((found.lastgroup or "w0")[1:])]
+        yield source.finding(line, f"{found[0]!r}: write {better}")
 
 
 def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

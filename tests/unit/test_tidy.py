@@ -1,5 +1,7 @@
 """Style is a test: sizes, layers, the one reader of the environment, and names."""
 
+import gc
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -19,6 +21,14 @@ def sources() -> list[Source]:
         Source(PurePosixPath(path.relative_to(TOP)), path.read_text(encoding="utf-8"))
         for path in paths
     ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_garbage_collection() -> Iterator[None]:
+    """Trees have no cycles: searching their 500,000 nodes for some took half of the time."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)

@@ -9,19 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from starlette.types import ASGIApp
 
 from tests.asgi import Exchange, request
 from tests.gateways import Always, House, house, store_is_away
 from tests.memory.workspaces import MemoryWorkspaceStore
 from tests.unit.web.routes import MANAGEMENT_ROUTES, ROUTES
+from tests.unit.web.served_api import served
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import is_id
 from tollgate.stores.administration import GenerationStore, NewKey
-from tollgate.web.api_app import api_app
-from tollgate.web.cors import WebLimits
 from tollgate.web.services import Services
-
-LIMITS = WebLimits(allowed_origins=("https://app.example",), body_bytes_max=20_000)
 
 
 @dataclass
@@ -52,8 +50,8 @@ class Api:
         return await request(self.app, method, path, headers=sent, body=body)
 
     @property
-    def app(self) -> Any:
-        return api_app(self.services, LIMITS)
+    def app(self) -> ASGIApp:
+        return served(self.services)
 
     @property
     def services(self) -> Services:

@@ -7,7 +7,8 @@ import pytest
 
 from tests.asgi import request
 from tests.unit.web.routes import ROUTES
-from tests.unit.web.test_api_app import LIMITS, api
+from tests.unit.web.served_api import LIMITS
+from tests.unit.web.test_api_app import api
 from tollgate.web.api_app import api_app
 
 
