@@ -1,4 +1,4 @@
-"""How much of the tree one request crosses: calls between packages, and switches of package.
+"""Count what one request crosses in the tree: calls between packages, and switches of package.
 
 Usage: python -m bench.journeys. A call counts once for each pair of functions of two packages of
 tollgate; a switch is a change of package in the order of the calls. `core` is the vocabulary that
@@ -21,7 +21,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tests.ministack import running_ministack
 
-from bench.catalogs import bench_catalog_json
+from bench.catalogs import compile_bench_catalog
 from bench.children import TOP, child
 from tollgate.cli.server.seed import LocalKeys, seed
 from tollgate.core.clock import Clock, SystemClock
@@ -169,7 +169,7 @@ async def _gateway(
     upstream_port: int, dynamodb_url: str, folder: Path
 ) -> AsyncIterator[tuple[Client, LocalKeys]]:
     catalog_file = folder / "routing.json"
-    catalog_file.write_bytes(bench_catalog_json(upstream_port))
+    catalog_file.write_bytes(compile_bench_catalog(upstream_port))
     settings = Settings(
         dynamodb_endpoint_url=dynamodb_url,
         catalog_file=catalog_file,

@@ -14,10 +14,11 @@ import pytest_asyncio
 
 from tests.deployment import CHAT_ROUTES, PATIENCE_S, Deployment, Workspace, deployed
 from tollgate.core.clock import SystemClock
+from tollgate.core.generation import total_nano_usd
 from tollgate.core.publication import Publications, Signature, publish_to_all
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.price import bill, total_nano_usd
+from tollgate.routing.price import bill
 from tollgate.routing.schema import Routing
 from tollgate.wiring.stores import wire_stores
 

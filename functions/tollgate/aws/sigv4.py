@@ -38,6 +38,11 @@ class Credentials(Struct, frozen=True):
         return f"Credentials(access_key_id={self.access_key_id!r})"
 
 
+def fixed(credentials: Credentials) -> Callable[[], Credentials]:
+    """Return a source of credentials that do not change while the process lives."""
+    return lambda: credentials
+
+
 class Signer:
     """Signs requests to one service in one region.
 

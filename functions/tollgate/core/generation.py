@@ -23,6 +23,11 @@ class BillLine(Struct, frozen=True, kw_only=True):
     cost_nano_usd: int
 
 
+def total_nano_usd(lines: tuple[BillLine, ...]) -> int:
+    """Add up the lines of a bill."""
+    return sum(line.cost_nano_usd for line in lines)
+
+
 class Fee(Struct, frozen=True, kw_only=True):
     """A charge by the piece: runs of a server tool, pages of a document."""
 

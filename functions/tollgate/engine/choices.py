@@ -25,7 +25,7 @@ from tollgate.providers.base import (
     UpstreamRefused,
     WireRequest,
 )
-from tollgate.providers.unwrapping import unwrap
+from tollgate.providers.unwrapping import make_decoder
 from tollgate.routing.planning.plan import Attempt
 
 # An event, and the number of the choice that it belongs to.
@@ -100,7 +100,7 @@ async def _stream(
         demultiplexer: Demultiplexer = _OneChoice()
         if choices > 1 and codec.demultiplexer is not None:
             demultiplexer = codec.demultiplexer(target, choices)
-        decoders = [unwrap(codec.decoder(target), wire.wrapping) for _ in range(choices)]
+        decoders = [make_decoder(codec, target, wire.wrapping) for _ in range(choices)]
         yield _decode(frames, demultiplexer, decoders, encoded.attempt)
 
 

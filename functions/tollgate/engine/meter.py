@@ -25,12 +25,13 @@ from tollgate.core.generation import (
     GenerationRecord,
     Outcome,
     UsageSource,
+    total_nano_usd,
 )
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
 from tollgate.engine.stream_usage import StreamUsage
 from tollgate.routing.planning.plan import Attempt, Plan
-from tollgate.routing.price import Price, bill, total_nano_usd
+from tollgate.routing.price import Price, bill
 from tollgate.stores.base import Hold
 
 # Strings and usage of a provider are stored in the record, which must fit into an item: a larger

@@ -14,6 +14,7 @@ from tollgate.providers.base import Auth, Provider, ProviderRow, Transport
 from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS
 from tollgate.providers.transports.authorization import Authorization, KeyHeader
 from tollgate.providers.transports.http_pool import HttpPool
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.base import SecretStore
 
 
@@ -120,3 +121,14 @@ def _check_needs(row: ProviderRow) -> None:
     need = TRANSPORT_NEEDS.get(row.transport)
     if need is not None and getattr(row, need) is None:
         raise RowError(f"provider {row.slug}: transport {row.transport} needs {need}")
+
+
+class CatalogProviders(Struct, frozen=True):
+    """The providers of one catalog."""
+
+    catalog: Catalog
+    registry: Registry
+
+    def provider(self, slug: str) -> Provider:
+        """Return the provider; raise KeyError if the catalog has none of that slug."""
+        return self.registry.provider(self.catalog.providers[slug])

@@ -21,12 +21,13 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
-from tollgate.providers.base import Decoder, Frame
+from tollgate.providers.base import Codec, Decoder, Frame, Target
 from tollgate.providers.shared.emulation import CHOICE, NOT_WRAPPED, OUTPUT_TOOL, Wrapping
 
 
-def unwrap(decoder: Decoder, wrapping: Wrapping) -> Decoder:
-    """Return the decoder, made to unwrap its answer if the request was emulated."""
+def make_decoder(codec: Codec, target: Target, wrapping: Wrapping) -> Decoder:
+    """Return a new decoder of one choice, which unwraps its answer if the request was emulated."""
+    decoder = codec.decoder(target)
     return decoder if wrapping == NOT_WRAPPED else _Unwrapped(decoder, wrapping)
 
 

@@ -175,11 +175,6 @@ def _searches(usage: Usage, price: Price) -> Fee:
     return Fee(item="provider_web_search", quantity=searches, usd_each=price.web_search)
 
 
-def total_nano_usd(lines: tuple[BillLine, ...]) -> int:
-    """Add up the lines of a bill."""
-    return sum(line.cost_nano_usd for line in lines)
-
-
 def cost_max_nano_usd(input_tokens_max: int, output_tokens_max: int, price: Price) -> int:
     """Return the highest cost of a choice, whichever classes its prompt is billed as.
 

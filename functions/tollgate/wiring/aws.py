@@ -1,9 +1,9 @@
 """Clients of AWS as the settings have them: real services, or emulators with no credentials."""
 
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
-from tollgate.aws.sigv4 import Credentials, Signer
+from tollgate.aws.sigv4 import Credentials, Signer, fixed
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings
@@ -55,7 +55,11 @@ def wire_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
 
 def signer(settings: Settings, service: str, clock: Clock) -> Signer:
     """Make a signer for the function's role; emulators require a signature but do not check it."""
-    return Signer(service, settings.aws_region, lambda: _identity(settings), clock)
+    rotating = rotating_credentials(settings)
+    if rotating is not None:
+        return Signer(service, settings.aws_region, partial(_renewed, rotating), clock)
+    source = fixed(credentials(settings) or Credentials("local", "local"))
+    return Signer(service, settings.aws_region, source, clock)
 
 
 def credentials(settings: Settings) -> Credentials | None:
@@ -89,8 +93,8 @@ def rotating_credentials(settings: Settings) -> "RotatingCredentials | None":
     return RotatingCredentials(endpoint.fetch, SystemClock())
 
 
-def _identity(settings: Settings) -> Credentials:
-    found = credentials(settings)
-    if found is None and rotating_credentials(settings) is not None:
+def _renewed(rotating: "RotatingCredentials") -> Credentials:
+    found = rotating.current()
+    if found is None:
         raise StoreUnavailable("there are no credentials at the moment", maybe_applied=False)
-    return found or Credentials("local", "local")
+    return found

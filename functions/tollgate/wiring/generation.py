@@ -7,8 +7,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
 from tollgate.ingress.formats import FORMATS
-from tollgate.providers.base import Provider
-from tollgate.providers.registry import ProviderServices, Registry
+from tollgate.providers.registry import CatalogProviders, ProviderServices, Registry
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.media_guard import MediaGuard
 from tollgate.routing.planning.catalog import Catalog
@@ -21,17 +20,6 @@ from tollgate.web.cors import WebLimits
 from tollgate.web.request_services import Gateways, RequestServices
 from tollgate.wiring.aws import aws_json, credentials, rotating_credentials
 from tollgate.wiring.stores import Stores
-
-
-class Providers(Struct, frozen=True):
-    """The providers of one catalog."""
-
-    catalog: Catalog
-    registry: Registry
-
-    def provider(self, slug: str) -> Provider:
-        """Return the provider; raise KeyError if the catalog has none of that slug."""
-        return self.registry.provider(self.catalog.providers[slug])
 
 
 class Upstream(Struct, frozen=True, kw_only=True):
@@ -74,7 +62,7 @@ def wire_gateway(
         cooldowns=stores.cooldowns,
         cooldown=defaults.cooldown.policy,
         planner=Planner(catalog),
-        providers=Providers(catalog, upstream.registry),
+        providers=CatalogProviders(catalog, upstream.registry),
         media=MediaGuard(),
         clock=clock,
         ids=IdSource(clock),

@@ -15,9 +15,10 @@ from genai_prices import data
 from genai_prices.types import ModelInfo
 from genai_prices.types import Usage as PublishedUsage
 
+from tollgate.core.generation import total_nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.file.load import load
-from tollgate.routing.price import bill, total_nano_usd
+from tollgate.routing.price import bill
 from tollgate.routing.schema import EndpointSection, ModelSection
 
 ROUTING = load(Path(__file__).parents[3] / "routing.yaml")

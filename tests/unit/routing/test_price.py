@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
 from tollgate.core.events import Ended, Started, UsageReported
-from tollgate.core.generation import BillLine, Fee
+from tollgate.core.generation import BillLine, Fee, total_nano_usd
 from tollgate.core.response import Fold
 from tollgate.core.usage import Usage
 from tollgate.routing.price import (
@@ -19,7 +19,6 @@ from tollgate.routing.price import (
     Price,
     bill,
     cost_max_nano_usd,
-    total_nano_usd,
 )
 
 FULL = Price(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import fields
 
 from tests.unit.routing.test_price import prices, rates, usages
+from tollgate.core.generation import total_nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.price import (
     Price,
@@ -19,7 +20,6 @@ from tollgate.routing.price import (
     PriceSchedule,
     bill,
     cost_max_nano_usd,
-    total_nano_usd,
 )
 
 DECEMBER_S = 1_796_083_200  # 2026-12-01, 00:00 UTC

@@ -44,7 +44,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     input_tokens_max: int = 0  # the bound that costs are computed with
     output_tokens_max: int | None = None  # the caller's limit; None without one
     choices: int = 1
-    parameters: frozenset[str] = frozenset()  # those that some server refuses
+    # Those that the caller stated, where an endpoint has to take them all; else empty.
+    parameters: frozenset[str] = frozenset()
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     fallbacks: bool = True  # False: only the first model of the chain
@@ -60,6 +61,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     ) -> Self:
         """Describe a request for the planner; without a session its own id decides its draws."""
         sizes = _Sizes.of(request)
+        must_fit = request.preferences.require_parameters
         return cls(
             model=request.model,
             draw_key_hash=draw_key_hash(request.preferences.session_id or request_id),
@@ -75,7 +77,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             + sizes.images * _IMAGE_TOKENS_MAX,
             output_tokens_max=request.output_tokens_max,
             choices=request.choices,
-            parameters=frozenset(effective_parameters(request)),
+            parameters=frozenset(effective_parameters(request) if must_fit else ()),
             metadata=request.metadata,
             preferences=request.preferences,
             fallbacks=fallbacks,

@@ -8,12 +8,13 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode
+from tollgate.core.generation import total_nano_usd
 from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.rules import select_rule
-from tollgate.routing.price import bill, total_nano_usd
+from tollgate.routing.price import bill
 from tollgate.routing.review.traffic import RecordedRequest
 
 

@@ -17,10 +17,11 @@ from tests.unit.routing.catalogs import (
     routing,
 )
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.generation import total_nano_usd
 from tollgate.core.request import SchemaOutput
 from tollgate.core.usage import Usage
 from tollgate.routing.planning.plan import Plan, Retry
-from tollgate.routing.price import bill, total_nano_usd
+from tollgate.routing.price import bill
 
 LARGE = ["near/large-1", "far/L"]
 SMALL = ["near/small-1"]
