@@ -57,7 +57,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 def docstrings_begin_plainly(source: Source) -> Iterator[Finding]:
     if source.path.parts[0] == "tests":
         return
-    for node in source.nodes(*_DOCUMENTED):
+    for node in source.nodes(ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef):
         docstring = ast.get_docstring(node, clean=False)
         if docstring is None:
             continue

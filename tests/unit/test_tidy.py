@@ -6,12 +6,13 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tests.tidy import layers, shape
+from tests.tidy import layers, shape, words
+from tests.tidy.names import names_have_one_meaning
 from tests.tidy.source import Finding, Rule, Source
 
 TOP = Path(__file__).parents[2]
 CHECKED = ("functions", "infra", "bench", "tests")
-RULES = {rule.__name__: rule for rule in (*layers.RULES, *shape.RULES)}
+RULES = {rule.__name__: rule for rule in (*layers.RULES, *shape.RULES, *words.RULES)}
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,11 @@ def without_garbage_collection() -> Iterator[None]:
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_the_project_keeps(rule: Rule, sources: list[Source]) -> None:
     broken = [str(finding) for source in sources for finding in rule(source)]
+    assert not broken, "\n" + "\n".join(broken)
+
+
+def test_a_public_name_has_one_meaning(sources: list[Source]) -> None:
+    broken = [str(finding) for finding in names_have_one_meaning(sources)]
     assert not broken, "\n" + "\n".join(broken)
 
 
@@ -189,9 +195,31 @@ BROKEN = [
     ),
     ("lookups_are_not_chained", "tollgate/web/auth.py", "a.get('b', {}).get('c')", [1]),
     ("comments_promise_nothing", "tollgate/core/money.py", "a = 1  # TODO: b", [1]),
+    ("docstrings_begin_plainly", "tollgate/core/money.py", '"""What money is."""', [1]),
+    (
+        "docstrings_begin_plainly",
+        "tollgate/core/money.py",
+        'def f():\n    """The amount."""\nclass A:\n    """Whoever pays."""',
+        [1, 3],
+    ),
+    ("words_are_plain", "tollgate/core/money.py", "a = 1\n# whoever pays", [2]),
+    ("words_are_plain", "tollgate/core/money.py", '"""A.\n\nIt makes no sense."""', [3]),
     ("comments_promise_nothing", "tollgate/core/money.py", "\n# FIXME", [2]),
 ]
 KEPT = [
+    ("docstrings_begin_plainly", "tollgate/core/money.py", 'def f():\n    """Return it."""'),
+    ("docstrings_begin_plainly", "tollgate/core/money.py", '"""Amounts of money."""'),
+    (
+        "docstrings_begin_plainly",
+        "tollgate/core/money.py",
+        'class A:\n    """An amount."""\n    @property\n    def b(self):\n        """The rest."""',
+    ),
+    ("docstrings_begin_plainly", "tests/unit/test_x.py", 'def f():\n    """What it is."""'),
+    (
+        "words_are_plain",
+        "tollgate/core/money.py",
+        "# The caller, whose item is corrupt.\nasked = 1",
+    ),
     (
         "imports_run_one_way",
         "tollgate/engine/meter.py",

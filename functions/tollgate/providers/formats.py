@@ -35,12 +35,12 @@ def _load_openai_chat() -> Codec:
     from tollgate.providers.openai_chat.choices import ChoiceDemultiplexer
     from tollgate.providers.openai_chat.decode import ChatDecoder
     from tollgate.providers.openai_chat.encode import encode
-    from tollgate.providers.shared.openai_errors import error_of_reply
+    from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 
     return Codec(
         encode=encode,
         decoder=lambda target: ChatDecoder(target.provider),
-        error=error_of_reply,
+        error=parse_openai_reply_error,
         demultiplexer=lambda target, choices: ChoiceDemultiplexer(target.provider, choices),
     )
 
@@ -48,12 +48,12 @@ def _load_openai_chat() -> Codec:
 def _load_openai_responses() -> Codec:
     from tollgate.providers.openai_responses.decode import ResponsesDecoder
     from tollgate.providers.openai_responses.encode import encode
-    from tollgate.providers.shared.openai_errors import error_of_reply
+    from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 
     return Codec(
         encode=encode,
         decoder=lambda target: ResponsesDecoder(target.provider),
-        error=error_of_reply,
+        error=parse_openai_reply_error,
     )
 
 

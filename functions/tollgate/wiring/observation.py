@@ -12,15 +12,15 @@ from tollgate.observability.log import LogJournal
 from tollgate.settings import Settings
 from tollgate.wiring.aws import rotating_credentials
 
-Hook = Callable[[], Awaitable[None]]
+_Hook = Callable[[], Awaitable[None]]
 
 
 class Observation(Struct, frozen=True, kw_only=True):
     """A journal, the hooks that flush it after each answer, and those that close it."""
 
     journal: Journal
-    after: tuple[Hook, ...] = ()
-    closing: tuple[Hook, ...] = field(default=())
+    after: tuple[_Hook, ...] = ()
+    closing: tuple[_Hook, ...] = field(default=())
 
     async def aclose(self) -> None:
         """Flush the journal, and close its connections."""

@@ -31,7 +31,7 @@ from tollgate.providers.openai_chat.wire import (
     ThinkingItem,
     UsageReport,
 )
-from tollgate.providers.shared.openai_errors import error_in_stream
+from tollgate.providers.shared.openai_errors import parse_openai_stream_error
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, malformed_error
 
@@ -118,11 +118,11 @@ class ChatDecoder:
             chunk = CHUNKS.decode(data)
         except UNREADABLE as invalid:
             if event == "error":
-                raise error_in_stream(None, self._provider) from invalid
+                raise parse_openai_stream_error(None, self._provider) from invalid
             raise malformed_error(self._provider, "a frame that cannot be read") from invalid
         error = chunk.error or (chunk.x_groq.error if chunk.x_groq else None)
         if event == "error" or error is not None:
-            raise error_in_stream(error, self._provider)
+            raise parse_openai_stream_error(error, self._provider)
         if chunk.choices is None and chunk.usage is None:
             raise malformed_error(self._provider, "a frame of unknown form")
         return chunk

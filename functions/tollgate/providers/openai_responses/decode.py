@@ -28,7 +28,7 @@ from tollgate.providers.openai_responses.wire import (
     Response,
     UsageReport,
 )
-from tollgate.providers.shared.openai_errors import error_in_stream
+from tollgate.providers.shared.openai_errors import parse_openai_stream_error
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
@@ -98,7 +98,7 @@ class ResponsesDecoder:
             return
         if event.type == "error" or event.error is not None:
             stated: JsonValue = {"code": event.code, "message": event.message}
-            raise error_in_stream(event.error or stated, self._provider)
+            raise parse_openai_stream_error(event.error or stated, self._provider)
         reader = self._readers.get(event.type)
         if reader is not None:
             yield from reader(event)
@@ -126,7 +126,7 @@ class ResponsesDecoder:
             raise malformed_error(self._provider, "an event that cannot be read") from invalid
         if response.status is None:
             if response.error is not None:
-                raise error_in_stream(response.error, self._provider)
+                raise parse_openai_stream_error(response.error, self._provider)
             raise malformed_error(self._provider, "an event of unknown form")
         yield from self._finish(Event(type="response.completed", response=response))
 
@@ -160,7 +160,7 @@ class ResponsesDecoder:
             # OpenAI bills the tokens up to the failure.
             yield from self._start(event)
             yield self._usage(response.usage, response.service_tier)
-        raise error_in_stream(response.error, self._provider)
+        raise parse_openai_stream_error(response.error, self._provider)
 
     def _item_added(self, event: Event) -> Iterator[StreamEvent]:
         item = self._item(event)

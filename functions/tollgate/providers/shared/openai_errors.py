@@ -95,7 +95,7 @@ _STATUS_OF_TYPE: Final = {
 }
 
 
-def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
+def parse_openai_reply_error(reply: UpstreamRefused, target: Target) -> UpstreamError:
     """Return the error that a reply means, of which the body may be anything."""
     try:
         body = _BODY.validate_json(reply.body)
@@ -114,7 +114,7 @@ def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
     )
 
 
-def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
+def parse_openai_stream_error(error: JsonValue, provider: str) -> UpstreamError:
     """Return the error that came in place of a chunk."""
     try:
         detail = _detail(ErrorBody.model_validate({"error": error}))

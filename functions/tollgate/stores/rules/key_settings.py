@@ -24,7 +24,7 @@ _TOKENS_MAX: Final = 1_000_000_000
 _TIER_LENGTH_MAX: Final = 64
 
 
-class Offer(Struct, frozen=True, kw_only=True):
+class KeyOption(Struct, frozen=True, kw_only=True):
     """The form in which the api and the command line offer a plain setting."""
 
     # Option of `tollgate keys`, without its dashes.
@@ -47,7 +47,8 @@ class KeySettings(Struct, frozen=True, kw_only=True):
     label: str
     # Tier of routing.yaml, whose limits count beside the key's own.
     tier: Annotated[
-        str | None, Offer(option="tier", text="Tier of routing.yaml.", length_max=_TIER_LENGTH_MAX)
+        str | None,
+        KeyOption(option="tier", text="Tier of routing.yaml.", length_max=_TIER_LENGTH_MAX),
     ] = None
     # Globs of the models that the key may use; None allows all.
     models: tuple[str, ...] | None = None
@@ -56,7 +57,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
     # Average rate, refilled evenly (GCRA).
     requests_per_minute: Annotated[
         int,
-        Offer(
+        KeyOption(
             option="rpm",
             text="Requests per minute. A new key has 60, or all that a tier with a rate allows.",
             lowest=1,
@@ -66,7 +67,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
     # Requests that may come at once after a pause.
     burst: Annotated[
         int,
-        Offer(
+        KeyOption(
             option="burst",
             text="Requests at once after a pause. A new key has 120, or all that a tier with a "
             "rate allows.",
@@ -76,12 +77,15 @@ class KeySettings(Struct, frozen=True, kw_only=True):
     ] = 120
     # Tokens in one minute of the clock; None does not limit them.
     tokens_per_minute: Annotated[
-        int | None, Offer(option="tpm", text="Tokens per minute.", lowest=1, highest=_TOKENS_MAX)
+        int | None,
+        KeyOption(option="tpm", text="Tokens per minute.", lowest=1, highest=_TOKENS_MAX),
     ] = None
     # Requests at the same time; None does not limit them.
     concurrency: Annotated[
         int | None,
-        Offer(option="concurrency", text="Requests at the same time.", lowest=1, highest=HOLDS_MAX),
+        KeyOption(
+            option="concurrency", text="Requests at the same time.", lowest=1, highest=HOLDS_MAX
+        ),
     ] = None
     # Unix second from which the key is refused; None never.
     expires_s: int | None = None
@@ -92,7 +96,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
     # Days that prompts and answers are kept; None keeps nothing.
     content_days: Annotated[
         int | None,
-        Offer(
+        KeyOption(
             option="content-days",
             text="Days that prompts and answers are kept: 1, 7, 30 or 90.",
             accepted=ContentDays,
@@ -123,7 +127,7 @@ class PlainSetting(Struct, frozen=True):
     """A plain setting of KeySettings, with the type of its field."""
 
     type: Any
-    offer: Offer
+    offer: KeyOption
 
     @property
     def is_optional(self) -> bool:

@@ -1,0 +1,27 @@
+"""What one request crosses in the tree: counts, which are the same on any machine.
+
+Keeps no contract statement: it holds the rooms of docs/architecture.md where they are.
+"""
+
+import asyncio
+
+import pytest
+
+from bench.journeys import measure
+from tests.ministack import ministack_command
+
+# Calls between packages, and switches of package; `core` is left out of both. They are reviewed when
+# they grow: a switch more is a file more that a reader has to open.
+BUDGETS = {
+    "one streamed chat": (32, 240),
+    "read a record": (4, 10),
+    "create a key": (7, 20),
+}
+
+
+@pytest.mark.skipif(ministack_command() is None, reason="ministack is not installed")
+def test_a_request_crosses_no_more_rooms_than_it_must() -> None:
+    for name, journey in asyncio.run(measure()).items():
+        calls, switches = BUDGETS[name]
+        assert len(journey.calls) <= calls, (name, sorted(journey.calls))
+        assert journey.switches <= switches, name
