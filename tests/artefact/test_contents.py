@@ -31,7 +31,6 @@ LEFT_OUT: Final = (
     "tollgate/routing/file/json_schema.py",
     "tollgate/routing/file/load.py",
     "tollgate/routing/file/validate.py",
-    "tests/memory/stores.py",
     "tollgate/web/local_app.py",
     "tollgate/wiring/whole.py",
 )

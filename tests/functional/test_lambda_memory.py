@@ -33,7 +33,7 @@ class Lambda:
         self._goes_on = asyncio.Event()
         self._stops_at = 0
 
-    async def run_loop(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 if head.startswith(b"GET "):

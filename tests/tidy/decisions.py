@@ -18,7 +18,7 @@ _MATCHING = frozenset({"findall", "finditer", "fullmatch", "match", "search"})
 def decisions_read_no_prose(source: Source) -> Iterator[Finding]:
     if (part_of(source.module) or "").partition(".")[0] not in _DECIDING:
         return
-    for node in ast.walk(source.tree):
+    for node in source.nodes(ast.Compare, ast.Call, ast.Match):
         match node:
             case ast.Compare(left=left, ops=ops, comparators=others):
                 read = [left, *others] if any(isinstance(op, _COMPARING) for op in ops) else []

@@ -16,7 +16,7 @@ def second_lists(
 ) -> Iterator[Finding]:
     """Yield each list of so many of the names or more; `home` is told as where they belong."""
     known = set(names)
-    for node in ast.walk(source.tree):
+    for node in source.nodes(ast.Set, ast.List, ast.Tuple, ast.Dict, ast.MatchOr):
         words = _words(node)
         if len(words) >= at_least and words <= known:
             listed = ", ".join(sorted(words))
