@@ -103,14 +103,14 @@ class Damaged:
         b'{"served": {}, "events": [[0, {"type": "of_next_year"}]], "record": {}}',
     ],
 )
-async def test_c68_an_answer_that_cannot_be_read_is_told_and_not_made_again(
+async def test_c68_a_corrupt_answer_is_reported_and_not_made_again(
     answer: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     home = await house()
     reply = await post(home, Damaged(answer))  # type: ignore[arg-type]
     assert (reply.status, reply.error["code"]) == (409, "idempotency_conflict")
-    assert "use a new one" in reply.error["message"]
-    assert "cannot be read" in caplog.text
+    assert "use a new key" in reply.error["message"]
+    assert "is corrupt" in caplog.text
     assert generations(home) == 0
 
 
