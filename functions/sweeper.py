@@ -54,7 +54,7 @@ def handler(event: Mapping[str, object], context: object) -> None:
 
 async def _sweep() -> tuple[SweepReport, MaintenanceReport]:
     async with _upkeep() as upkeep:
-        return await upkeep.sweeper.run(), await upkeep.caretaker.run()
+        return await upkeep.sweeper.run(), await upkeep.maintenance.run()
 
 
 async def _audit() -> Sequence[BrokenInvariant]:

@@ -42,7 +42,7 @@ class Inbox:
         self.events.append(json.loads(event))
 
 
-def caretaker(stores: DynamoStores, *inboxes: Inbox) -> WorkspaceMaintenance:
+def maintenance(stores: DynamoStores, *inboxes: Inbox) -> WorkspaceMaintenance:
     ids = IdSource(stores.clock)
     return WorkspaceMaintenance(
         stores.client,
@@ -104,7 +104,7 @@ async def test_a_crowded_workspace_grows_and_its_credit_is_spread(dynamo: Dynamo
     secret, principal = await funded_key(dynamo, 100_000, KEY)
     holds = [await dynamo.ledger.hold(principal, 10) for _ in range(HOLDS_CROWDED + 1)]
     assert [hold.crowded for hold in holds[-2:]] == [False, True]
-    care = caretaker(dynamo, Inbox())
+    care = maintenance(dynamo, Inbox())
 
     for hold in holds:
         await dynamo.ledger.settle(hold, record_of(hold, 1))
@@ -144,7 +144,7 @@ async def test_c61_each_alert_is_made_once_and_sent_until_it_is_taken(
     _, principal = await funded_key(dynamo, 10_000, KEY)
     await dynamo.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
     inbox = Inbox()
-    care = caretaker(dynamo, inbox)
+    care = maintenance(dynamo, inbox)
 
     await spend(dynamo, principal, 499)
     assert (await care.run()).alerts == 0
@@ -163,14 +163,14 @@ async def test_c61_each_alert_is_made_once_and_sent_until_it_is_taken(
     assert (await dynamo.workspaces.ensure("acme")).paused is False
 
 
-async def test_c61_caretakers_that_race_send_each_alert_once(honest: DynamoStores) -> None:
+async def test_c61_maintenance_runs_that_race_send_each_alert_once(honest: DynamoStores) -> None:
     _, principal = await funded_key(honest, 10_000, KEY)
     await honest.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
     inbox = Inbox()
     await spend(honest, principal, 1_000)
 
     for _ in range(3):
-        reports = await asyncio.gather(*(caretaker(honest, inbox).run() for _ in range(8)))
+        reports = await asyncio.gather(*(maintenance(honest, inbox).run() for _ in range(8)))
         honest.clock.now += ROUND_S
 
     assert sum(report.alerts for report in reports) == 0
@@ -183,7 +183,7 @@ async def test_c61_a_channel_that_is_down_keeps_no_other_from_its_alerts(
     _, principal = await funded_key(dynamo, 10_000, KEY)
     await dynamo.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
     down, well = Inbox(name="down", failing=True), Inbox(name="well")
-    care = caretaker(dynamo, down, well)
+    care = maintenance(dynamo, down, well)
     await spend(dynamo, principal, 500)
 
     for _ in range(3):
@@ -208,12 +208,12 @@ async def test_c61_a_process_that_dies_while_it_sends_leaves_the_alert_to_the_ne
             raise Killed
 
     with pytest.raises(Killed):
-        await caretaker(dynamo, Dies()).run()
+        await maintenance(dynamo, Dies()).run()
     inbox = Inbox()
-    await caretaker(dynamo, inbox).run()
+    await maintenance(dynamo, inbox).run()
     assert inbox.events == []
     dynamo.clock.now += ROUND_S
-    await caretaker(dynamo, inbox).run()
+    await maintenance(dynamo, inbox).run()
     assert percents(inbox) == [50]
 
 
@@ -221,11 +221,11 @@ async def test_an_alert_of_last_week_is_no_news_to_a_new_channel(dynamo: DynamoS
     _, principal = await funded_key(dynamo, 10_000, KEY)
     await dynamo.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
     await spend(dynamo, principal, 500)
-    assert (await caretaker(dynamo).run()).alerts == 1
+    assert (await maintenance(dynamo).run()).alerts == 1
     dynamo.clock.now += 7 * 86_400
     inbox = Inbox()
 
-    await caretaker(dynamo, inbox).run()
+    await maintenance(dynamo, inbox).run()
 
     assert inbox.events == []
 
@@ -235,7 +235,7 @@ async def test_c61_a_spent_budget_pauses_until_the_month_ends(dynamo: DynamoStor
     _, other = await funded_key(dynamo, 10_000, KEY)
     settings = WorkspaceSettings(budget_nano_usd=1_000, pause_at_budget=True)
     await dynamo.workspaces.change("acme", lambda _: settings)
-    care = caretaker(dynamo, Inbox())
+    care = maintenance(dynamo, Inbox())
 
     await spend(dynamo, principal, 600)
     await spend(dynamo, other, 400)

@@ -24,7 +24,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     """The scheduled work on the tables."""
 
     sweeper: Sweeper
-    caretaker: WorkspaceMaintenance
+    maintenance: WorkspaceMaintenance
     audit: Audit
     secrets: AwsJson
 
@@ -50,7 +50,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             generations=stores.generations,
             clock=clock,
         ),
-        caretaker=WorkspaceMaintenance(
+        maintenance=WorkspaceMaintenance(
             client, tables, wallets=wallets, workspaces=workspaces, budgets=budgets, ids=ids
         ),
         audit=Audit(client, tables, wallets=wallets, workspaces=workspaces, clock=clock),

@@ -65,7 +65,7 @@ async def _upkeep(task: Task, settings: Settings) -> bool:
 async def _sweep(settings: Settings, stores: Stores) -> None:
     wired = wire_upkeep(settings, stores, SystemClock())
     _log_done("swept", asdict(await wired.sweeper.run()))
-    _log_done("workspaces maintained", asdict(await wired.caretaker.run()))
+    _log_done("workspaces maintained", asdict(await wired.maintenance.run()))
 
 
 async def _audit(settings: Settings, stores: Stores) -> bool:
