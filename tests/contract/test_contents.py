@@ -95,7 +95,7 @@ async def test_c69_content_that_cannot_be_read_is_said_to_be_so(content: bytes) 
     id_ = home.gateway.ids.new_id()
     reply = await call("GET", f"/v1/generation/content?id={id_}", key=admin.secret)
     assert (reply.status, reply.error["code"]) == (404, "not_found")
-    assert f"gen-{id_} cannot be read" in reply.error["message"]
+    assert f"gen-{id_} is corrupt" in reply.error["message"]
 
 
 async def test_c69_nothing_is_kept_by_default(contents: ObjectContentLog) -> None:

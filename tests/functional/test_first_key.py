@@ -93,7 +93,7 @@ def test_without_a_region_it_says_how_to_name_one(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     result = CliRunner().invoke(main, ["first-key"])
     assert result.exit_code == 1
-    assert "say --region or set AWS_REGION" in result.output
+    assert "give --region or set AWS_REGION" in result.output
     with mock_aws():
         result = CliRunner(env={"AWS_REGION": "us-east-1"}).invoke(main, ["first-key"])
     assert "Stack with id tollgate does not exist" in result.output
