@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tollgate.core.secret import KeyVariables
 from tollgate.routing.file.load import inspect, load
 from tollgate.routing.file.problems import InvalidRouting, mask_secrets, render_text
 
@@ -184,3 +185,20 @@ def test_what_is_included_may_be_anywhere_in_the_repository(tmp_path: Path) -> N
     assert printed(file) == ""
     (tmp_path / ".git").unlink()
     assert "is outside of this file's folder" in printed(file)
+
+
+def test_c93_a_deployment_allows_variables_that_the_file_cannot(tmp_path: Path) -> None:
+    file = tmp_path / "routing.yaml"
+    file.write_text(
+        (BAD / "R044_variable.yaml").read_text(encoding="utf-8"),
+        encoding="utf-8",
+    )
+    everything = KeyVariables(("*",))
+    found = inspect(file, dev=True, today=TODAY, variables=everything).problems
+    refused = [problem.message.partition(" ")[0] for problem in found]
+    assert refused == [
+        "AWS_SECRET_ACCESS_KEY",
+        "GITHUB_TOKEN",
+        "TOLLGATE_API_KEY",
+        "LAMBDA_TASK_ROOT",
+    ]

@@ -15,6 +15,7 @@ from tollgate.routing.file.compile import compile_routing
 from tollgate.routing.file.load import Inspection, inspect
 from tollgate.routing.file.problems import Problem, render_text
 from tollgate.routing.schema import Routing
+from tollgate.settings import Settings
 
 
 @click.command()
@@ -30,7 +31,7 @@ from tollgate.routing.schema import Routing
 def check(file: Path, style: str) -> None:
     """Check FILE and what it includes for development: exit status 1 if there are errors."""
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
-    inspection = inspect(file, dev=True, today=today)
+    inspection = inspect(file, dev=True, today=today, variables=Settings().variables)
     click.echo(_STYLES[style](file, inspection))
     if inspection.errors:
         raise SystemExit(1)

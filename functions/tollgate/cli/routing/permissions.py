@@ -15,6 +15,7 @@ from tollgate.cli.options import routing_file
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.permissions import NotPermissible, Permissions, compile_permissions
 from tollgate.routing.file.problems import InvalidRouting
+from tollgate.settings import Settings
 
 BEGIN: Final = "# routing.yaml begins; `tollgate permissions` writes what follows"
 END: Final = "# routing.yaml ends"
@@ -37,7 +38,7 @@ _MARKED: Final = re.compile(
 def permissions(file: Path, template: Path, check: bool) -> None:
     """Write into the template which models FILE may invoke and which secrets it may read."""
     try:
-        needed = compile_permissions(compile_catalog(file).routing)
+        needed = compile_permissions(compile_catalog(file, variables=Settings().variables).routing)
     except (InvalidRouting, NotPermissible) as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
     before = template.read_text()

@@ -28,6 +28,7 @@ from tollgate.routing.file.compile import CompiledCatalog, compile_catalog
 from tollgate.routing.file.permissions import NotPermissible, compile_permissions
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.schema import CompiledRouting, Routing
+from tollgate.settings import Settings
 from tollgate.web.shapes import moment
 from tollgate.wiring.stores import wire_stores
 
@@ -136,7 +137,7 @@ def catalogs(stack: str, region: str | None, style: str | None) -> None:
 
 def _compile(file: Path) -> CompiledCatalog:
     try:
-        return compile_catalog(file)
+        return compile_catalog(file, variables=Settings().variables)
     except InvalidRouting as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
 

@@ -8,22 +8,23 @@ from typing import Final
 
 from msgspec import Struct
 
+from tollgate.core.secret import KeyVariables
 from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.policy_checks import check_model_policy, check_route_policy
 from tollgate.routing.file.price_checks import check_prices
-from tollgate.routing.file.problems import Problem, looks_like_secret
+from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.promise_checks import (
     PlacedModel,
     check_promise,
     place_chains,
     place_steps,
 )
+from tollgate.routing.file.secret_checks import check_key
 from tollgate.routing.schema import (
     EndpointSection,
     IncludedFile,
-    KeySection,
     ModelSection,
     ProviderSection,
 )
@@ -57,7 +58,10 @@ class LoadedFile(Struct, frozen=True):
 
 
 def crosscheck(
-    parts: Sequence[LoadedFile], development: Sequence[LoadedFile], today: date | None
+    parts: Sequence[LoadedFile],
+    development: Sequence[LoadedFile],
+    today: date | None,
+    variables: KeyVariables,
 ) -> Iterator[Problem]:
     """Check all files against each other.
 
@@ -72,7 +76,7 @@ def crosscheck(
     }
     for part in every:
         visible = parts if any(part is each for each in parts) else every
-        checker = _Checker(part, visible, development)
+        checker = _Checker(part, visible, development, variables)
         yield from checker.providers()
         yield from checker.models(today)
         yield from checker.aliases(today)
@@ -96,12 +100,17 @@ class _Checker:
     """Checks one file against those it may refer to."""
 
     def __init__(
-        self, part: LoadedFile, visible: Sequence[LoadedFile], included: Sequence[LoadedFile]
+        self,
+        part: LoadedFile,
+        visible: Sequence[LoadedFile],
+        included: Sequence[LoadedFile],
+        variables: KeyVariables,
     ) -> None:
         self._document = part.document
         self._content = part.content
         self._visible = visible
         self._included = included
+        self._variables = variables
         self._policies = {
             slug: row.data_policy
             for each in (*visible, *included)
@@ -240,7 +249,7 @@ class _Checker:
                 yield self._document.at_key(where, "R042", message)
         if provider.codec == "anthropic":
             yield from self._carrier(where, provider)
-        yield from self._key((*where, "key"), provider.key)
+        yield from check_key(self._document, (*where, "key"), provider.key, self._variables)
 
     def _carrier(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
         """Check that the row fits the service that speaks Anthropic's format for it."""
@@ -251,16 +260,6 @@ class _Checker:
         if carrier == "vertex" and provider.auth != "google":
             message = f"provider {where[-1]} has no auth google, which claude_carrier vertex needs"
             yield self._document.at_key(where, "R042", message)
-
-    def _key(self, where: Where, key: KeySection | None) -> Iterator[Problem]:
-        if key is None:
-            return
-        if key.env is None and key.secret is None:
-            yield self._document.at_value(where, "R043", "key names neither env nor secret")
-        for home, name in (("env", key.env), ("secret", key.secret)):
-            if name and looks_like_secret(name):
-                message = f"{home} looks like the key itself; write where the key lives"
-                yield self._document.at_value((*where, home), "R040", message)
 
     def _endpoints(
         self, where: Where, model: ModelSection, today: date | None

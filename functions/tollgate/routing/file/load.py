@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from tollgate.core.secret import STANDARD_VARIABLES, KeyVariables
 from tollgate.routing.file.crosscheck import LoadedFile, crosscheck
 from tollgate.routing.file.document import Where, read_document
 from tollgate.routing.file.includes import find_included
@@ -32,21 +33,26 @@ class Inspection(Struct, frozen=True, kw_only=True):
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
 
-def load(path: Path, *, dev: bool = False) -> Routing:
+def load(path: Path, *, dev: bool = False, variables: KeyVariables = STANDARD_VARIABLES) -> Routing:
     """Return the routing of a file; InvalidRouting with all its errors if it has any."""
-    inspection = inspect(path, dev=dev)
+    inspection = inspect(path, dev=dev, variables=variables)
     if inspection.routing is None:
         raise InvalidRouting(inspection.errors)
     return inspection.routing
 
 
 def inspect(
-    path: Path, *, dev: bool, today: date | None = None, top: Path | None = None
+    path: Path,
+    *,
+    dev: bool,
+    today: date | None = None,
+    top: Path | None = None,
+    variables: KeyVariables = STANDARD_VARIABLES,
 ) -> Inspection:
     """Check a file and the files that it includes, with `dev` also those for development.
 
     Without `today` there are no warnings about old prices and aliases. No file outside of `top` is
-    included; without `top` the bound is the file's repository.
+    included; without `top` the bound is the file's repository. `variables` may hold keys.
     """
     document = read_document(path, path.as_posix())
     problems = list(document.problems)
@@ -77,7 +83,7 @@ def inspect(
         found_parts, found = _parts(matching.files)
         problems += found
         group += found_parts
-    problems += crosscheck(parts, development, today)
+    problems += crosscheck(parts, development, today, variables)
     clean = all(problem.severity != "error" for problem in problems)
     return Inspection(
         problems=_in_order(problems),
