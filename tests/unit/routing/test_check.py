@@ -202,3 +202,40 @@ def test_c93_a_deployment_allows_variables_that_the_file_cannot(tmp_path: Path) 
         "TOLLGATE_API_KEY",
         "LAMBDA_TASK_ROOT",
     ]
+
+
+_LOCAL_ROW = """version: 1
+providers:
+  near:
+    codec: openai_chat
+    transport: http_sse
+    base_url: http://127.0.0.1:9001
+    key: {{ env: A_API_KEY }}
+{more}"""
+
+
+def test_c93_loopback_is_for_development_alone(tmp_path: Path) -> None:
+    file = tmp_path / "routing.yaml"
+    file.write_text(_LOCAL_ROW.format(more=""), encoding="utf-8")
+    inspection = inspect(file, dev=True)
+    assert [problem.code for problem in inspection.errors] == ["R045"]
+    assert inspection.production is None
+    assert inspection.routing == load(file, dev=True)
+    with pytest.raises(InvalidRouting):
+        load(file)
+
+
+def test_c93_a_file_for_development_may_name_loopback(tmp_path: Path) -> None:
+    (tmp_path / "near.yaml").write_text(_LOCAL_ROW.format(more=""), encoding="utf-8")
+    file = tmp_path / "routing.yaml"
+    file.write_text("version: 1\ndev: { include: [near.yaml] }\n", encoding="utf-8")
+    inspection = inspect(file, dev=True)
+    assert inspection.problems == ()
+    assert inspection.production is not None
+    assert not inspection.production.providers
+
+
+def test_c93_another_error_stops_development_too(tmp_path: Path) -> None:
+    file = tmp_path / "routing.yaml"
+    file.write_text(_LOCAL_ROW.format(more="aliases: { x: { to: y } }"), encoding="utf-8")
+    assert inspect(file, dev=True).routing is None

@@ -21,7 +21,7 @@ from tollgate.routing.file.promise_checks import (
     place_chains,
     place_steps,
 )
-from tollgate.routing.file.secret_checks import check_key
+from tollgate.routing.file.secret_checks import check_host, check_key
 from tollgate.routing.schema import (
     EndpointSection,
     IncludedFile,
@@ -250,6 +250,8 @@ class _Checker:
         if provider.codec == "anthropic":
             yield from self._carrier(where, provider)
         yield from check_key(self._document, (*where, "key"), provider.key, self._variables)
+        is_development = any(self._document is part.document for part in self._included)
+        yield from check_host(self._document, where, provider, development=is_development)
 
     def _carrier(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
         """Check that the row fits the service that speaks Anthropic's format for it."""

@@ -22,7 +22,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     """The result of reading a file and the files that it includes."""
 
     problems: tuple[Problem, ...]
-    routing: Routing | None  # None if there are errors
+    routing: Routing | None  # None if there are errors; for development, not all of them count
     production: Routing | None  # the routing without the files included for development
     files: tuple[Path, ...]  # every file that was read
     globs: tuple[str, ...] = ()  # the `include` of the main file, without globs that are refused
@@ -84,11 +84,12 @@ def inspect(
         problems += found
         group += found_parts
     problems += crosscheck(parts, development, today, variables)
-    clean = all(problem.severity != "error" for problem in problems)
+    errors = [problem for problem in problems if problem.severity == "error"]
+    clean = all(dev and problem.allowed_in_dev for problem in errors)
     return Inspection(
         problems=_in_order(problems),
         routing=_combine(main, [*parts, *development]) if clean else None,
-        production=_combine(main, parts) if clean else None,
+        production=None if errors else _combine(main, parts),
         files=tuple(files),
         globs=tuple(watched),
     )

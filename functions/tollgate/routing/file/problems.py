@@ -31,6 +31,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     severity: Severity = "error"
     hint: str = ""  # the text to write instead, printed beside the caret
     excerpt: str = ""  # the line, its secrets masked
+    allowed_in_dev: bool = False  # an error for production alone
 
 
 class InvalidRouting(Exception):
