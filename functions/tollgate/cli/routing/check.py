@@ -40,10 +40,15 @@ def check(file: Path, style: str) -> None:
 def _as_text(file: Path, inspection: Inspection) -> str:
     errors = len(inspection.errors)
     warnings = len(inspection.problems) - errors
-    found = [render_text(problem) for problem in inspection.problems]
+    found = [_as_line(problem) for problem in inspection.problems]
     if inspection.production is None:
         return "\n".join([*found, f"{_count(errors, 'error')}, {_count(warnings, 'warning')}"])
     return "\n".join([*found, _summary(file, inspection.production, warnings)])
+
+
+def _as_line(problem: Problem) -> str:
+    shown = render_text(problem)
+    return click.style(shown, fg="red", bold=True) if problem.endangers_secret else shown
 
 
 def _summary(file: Path, routing: Routing, warnings: int) -> str:

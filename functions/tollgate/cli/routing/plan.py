@@ -20,7 +20,7 @@ from tollgate.cli.routing.revisions import Revision, find_merge_base, read_commi
 from tollgate.core.clock import SystemClock
 from tollgate.routing.review.diff import find_price_days
 from tollgate.routing.review.replay import replay_traffic
-from tollgate.routing.review.review import Review, find_differences
+from tollgate.routing.review.review import Review, find_differences, find_secret_moves
 from tollgate.routing.review.traffic import BadTraffic, RecordedRequest, read_traffic
 from tollgate.routing.schema import Routing
 
@@ -140,6 +140,7 @@ def _review(
         base_is_empty=empty,
         changes=changes,
         promises=promises,
+        secret_moves=find_secret_moves(before, head.routing),
         replay=None
         if requests is None
         else replay_traffic(requests, base.catalog, head.catalog, days),
