@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tollgate.core.secret import KeyVariables
-from tollgate.routing.file.load import inspect, load
+from tollgate.routing.file.load import Inspection, inspect, load
 from tollgate.routing.file.problems import InvalidRouting, mask_secrets, render_text
 
 TODAY = date(2026, 11, 21)
@@ -18,10 +18,16 @@ BAD = Path(__file__).parent / "bad"
 SECRETS = ("hunter2", "0123456789", "correct horse", "horse battery", "AKIAABC", "api_key=abc")
 
 
+PINNED = frozenset({"secret:tollgate/openai>https://api.openai.com"})
+
+
 def printed(file: Path, today: date = TODAY) -> str:
-    return "".join(
-        f"{render_text(problem)}\n" for problem in inspect(file, dev=True, today=today).problems
-    )
+    return "".join(f"{render_text(problem)}\n" for problem in inspected(file, today).problems)
+
+
+def inspected(file: Path, today: date = TODAY) -> Inspection:
+    pinned = PINNED if file.stem.startswith("R046") else None
+    return inspect(file, dev=True, today=today, pinned=pinned)
 
 
 @pytest.fixture
@@ -39,7 +45,7 @@ def test_a_bad_file_is_told_by_place_code_words_and_excerpt(case: str) -> None:
 @pytest.mark.usefixtures("_beside_the_bad_files")
 @pytest.mark.parametrize("case", sorted(path.stem for path in BAD.glob("R*.yaml")))
 def test_a_bad_file_has_the_error_it_is_named_after_and_yields_no_routing(case: str) -> None:
-    inspection = inspect(Path(f"{case}.yaml"), dev=True, today=TODAY)
+    inspection = inspected(Path(f"{case}.yaml"))
     named = "R004" if case == "R001_empty" else case.partition("_")[0]
     assert named in {problem.code for problem in inspection.problems}
     assert inspection.routing is None

@@ -10,6 +10,7 @@ from msgspec import to_builtins
 from pydantic_core import to_json
 
 from tollgate.cli.options import routing_file
+from tollgate.cli.routing.permissions import read_pins
 from tollgate.core.clock import SystemClock
 from tollgate.routing.file.compile import compile_routing
 from tollgate.routing.file.load import Inspection, inspect
@@ -28,10 +29,19 @@ from tollgate.settings import Settings
     type=click.Choice(["text", "github", "json"]),
     help="For people, as annotations of a GitHub workflow, or for programs.",
 )
-def check(file: Path, style: str) -> None:
+@click.option(
+    "--template",
+    default=Path("infra/template.yaml"),
+    show_default=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The template that pins which secret goes to which host, if it is there.",
+)
+def check(file: Path, style: str, template: Path) -> None:
     """Check FILE and what it includes for development: exit status 1 if there are errors."""
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
-    inspection = inspect(file, dev=True, today=today, variables=Settings().variables)
+    inspection = inspect(
+        file, dev=True, today=today, variables=Settings().variables, pinned=read_pins(template)
+    )
     click.echo(_STYLES[style](file, inspection))
     if inspection.errors:
         raise SystemExit(1)

@@ -11,6 +11,7 @@ from typing import Final
 from tollgate.cli.routing.plan_rows import (
     align_rows,
     breaking_rows,
+    deploy_rows,
     format_money,
     format_percent,
     format_rise,
@@ -19,7 +20,7 @@ from tollgate.cli.routing.plan_rows import (
     other_rows,
     secret_rows,
 )
-from tollgate.cli.routing.plan_text import describe_exactness, describe_span
+from tollgate.cli.routing.plan_text import DEPLOY_FIRST, describe_exactness, describe_span
 from tollgate.routing.file.problems import Problem, render_text
 from tollgate.routing.review.replay import TrafficReplay
 from tollgate.routing.review.review import Review
@@ -27,7 +28,8 @@ from tollgate.routing.review.review import Review
 # The workflow finds its comment by the first line, and the label in it.
 MARKER: Final = "<!-- tollgate-plan"
 # GitHub takes 65,536 characters, which are never more than bytes; the frame needs some of them.
-_BREAKING_BYTES_MAX: Final = 20_000
+_BREAKING_BYTES_MAX: Final = 16_000
+_DEPLOY_BYTES_MAX: Final = 4_000
 _OTHER_BYTES_MAX: Final = 20_000
 _SECRETS_BYTES_MAX: Final = 10_000
 _SECRETS_MOVE: Final = "**A secret goes to a host that does not get it today**"
@@ -58,6 +60,10 @@ def _lines(review: Review) -> Iterator[str]:
         yield _SECRETS_MOVE
         yield ""
         yield from _fenced(secrets, "diff", _SECRETS_BYTES_MAX)
+    if review.deploy_first:
+        yield f"**{DEPLOY_FIRST}**"
+        yield ""
+        yield from _fenced(align_rows(deploy_rows(review)), "diff", _DEPLOY_BYTES_MAX)
     if review.replay is not None and review.replay.requests:
         yield from _figures(review, review.replay)
         yield ""

@@ -37,6 +37,11 @@ def secret_rows(review: Review) -> list[ReviewRow]:
     ]
 
 
+def deploy_rows(review: Review) -> list[ReviewRow]:
+    """List what a stack has to know before the head can be published."""
+    return [ReviewRow("!", "deploy", name) for name in review.deploy_first]
+
+
 def breaking_rows(review: Review) -> list[ReviewRow]:
     """List the removals, the refused requests and the promises that will break."""
     rows = [_changed(change, review) for change in review.removals]

@@ -9,6 +9,7 @@ import click
 from tollgate.cli.routing.plan_rows import (
     align_rows,
     breaking_rows,
+    deploy_rows,
     format_money,
     format_percent,
     format_rise,
@@ -23,6 +24,10 @@ from tollgate.routing.review.review import Review
 
 _NO_TRAFFIC: Final = (
     "No traffic is replayed: name a file with --traffic, or a gateway with --url and TOLLGATE_KEY."
+)
+
+DEPLOY_FIRST: Final = (
+    "Deploy first: until `make deploy`, `tollgate publish` refuses what the stack does not know."
 )
 
 
@@ -74,6 +79,10 @@ def _lines(review: Review) -> Iterator[str]:
     if review.secret_moves:
         yield ""
         yield from map(_red, align_rows(secret_rows(review)))
+    if review.deploy_first:
+        yield ""
+        yield DEPLOY_FIRST
+        yield from align_rows(deploy_rows(review))
     for rows in (breaking_rows(review) + other_rows(review), note_rows(review)):
         if rows:
             yield ""

@@ -239,10 +239,11 @@ async def _check_servable(store: Publications, account: AwsAccount, stack: str, 
 def _check_allowed(account: AwsAccount, stack: str, routing: Routing) -> None:
     missing = list_missing(account.template(stack), compile_permissions(routing))
     if missing:
-        listed = "\n".join(f"  {arn}" for arn in missing)
+        listed = "\n".join(f"  {name}" for name in missing)
         raise click.ClickException(
-            f"The stack {stack} may not use all that this catalog names:\n{listed}\n"
-            "`tollgate permissions` and `make deploy` allow it; the deploy publishes too."
+            f"The stack {stack} does not know all that this catalog uses, or which secret goes to "
+            f"which host:\n{listed}\n"
+            "Deploy first: `tollgate permissions` and `make deploy` allow it, and publish."
         )
 
 

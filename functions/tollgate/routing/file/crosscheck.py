@@ -8,7 +8,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.secret import KeyVariables
 from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
@@ -21,7 +20,7 @@ from tollgate.routing.file.promise_checks import (
     place_chains,
     place_steps,
 )
-from tollgate.routing.file.secret_checks import check_host, check_key
+from tollgate.routing.file.secret_checks import KeyRules, check_host, check_key, check_pins
 from tollgate.routing.schema import (
     EndpointSection,
     IncludedFile,
@@ -61,7 +60,7 @@ def crosscheck(
     parts: Sequence[LoadedFile],
     development: Sequence[LoadedFile],
     today: date | None,
-    variables: KeyVariables,
+    rules: KeyRules,
 ) -> Iterator[Problem]:
     """Check all files against each other.
 
@@ -76,7 +75,7 @@ def crosscheck(
     }
     for part in every:
         visible = parts if any(part is each for each in parts) else every
-        checker = _Checker(part, visible, development, variables)
+        checker = _Checker(part, visible, development, rules)
         yield from checker.providers()
         yield from checker.models(today)
         yield from checker.aliases(today)
@@ -104,13 +103,13 @@ class _Checker:
         part: LoadedFile,
         visible: Sequence[LoadedFile],
         included: Sequence[LoadedFile],
-        variables: KeyVariables,
+        rules: KeyRules,
     ) -> None:
         self._document = part.document
         self._content = part.content
         self._visible = visible
         self._included = included
-        self._variables = variables
+        self._key_rules = rules
         self._policies = {
             slug: row.data_policy
             for each in (*visible, *included)
@@ -249,9 +248,11 @@ class _Checker:
                 yield self._document.at_key(where, "R042", message)
         if provider.codec == "anthropic":
             yield from self._carrier(where, provider)
-        yield from check_key(self._document, (*where, "key"), provider.key, self._variables)
+        yield from check_key(self._document, where, provider.key, self._key_rules)
         is_development = any(self._document is part.document for part in self._included)
         yield from check_host(self._document, where, provider, development=is_development)
+        if not is_development:
+            yield from check_pins(self._document, where, provider, self._key_rules)
 
     def _carrier(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
         """Check that the row fits the service that speaks Anthropic's format for it."""

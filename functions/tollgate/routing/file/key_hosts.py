@@ -9,8 +9,8 @@ from msgspec import Struct
 from tollgate.routing.schema import ProviderSection, Routing
 
 _PORTS: Final = {"https": 443, "http": 80}
-_GOOGLE: Final = "Google credentials"
-_ROLE: Final = "AWS credentials"
+_GOOGLE: Final = "google"
+_ROLE: Final = "aws"
 
 
 class KeyHost(Struct, frozen=True, order=True):
@@ -19,9 +19,10 @@ class KeyHost(Struct, frozen=True, order=True):
     secret: str
     host: str
 
-    def described(self) -> str:
-        """Write the pair in words."""
-        return f"{self.secret} to {self.host}"
+    @property
+    def pin(self) -> str:
+        """The pair as a template pins it: one word, which no writer of YAML folds."""
+        return f"{self.secret}>{self.host}"
 
 
 def list_key_hosts(routing: Routing) -> dict[KeyHost, tuple[str, ...]]:
@@ -40,18 +41,21 @@ def key_hosts_of(provider: ProviderSection) -> Iterator[KeyHost]:
     host = _origin(provider.base_url)
     key = provider.key
     if key is not None and key.env is not None:
-        yield KeyHost(f"variable {key.env}", host)
+        yield KeyHost(f"variable:{key.env}", host)
     if key is not None and key.secret is not None:
-        yield KeyHost(f"secret {key.secret}", host)
+        yield KeyHost(f"secret:{key.secret}", host)
     if key is None:
         yield KeyHost(_GOOGLE if provider.auth == "google" else _ROLE, host)
 
 
 def _origin(base_url: str) -> str:
     """Return scheme, host and port in one spelling."""
-    url = urlsplit(base_url.lower())
+    try:
+        url = urlsplit(base_url.lower())
+        port = url.port or _PORTS[url.scheme]
+    except ValueError:  # the check refuses such a row
+        return base_url
     host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname
-    port = url.port or _PORTS[url.scheme]
     return (
         f"{url.scheme}://{host}" if port == _PORTS[url.scheme] else f"{url.scheme}://{host}:{port}"
     )

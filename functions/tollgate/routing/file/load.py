@@ -14,6 +14,7 @@ from tollgate.routing.file.crosscheck import LoadedFile, crosscheck
 from tollgate.routing.file.document import Where, read_document
 from tollgate.routing.file.includes import find_included
 from tollgate.routing.file.problems import InvalidRouting, Problem
+from tollgate.routing.file.secret_checks import KeyRules
 from tollgate.routing.file.validate import validate
 from tollgate.routing.schema import IncludedFile, Routing, RoutingFile
 
@@ -48,11 +49,13 @@ def inspect(
     today: date | None = None,
     top: Path | None = None,
     variables: KeyVariables = STANDARD_VARIABLES,
+    pinned: frozenset[str] | None = None,
 ) -> Inspection:
     """Check a file and the files that it includes, with `dev` also those for development.
 
     Without `today` there are no warnings about old prices and aliases. No file outside of `top` is
     included; without `top` the bound is the file's repository. `variables` may hold keys.
+    Without `pinned`, the pairs of a template, there are no warnings about new pairs.
     """
     document = read_document(path, path.as_posix())
     problems = list(document.problems)
@@ -83,7 +86,7 @@ def inspect(
         found_parts, found = _parts(matching.files)
         problems += found
         group += found_parts
-    problems += crosscheck(parts, development, today, variables)
+    problems += crosscheck(parts, development, today, KeyRules(variables, pinned))
     errors = [problem for problem in problems if problem.severity == "error"]
     clean = all(dev and problem.allowed_in_dev for problem in errors)
     return Inspection(

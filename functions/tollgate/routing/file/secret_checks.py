@@ -5,21 +5,32 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from tollgate.core.addresses import find_reach, is_address, is_disguised
 from tollgate.core.secret import KeyVariables, is_platform_variable
 from tollgate.routing.file.document import Where, YamlDocument
+from tollgate.routing.file.key_hosts import key_hosts_of
 from tollgate.routing.file.problems import Problem, looks_like_secret
 from tollgate.routing.schema import KeySection, ProviderSection
 
 _PUNYCODE: Final = re.compile(r"(.*\.)?xn--")
 
 
+class KeyRules(Struct, frozen=True):
+    """The rules of a deployment for its keys: variables that may hold them, and pinned pairs."""
+
+    variables: KeyVariables
+    pinned: frozenset[str] | None  # None where no template is known
+
+
 def check_key(
-    document: YamlDocument, where: Where, key: KeySection | None, variables: KeyVariables
+    document: YamlDocument, where: Where, key: KeySection | None, rules: KeyRules
 ) -> Iterator[Problem]:
     """Yield a problem for a reference that names no home, the key itself, or a refused variable."""
     if key is None:
         return
+    where = (*where, "key")
     if key.env is None and key.secret is None:
         yield document.at_value(where, "R043", "key names neither env nor secret")
     pasted = False
@@ -28,7 +39,7 @@ def check_key(
             pasted = True
             message = f"{home} looks like the key itself; write where the key lives"
             yield document.at_value((*where, home), "R040", message)
-    if key.env is not None and not pasted and not variables.allows(key.env):
+    if key.env is not None and not pasted and not rules.variables.allows(key.env):
         yield _refused_variable(document, (*where, "env"), key.env)
 
 
@@ -69,6 +80,20 @@ def check_host(
             provider.base_url
         ):
             yield from _plain_text(document, where, provider, host)
+
+
+def check_pins(
+    document: YamlDocument, where: Where, provider: ProviderSection, rules: KeyRules
+) -> Iterator[Problem]:
+    """Yield a warning for each pair of a secret and a host that the template does not pin."""
+    if rules.pinned is None:
+        return
+    for pair in key_hosts_of(provider):
+        if pair.pin not in rules.pinned:
+            message = f"{pair.secret} newly goes to {pair.host}"
+            hint = "if that is meant: `tollgate permissions`, and deploy before it is published"
+            place = (*where, "base_url")
+            yield document.at_value(place, "R046", message, hint=hint, severity="warning")
 
 
 def _is_encrypted(base_url: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tollgate.routing.file.key_hosts import list_key_hosts
+from tollgate.routing.file.permissions import NotPermissible, compile_permissions
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.promise_checks import DatedBreak, find_later_breaks
 from tollgate.routing.review.diff import Change, list_changes
@@ -42,6 +43,7 @@ class Review(Struct, frozen=True, kw_only=True):
     base_is_empty: str | None = None  # the reason for which base has no routing to compare with
     changes: tuple[Change, ...] = ()
     secret_moves: tuple[SecretMove, ...] = ()
+    deploy_first: tuple[str, ...] = ()  # permissions and pins that head needs and base does not
     promises: tuple[BrokenPromise, ...] = ()  # those that head breaks and base does not
     replay: TrafficReplay | None = None  # None without recorded traffic
 
@@ -96,3 +98,15 @@ def find_secret_moves(before: Routing, after: Routing) -> tuple[SecretMove, ...]
         for pair, providers in list_key_hosts(after).items()
         if pair not in known
     )
+
+
+def find_undeployed(before: Routing, after: Routing) -> tuple[str, ...]:
+    """Return what a stack deployed with `before` refuses to publish of `after`.
+
+    Raises NotPermissible if an id of `after` cannot stand in a policy.
+    """
+    try:
+        allowed = frozenset(compile_permissions(before).all_names)
+    except NotPermissible:
+        allowed = frozenset()
+    return tuple(name for name in compile_permissions(after).all_names if name not in allowed)
