@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tollgate.cli.routing.check import check
-from tollgate.cli.routing.permissions import BEGIN, END, HOSTS_BEGIN, HOSTS_END, permissions
-from tollgate.cli.routing.plan import plan
+from tollgate.cli.main import main
+from tollgate.cli.routing.permissions import BEGIN, END, HOSTS_BEGIN, HOSTS_END
 
 FOLDER = Path(__file__).parent / "hostile"
 BASE = (FOLDER / "routing.yaml").read_text(encoding="utf-8")
@@ -50,7 +49,7 @@ def change(name: str) -> None:
 
 
 def run_plan(*options: str) -> Result:
-    return CliRunner().invoke(plan, ["base.yaml", "head.yaml", *options], color=True)
+    return CliRunner().invoke(main, ["plan", "base.yaml", "head.yaml", *options], color=True)
 
 
 @pytest.mark.parametrize("name", REVISIONS)
@@ -85,14 +84,14 @@ def test_c93_check_shows_a_hostile_revision_in_red(name: str) -> None:
     Path("template.yaml").write_text("\n".join((HOSTS_BEGIN, HOSTS_END, BEGIN, END)))
     runner = CliRunner()
     for command, *arguments in (
-        (permissions, "base.yaml", "--template", "template.yaml"),
-        (check, "base.yaml", "--template", "template.yaml"),
+        ("permissions", "base.yaml", "--template", "template.yaml"),
+        ("check", "base.yaml", "--template", "template.yaml"),
     ):
-        result = runner.invoke(command, arguments, color=True)
+        result = runner.invoke(main, [command, *arguments], color=True)
         assert result.exit_code == 0, result.output
         assert RED not in result.output
     change(name)
-    result = runner.invoke(check, ["head.yaml", "--template", "template.yaml"], color=True)
+    result = runner.invoke(main, ["check", "head.yaml", "--template", "template.yaml"], color=True)
     assert result.exit_code == (0 if name in MOVES else 1)
     assert RED in result.output
 
