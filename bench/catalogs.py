@@ -14,4 +14,4 @@ def compile_bench_catalog(upstream_port: int) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         routing = Path(folder) / "routing.yaml"
         routing.write_text(text)
-        return compile_catalog(routing).content
+        return compile_catalog(routing, dev=True).content

@@ -4,14 +4,19 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, StringConstraints
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from tollgate.core.secret import KeyVariables
 
 
 def _separated(value: object) -> object:
     if not isinstance(value, str):
         return value
     return tuple(name for part in value.split(",") if (name := part.strip()))
+
+
+_VariableGlob = Annotated[str, StringConstraints(pattern=r"^[A-Z*][A-Z0-9_*]*$")]
 
 
 class Settings(BaseSettings):
@@ -45,6 +50,9 @@ class Settings(BaseSettings):
     key_prefix: str = "sk-tg-"
     # Management keys of this workspace create workspaces, and grant credit to all of them.
     operator_workspace: str = "default"
+    # Globs of variables that may hold a provider's key, beside those of `core/secret.py`, separated
+    # by commas.
+    key_variables: Annotated[tuple[_VariableGlob, ...], NoDecode, BeforeValidator(_separated)] = ()
     # The targets of budget alerts; both may be set.
     alert_topic_arn: str | None = None
     alert_webhook_url: str | None = None
@@ -79,6 +87,11 @@ class Settings(BaseSettings):
     )
     # `snap-start` if Lambda takes a snapshot once the function has started.
     initialization_type: str = Field(default="", validation_alias="AWS_LAMBDA_INITIALIZATION_TYPE")
+
+    @property
+    def variables(self) -> KeyVariables:
+        """The variables that may hold a provider's key."""
+        return KeyVariables(self.key_variables)
 
 
 def lambda_runtime_api() -> str | None:

@@ -13,6 +13,7 @@ from infra.artefact.site import Site
 from tollgate.providers.base import Auth
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.schema import Routing
+from tollgate.settings import Settings
 
 ROUTING_FILE: Final = "routing.json"
 OPENAPI_FILE: Final = "openapi.json"
@@ -46,7 +47,7 @@ FUNCTIONS: Final = {
 
 def build(function: Function, *, source: Path, site: Site, routing: Path, output: Path) -> None:
     """Fill `output`, which SAM made empty. Raises InvalidRouting if `tollgate check` would fail."""
-    compiled = compile_catalog(routing)
+    compiled = compile_catalog(routing, variables=Settings().variables)
     ours = find_closure(source, [function.module])
     unused = _unused(compiled.routing) if function.calls_providers else _unused(Routing(version=1))
     needed = [it for it in ours.elsewhere if it.partition(".")[0] not in unused]

@@ -50,7 +50,7 @@ class Resolves(AbstractResolver):
 
 @pytest.fixture
 def secrets() -> AwsSecretStore:
-    return AwsSecretStore(None, {"HOOK": "s3cret"}.get, HandClock())
+    return AwsSecretStore(None, {"HOOK_API_KEY": "s3cret"}.get, HandClock())
 
 
 def aws(service: str, url: str) -> object:
@@ -96,7 +96,7 @@ async def test_c61_an_alert_is_published_to_sns(moto_url: str) -> None:
 )
 def test_c71_a_webhook_is_https_and_a_name(url: str, secrets: AwsSecretStore) -> None:
     with pytest.raises(ValueError, match="webhook"):
-        Webhook(url, SecretReference(env="HOOK"), secrets, clock=HandClock())
+        Webhook(url, SecretReference(env="HOOK_API_KEY"), secrets, clock=HandClock())
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ async def test_c71_a_webhook_never_reaches_a_private_address(
 ) -> None:
     hook = Webhook(
         "https://hooks.example/x",
-        SecretReference(env="HOOK"),
+        SecretReference(env="HOOK_API_KEY"),
         secrets,
         clock=HandClock(),
         connector=lambda: aiohttp.TCPConnector(resolver=PublicResolver(Resolves(*addresses))),
@@ -177,7 +177,7 @@ def hook(
 ) -> Webhook:
     return Webhook(
         f"https://hooks.example:{receiver.port}/budgets?team=a",
-        SecretReference(env="HOOK"),
+        SecretReference(env="HOOK_API_KEY"),
         secrets,
         clock=HandClock(),
         connector=lambda: aiohttp.TCPConnector(resolver=Resolves("127.0.0.1"), ssl=tls[1]),

@@ -9,7 +9,7 @@ import pytest
 from tests.ministack import free_port
 from tests.stores import HandClock, aws_client
 from tollgate.core.errors import ErrorCode, LedgerError
-from tollgate.core.secret import SecretReference
+from tollgate.core.secret import KeyVariables, SecretReference
 from tollgate.stores.aws.aws_json import AwsJson
 from tollgate.stores.aws.secrets import AwsSecretStore
 
@@ -44,7 +44,7 @@ async def test_an_environment_variable_is_asked_first(client: AwsJson) -> None:
 
 
 async def test_a_secret_that_is_not_set_is_none(client: AwsJson) -> None:
-    assert await store(client).read(SecretReference(env="MISSING")) is None
+    assert await store(client).read(SecretReference(env="MISSING_API_KEY")) is None
     assert await store(client).read(SecretReference(secret="tollgate/missing")) is None
     assert await store(client).read(SecretReference()) is None
 
@@ -80,3 +80,22 @@ async def test_a_store_that_cannot_be_reached_refuses() -> None:
     await client.close()
 
     assert raised.value.code is ErrorCode.SERVICE_UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    "name", ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "TOLLGATE_API_KEY", "DATABASE_URL"]
+)
+async def test_c93_a_variable_that_is_no_providers_key_is_not_read(name: str) -> None:
+    def read_nothing(variable: str) -> str | None:
+        pytest.fail(f"{variable} was read")
+
+    secrets = AwsSecretStore(None, read_nothing, HandClock())
+    assert await secrets.read(SecretReference(env=name)) is None
+
+
+async def test_c93_a_deployment_adds_variables_but_none_of_the_platform() -> None:
+    environment = {"HF_TOKEN": "hf", "AWS_SESSION_TOKEN": "aws"}
+    variables = KeyVariables(("*_TOKEN",))
+    secrets = AwsSecretStore(None, environment.get, HandClock(), variables=variables)
+    assert await secrets.read(SecretReference(env="HF_TOKEN")) == "hf"
+    assert await secrets.read(SecretReference(env="AWS_SESSION_TOKEN")) is None

@@ -66,10 +66,14 @@ def stack(
         "GenerationsTableName": tables.generations_table,
         "ObjectsBucketName": "unused",
     }
-    [secret] = compile_permissions(compile_catalog(file).routing).secrets
+    needed = compile_permissions(compile_catalog(file).routing)
+    [secret] = needed.secrets
     template = {
         "Resources": {
-            "T": {"Type": "AWS::SNS::Topic", "Metadata": {"Resource": {"Fn::Sub": secret}}}
+            "T": {
+                "Type": "AWS::SNS::Topic",
+                "Metadata": {"Resource": {"Fn::Sub": secret}, "KeyHosts": needed.key_hosts},
+            }
         },
         "Outputs": {name: {"Value": value} for name, value in outputs.items()},
     }
@@ -204,6 +208,23 @@ def test_c54_what_the_stack_may_not_use_is_not_published(stack: Settings, file: 
     assert refused.exit_code == 1
     assert "secret:tollgate/other-??????" in refused.output
     assert "`make deploy`" in refused.output
+    assert len(done("catalogs").splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "host", ["https://near.example.evil.example", "https://far.example", "https://near.example:444"]
+)
+def test_c93_a_pair_that_the_stack_does_not_know_is_not_published(
+    stack: Settings, file: Path, host: str
+) -> None:
+    done("publish", str(file))
+    file.write_text(ROUTING.format(price="1").replace("https://near.example", host))
+    refused = run("publish", str(file))
+    assert refused.exit_code == 1
+    assert f"  secret:tollgate/near>{host}\n" in refused.output
+    assert "Deploy first" in refused.output
+    sha = compile_catalog(file).sha
+    assert "Deploy first" in run("canary", sha, "--percent", "5", "--file", str(file)).output
     assert len(done("catalogs").splitlines()) == 2
 
 

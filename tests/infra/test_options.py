@@ -18,6 +18,7 @@ KEY: Final = "arn:aws:kms:us-east-1:123456789012:key/abc"
 TOPIC: Final = "arn:aws:sns:us-east-1:123456789012:budgets"
 HOOK: Final = "https://hooks.example.com/budgets"
 SECRET: Final = "arn:aws:secretsmanager:us-east-1:123456789012:secret:hook-AbCdEf"
+GITHUB: Final = "arn:aws:iam::123456789012:oidc-provider/token.actions.githubusercontent.com"
 # The resources that each option adds to the stack of the defaults.
 OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
     "alarm e-mail": ({"AlarmEmail": "a@example.com"}, {"AlarmSubscription"}),
@@ -34,6 +35,10 @@ OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
     "budget": ({"MonthlyBudgetUsd": "100"}, {"MonthlyBudget"}),
     "access logs": ({"AccessLogs": "true"}, {"AccessLogGroup"}),
     "account role": ({"ApiGatewayLogsRole": "true"}, {"ApiGatewayAccount", "ApiGatewayRole"}),
+    "publisher": (
+        {"GitHubRepository": "acme/gateway", "GitHubOidcProviderArn": GITHUB},
+        {"PublishRole"},
+    ),
     "firewall": ({"WebAclArn": "arn:aws:wafv2:x"}, {"WebAclAssociation"}),
     "domain": ({"DomainName": "llm.example.com"}, {"Domain", "DomainRoot", "DomainUnderApi"}),
 }
@@ -250,6 +255,7 @@ def test_half_an_option_is_refused_before_anything_is_made(any_stack: Stack) -> 
     assert pairs == {
         "AlertWebhookUrl": "AlertWebhookSecretArn",
         "DomainName": "CertificateArn",
+        "GitHubRepository": "GitHubOidcProviderArn",
         "MonthlyBudgetUsd": "AlarmEmail",
         "OtlpHeaders": "OtlpEndpointUrl",
     }
@@ -276,3 +282,33 @@ def test_the_budget_tells_at_four_fifths_and_at_the_whole(any_stack: Stack) -> N
     told = budget["NotificationsWithSubscribers"]
     assert [it["Notification"]["Threshold"] for it in told] == [80, 100]
     assert budget["Budget"]["BudgetLimit"]["Amount"] == {"Ref": "MonthlyBudgetUsd"}
+
+
+def test_c93_the_publisher_is_one_environment_of_one_repository(any_stack: Stack) -> None:
+    given = any_stack.given(GitHubRepository="acme/gateway", GitHubOidcProviderArn=GITHUB)
+    role = given.properties("AWS::IAM::Role")["PublishRole"]
+    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Action"] == "sts:AssumeRoleWithWebIdentity"
+    assert trust["Principal"] == {"Federated": {"Ref": "GitHubOidcProviderArn"}}
+    assert trust["Condition"] == {
+        "StringEquals": {
+            "token.actions.githubusercontent.com:aud": "sts.amazonaws.com",
+            "token.actions.githubusercontent.com:sub": {
+                "Fn::Sub": "repo:${GitHubRepository}:environment:routing-publish"
+            },
+        }
+    }
+
+
+def test_c93_the_publisher_may_publish_and_nothing_else(any_stack: Stack) -> None:
+    given = any_stack.given(GitHubRepository="acme/gateway", GitHubOidcProviderArn=GITHUB)
+    stack_id, table, catalogs = statements(given.properties("AWS::IAM::Role")["PublishRole"])
+    assert stack_id["Action"] == ["cloudformation:DescribeStacks", "cloudformation:GetTemplate"]
+    assert stack_id["Resource"] == {"Ref": "AWS::StackId"}
+    assert table["Action"] == ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
+    assert table["Condition"] == {
+        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["CATALOG"]},
+        "Null": {"dynamodb:LeadingKeys": "false"},
+    }
+    assert catalogs["Action"] == ["s3:GetObject", "s3:PutObject"]
+    assert catalogs["Resource"] == {"Fn::Sub": "${ObjectsBucket.Arn}/catalogs/*"}

@@ -32,10 +32,10 @@ def step(name: str) -> dict[str, Any]:
     return found
 
 
-def test_it_starts_on_changes_of_routing_and_never_with_the_rights_of_the_target() -> None:
-    assert set(WORKFLOW["on"]) == {"pull_request", "push"}
+def test_it_starts_on_changes_of_routing() -> None:
+    assert set(WORKFLOW["on"]) == {"pull_request_target", "push"}
     assert WORKFLOW["on"]["push"]["branches"] == ["main"]
-    paths = WORKFLOW["on"]["pull_request"]["paths"]
+    paths = WORKFLOW["on"]["pull_request_target"]["paths"]
     assert paths == WORKFLOW["on"]["push"]["paths"]
     included = yaml.safe_load((ROOT / "routing.yaml").read_text()).get("include", [])
     assert "routing.yaml" in paths
@@ -64,22 +64,46 @@ def test_nothing_that_somebody_wrote_becomes_a_command_or_a_script() -> None:
     assert "${{" not in step("Comment")["with"]["script"]
     expressions = set(re.findall(r"\$\{\{ (.*?) \}\}", TEXT))
     assert expressions == {
-        "github.ref",
-        "github.event_name == 'pull_request'",
+        "github.event.number",
+        "github.event.number || github.ref",
+        "github.event_name == 'pull_request_target'",
+        "vars.TOLLGATE_KEY_VARIABLES",
         "vars.TOLLGATE_URL",
-        "secrets.TOLLGATE_KEY",
+        (
+            "github.event.pull_request.head.repo.full_name == github.repository"
+            " && secrets.TOLLGATE_KEY || ''"
+        ),
         "vars.TOLLGATE_PUBLISH_ROLE",
         "vars.AWS_REGION",
         "env.ROLE",
     }
 
 
-def test_a_fork_is_answered_in_the_summary_alone() -> None:
-    assert (
-        "github.event.pull_request.head.repo.full_name == github.repository"
-        in step("Comment")["if"]
-    )
-    assert "GITHUB_STEP_SUMMARY" in step("Plan")["run"]
+def test_c93_nothing_of_a_pull_request_is_run_beside_a_secret() -> None:
+    checkouts = [each for each in PLAN["steps"] if "actions/checkout@" in each.get("uses", "")]
+    target, proposed = (each["with"] for each in checkouts)
+    assert set(target) == {"persist-credentials"}
+    assert proposed["ref"] == "refs/pull/${{ github.event.number }}/merge"
+    assert proposed["path"] == "proposed"
+    after = PLAN["steps"][PLAN["steps"].index(checkouts[1]) + 1 :]
+    for each in after:
+        if "run" in each:
+            assert each["working-directory"] == "proposed"
+            assert "../.venv/bin/tollgate" in each["run"]
+            assert "make" not in each["run"]
+    assert "secrets." not in str(PLAN["steps"][: PLAN["steps"].index(step("Plan"))])
+
+
+def test_c93_each_secret_and_role_belongs_to_an_environment() -> None:
+    assert PLAN["environment"] == "routing-plan"
+    assert PUBLISH["environment"] == "routing-publish"
+    assert PUBLISH["if"] == "github.event_name == 'push'"
+
+
+def test_c93_every_action_of_every_workflow_is_pinned_to_a_commit() -> None:
+    for file in sorted(FOLDER.glob("*.yml")):
+        for used in re.findall(r"uses: (\S+)", file.read_text()):
+            assert re.fullmatch(r"[a-z/-]+@[0-9a-f]{40}", used), f"{file.name}: {used}"
 
 
 def test_without_a_role_nothing_is_published_and_it_says_so() -> None:
@@ -112,12 +136,14 @@ def run(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def pull_request(tmp_path: Path) -> Path:
     """A checkout of a pull request as GitHub would merge it."""
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "bin").symlink_to(TOLLGATE.parent)
+    tmp_path = tmp_path / "proposed"
+    tmp_path.mkdir()
     who = "git -c user.name=t -c user.email=t@example.com"
     commit = f"git add --all && {who} commit --quiet --message change"
     (tmp_path / "routing.yaml").write_text(BEFORE)
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv" / "bin").symlink_to(TOLLGATE.parent)
-    (tmp_path / ".gitignore").write_text(".venv\n*.md\n")
+    (tmp_path / ".gitignore").write_text("*.md\n")
     begun = run(tmp_path, f"git init --quiet --initial-branch=main && {commit}")
     assert begun.returncode == 0, begun.stderr
     (tmp_path / "routing.yaml").write_text(after())
@@ -130,7 +156,7 @@ def test_the_steps_check_and_plan_and_leave_the_comment(pull_request: Path) -> N
     assert checked.returncode == 0, checked.stdout + checked.stderr
     planned = run(pull_request, step("Plan")["run"])
     assert planned.returncode == 0, planned.stdout + planned.stderr
-    comment = (pull_request / "routing-plan.md").read_text()
+    comment = (pull_request.parent / "routing-plan.md").read_text()
     assert comment.startswith("<!-- tollgate-plan label=routing:breaking -->\n")
     assert (pull_request / "summary.md").read_text() == comment
 
@@ -144,7 +170,7 @@ def test_a_file_that_must_not_be_used_fails_the_job_and_has_a_comment_too(
     assert run(pull_request, f"{git} commit --quiet --all --message broken").returncode == 0
     assert "::error file=routing.yaml," in run(pull_request, step("Check")["run"]).stdout
     assert run(pull_request, step("Plan")["run"]).returncode == 1
-    assert "label=routing:invalid" in (pull_request / "routing-plan.md").read_text()
+    assert "label=routing:invalid" in (pull_request.parent / "routing-plan.md").read_text()
 
 
 GITHUB = """
@@ -208,3 +234,12 @@ def test_nothing_is_said_where_nothing_changes_but_what_was_said_is_brought_up_t
         "updateComment",
         "removeLabel",
     ]
+
+
+def test_c93_a_routing_file_that_is_a_link_is_not_read(pull_request: Path) -> None:
+    (pull_request.parent / "elsewhere").write_text("a line of another file")
+    (pull_request / "routing.yaml").unlink()
+    (pull_request / "routing.yaml").symlink_to(pull_request.parent / "elsewhere")
+    checked = run(pull_request, step("Check")["run"])
+    assert checked.returncode == 1
+    assert checked.stdout == ""

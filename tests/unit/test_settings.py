@@ -40,3 +40,12 @@ def test_secrets_are_not_in_what_settings_look_like(monkeypatch: Environment) ->
         monkeypatch.setenv(name, "do-not-show")
     assert Settings().aws_secret_access_key == "do-not-show"
     assert "do-not-show" not in repr(Settings())
+
+
+def test_c93_a_deployment_names_variables_that_may_hold_keys(monkeypatch: Environment) -> None:
+    assert not Settings().variables.allows("HF_TOKEN")
+    monkeypatch.setenv("TOLLGATE_KEY_VARIABLES", "HF_TOKEN, ACME_*")
+    variables = Settings().variables
+    assert variables.allows("HF_TOKEN")
+    assert variables.allows("ACME_SECRET")
+    assert not variables.allows("AWS_SECRET_ACCESS_KEY")

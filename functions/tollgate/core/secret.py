@@ -1,6 +1,22 @@
-"""References to secrets: configuration names the place of a secret, never its value."""
+"""References to secrets: the place of a secret, never its value, and the places allowed."""
+
+from fnmatch import fnmatchcase
+from typing import Final
 
 from msgspec import Struct
+
+# Environment variables that may hold a provider's key, as globs. A deployment adds others.
+KEY_VARIABLES: Final = ("*_API_KEY", "*_SERVICE_ACCOUNT")
+# Variables of the platforms that Tollgate and its workflows run on. No deployment adds these.
+PLATFORM_VARIABLES: Final = (
+    "ACTIONS_*",
+    "AWS_*",
+    "ECS_*",
+    "GITHUB_*",
+    "LAMBDA_*",
+    "RUNNER_*",
+    "TOLLGATE_*",
+)
 
 
 class SecretReference(Struct, frozen=True, kw_only=True):
@@ -16,3 +32,25 @@ class SecretReference(Struct, frozen=True, kw_only=True):
             self.secret and f"secret {self.secret}",
         )
         return " or ".join(place for place in places if place)
+
+
+class KeyVariables(Struct, frozen=True):
+    """The environment variables that a deployment sends to providers."""
+
+    added: tuple[str, ...] = ()  # globs
+
+    def allows(self, name: str) -> bool:
+        """Return whether a variable may hold a provider's key; those of a platform never may."""
+        return not is_platform_variable(name) and _matches(name, (*KEY_VARIABLES, *self.added))
+
+
+STANDARD_VARIABLES: Final = KeyVariables()
+
+
+def is_platform_variable(name: str) -> bool:
+    """Return whether a variable is one of a platform, whose value no provider is to see."""
+    return _matches(name, PLATFORM_VARIABLES)
+
+
+def _matches(name: str, globs: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)

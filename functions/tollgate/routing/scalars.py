@@ -102,9 +102,14 @@ VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$", ma
 Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", max_length=32)]
 # Ids of projects and names of locations, which become parts of a path.
 GoogleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9:.-]*$", max_length=64)]
-# Without credentials, query or trailing slash: paths are appended to it.
+# Without credentials, query or trailing slash: paths are appended to it. A host is spelt in one
+# way: in ASCII, without a dot at its end.
+_HOST: Final = r"([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])"
 BaseUrl = Annotated[
-    str, StringConstraints(pattern=r"^https?://[^\s/?#@]+(/[^\s/?#@]+)*$", max_length=256)
+    str,
+    StringConstraints(
+        pattern=rf"^https?://{_HOST}(:[0-9]{{1,5}})?(/[^\s/?#@\\]+)*$", max_length=256
+    ),
 ]
 # Half open: the last minute is not included. Over midnight if it is before the first.
 UtcWindow = Annotated[

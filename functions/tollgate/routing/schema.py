@@ -18,7 +18,7 @@ from tollgate.core.request import Capability, Modality
 from tollgate.core.secret import SecretReference
 from tollgate.providers.base import Auth, ProviderRow, Timeouts
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import FormatName, TransportName
+from tollgate.providers.formats import TRANSPORT_NEEDS, FormatName, TransportName
 from tollgate.routing.chains import GuardrailSection, RetrySection, RouteSection
 from tollgate.routing.price import PriceSchedule
 from tollgate.routing.price_sections import OverrideSection, PriceSection
@@ -143,6 +143,10 @@ class ProviderSection(Strict):
     base_url: BaseUrl | None = Field(
         default=None, description="Address to which paths are appended, for `http_sse`."
     )
+    private: bool | None = Field(
+        default=None,
+        description="Whether `base_url` is in a network of your own, where a key may go by http.",
+    )
     region: Region | None = Field(default=None, description="AWS region, for AWS's transports.")
     key: KeySection | None = None
     auth: Auth = Field(
@@ -161,6 +165,12 @@ class ProviderSection(Strict):
         "to another.",
     )
     dialect: Dialect = Field(default_factory=Dialect)
+
+    @property
+    def sends_credentials(self) -> bool:
+        """True if its requests have a key, a token of an account, or a signature of the role."""
+        is_signed = TRANSPORT_NEEDS.get(self.transport) == "region"
+        return self.key is not None or self.auth == "google" or is_signed
 
     def row(self, slug: str) -> ProviderRow:
         """Build the row as the registry takes it."""

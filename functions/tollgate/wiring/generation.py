@@ -45,7 +45,7 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         secrets = aws_json(settings, "secretsmanager", endpoint_url, clock)
     services = ProviderServices(
         pool=pool,
-        secrets=AwsSecretStore(secrets, environment_variable, clock),
+        secrets=AwsSecretStore(secrets, environment_variable, clock, variables=settings.variables),
         credentials=lambda: credentials(settings),
         clock=clock,
     )

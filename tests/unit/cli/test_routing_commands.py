@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tollgate.cli.main import main
-from tollgate.cli.routing.permissions import BEGIN, END
+from tollgate.cli.routing.permissions import BEGIN, END, HOSTS_BEGIN, HOSTS_END, list_missing
 from tollgate.routing.file.load import load
+from tollgate.routing.file.permissions import Permissions
 from tollgate.routing.planning.catalog import Catalog
 
 ROOT = Path(__file__).parents[3]
@@ -134,13 +135,17 @@ def imported(script: str) -> str:
     return finished.stdout
 
 
-TEMPLATE = "    Policies:\n      # {begin}\n      - Effect: Deny\n      # {end}\n    After: kept\n"
+TEMPLATE = (
+    "    Metadata:\n      # {hosts_begin}\n      KeyHosts: []\n      # {hosts_end}\n"
+    "    Policies:\n      # {begin}\n      - Effect: Deny\n      # {end}\n    After: kept\n"
+)
 
 
 @pytest.fixture
 def template(tmp_path: Path) -> Path:
     file = tmp_path / "template.yaml"
-    marks = {"begin": BEGIN.removeprefix("# "), "end": END.removeprefix("# ")}
+    names = {"begin": BEGIN, "end": END, "hosts_begin": HOSTS_BEGIN, "hosts_end": HOSTS_END}
+    marks = {name: mark.removeprefix("# ") for name, mark in names.items()}
     file.write_text(TEMPLATE.format(**marks))
     return file
 
@@ -149,12 +154,33 @@ def test_permissions_are_written_between_the_marks_and_then_are_right(template: 
     assert run("permissions", FILE, "--template", template).exit_code == 0
     written = template.read_text()
     assert "Deny" not in written
-    assert written.startswith("    Policies:\n      # routing.yaml begins")
+    assert "    Policies:\n      # routing.yaml begins" in written
+    assert written.startswith("    Metadata:\n      # hosts of routing.yaml begin")
+    assert "        - secret:tollgate/openai>https://api.openai.com\n" in written
+    assert "        - variable:OPENAI_API_KEY>https://api.openai.com\n" in written
     assert written.endswith("      # routing.yaml ends\n    After: kept\n")
     assert ":secret:tollgate/openai-??????\n" in written
     again = run("permissions", FILE, "--template", template, "--check")
     assert again.exit_code == 0
     assert "allows exactly what" in again.output
+
+
+@pytest.mark.parametrize(
+    "pinned",
+    [
+        "secret:tollgate/openai>https://api.openai.com.evil.example",
+        "secret:tollgate/openai>https://api.openai.com:8443",
+        "secret:tollgate/openai>http://api.openai.com",
+        "secret:tollgate/openai-2>https://api.openai.com",
+        "secret:mine/secret:tollgate/openai>https://api.openai.com",
+    ],
+)
+def test_c93_a_pair_is_known_by_its_whole_pin(pinned: str) -> None:
+    pin = "secret:tollgate/openai>https://api.openai.com"
+    needed = Permissions(models=(), secrets=(), key_hosts=(pin,))
+    assert list_missing(f"KeyHosts:\n  - {pinned}\n", needed) == [pin]
+    assert list_missing(f"KeyHosts:\n  - {pin}\n", needed) == []
+    assert list_missing(f'{{"KeyHosts": ["{pin}"]}}', needed) == []
 
 
 def test_permissions_that_are_not_right_are_refused_and_left_alone(template: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tollgate.routing.file.load import inspect, load
+from tollgate.core.secret import KeyVariables
+from tollgate.routing.file.load import Inspection, inspect, load
 from tollgate.routing.file.problems import InvalidRouting, mask_secrets, render_text
 
 TODAY = date(2026, 11, 21)
@@ -17,10 +18,16 @@ BAD = Path(__file__).parent / "bad"
 SECRETS = ("hunter2", "0123456789", "correct horse", "horse battery", "AKIAABC", "api_key=abc")
 
 
+PINNED = frozenset({"secret:tollgate/openai>https://api.openai.com"})
+
+
 def printed(file: Path, today: date = TODAY) -> str:
-    return "".join(
-        f"{render_text(problem)}\n" for problem in inspect(file, dev=True, today=today).problems
-    )
+    return "".join(f"{render_text(problem)}\n" for problem in inspected(file, today).problems)
+
+
+def inspected(file: Path, today: date = TODAY) -> Inspection:
+    pinned = PINNED if file.stem.startswith("R046") else None
+    return inspect(file, dev=True, today=today, pinned=pinned)
 
 
 @pytest.fixture
@@ -38,7 +45,7 @@ def test_a_bad_file_is_told_by_place_code_words_and_excerpt(case: str) -> None:
 @pytest.mark.usefixtures("_beside_the_bad_files")
 @pytest.mark.parametrize("case", sorted(path.stem for path in BAD.glob("R*.yaml")))
 def test_a_bad_file_has_the_error_it_is_named_after_and_yields_no_routing(case: str) -> None:
-    inspection = inspect(Path(f"{case}.yaml"), dev=True, today=TODAY)
+    inspection = inspected(Path(f"{case}.yaml"))
     named = "R004" if case == "R001_empty" else case.partition("_")[0]
     assert named in {problem.code for problem in inspection.problems}
     assert inspection.routing is None
@@ -184,3 +191,57 @@ def test_what_is_included_may_be_anywhere_in_the_repository(tmp_path: Path) -> N
     assert printed(file) == ""
     (tmp_path / ".git").unlink()
     assert "is outside of this file's folder" in printed(file)
+
+
+def test_c93_a_deployment_allows_variables_that_the_file_cannot(tmp_path: Path) -> None:
+    file = tmp_path / "routing.yaml"
+    file.write_text(
+        (BAD / "R044_variable.yaml").read_text(encoding="utf-8"),
+        encoding="utf-8",
+    )
+    everything = KeyVariables(("*",))
+    found = inspect(file, dev=True, today=TODAY, variables=everything).problems
+    refused = [problem.message.partition(" ")[0] for problem in found]
+    assert refused == [
+        "AWS_SECRET_ACCESS_KEY",
+        "GITHUB_TOKEN",
+        "TOLLGATE_API_KEY",
+        "LAMBDA_TASK_ROOT",
+    ]
+
+
+_LOCAL_ROW = """version: 1
+providers:
+  near:
+    codec: openai_chat
+    transport: http_sse
+    base_url: http://127.0.0.1:9001
+    key: {{ env: A_API_KEY }}
+{more}"""
+
+
+def test_c93_loopback_is_for_development_alone(tmp_path: Path) -> None:
+    file = tmp_path / "routing.yaml"
+    file.write_text(_LOCAL_ROW.format(more=""), encoding="utf-8")
+    inspection = inspect(file, dev=True)
+    assert [problem.code for problem in inspection.errors] == ["R045"]
+    assert inspection.production is None
+    assert inspection.routing == load(file, dev=True)
+    with pytest.raises(InvalidRouting):
+        load(file)
+
+
+def test_c93_a_file_for_development_may_name_loopback(tmp_path: Path) -> None:
+    (tmp_path / "near.yaml").write_text(_LOCAL_ROW.format(more=""), encoding="utf-8")
+    file = tmp_path / "routing.yaml"
+    file.write_text("version: 1\ndev: { include: [near.yaml] }\n", encoding="utf-8")
+    inspection = inspect(file, dev=True)
+    assert inspection.problems == ()
+    assert inspection.production is not None
+    assert not inspection.production.providers
+
+
+def test_c93_another_error_stops_development_too(tmp_path: Path) -> None:
+    file = tmp_path / "routing.yaml"
+    file.write_text(_LOCAL_ROW.format(more="aliases: { x: { to: y } }"), encoding="utf-8")
+    assert inspect(file, dev=True).routing is None

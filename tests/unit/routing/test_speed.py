@@ -21,6 +21,7 @@ from tollgate.routing.file.load import inspect
 from tollgate.routing.planning.catalog import Catalog
 
 MODELS = 300
+CHECKS = Path(document.__file__).parent
 TODAY = date(2026, 11, 21)
 
 
@@ -82,3 +83,49 @@ def test_libyaml_and_pyyaml_read_the_same_of_every_good_file(
     by_libyaml = compiling.compile_catalog(file)
     monkeypatch.setattr(yaml, "__with_libyaml__", False)
     assert compiling.compile_catalog(file) == by_libyaml
+
+
+def steps_of(work: Callable[[], object]) -> int:
+    """How many lines work runs in the checks, those of each turn of a loop."""
+    steps = 0
+
+    def note(frame: FrameType, event: str, _: object) -> Callable[..., object] | None:
+        nonlocal steps
+        if Path(frame.f_code.co_filename).parent != CHECKS:
+            return None
+        steps += event == "line"
+        return note
+
+    before = sys.gettrace()
+    sys.settrace(note)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return steps
+
+
+CHAIN = [f"a{number}: {{ to: a{number + 1} }}" for number in range(400)]
+ALIASES = {
+    "each to a model": [f"a{number}: {{ to: acme/m-0 }}" for number in range(400)],
+    "one long chain": [*CHAIN[:399], "a399: { to: acme/m-0 }"],
+    "one long circle": [*CHAIN[:399], "a399: { to: a0 }"],
+    "many into one circle": ["x: { to: y }", "y: { to: x }"]
+    + [f"a{number}: {{ to: x }}" for number in range(398)],
+    "all to what is not there": [f"a{number}: {{ to: gone-{number} }}" for number in range(400)],
+}
+
+
+@pytest.mark.parametrize("kind", ALIASES)
+def test_the_work_for_an_alias_does_not_grow_with_their_number(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "routing.yaml"
+    text = make_routing(1)
+
+    def steps(aliases: list[str]) -> int:
+        section = "".join(f"  {alias}\n" for alias in aliases)
+        file.write_text(f"{text}\naliases:\n{section}", encoding="utf-8")
+        inspect(file, dev=True)  # what is made once
+        return steps_of(lambda: inspect(file, dev=True))
+
+    none, half, whole = steps([]), steps(ALIASES[kind][:200]), steps(ALIASES[kind])
+    assert whole - none < 2.5 * (half - none)

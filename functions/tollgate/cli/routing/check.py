@@ -10,11 +10,13 @@ from msgspec import to_builtins
 from pydantic_core import to_json
 
 from tollgate.cli.options import routing_file
+from tollgate.cli.routing.permissions import read_pins
 from tollgate.core.clock import SystemClock
 from tollgate.routing.file.compile import compile_routing
 from tollgate.routing.file.load import Inspection, inspect
 from tollgate.routing.file.problems import Problem, render_text
 from tollgate.routing.schema import Routing
+from tollgate.settings import Settings
 
 
 @click.command()
@@ -27,10 +29,19 @@ from tollgate.routing.schema import Routing
     type=click.Choice(["text", "github", "json"]),
     help="For people, as annotations of a GitHub workflow, or for programs.",
 )
-def check(file: Path, style: str) -> None:
+@click.option(
+    "--template",
+    default=Path("infra/template.yaml"),
+    show_default=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The template that pins which secret goes to which host, if it is there.",
+)
+def check(file: Path, style: str, template: Path) -> None:
     """Check FILE and what it includes for development: exit status 1 if there are errors."""
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
-    inspection = inspect(file, dev=True, today=today)
+    inspection = inspect(
+        file, dev=True, today=today, variables=Settings().variables, pinned=read_pins(template)
+    )
     click.echo(_STYLES[style](file, inspection))
     if inspection.errors:
         raise SystemExit(1)
@@ -39,10 +50,15 @@ def check(file: Path, style: str) -> None:
 def _as_text(file: Path, inspection: Inspection) -> str:
     errors = len(inspection.errors)
     warnings = len(inspection.problems) - errors
-    found = [render_text(problem) for problem in inspection.problems]
+    found = [_as_line(problem) for problem in inspection.problems]
     if inspection.production is None:
         return "\n".join([*found, f"{_count(errors, 'error')}, {_count(warnings, 'warning')}"])
     return "\n".join([*found, _summary(file, inspection.production, warnings)])
+
+
+def _as_line(problem: Problem) -> str:
+    shown = render_text(problem)
+    return click.style(shown, fg="red", bold=True) if problem.endangers_secret else shown
 
 
 def _summary(file: Path, routing: Routing, warnings: int) -> str:

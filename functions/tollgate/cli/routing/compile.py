@@ -7,6 +7,7 @@ import click
 from tollgate.cli.options import routing_file
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.problems import InvalidRouting
+from tollgate.settings import Settings
 
 
 @click.command("compile")
@@ -27,7 +28,7 @@ from tollgate.routing.file.problems import InvalidRouting
 def compile_file(file: Path, output: Path, production: bool) -> None:
     """Check FILE and write its compiled form; nothing is written if there are errors."""
     try:
-        compiled = compile_catalog(file, dev=not production)
+        compiled = compile_catalog(file, dev=not production, variables=Settings().variables)
     except InvalidRouting as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
     # Renamed when it is complete: a reader never sees half a catalog.

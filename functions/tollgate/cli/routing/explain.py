@@ -25,6 +25,7 @@ from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.settings import Settings
 from tollgate.web.explanation_shapes import answer_time_s, explain_plan
 
 _KEEP_DEV: Final = "\nWhat the file includes for development is left out; --dev keeps it."
@@ -145,7 +146,9 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _catalog(file: Path, *, production: bool) -> Catalog:
     try:
-        return Catalog.from_json(compile_catalog(file, dev=not production).content)
+        return Catalog.from_json(
+            compile_catalog(file, dev=not production, variables=Settings().variables).content
+        )
     except InvalidRouting as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
 

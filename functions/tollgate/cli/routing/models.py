@@ -25,6 +25,7 @@ from tollgate.routing.file.load import inspect, load
 from tollgate.routing.file.problems import InvalidRouting, render_text
 from tollgate.routing.scalars import MODEL_SLUG
 from tollgate.routing.schema import Routing
+from tollgate.settings import Settings
 
 
 @click.group()
@@ -76,7 +77,7 @@ def add(
     if not re.fullmatch(MODEL_SLUG, model):
         raise click.UsageError(f"{model}: a model is named author/model, in lower case")
     try:
-        routing = load(file)
+        routing = load(file, variables=Settings().variables)
         chosen, its_name, price = _offer(
             routing, model, provider=provider, upstream=upstream, today=today
         )
@@ -162,7 +163,7 @@ def _write(file: Path, content: str, today: date) -> None:
     written = file.with_name(f"{file.name}.part")
     written.write_text(content, encoding="utf-8", newline="")
     try:
-        inspection = inspect(written, dev=True, today=today)
+        inspection = inspect(written, dev=True, today=today, variables=Settings().variables)
         problems = [
             replace(it, file=file.as_posix()) if it.file == written.as_posix() else it
             for it in inspection.problems

@@ -1,7 +1,10 @@
 """`tollgate permissions`: give the chat function the permissions for a routing file, and no more.
 
 The statements stand in the template itself, between two marks, so that a pull request that adds a
-model or a provider shows the new permissions of the chat function.
+model or a provider shows the new permissions of the chat function. Between two other marks stand
+the pairs of secrets and hosts, as metadata of the function's role: an update of a stack may change
+the metadata of a resource alone, but not that of the template ("CloudFormation template Metadata
+syntax", 2026-11).
 """
 
 import re
@@ -15,13 +18,14 @@ from tollgate.cli.options import routing_file
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.permissions import NotPermissible, Permissions, compile_permissions
 from tollgate.routing.file.problems import InvalidRouting
+from tollgate.settings import Settings
 
 BEGIN: Final = "# routing.yaml begins; `tollgate permissions` writes what follows"
 END: Final = "# routing.yaml ends"
+HOSTS_BEGIN: Final = "# hosts of routing.yaml begin; `tollgate permissions` writes what follows"
+HOSTS_END: Final = "# hosts of routing.yaml end"
 
-_MARKED: Final = re.compile(
-    rf"(?P<indent>^ *){re.escape(BEGIN)}\n(?P<between>.*?)^ *{re.escape(END)}$", re.M | re.S
-)
+_PINS: Final = "KeyHosts"
 
 
 @click.command()
@@ -35,9 +39,9 @@ _MARKED: Final = re.compile(
 )
 @click.option("--check", is_flag=True, help="Change nothing; exit status 1 if lines would change.")
 def permissions(file: Path, template: Path, check: bool) -> None:
-    """Write into the template which models FILE may invoke and which secrets it may read."""
+    """Write into the template what FILE may invoke, and which hosts may get which secrets."""
     try:
-        needed = compile_permissions(compile_catalog(file).routing)
+        needed = compile_permissions(compile_catalog(file, variables=Settings().variables).routing)
     except (InvalidRouting, NotPermissible) as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
     before = template.read_text()
@@ -54,25 +58,40 @@ def permissions(file: Path, template: Path, check: bool) -> None:
     click.echo(f"{template.as_posix()}: permissions rewritten; review and commit them")
 
 
-def list_missing(template: str, needed: Permissions) -> list[str]:
-    """List the ARNs that a deployed template does not name, in YAML or in JSON."""
-    arns = (
-        *needed.models,
-        *needed.secrets,
-        *needed.guardrails,
-        *needed.sagemaker_endpoints,
+def read_pins(template: Path) -> frozenset[str] | None:
+    """Return the pairs that a template pins; None if it is not there or has no marks."""
+    if not template.is_file():
+        return None
+    marked = re.search(
+        rf"{re.escape(HOSTS_BEGIN)}\n(.*?){re.escape(HOSTS_END)}", template.read_text(), re.S
     )
-    return [arn for arn in arns if not re.search(rf"{re.escape(arn)}(?![\w.:/?-])", template)]
+    return frozenset(re.findall(r"^ *- (\S+)$", marked[1], re.M)) if marked else None
+
+
+def list_missing(template: str, needed: Permissions) -> list[str]:
+    """List the ARNs and pins that a deployed template does not name, in YAML or in JSON."""
+    return [name for name in needed.all_names if not _names(template, name)]
+
+
+def _names(template: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.:/>-]){re.escape(name)}(?![\w.:/?-])", template) is not None
 
 
 def write_permissions(template: str, needed: Permissions) -> str:
     """Return the template with these permissions between its marks; ClickException without."""
-    found = _MARKED.search(template)
+    hosts = [f"{_PINS}:", *(f"  - {pin}" for pin in needed.key_hosts)]
+    if not needed.key_hosts:
+        hosts = [f"{_PINS}: []"]
+    template = _replace_marked(template, HOSTS_BEGIN, HOSTS_END, hosts)
+    return _replace_marked(template, BEGIN, END, list(_statements(needed)))
+
+
+def _replace_marked(template: str, begin: str, end: str, lines: Sequence[str]) -> str:
+    marked = rf"(?P<indent>^ *){re.escape(begin)}\n.*?^ *{re.escape(end)}$"
+    found = re.search(marked, template, re.M | re.S)
     if found is None:
-        raise click.ClickException(f"the template has no lines {BEGIN!r} and {END!r}")
-    indent = found["indent"]
-    lines = [BEGIN, *_statements(needed), END]
-    written = "\n".join(f"{indent}{line}" for line in lines)
+        raise click.ClickException(f"the template has no lines {begin!r} and {end!r}")
+    written = "\n".join(f"{found['indent']}{line}" for line in (begin, *lines, end))
     return template[: found.start()] + written + template[found.end() :]
 
 

@@ -18,9 +18,15 @@ from tollgate.cli.routing.plan_markdown import as_markdown
 from tollgate.cli.routing.plan_text import as_text
 from tollgate.cli.routing.revisions import Revision, find_merge_base, read_commit, read_file
 from tollgate.core.clock import SystemClock
+from tollgate.routing.file.permissions import NotPermissible
 from tollgate.routing.review.diff import find_price_days
 from tollgate.routing.review.replay import replay_traffic
-from tollgate.routing.review.review import Review, find_differences
+from tollgate.routing.review.review import (
+    Review,
+    find_differences,
+    find_secret_moves,
+    find_undeployed,
+)
 from tollgate.routing.review.traffic import BadTraffic, RecordedRequest, read_traffic
 from tollgate.routing.schema import Routing
 
@@ -110,6 +116,8 @@ def plan(
         review = _review(base, head, requests, today)
     except BadTraffic as bad:
         raise click.ClickException(f"The recorded traffic cannot be read: {bad}.") from bad
+    except NotPermissible as refused:
+        raise click.ClickException(f"{head.name} must not be used: {refused}.") from refused
     click.echo(_RENDERED[style](review))
     ctx.exit(exit_status(review))
 
@@ -140,6 +148,8 @@ def _review(
         base_is_empty=empty,
         changes=changes,
         promises=promises,
+        secret_moves=find_secret_moves(before, head.routing),
+        deploy_first=find_undeployed(before, head.routing),
         replay=None
         if requests is None
         else replay_traffic(requests, base.catalog, head.catalog, days),

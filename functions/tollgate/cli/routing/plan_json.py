@@ -23,6 +23,8 @@ def as_data(review: Review) -> str:
             "label": review.label,
             "errors": [to_builtins(problem) for problem in review.errors],
             "changes": [to_builtins(change) for change in review.changes],
+            "secret_moves": [to_builtins(move) for move in review.secret_moves],
+            "deploy_first": review.deploy_first,
             "promises": [
                 {"route": found.route, **to_builtins(found.breaks)} for found in review.promises
             ],

@@ -11,23 +11,29 @@ from typing import Final
 from tollgate.cli.routing.plan_rows import (
     align_rows,
     breaking_rows,
+    deploy_rows,
     format_money,
     format_percent,
     format_rise,
     make_printable,
     note_rows,
     other_rows,
+    secret_rows,
 )
-from tollgate.cli.routing.plan_text import describe_exactness, describe_span
-from tollgate.routing.file.problems import render_text
+from tollgate.cli.routing.plan_text import DEPLOY_FIRST, describe_exactness, describe_span
+from tollgate.routing.file.problems import Problem, render_text
 from tollgate.routing.review.replay import TrafficReplay
 from tollgate.routing.review.review import Review
 
 # The workflow finds its comment by the first line, and the label in it.
 MARKER: Final = "<!-- tollgate-plan"
 # GitHub takes 65,536 characters, which are never more than bytes; the frame needs some of them.
-_BREAKING_BYTES_MAX: Final = 20_000
-_OTHER_BYTES_MAX: Final = 30_000
+_BREAKING_BYTES_MAX: Final = 16_000
+_DEPLOY_BYTES_MAX: Final = 4_000
+_OTHER_BYTES_MAX: Final = 20_000
+_SECRETS_BYTES_MAX: Final = 10_000
+_SECRETS_MOVE: Final = "**A secret goes to a host that does not get it today**"
+_SECRETS_REFUSED: Final = "**A secret would go where it must not**"
 _NOTES_BYTES_MAX: Final = 8_000
 
 
@@ -42,14 +48,22 @@ def _lines(review: Review) -> Iterator[str]:
     if review.errors:
         yield f"### Routing plan {names}: the file must not be used"
         yield ""
-        problems = [line for problem in review.errors for line in render_text(problem).splitlines()]
-        yield from _fenced([make_printable(line) for line in problems], "text", _BREAKING_BYTES_MAX)
+        yield from _errors(review)
         return
     yield f"### Routing plan {names}: {_headline(review)}"
     yield ""
     if review.base_is_empty is not None:
         yield f"The file {review.base_is_empty} at `{_code(review.base)}`: all of it is new."
         yield ""
+    secrets = align_rows(secret_rows(review))
+    if secrets:
+        yield _SECRETS_MOVE
+        yield ""
+        yield from _fenced(secrets, "diff", _SECRETS_BYTES_MAX)
+    if review.deploy_first:
+        yield f"**{DEPLOY_FIRST}**"
+        yield ""
+        yield from _fenced(align_rows(deploy_rows(review)), "diff", _DEPLOY_BYTES_MAX)
     if review.replay is not None and review.replay.requests:
         yield from _figures(review, review.replay)
         yield ""
@@ -61,6 +75,24 @@ def _lines(review: Review) -> Iterator[str]:
     yield from _folded("what changes", align_rows(other_rows(review)), _OTHER_BYTES_MAX)
     yield from _folded("what only people read", align_rows(note_rows(review)), _NOTES_BYTES_MAX)
     yield _small_print(review)
+
+
+def _errors(review: Review) -> Iterator[str]:
+    """Yield the errors; those about secrets first, in lines that GitHub shows in red."""
+    secrets = [problem for problem in review.errors if problem.endangers_secret]
+    others = [problem for problem in review.errors if not problem.endangers_secret]
+    if secrets:
+        yield _SECRETS_REFUSED
+        yield ""
+        lines = [f"- {line}" for line in _printable_lines(secrets)]
+        yield from _fenced(lines, "diff", _SECRETS_BYTES_MAX)
+    if others:
+        yield from _fenced(_printable_lines(others), "text", _BREAKING_BYTES_MAX)
+
+
+def _printable_lines(problems: Sequence[Problem]) -> list[str]:
+    lines = (line for problem in problems for line in render_text(problem).splitlines())
+    return [make_printable(line) for line in lines]
 
 
 def _headline(review: Review) -> str:

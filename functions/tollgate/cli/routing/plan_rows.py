@@ -10,7 +10,7 @@ from tollgate.core.money import usd
 from tollgate.routing.review.diff import Change, Fact
 from tollgate.routing.review.facts import format_rate
 from tollgate.routing.review.replay import Flow, TrafficReplay
-from tollgate.routing.review.review import BrokenPromise, Review
+from tollgate.routing.review.review import BrokenPromise, Review, SecretMove
 
 Sign = Literal["-", "~", "+", "!"]
 _SIGNS: Final[dict[str, Sign]] = {"removed": "-", "changed": "~", "added": "+"}
@@ -28,6 +28,18 @@ class ReviewRow(Struct, frozen=True):
     what: str
     subject: str
     detail: str = ""
+
+
+def secret_rows(review: Review) -> list[ReviewRow]:
+    """List the secrets that go to another host."""
+    return [
+        ReviewRow("-", "sends", move.secret, _secret_move(move)) for move in review.secret_moves
+    ]
+
+
+def deploy_rows(review: Review) -> list[ReviewRow]:
+    """List what a stack has to know before the head can be published."""
+    return [ReviewRow("!", "deploy", name) for name in review.deploy_first]
 
 
 def breaking_rows(review: Review) -> list[ReviewRow]:
@@ -130,6 +142,13 @@ def _share(change: Change, replay: TrafficReplay | None) -> str:
         if endpoint == change.subject or endpoint.startswith(f"{change.subject} @ ")
     )
     return f"{format_percent(requests, replay.requests)} of traffic"
+
+
+def _secret_move(move: SecretMove) -> str:
+    before = (
+        f", before to {', '.join(move.hosts_before)}" if move.hosts_before else ", before nowhere"
+    )
+    return f"to {move.host} by {', '.join(move.providers)}{before}"
 
 
 def _promise(found: BrokenPromise) -> str:

@@ -4,15 +4,19 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
+import click
+
 from tollgate.cli.routing.plan_rows import (
     align_rows,
     breaking_rows,
+    deploy_rows,
     format_money,
     format_percent,
     format_rise,
     make_printable,
     note_rows,
     other_rows,
+    secret_rows,
 )
 from tollgate.routing.file.problems import render_text
 from tollgate.routing.review.replay import TrafficReplay
@@ -20,6 +24,10 @@ from tollgate.routing.review.review import Review
 
 _NO_TRAFFIC: Final = (
     "No traffic is replayed: name a file with --traffic, or a gateway with --url and TOLLGATE_KEY."
+)
+
+DEPLOY_FIRST: Final = (
+    "Deploy first: until `make deploy`, `tollgate publish` refuses what the stack does not know."
 )
 
 
@@ -57,7 +65,9 @@ def _lines(review: Review) -> Iterator[str]:
     names = f"Routing plan  {make_printable(review.base)} → {make_printable(review.head)}"
     if review.errors:
         yield f"{names}  must not be used"
-        yield from (render_text(problem) for problem in review.errors)
+        for problem in review.errors:
+            shown = render_text(problem)
+            yield _red(shown) if problem.endangers_secret else shown
         yield f"Label: {review.label}"
         return
     replay = review.replay
@@ -66,6 +76,13 @@ def _lines(review: Review) -> Iterator[str]:
         yield f"At {make_printable(review.base)} the file {review.base_is_empty}: all of it is new."
     if replay is not None and replay.requests:
         yield from _figures(replay)
+    if review.secret_moves:
+        yield ""
+        yield from map(_red, align_rows(secret_rows(review)))
+    if review.deploy_first:
+        yield ""
+        yield DEPLOY_FIRST
+        yield from align_rows(deploy_rows(review))
     for rows in (breaking_rows(review) + other_rows(review), note_rows(review)):
         if rows:
             yield ""
@@ -76,6 +93,10 @@ def _lines(review: Review) -> Iterator[str]:
     elif replay.requests:
         yield describe_exactness(replay)
     yield _verdict(review)
+
+
+def _red(line: str) -> str:
+    return click.style(line, fg="red", bold=True)
 
 
 def _figures(replay: TrafficReplay) -> Iterator[str]:

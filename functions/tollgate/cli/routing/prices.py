@@ -19,6 +19,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.routing.file.load import load
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.schema import Routing
+from tollgate.settings import Settings
 
 
 @click.group()
@@ -38,7 +39,7 @@ def diff(file: Path, provider: str | None, slug: str | None, is_json: bool) -> N
     """
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
     try:
-        routing = load(file)
+        routing = load(file, variables=Settings().variables)
     except InvalidRouting as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
     offers = list(_offers(routing, provider, slug))

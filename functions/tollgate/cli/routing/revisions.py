@@ -22,6 +22,7 @@ from tollgate.routing.file.load import inspect
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import Routing
+from tollgate.settings import Settings
 
 _GIT_TIMEOUT_S: Final = 60
 _FILE_BYTES_MAX: Final = 4_000_000
@@ -50,7 +51,7 @@ class Revision(Struct, frozen=True, kw_only=True):
 
 def read_file(file: Path, name: str, today: date) -> Revision:
     """Read a file of this machine, with the files that it includes."""
-    found = inspect(file, dev=False, today=today)
+    found = inspect(file, dev=False, today=today, variables=Settings().variables)
     return Revision(
         name=name, routing=found.routing, problems=found.problems, exists=file.is_file()
     )
@@ -73,7 +74,9 @@ def read_commit(reference: str, file: Path, today: date) -> Revision:
         _write(root, path, blobs[path])
         for included in _included(root, path, blobs):
             _write(root, included, blobs[included])
-        found = inspect(root / path, dev=False, today=today, top=root)
+        found = inspect(
+            root / path, dev=False, today=today, top=root, variables=Settings().variables
+        )
         problems = tuple(_without_folder(problem, root) for problem in found.problems)
     return Revision(name=commit[:_SHORT], routing=found.routing, problems=problems)
 

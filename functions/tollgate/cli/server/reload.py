@@ -14,6 +14,7 @@ from tollgate.routing.file.includes import find_included
 from tollgate.routing.file.load import inspect
 from tollgate.routing.file.problems import InvalidRouting, render_text
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.settings import Settings
 
 _EVERY_S: Final = 0.5
 
@@ -52,7 +53,7 @@ class RoutingSource:
         """Return the catalog of the files; raise InvalidRouting with every error."""
         # Taken before the files are read: one that is saved meanwhile counts as changed.
         before = self._stamps_now()
-        inspection = inspect(self._path, dev=True)
+        inspection = inspect(self._path, dev=True, variables=Settings().variables)
         self._globs = inspection.globs
         self._stamps = {file: before.get(file, _stamp(file)) for file in inspection.files}
         if inspection.routing is None:

@@ -11,6 +11,7 @@ from tollgate.cli.stack.probe import Probe
 from tollgate.core.clock import SystemClock
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.problems import InvalidRouting
+from tollgate.settings import Settings
 
 
 @click.command()
@@ -28,7 +29,7 @@ def doctor(file: Path, stack: str, region: str | None, **options: str | None) ->
     """Check the deployed stack against FILE; exit status 1 if a check fails."""
     clock = SystemClock()
     try:
-        compiled = compile_catalog(file)
+        compiled = compile_catalog(file, variables=Settings().variables)
         account = AwsAccount(region)
         url = options["url"] or account.stack(stack).url
     except (InvalidRouting, AccountError) as error:

@@ -28,6 +28,7 @@ from tollgate.routing.file.compile import CompiledCatalog, compile_catalog
 from tollgate.routing.file.permissions import NotPermissible, compile_permissions
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.schema import CompiledRouting, Routing
+from tollgate.settings import Settings
 from tollgate.web.shapes import moment
 from tollgate.wiring.stores import wire_stores
 
@@ -136,7 +137,7 @@ def catalogs(stack: str, region: str | None, style: str | None) -> None:
 
 def _compile(file: Path) -> CompiledCatalog:
     try:
-        return compile_catalog(file)
+        return compile_catalog(file, variables=Settings().variables)
     except InvalidRouting as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
 
@@ -238,10 +239,11 @@ async def _check_servable(store: Publications, account: AwsAccount, stack: str, 
 def _check_allowed(account: AwsAccount, stack: str, routing: Routing) -> None:
     missing = list_missing(account.template(stack), compile_permissions(routing))
     if missing:
-        listed = "\n".join(f"  {arn}" for arn in missing)
+        listed = "\n".join(f"  {name}" for name in missing)
         raise click.ClickException(
-            f"The stack {stack} may not use all that this catalog names:\n{listed}\n"
-            "`tollgate permissions` and `make deploy` allow it; the deploy publishes too."
+            f"The stack {stack} does not know all that this catalog uses, or which secret goes to "
+            f"which host:\n{listed}\n"
+            "Deploy first: `tollgate permissions` and `make deploy` allow it, and publish."
         )
 
 

@@ -16,9 +16,9 @@ from msgspec import Struct
 from typing_extensions import override
 from yarl import URL
 
+from tollgate.core.addresses import is_address, is_disguised, is_public
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.providers.base import FetchedMedia
-from tollgate.providers.transports.public_address import is_address, is_disguised, is_public
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _PORTS: Final = {"http": 80, "https": 443}

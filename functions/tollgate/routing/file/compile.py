@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 from pydantic_core import to_json
 
+from tollgate.core.secret import STANDARD_VARIABLES, KeyVariables
 from tollgate.routing.file.load import load
 from tollgate.routing.schema import Routing
 
@@ -18,12 +19,14 @@ class CompiledCatalog(Struct, frozen=True):
     routing: Routing
 
 
-def compile_catalog(path: Path, *, dev: bool = False) -> CompiledCatalog:
+def compile_catalog(
+    path: Path, *, dev: bool = False, variables: KeyVariables = STANDARD_VARIABLES
+) -> CompiledCatalog:
     """Check and compile a routing file; with `dev`, what it includes for development too.
 
     Raises InvalidRouting with every error that was found.
     """
-    return compile_routing(load(path, dev=dev))
+    return compile_routing(load(path, dev=dev, variables=variables))
 
 
 def compile_routing(routing: Routing) -> CompiledCatalog:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -11,19 +10,20 @@ from msgspec import Struct
 from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
+from tollgate.routing.file.known_names import KnownNames
 from tollgate.routing.file.policy_checks import check_model_policy, check_route_policy
 from tollgate.routing.file.price_checks import check_prices
-from tollgate.routing.file.problems import Problem, looks_like_secret
+from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.promise_checks import (
     PlacedModel,
     check_promise,
     place_chains,
     place_steps,
 )
+from tollgate.routing.file.secret_checks import KeyRules, check_host, check_key, check_pins
 from tollgate.routing.schema import (
     EndpointSection,
     IncludedFile,
-    KeySection,
     ModelSection,
     ProviderSection,
 )
@@ -57,7 +57,10 @@ class LoadedFile(Struct, frozen=True):
 
 
 def crosscheck(
-    parts: Sequence[LoadedFile], development: Sequence[LoadedFile], today: date | None
+    parts: Sequence[LoadedFile],
+    development: Sequence[LoadedFile],
+    today: date | None,
+    rules: KeyRules,
 ) -> Iterator[Problem]:
     """Check all files against each other.
 
@@ -70,14 +73,19 @@ def crosscheck(
         for part in every
         for slug, model in part.content.models.items()
     }
+    names_of_every, names_of_production = KnownNames(every), KnownNames(parts)
+    names_left_out = KnownNames(development)
     for part in every:
-        visible = parts if any(part is each for each in parts) else every
-        checker = _Checker(part, visible, development)
+        is_production = any(part is each for each in parts)
+        visible = parts if is_production else every
+        names = names_of_production if is_production else names_of_every
+        scope = _Scope(visible, development, names, names_left_out)
+        checker = _Checker(part, scope, rules)
         yield from checker.providers()
         yield from checker.models(today)
         yield from checker.aliases(today)
         yield from checker.routes(models, today)
-        yield from checker.key_tiers(every)
+        yield from checker.key_tiers(names_of_every)
 
 
 def _names_taken_twice(parts: Sequence[LoadedFile]) -> Iterator[Problem]:
@@ -92,19 +100,34 @@ def _names_taken_twice(parts: Sequence[LoadedFile]) -> Iterator[Problem]:
                     yield part.document.at_key(where, "R022", message)
 
 
+class _Scope(Struct, frozen=True):
+    """The files that one file may refer to, and those for development, with their names."""
+
+    visible: Sequence[LoadedFile]
+    included: Sequence[LoadedFile]
+    names: KnownNames
+    names_left_out: KnownNames
+
+
 class _Checker:
     """Checks one file against those it may refer to."""
 
     def __init__(
-        self, part: LoadedFile, visible: Sequence[LoadedFile], included: Sequence[LoadedFile]
+        self,
+        part: LoadedFile,
+        scope: _Scope,
+        rules: KeyRules,
     ) -> None:
         self._document = part.document
         self._content = part.content
-        self._visible = visible
-        self._included = included
+        self._visible = scope.visible
+        self._included = scope.included
+        self._names = scope.names
+        self._names_left_out = scope.names_left_out
+        self._key_rules = rules
         self._policies = {
             slug: row.data_policy
-            for each in (*visible, *included)
+            for each in (*scope.visible, *scope.included)
             for slug, row in each.content.providers.items()
         }
 
@@ -128,9 +151,8 @@ class _Checker:
         for name, alias in self._content.aliases.items():
             where: Where = ("aliases", name)
             yield from self._reference((*where, "to"), alias.to, NAMED_SECTIONS)
-            circle = self._circle(name)
-            if circle and name == min(circle):  # one problem for all aliases of the circle
-                message = f"alias leads in a circle: {' -> '.join(circle)}"
+            if name in self._names.circles:  # one problem for all aliases of the circle
+                message = f"alias leads in a circle: {' -> '.join(self._names.circles[name])}"
                 yield self._document.at_value((*where, "to"), "R051", message)
             if today and alias.sunset and alias.sunset < today:
                 message = f'alias "{name}" was to go on {alias.sunset}'
@@ -152,14 +174,14 @@ class _Checker:
                 self._document, name, route, models=models, policies=self._policies
             )
 
-    def key_tiers(self, every: Sequence[LoadedFile]) -> Iterator[Problem]:
+    def key_tiers(self, every: KnownNames) -> Iterator[Problem]:
         """Check that each glob of a tier matches a name."""
-        names = self._known(NAMED_SECTIONS, every)
+        names = every.of(NAMED_SECTIONS)
         for tier, section in self._content.key_tiers.items():
             for index, glob in enumerate(section.models):
                 if not any(fnmatchcase(name, glob) for name in names):
-                    nearest = get_close_matches(glob, sorted(names), n=1)
-                    hint = f': did you mean "{nearest[0]}"?' if nearest else ""
+                    nearest = every.nearest(glob, NAMED_SECTIONS)
+                    hint = f': did you mean "{nearest}"?' if nearest else ""
                     message = f'"{glob}" matches no model, alias or route{hint}'
                     where: Where = ("key_tiers", tier, "models", index)
                     yield self._document.at_value(where, "R021", message)
@@ -187,7 +209,7 @@ class _Checker:
     def _step(self, where: Where, step: Mapping[str, int]) -> Iterator[Problem]:
         for model in step:
             place = (*where, model) if len(step) > 1 else where
-            if model not in self._names(("models",)):
+            if model not in self._names.of(("models",)):
                 message = f'"{model}" is not a model'
                 yield self._undefined(place, model, ("models",), code="R021", message=message)
         if sum(step.values()) != _WHOLE:
@@ -208,22 +230,6 @@ class _Checker:
         rows = [part.content.providers.get(provider) for part in (*self._visible, *self._included)]
         return all(row is None or WIRE_FORMATS[row.codec].applies_guardrails for row in rows)
 
-    def _circle(self, name: str) -> list[str]:
-        """Return the aliases from this one back to itself; empty if it is in no circle."""
-        aliases = {
-            alias: section.to
-            for part in self._visible
-            for alias, section in part.content.aliases.items()
-        }
-        path = [name]
-        while (following := aliases.get(path[-1])) is not None:
-            path.append(following)
-            if following == name:
-                return path
-            if following in path[:-1]:
-                return []
-        return []
-
     def _provider(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
         transports = WIRE_FORMATS[provider.codec].transports
         if provider.transport not in transports:
@@ -240,7 +246,11 @@ class _Checker:
                 yield self._document.at_key(where, "R042", message)
         if provider.codec == "anthropic":
             yield from self._carrier(where, provider)
-        yield from self._key((*where, "key"), provider.key)
+        yield from check_key(self._document, where, provider.key, self._key_rules)
+        is_development = any(self._document is part.document for part in self._included)
+        yield from check_host(self._document, where, provider, development=is_development)
+        if not is_development:
+            yield from check_pins(self._document, where, provider, self._key_rules)
 
     def _carrier(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
         """Check that the row fits the service that speaks Anthropic's format for it."""
@@ -251,16 +261,6 @@ class _Checker:
         if carrier == "vertex" and provider.auth != "google":
             message = f"provider {where[-1]} has no auth google, which claude_carrier vertex needs"
             yield self._document.at_key(where, "R042", message)
-
-    def _key(self, where: Where, key: KeySection | None) -> Iterator[Problem]:
-        if key is None:
-            return
-        if key.env is None and key.secret is None:
-            yield self._document.at_value(where, "R043", "key names neither env nor secret")
-        for home, name in (("env", key.env), ("secret", key.secret)):
-            if name and looks_like_secret(name):
-                message = f"{home} looks like the key itself; write where the key lives"
-                yield self._document.at_value((*where, home), "R040", message)
 
     def _endpoints(
         self, where: Where, model: ModelSection, today: date | None
@@ -290,35 +290,26 @@ class _Checker:
             yield self._document.at_value(where, "R052", message)
 
     def _provider_of(self, where: Where, provider: str) -> Iterator[Problem]:
-        known = self._names(("providers",))
+        known = self._names.of(("providers",))
         if provider not in known:
             message = f'provider "{provider}" is not defined'
             place: Where = (*where, "provider")
             yield self._undefined(place, provider, ("providers",), code="R020", message=message)
 
     def _reference(self, where: Where, name: str, sections: Sequence[str]) -> Iterator[Problem]:
-        if name not in self._names(sections):
+        if name not in self._names.of(sections):
             message = f'"{name}" is not {_KINDS[tuple(sections)]}'
             yield self._undefined(where, name, sections, code="R021", message=message)
 
     def _undefined(
         self, where: Where, name: str, sections: Sequence[str], *, code: str, message: str
     ) -> Problem:
-        if name in self._known(sections, self._included):
+        if name in self._names_left_out.of(sections):
             hint = "it is defined for development only, and production leaves that out"
             return self._document.at_value(where, code, message, hint=hint)
-        other = next((kind for kind in NAMED_SECTIONS if name in self._names((kind,))), None)
+        other = next((kind for kind in NAMED_SECTIONS if name in self._names.of((kind,))), None)
         if other:
             return self._document.at_value(where, code, f"{message}, it is one of the {other}")
-        nearest = get_close_matches(name, sorted(self._names(sections)), n=1)
-        suggestion = f': did you mean "{nearest[0]}"?' if nearest else ""
+        nearest = self._names.nearest(name, sections)
+        suggestion = f': did you mean "{nearest}"?' if nearest else ""
         return self._document.at_value(where, code, message + suggestion)
-
-    def _names(self, sections: Sequence[str]) -> frozenset[str]:
-        return self._known(sections, self._visible)
-
-    @staticmethod
-    def _known(sections: Sequence[str], parts: Sequence[LoadedFile]) -> frozenset[str]:
-        return frozenset(
-            name for part in parts for section in sections for name in part.names(section)
-        )

@@ -72,9 +72,11 @@ class YamlDocument(Struct):
         *,
         hint: str = "",
         severity: Severity = "error",
+        allowed_in_dev: bool = False,
     ) -> Problem:
         """Place a problem at a value; if that is missing, at its section."""
-        return self._problem(self._place(where), code, message, hint=hint, severity=severity)
+        found = self._problem(self._place(where), code, message, hint=hint, severity=severity)
+        return replace(found, allowed_in_dev=True) if allowed_in_dev else found
 
     def place_text(self, where: Where) -> str:
         """Write the place of a key as `file:line:column`."""

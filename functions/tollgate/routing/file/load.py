@@ -9,10 +9,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from tollgate.core.secret import STANDARD_VARIABLES, KeyVariables
 from tollgate.routing.file.crosscheck import LoadedFile, crosscheck
 from tollgate.routing.file.document import Where, read_document
 from tollgate.routing.file.includes import find_included
 from tollgate.routing.file.problems import InvalidRouting, Problem
+from tollgate.routing.file.secret_checks import KeyRules
 from tollgate.routing.file.validate import validate
 from tollgate.routing.schema import IncludedFile, Routing, RoutingFile
 
@@ -21,7 +23,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     """The result of reading a file and the files that it includes."""
 
     problems: tuple[Problem, ...]
-    routing: Routing | None  # None if there are errors
+    routing: Routing | None  # None if there are errors; for development, not all of them count
     production: Routing | None  # the routing without the files included for development
     files: tuple[Path, ...]  # every file that was read
     globs: tuple[str, ...] = ()  # the `include` of the main file, without globs that are refused
@@ -32,21 +34,28 @@ class Inspection(Struct, frozen=True, kw_only=True):
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
 
-def load(path: Path, *, dev: bool = False) -> Routing:
+def load(path: Path, *, dev: bool = False, variables: KeyVariables = STANDARD_VARIABLES) -> Routing:
     """Return the routing of a file; InvalidRouting with all its errors if it has any."""
-    inspection = inspect(path, dev=dev)
+    inspection = inspect(path, dev=dev, variables=variables)
     if inspection.routing is None:
         raise InvalidRouting(inspection.errors)
     return inspection.routing
 
 
 def inspect(
-    path: Path, *, dev: bool, today: date | None = None, top: Path | None = None
+    path: Path,
+    *,
+    dev: bool,
+    today: date | None = None,
+    top: Path | None = None,
+    variables: KeyVariables = STANDARD_VARIABLES,
+    pinned: frozenset[str] | None = None,
 ) -> Inspection:
     """Check a file and the files that it includes, with `dev` also those for development.
 
     Without `today` there are no warnings about old prices and aliases. No file outside of `top` is
-    included; without `top` the bound is the file's repository.
+    included; without `top` the bound is the file's repository. `variables` may hold keys.
+    Without `pinned`, the pairs of a template, there are no warnings about new pairs.
     """
     document = read_document(path, path.as_posix())
     problems = list(document.problems)
@@ -77,12 +86,13 @@ def inspect(
         found_parts, found = _parts(matching.files)
         problems += found
         group += found_parts
-    problems += crosscheck(parts, development, today)
-    clean = all(problem.severity != "error" for problem in problems)
+    problems += crosscheck(parts, development, today, KeyRules(variables, pinned))
+    errors = [problem for problem in problems if problem.severity == "error"]
+    clean = all(dev and problem.allowed_in_dev for problem in errors)
     return Inspection(
         problems=_in_order(problems),
         routing=_combine(main, [*parts, *development]) if clean else None,
-        production=_combine(main, parts) if clean else None,
+        production=None if errors else _combine(main, parts),
         files=tuple(files),
         globs=tuple(watched),
     )

@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.routing.chains import GuardrailSection
+from tollgate.routing.file.key_hosts import list_key_hosts
 from tollgate.routing.schema import ModelSection, Routing
 
 # Bedrock user guide, "Supported Regions and models for inference profiles" (2026-11-21): the id of
@@ -27,12 +28,19 @@ class NotPermissible(ValueError):
 
 
 class Permissions(Struct, frozen=True, kw_only=True):
-    """Sorted ARNs: what may be invoked and applied, and which secrets may be read."""
+    """Sorted: what may be invoked and applied, which secrets may be read, and their hosts."""
 
     models: tuple[str, ...]
     secrets: tuple[str, ...]
     guardrails: tuple[str, ...] = ()
     sagemaker_endpoints: tuple[str, ...] = ()
+    key_hosts: tuple[str, ...] = ()  # pins of pairs, which no policy enforces
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Every ARN and every pin."""
+        arns = (*self.models, *self.secrets, *self.guardrails, *self.sagemaker_endpoints)
+        return (*arns, *self.key_hosts)
 
 
 def compile_permissions(routing: Routing) -> Permissions:
@@ -42,6 +50,7 @@ def compile_permissions(routing: Routing) -> Permissions:
         secrets=tuple(sorted(set(_secrets(routing)))),
         guardrails=tuple(sorted(set(_guardrails(routing)))),
         sagemaker_endpoints=tuple(sorted(set(_sagemaker_endpoints(routing)))),
+        key_hosts=tuple(pair.pin for pair in list_key_hosts(routing)),
     )
 
 

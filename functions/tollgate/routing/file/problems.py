@@ -18,6 +18,9 @@ _SECRET_LOOKING: Final = re.compile(
 _CREDENTIALS_IN_URL: Final = re.compile(r"(?<=://)[^\s/@]+(?=@)|(?<=[?&])[\w-]+=[^\s\"'&]+")
 _SHOWN_CHARACTERS: Final = 4
 _HIDDEN_WHOLE_BELOW: Final = 16
+# A key that is written out, a variable that is none of a provider, a host that must not get a key,
+# and one that newly gets it.
+_SECURITY_CODES: Final = frozenset({"R040", "R044", "R045", "R046"})
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -31,6 +34,12 @@ class Problem(Struct, frozen=True, kw_only=True):
     severity: Severity = "error"
     hint: str = ""  # the text to write instead, printed beside the caret
     excerpt: str = ""  # the line, its secrets masked
+    allowed_in_dev: bool = False  # an error for production alone
+
+    @property
+    def endangers_secret(self) -> bool:
+        """True if a secret would go where it must not, or newly goes."""
+        return self.code in _SECURITY_CODES
 
 
 class InvalidRouting(Exception):

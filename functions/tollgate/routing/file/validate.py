@@ -33,8 +33,8 @@ _WORDS: Final[Mapping[str, str]] = {
     "too_short": "must have at least one item",
 }
 _PATTERN_WORDS: Final[Mapping[str, str]] = {
-    "base_url": "must be http:// or https://, a host and a path: no credentials, no query, "
-    "no slash at the end",
+    "base_url": "must be http:// or https://, a host in ASCII and a path: no credentials, no "
+    "query, no dot at the end of the host, no slash at the end",
     "region": "must be an AWS region such as us-east-1",
     "utc_window": "must be minutes of the day in UTC such as 16:30-00:30",
     "version": "must be a number or DRAFT, in quotes",

@@ -68,6 +68,11 @@ def test_each_secret_is_allowed_once_by_its_whole_name() -> None:
     assert found == Permissions(
         models=(),
         secrets=(f"{SECRETS}team/openai-??????",),
+        key_hosts=(
+            "secret:team/openai>https://provider.example",
+            "variable:ONLY>https://provider.example",
+            "variable:OPENAI_API_KEY>https://provider.example",
+        ),
     )
 
 
@@ -134,3 +139,36 @@ def test_a_sagemaker_endpoint_is_allowed_by_its_name() -> None:
 def test_a_name_that_would_widen_the_policy_is_refused(name: str) -> None:
     with pytest.raises(NotPermissible):
         on_sagemaker(name)
+
+
+@pytest.mark.parametrize(
+    ("row", "pins"),
+    [
+        ({"base_url": "https://A.Example:443/v1", "key": None}, ()),
+        (
+            {"base_url": "https://a.example:8443", "key": {"secret": "s"}},
+            ("secret:s>https://a.example:8443",),
+        ),
+        (
+            {"base_url": "http://[fd00::1]/v1", "key": {"secret": "s"}},
+            ("secret:s>http://[fd00::1]",),
+        ),
+        (
+            {
+                "auth": "google",
+                "project": "p",
+                "location": "l",
+                "base_url": "https://g.example",
+                "key": None,
+            },
+            ("google>https://g.example",),
+        ),
+        ({**BEDROCK, "base_url": None}, ()),
+        ({**BEDROCK, "base_url": "https://vpce.example"}, ("aws>https://vpce.example",)),
+    ],
+)
+def test_c93_a_credential_is_pinned_to_its_origin(
+    row: dict[str, object], pins: tuple[str, ...]
+) -> None:
+    found = routing(providers={"row": provider(**row)}, models={}, aliases={}, routes={})
+    assert compile_permissions(found).key_hosts == pins

@@ -1,8 +1,8 @@
-"""The network addresses to which the gateway may connect on a caller's behalf."""
+"""Network addresses and hosts: which are public, in a private network, or of this machine."""
 
 import re
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Final
+from typing import Final, Literal
 
 # https://www.iana.org/assignments/iana-ipv4-special-registry (2026-11-21), and private services at
 # public addresses: on every virtual machine of Azure, 168.63.129.16 is Azure itself.
@@ -37,6 +37,24 @@ _REFUSED_V6: Final = tuple(
     ip_network(network)
     for network in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 )
+# Addresses that networks of one's own have. Of the other addresses that are not public, none is a
+# server's: loopback, link-local, metadata services, multicast.
+_PRIVATE: Final = tuple(
+    ip_network(network)
+    for network in ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+)
+# Amazon EC2's metadata service and clock, and Alibaba's metadata service, at such addresses.
+_METADATA: Final = tuple(ip_network(network) for network in ("fd00:ec2::/32", "100.100.100.200/32"))
+# By RFC 6761 and RFC 6762, names of this machine; then names of metadata services.
+_LOCAL_NAMES: Final = re.compile(
+    r"(.*\.)?localhost(\.localdomain)?"
+    r"|(.*\.)?metadata(\.google\.internal|\.goog|\.azure\.internal)?"
+    r"|(.*\.)?instance-data(\.ec2\.internal)?"
+)
+# By RFC 6762, RFC 8375 and ICANN's reservation of `internal`. A name without a dot is private too.
+_PRIVATE_NAMES: Final = re.compile(
+    r"[^.]+|.*\.(corp|home|home\.arpa|internal|intranet|lan|local|localdomain|private)"
+)
 # Hosts that a resolver may take for an address: decimal, octal, hexadecimal, short.
 _NUMERIC: Final = re.compile(r"(.*\.)?(0[xX][0-9a-fA-F]*|[0-9]+)\.?")
 
@@ -67,3 +85,26 @@ def is_address(host: str) -> bool:
 def is_disguised(host: str) -> bool:
     """Return whether a host is an address in another form: `2130706433`, `0x7f.1`, `0177.0.0.1`."""
     return bool(_NUMERIC.fullmatch(host)) and not is_address(host)
+
+
+# A host of the internet; one of a network of one's own; this machine or a metadata service.
+Reach = Literal["public", "private", "local"]
+
+
+def find_reach(host: str) -> Reach:
+    """Return where a host is, as far as its spelling shows; names are not resolved."""
+    name = host.strip("[]").rstrip(".").lower()
+    try:
+        ip = ip_address(name)
+    except ValueError:
+        return _find_reach_of_name(name)
+    if is_public(name):
+        return "public"
+    is_private = any(ip in network for network in _PRIVATE) and "%" not in name
+    return "private" if is_private and not any(ip in it for it in _METADATA) else "local"
+
+
+def _find_reach_of_name(name: str) -> Reach:
+    if is_disguised(name) or ":" in name or _LOCAL_NAMES.fullmatch(name):
+        return "local"
+    return "private" if _PRIVATE_NAMES.fullmatch(name) else "public"

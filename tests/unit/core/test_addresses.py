@@ -5,7 +5,7 @@ Keeps C71.
 
 import pytest
 
-from tollgate.providers.transports.public_address import is_address, is_disguised, is_public
+from tollgate.core.addresses import find_reach, is_address, is_disguised, is_public
 
 
 @pytest.mark.parametrize(
@@ -93,3 +93,49 @@ def test_c71_an_address_in_another_spelling_is_disguised(host: str) -> None:
 @pytest.mark.parametrize("host", ["example.com", "1password.com", "0x.example", "8.8.8.8", "::1"])
 def test_c71_names_and_plain_addresses_are_not_disguised(host: str) -> None:
     assert not is_disguised(host)
+
+
+@pytest.mark.parametrize(
+    ("host", "reach"),
+    [
+        ("api.openai.com", "public"),
+        ("API.OpenAI.com.", "public"),
+        ("8.8.8.8", "public"),
+        ("[2606:4700::1111]", "public"),
+        ("10.0.0.7", "private"),
+        ("192.168.1.4", "private"),
+        ("[fd12:3456::1]", "private"),
+        ("vllm", "private"),
+        ("vllm.internal", "private"),
+        ("ip-10-0-0-7.ec2.internal", "private"),
+        ("vllm.default.svc.cluster.local", "private"),
+        ("127.0.0.1", "local"),
+        ("127.8.8.8", "local"),
+        ("0.0.0.0", "local"),
+        ("[::1]", "local"),
+        ("[::]", "local"),
+        ("[::ffff:127.0.0.1]", "local"),
+        ("[64:ff9b::7f00:1]", "local"),
+        ("[fe80::1%25eth0]", "local"),
+        ("169.254.169.254", "local"),
+        ("169.254.170.2", "local"),
+        ("[fd00:ec2::254]", "local"),
+        ("100.100.100.200", "local"),
+        ("168.63.129.16", "local"),
+        ("224.0.0.1", "local"),
+        ("localhost", "local"),
+        ("LOCALHOST.", "local"),
+        ("anything.localhost", "local"),
+        ("metadata.google.internal", "local"),
+        ("metadata", "local"),
+        ("instance-data.ec2.internal", "local"),
+        ("2130706433", "local"),
+        ("[1:2]", "local"),
+        ("0x7f.1", "local"),
+        ("0177.0.0.1", "local"),
+        ("127.1", "local"),
+        ("evil.0x7f000001", "local"),
+    ],
+)
+def test_c93_a_host_is_public_private_or_local(host: str, reach: str) -> None:
+    assert find_reach(host) == reach

@@ -1,0 +1,61 @@
+"""List which host gets which credential, so that a change of it is seen, and can be pinned."""
+
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from tollgate.routing.schema import ProviderSection, Routing
+
+_PORTS: Final = {"https": 443, "http": 80}
+_GOOGLE: Final = "google"
+_ROLE: Final = "aws"
+
+
+class KeyHost(Struct, frozen=True, order=True):
+    """A credential by its home, never its value, and the scheme, host and port that get it."""
+
+    secret: str
+    host: str
+
+    @property
+    def pin(self) -> str:
+        """The pair as a template pins it: one word, which no writer of YAML folds."""
+        return f"{self.secret}>{self.host}"
+
+
+def list_key_hosts(routing: Routing) -> dict[KeyHost, tuple[str, ...]]:
+    """Return the pairs of a routing in order, each with the providers that send it."""
+    found: dict[KeyHost, tuple[str, ...]] = {}
+    for slug, provider in sorted(routing.providers.items()):
+        for pair in key_hosts_of(provider):
+            found[pair] = (*found.get(pair, ()), slug)
+    return dict(sorted(found.items()))
+
+
+def key_hosts_of(provider: ProviderSection) -> Iterator[KeyHost]:
+    """Yield the pairs of one row; AWS's own hosts, which a row without an address has, are none."""
+    if provider.base_url is None or not provider.sends_credentials:
+        return
+    host = _origin(provider.base_url)
+    key = provider.key
+    if key is not None and key.env is not None:
+        yield KeyHost(f"variable:{key.env}", host)
+    if key is not None and key.secret is not None:
+        yield KeyHost(f"secret:{key.secret}", host)
+    if key is None:
+        yield KeyHost(_GOOGLE if provider.auth == "google" else _ROLE, host)
+
+
+def _origin(base_url: str) -> str:
+    """Return scheme, host and port in one spelling."""
+    try:
+        url = urlsplit(base_url.lower())
+        port = url.port or _PORTS[url.scheme]
+    except ValueError:  # the check refuses such a row
+        return base_url
+    host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname
+    return (
+        f"{url.scheme}://{host}" if port == _PORTS[url.scheme] else f"{url.scheme}://{host}:{port}"
+    )

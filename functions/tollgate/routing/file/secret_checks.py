@@ -1,0 +1,113 @@
+"""Find rows of providers that would send a secret of the platform, or a key to a wrong host."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from tollgate.core.addresses import find_reach, is_address, is_disguised
+from tollgate.core.secret import KeyVariables, is_platform_variable
+from tollgate.routing.file.document import Where, YamlDocument
+from tollgate.routing.file.key_hosts import key_hosts_of
+from tollgate.routing.file.problems import Problem, looks_like_secret
+from tollgate.routing.schema import KeySection, ProviderSection
+
+_PUNYCODE: Final = re.compile(r"(.*\.)?xn--")
+
+
+class KeyRules(Struct, frozen=True):
+    """The rules of a deployment for its keys: variables that may hold them, and pinned pairs."""
+
+    variables: KeyVariables
+    pinned: frozenset[str] | None  # None where no template is known
+
+
+def check_key(
+    document: YamlDocument, where: Where, key: KeySection | None, rules: KeyRules
+) -> Iterator[Problem]:
+    """Yield a problem for a reference that names no home, the key itself, or a refused variable."""
+    if key is None:
+        return
+    where = (*where, "key")
+    if key.env is None and key.secret is None:
+        yield document.at_value(where, "R043", "key names neither env nor secret")
+    pasted = False
+    for home, name in (("env", key.env), ("secret", key.secret)):
+        if name and looks_like_secret(name):
+            pasted = True
+            message = f"{home} looks like the key itself; write where the key lives"
+            yield document.at_value((*where, home), "R040", message)
+    if key.env is not None and not pasted and not rules.variables.allows(key.env):
+        yield _refused_variable(document, (*where, "env"), key.env)
+
+
+def _refused_variable(document: YamlDocument, where: Where, name: str) -> Problem:
+    if is_platform_variable(name):
+        message = f"{name} is a variable of the platform, which no provider may get"
+        return document.at_value(where, "R044", message)
+    message = f"{name} is not the name of a provider's key"
+    hint = "name it *_API_KEY or *_SERVICE_ACCOUNT, or allow it in TOLLGATE_KEY_VARIABLES"
+    return document.at_value(where, "R044", message, hint=hint)
+
+
+def check_host(
+    document: YamlDocument, where: Where, provider: ProviderSection, *, development: bool
+) -> Iterator[Problem]:
+    """Yield a problem for a `base_url` whose host is misleading, or must not get what is sent."""
+    if provider.base_url is None:
+        return
+    where = (*where, "base_url")
+    try:
+        host = urlsplit(provider.base_url).hostname or ""
+    except ValueError:  # brackets around what is no address
+        host = ""
+    if not host or is_disguised(host) or _PUNYCODE.match(host):
+        message = "the host is disguised: write an address in full, or a name in plain ASCII"
+        yield document.at_value(where, "R045", message)
+        return
+    match find_reach(host):
+        case "local" if not development:
+            message = (
+                f"{host} is the machine itself or its metadata, which only `tollgate dev` may reach"
+            )
+            yield document.at_value(where, "R045", message, allowed_in_dev=True)
+        case "private" if provider.sends_credentials and not provider.private:
+            message = f"{host} is in a private network, and would get a key"
+            yield document.at_value(where, "R045", message, hint="say private: true")
+        case "public" | "private" if provider.sends_credentials and not _is_encrypted(
+            provider.base_url
+        ):
+            yield from _plain_text(document, where, provider, host)
+
+
+def check_pins(
+    document: YamlDocument, where: Where, provider: ProviderSection, rules: KeyRules
+) -> Iterator[Problem]:
+    """Yield a warning for each pair of a secret and a host that the template does not pin."""
+    if rules.pinned is None:
+        return
+    for pair in key_hosts_of(provider):
+        if pair.pin not in rules.pinned:
+            message = f"{pair.secret} newly goes to {pair.host}"
+            hint = "if that is meant: `tollgate permissions`, and deploy before it is published"
+            place = (*where, "base_url")
+            yield document.at_value(place, "R046", message, hint=hint, severity="warning")
+
+
+def _is_encrypted(base_url: str) -> bool:
+    return base_url.startswith("https://")
+
+
+def _plain_text(
+    document: YamlDocument, where: Where, provider: ProviderSection, host: str
+) -> Iterator[Problem]:
+    """Yield a problem unless the row says that the host is private, and it can be."""
+    if not provider.private:
+        message = f"a key would reach {host} in plain text"
+        hint = "write https, or private: true for a network of your own"
+        yield document.at_value(where, "R045", message, hint=hint)
+    elif is_address(host) and find_reach(host) == "public":
+        message = f"{host} is a public address, which a key must not reach in plain text"
+        yield document.at_value(where, "R045", message, hint="write https")
