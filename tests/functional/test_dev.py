@@ -145,6 +145,11 @@ def test_a_second_start_keeps_keys_and_money(tmp_path: Path) -> None:
         assert get(f"{second.base_url}/credits", second.management_key) == before
 
 
+def test_nobody_else_on_the_machine_reads_the_keys_of_the_ready_file(tmp_path: Path) -> None:
+    with local_server(tmp_path):
+        assert (tmp_path / "ready.json").stat().st_mode & 0o777 == 0o600
+
+
 def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
     with local_server(tmp_path) as started:
         family = {started.pid} | children_of(started.pid)

@@ -146,7 +146,11 @@ def _announce(
             "pid": os.getpid(),
         }
         written = options.ready_file.with_suffix(".part")
-        written.write_text(json.dumps(ready))
+        written.unlink(missing_ok=True)
+        # It holds keys: nobody else on this machine may read it, not even for a moment.
+        handle = os.open(written, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with open(handle, "w", encoding="utf-8") as file:
+            json.dump(ready, file)
         written.replace(options.ready_file)
     click.echo(
         _WELCOME.format(
