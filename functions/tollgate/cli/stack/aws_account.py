@@ -34,6 +34,14 @@ class DeployedStack(Struct, frozen=True):
     objects_bucket: str
 
 
+class ModelAccess(Struct, frozen=True, kw_only=True):
+    """The account's rights to one Bedrock model, as AWS states them."""
+
+    in_region: bool
+    subscribed: bool
+    authorized: bool
+
+
 class AwsAccount:
     """One account in one region, with the credentials of this terminal."""
 
@@ -108,6 +116,20 @@ class AwsAccount:
         except (BotoCoreError, ClientError) as error:
             raise AccountError(f"Lambda's quota: {error}") from error
         return int(answer["AccountLimit"]["ConcurrentExecutions"])
+
+    def model_access(self, model_id: str) -> ModelAccess:
+        """Return the account's rights to one Bedrock model in this region."""
+        try:
+            answer = self._session.client("bedrock").get_foundation_model_availability(
+                modelId=model_id
+            )
+        except (BotoCoreError, ClientError) as error:
+            raise AccountError(f"Bedrock model {model_id}: {error}") from error
+        return ModelAccess(
+            in_region=answer["regionAvailability"] == "AVAILABLE",
+            subscribed=answer["agreementAvailability"]["status"] == "AVAILABLE",
+            authorized=answer["authorizationStatus"] == "AUTHORIZED",
+        )
 
     def settings(self, stack: DeployedStack) -> Settings:
         """Return the settings with which stores in this process reach the stack's tables."""
