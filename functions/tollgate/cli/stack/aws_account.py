@@ -93,8 +93,30 @@ class AwsAccount:
         """Return the ARN that these credentials belong to."""
         try:
             return str(self._session.client("sts").get_caller_identity()["Arn"])
+        except NoCredentialsError as error:
+            raise AccountError(_NO_CREDENTIALS) from error
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            raise AccountError(
+                f"AWS does not accept the credentials here ({code}): sign in again"
+            ) from error
+        except BotoCoreError as error:
+            raise AccountError(f"AWS does not say whose credentials these are: {error}") from error
+
+    def discard_change_sets(self, stack: str) -> bool:
+        """Delete the stack's change sets that were made and not executed; return if any was."""
+        client = self._session.client("cloudformation")
+        try:
+            waiting = [
+                it["ChangeSetName"]
+                for it in client.list_change_sets(StackName=stack)["Summaries"]
+                if it.get("ExecutionStatus") == "AVAILABLE"
+            ]
+            for name in waiting:
+                client.delete_change_set(StackName=stack, ChangeSetName=name)
         except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"identity of these credentials: {error}") from error
+            raise AccountError(f"the change sets of stack {stack}: {error}") from error
+        return bool(waiting)
 
     def has_secret(self, name: str) -> bool:
         """Return whether a secret exists and has a value. The value is not read."""
