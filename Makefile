@@ -18,6 +18,8 @@ on_all_cores := -p xdist.plugin --numprocesses logical --dist worksteal
 uv_compile := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(LOCK_ARGS)
 
+deployment := .venv/bin/python -m infra.deployment
+
 .DEFAULT_GOAL := help
 .PHONY: help run test unit soak bench check check-types check-style check-tidy fmt build deploy smoke lock clean always
 .DELETE_ON_ERROR:
@@ -67,12 +69,14 @@ build: ## Build the functions for Lambda into .aws-sam/build (TARGET=host: for t
 	@.venv/bin/tollgate permissions --check
 	@.venv/bin/python -m infra.artefact.interpreters --python "$(PYTHON313)"
 	@.tools/sam/bin/sam build $(if $(filter host,$(TARGET)),--build-dir .aws-sam/host)
-	$(if $(filter deploy,$(MAKECMDGOALS))$(filter host,$(TARGET)),, \
+	$(if $(DEPLOYING)$(filter host,$(TARGET)),, \
 		@echo "tollgate: next, make deploy: it publishes routing.yaml too, sam deploy does not")
 
-deploy: build ## Build and deploy (STAGE=prod for another stack); asks the first time
+deploy: .venv/run.stamp ## Build and deploy (STAGE=prod for another stack; REGION=... the first time)
 	$(if $(filter lambda,$(TARGET)),,$(error only what is built for Lambda is deployed))
-	@infra/deploy "$(or $(STAGE),default)"
+	@$(deployment) prepare "$(or $(STAGE),default)" --region "$(REGION)" --email "$(EMAIL)"
+	@$(MAKE) --no-print-directory build DEPLOYING=1
+	@$(deployment) apply "$(or $(STAGE),default)" --region "$(REGION)"
 
 smoke: .venv/dev.stamp ## Run the OpenAI SDK against a stack (STACK=..., or URL=...), with TOLLGATE_API_KEY
 	@TOLLGATE_SMOKE_STACK="$(or $(STACK),tollgate)" TOLLGATE_SMOKE_URL="$(URL)" \

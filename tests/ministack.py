@@ -51,14 +51,29 @@ class Ministack:
 
 
 @contextmanager
-def running_ministack(directory: Path, port: int | None = None) -> Iterator[str]:
-    """A fresh, empty DynamoDB on a loopback port; its endpoint URL."""
-    with stoppable_ministack(directory, port) as ministack:
+def running_ministack(
+    directory: Path,
+    port: int | None = None,
+    *,
+    services: str = "dynamodb",
+    packages: Path | None = None,
+) -> Iterator[str]:
+    """A fresh, empty DynamoDB, or other services, on a loopback port; its endpoint URL.
+
+    `packages` is a folder of packages that it may import beside its own.
+    """
+    with stoppable_ministack(directory, port, services=services, packages=packages) as ministack:
         yield ministack.url
 
 
 @contextmanager
-def stoppable_ministack(directory: Path, port: int | None = None) -> Iterator[Ministack]:
+def stoppable_ministack(
+    directory: Path,
+    port: int | None = None,
+    *,
+    services: str = "dynamodb",
+    packages: Path | None = None,
+) -> Iterator[Ministack]:
     """A fresh, empty DynamoDB on a loopback port."""
     command = ministack_command()
     if command is None:
@@ -69,14 +84,21 @@ def stoppable_ministack(directory: Path, port: int | None = None) -> Iterator[Mi
         "HOME": str(directory),
         "BIND_HOST": "127.0.0.1",
         "GATEWAY_PORT": str(port),
-        "SERVICES": "dynamodb",
+        "SERVICES": services,
         "STATE_DIR": str(directory),
         "LOG_LEVEL": "ERROR",
     }
+    run: list[str | Path] = [command]
+    if packages is not None:
+        # Behind its own packages, so that those which both have stay its own.
+        extended = f"import runpy, site; site.addsitedir({str(packages)!r})"
+        run = [
+            command.with_name("python"),
+            "-c",
+            f"{extended}; runpy.run_path({str(command)!r}, run_name='__main__')",
+        ]
     with (directory / "ministack.log").open("wb") as log:
-        process = subprocess.Popen(
-            [command], env=environment, stdout=log, stderr=log, cwd=directory
-        )
+        process = subprocess.Popen(run, env=environment, stdout=log, stderr=log, cwd=directory)
         try:
             url = f"http://127.0.0.1:{port}"
             wait_until_it_answers(f"{url}/_ministack/health", process)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
 
 from tests.clocks import STARTED_S
 
@@ -33,6 +34,7 @@ class ScriptedGateway:
     events: list[bytes] = field(default_factory=lambda: list(EVENTS))
     content_length: bool = False
     concurrency: int = 1000
+    closed_models: tuple[str, ...] = ()
 
     @property
     def url(self) -> str:
@@ -73,11 +75,23 @@ class _Handler(BaseHTTPRequestHandler):
             case "/api/v1/models":
                 known = self.headers["authorization"] == f"Bearer {self.gateway.key}"
                 self._json(200 if known else 401, {"error": {"message": "No such key."}})
+            case path if path.startswith("/foundation-model-availability/"):
+                self._json(200, self._availability(path.rpartition("/")[2]))
             case path if path.endswith("/account-settings"):
                 limit = {"ConcurrentExecutions": self.gateway.concurrency}
                 self._json(200, {"AccountLimit": limit})
             case _:
                 self._json(404, {})
+
+    def _availability(self, model_id: str) -> dict[str, object]:
+        is_open = unquote(model_id) not in self.gateway.closed_models
+        return {
+            "modelId": unquote(model_id),
+            "agreementAvailability": {"status": "AVAILABLE" if is_open else "NOT_AVAILABLE"},
+            "authorizationStatus": "AUTHORIZED",
+            "entitlementAvailability": "AVAILABLE",
+            "regionAvailability": "AVAILABLE",
+        }
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))

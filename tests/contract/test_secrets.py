@@ -1,8 +1,11 @@
-"""Provider secrets: the environment first, then Secrets Manager (moto's), cached five minutes."""
+"""Provider secrets: the environment first, then Secrets Manager (moto's), cached five minutes.
+
+Keeps C44.
+"""
 
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
@@ -10,7 +13,8 @@ from tests.ministack import free_port
 from tests.stores import HandClock, aws_client
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.secret import KeyVariables, SecretReference
-from tollgate.stores.aws.aws_json import AwsJson
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsJson, AwsReply
+from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
 from tollgate.stores.aws.secrets import AwsSecretStore
 
 
@@ -99,3 +103,72 @@ async def test_c93_a_deployment_adds_variables_but_none_of_the_platform() -> Non
     secrets = AwsSecretStore(None, environment.get, HandClock(), variables=variables)
     assert await secrets.read(SecretReference(env="HF_TOKEN")) == "hf"
     assert await secrets.read(SecretReference(env="AWS_SESSION_TOKEN")) is None
+
+
+class Refusing:
+    """A client whose calls all fail with one error; `calls` counts them."""
+
+    def __init__(self, error: StoreUnavailable) -> None:
+        self.error = error
+        self.calls = 0
+
+    async def call(
+        self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
+    ) -> AwsReply:
+        self.calls += 1
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "AccessDeniedException",
+        "DecryptionFailure",
+        "InvalidRequestException",
+        "ResourceNotFoundException",
+        "UnrecognizedClientException",
+    ],
+)
+async def test_c44_a_rejected_read_is_an_absent_secret_that_is_logged_once(
+    code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    client, clock = Refusing(StoreRejected(code, "User: arn:aws:sts::1:x is not")), HandClock()
+    secrets = AwsSecretStore(client, {}.get, clock)
+    for _ in range(3):
+        assert await secrets.read(SecretReference(secret="tollgate/one")) is None
+        clock.now += 61
+    assert client.calls == 3
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the secret tollgate/one cannot be used: {code}"
+    ]
+    await secrets.read(SecretReference(secret="tollgate/two"))
+    assert len(caplog.records) == 2
+
+
+async def test_c44_a_secret_that_is_being_deleted_is_absent(client: AwsJson) -> None:
+    name = await created(client, "value")
+    await client.call("DeleteSecret", {"SecretId": name, "RecoveryWindowInDays": 7})
+    assert await store(client).read(SecretReference(secret=name)) is None
+
+
+async def test_an_absent_secret_is_asked_for_once_a_minute(client: AwsJson) -> None:
+    clock, name = HandClock(), f"tollgate/{os.urandom(6).hex()}"
+    secrets = store(client, clock)
+    assert await secrets.read(SecretReference(secret=name)) is None
+    await client.call(
+        "CreateSecret",
+        {"Name": name, "SecretString": "new", "ClientRequestToken": os.urandom(16).hex()},
+    )
+    clock.now += 59
+    assert await secrets.read(SecretReference(secret=name)) is None
+    clock.now += 1
+    assert await secrets.read(SecretReference(secret=name)) == "new"
+
+
+async def test_a_secrets_manager_that_fails_is_no_absent_secret() -> None:
+    client = Refusing(StoreUnavailable("InternalServiceError", maybe_applied=True))
+    secrets = AwsSecretStore(client, {}.get, HandClock())
+    for _ in range(2):
+        with pytest.raises(LedgerError):
+            await secrets.read(SecretReference(secret="tollgate/one"))
+    assert client.calls == 2

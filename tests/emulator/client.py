@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from tests.emulator.http1 import HeaderList, response_head
+from tests.emulator.gateway_responses import render
+from tests.emulator.http1 import HeaderList, header, response_head
 from tests.emulator.integration import Prelude
 
 
 @dataclass(frozen=True)
 class ClientError:
-    """A response of the gateway itself."""
+    """A response of the gateway itself; `response_type` is that of "Gateway response types"."""
 
     status: int
     message: str
     error_type: str
+    response_type: str = ""
 
 
 @dataclass
@@ -29,6 +33,8 @@ class Client:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     headers: HeaderList = field(default_factory=list)
+    # The API's gateway responses by type, as its definition has them.
+    gateway_responses: Mapping[str, Any] = field(default_factory=dict)
     is_head: bool = False
     status: int | None = None
     gone: bool = False
@@ -42,6 +48,12 @@ class Client:
         """The gateway's JSON error, or a cut where a response has begun."""
         if self.status is not None:
             self.cut()
+            return
+        request_id = header(self.headers, "x-amzn-RequestId") or ""
+        worded = render(self.gateway_responses, error.response_type, error.status, request_id)
+        if worded is not None:
+            status, headers, body = worded
+            await self.whole(Prelude(status, tuple(headers)), body)
             return
         body = json.dumps({"message": error.message}).encode()
         ours = (("x-amzn-ErrorType", error.error_type), ("Content-Type", "application/json"))

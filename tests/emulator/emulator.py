@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tests.emulator.credentials import CredentialsServer
 from tests.emulator.front import Front
@@ -25,12 +26,18 @@ class Emulator:
     violations that no `take_violations()` took.
     """
 
-    def __init__(self, *, stage: str = "api", binary_media_types: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        stage: str = "api",
+        binary_media_types: tuple[str, ...] = (),
+        gateway_responses: Mapping[str, Any] | None = None,
+    ) -> None:
         self.url = ""
         self.violations: list[Violation] = []
         self.functions: dict[str, Function] = {}
         self._failures: list[Exception] = []
-        self._front = Front(stage, binary_media_types, self._failures)
+        self._front = Front(stage, binary_media_types, self._failures, gateway_responses or {})
 
     async def __aenter__(self) -> Self:
         self.url = await self._front.start()
@@ -68,6 +75,7 @@ class Emulator:
         handler: str | None = None,
         memory_mb: int = 1769,
         concurrency: int = 1,
+        throttles: bool = False,
         integration_timeout_s: float | None = None,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
         init_timeout_s: float = 60,
@@ -77,8 +85,9 @@ class Emulator:
 
         `command` is what the managed runtime would run; with AWS_LAMBDA_EXEC_WRAPPER in `env` the
         wrapper is started and gets it as arguments. `task_root` is /var/task, the working
-        directory. `credentials` turns SnapStart on. Without `handler`, the last argument is taken.
-        Raises InitFailed, ValueError.
+        directory. `credentials` turns SnapStart on. With `throttles` a request beyond `concurrency`
+        is refused, as by Lambda's quota; otherwise it waits. Without `handler`, the last argument
+        is taken. Raises InitFailed, ValueError.
         """
         config = FunctionConfig(
             name=name,
@@ -95,6 +104,7 @@ class Emulator:
             mode,
             timeout_s=timeout_s,
             concurrency=concurrency,
+            throttles=throttles,
             integration_timeout_s=integration_timeout_s or INTEGRATION_TIMEOUT_S[mode],
             idle_timeout_s=idle_timeout_s,
             violations=self.violations,

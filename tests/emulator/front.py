@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Mapping
+from typing import Any
 
 from tests.emulator.client import Client, ClientError
 from tests.emulator.event import Incoming, encode, is_binary_type, proxy_event
@@ -31,15 +33,26 @@ HEADER_BYTES_MAX = 10_240
 EVENT_BYTES_MAX = 6 * 1024 * 1024
 
 MISSING_TOKEN = ClientError(
-    403, "Missing Authentication Token", "MissingAuthenticationTokenException"
+    403,
+    "Missing Authentication Token",
+    "MissingAuthenticationTokenException",
+    "MISSING_AUTHENTICATION_TOKEN",
 )
 NO_SUCH_STAGE = ClientError(403, "Forbidden", "ForbiddenException")
 PAYLOAD_TOO_LARGE = ClientError(
     413,
     f"HTTP content length exceeded {PAYLOAD_BYTES_MAX} bytes.",
     "RequestEntityTooLargeException",
+    "REQUEST_TOO_LARGE",
 )
-EVENT_TOO_LARGE = ClientError(413, "Request Too Long", "RequestEntityTooLargeException")
+EVENT_TOO_LARGE = ClientError(
+    413, "Request Too Long", "RequestEntityTooLargeException", "REQUEST_TOO_LARGE"
+)
+# "Error handling for API Gateway": Lambda's 429 for a function without a free environment is no
+# answer of the integration, and the gateway's own 500.
+THROTTLED = ClientError(
+    500, "Internal server error", "InternalServerErrorException", "INTEGRATION_FAILURE"
+)
 # No page names the status of over-long headers.
 HEADERS_TOO_LARGE = ClientError(431, "Request header fields too large", "BadRequestException")
 BAD_REQUEST = ClientError(400, "Bad Request", "BadRequestException")
@@ -49,9 +62,14 @@ class Front:
     """Listens on 127.0.0.1 and serves the methods that functions were given."""
 
     def __init__(
-        self, stage: str, binary_media_types: tuple[str, ...], failures: list[Exception]
+        self,
+        stage: str,
+        binary_media_types: tuple[str, ...],
+        failures: list[Exception],
+        gateway_responses: Mapping[str, Any],
     ) -> None:
         self.stage = stage
+        self.gateway_responses = gateway_responses
         self.binary_media_types = binary_media_types
         self.routes: dict[Route, Function] = {}
         self._listener = Listener(self._serve, failures)
@@ -74,7 +92,7 @@ class Front:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         keep = True
         while keep:
-            client = Client(reader, writer, _gateway_headers())
+            client = Client(reader, writer, _gateway_headers(), self.gateway_responses)
             try:
                 request = await read_request(reader)
                 if request is None:
@@ -106,6 +124,9 @@ class Front:
         client.headers = _gateway_headers(event["requestContext"]["requestId"])
         if len(encode(event)) > EVENT_BYTES_MAX:
             await client.refuse(EVENT_TOO_LARGE)
+            return
+        if function.throttled:
+            await client.refuse(THROTTLED)
             return
         invocation = function.invoke(event)
         if function.mode == "STREAM":

@@ -28,6 +28,7 @@ class Function:
     mode: Mode
     timeout_s: float
     concurrency: int
+    throttles: bool
     integration_timeout_s: float
     idle_timeout_s: float
     violations: list[Violation]
@@ -53,6 +54,12 @@ class Function:
             size = os.fstat(self._log_file.fileno()).st_size
             return os.pread(self._log_file.fileno(), size, 0).decode("utf-8", errors="replace")
         return self._log_closed
+
+    @property
+    def throttled(self) -> bool:
+        """Whether the next event is one more than may run at once."""
+        running = sum(not invocation.finished.is_set() for invocation in self.invocations)
+        return self.throttles and running >= self.concurrency
 
     def timeout_once(self, timeout_s: float) -> None:
         """Give the next invocation another timeout."""

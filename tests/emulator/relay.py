@@ -22,7 +22,9 @@ from tests.emulator.violations import Rule
 # "Gateway response types": INTEGRATION_TIMEOUT is 504. A function that fails is a 502; so is one
 # that reaches its own timeout first, as a deployed API did (rasp.hateblo.jp, 2021-05-13).
 BAD_GATEWAY = ClientError(502, "Internal server error", "InternalServerErrorException")
-TIMED_OUT = ClientError(504, "Endpoint request timed out", "InternalServerErrorException")
+TIMED_OUT = ClientError(
+    504, "Endpoint request timed out", "InternalServerErrorException", "INTEGRATION_TIMEOUT"
+)
 # "Set up a Lambda proxy integration with payload response streaming": other output is an error.
 BAD_STREAM = ClientError(500, "Internal server error", "InternalServerErrorException")
 

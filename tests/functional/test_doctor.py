@@ -15,11 +15,12 @@ from moto import mock_aws
 from tests.clocks import STARTED_S, FixedClock
 from tests.scripted_gateway import EVENTS, KEY, SHA, ScriptedGateway, scripted_gateway
 from tollgate.cli.main import main
-from tollgate.cli.stack.aws_account import AccountError
+from tollgate.cli.stack.aws_account import AccountError, ModelAccess
 from tollgate.cli.stack.checks import CHECKS, CheckResult, Patient, examine
 from tollgate.cli.stack.probe import Probe
 from tollgate.routing.file.compile import compile_catalog
 
+OPEN = ModelAccess(in_region=True, subscribed=True, authorized=True)
 ROUTING = Path(__file__).parents[2] / "routing.yaml"
 
 
@@ -44,9 +45,18 @@ class HeldBackClock(FixedClock):
 
 
 class Account:
-    def __init__(self, missing: tuple[str, ...] = (), concurrency: int = 1000) -> None:
+    def __init__(
+        self,
+        missing: tuple[str, ...] = (),
+        concurrency: int = 1000,
+        access: ModelAccess = OPEN,
+    ) -> None:
         self.missing = missing
         self.concurrency = concurrency
+        self.access = access
+
+    def model_access(self, model_id: str) -> ModelAccess:
+        return self.access
 
     def has_secret(self, name: str) -> bool:
         return name not in self.missing
@@ -61,6 +71,9 @@ class NoAccount:
 
     def concurrency_max(self) -> int:
         raise AccountError("Lambda's quota: AccessDenied")
+
+    def model_access(self, model_id: str) -> ModelAccess:
+        raise AccountError(f"Bedrock model {model_id}: AccessDenied")
 
 
 @pytest.fixture
@@ -82,6 +95,7 @@ def findings(
         clock=ticking,
         catalog_sha=SHA,
         secrets=("tollgate/openai", "tollgate/groq"),
+        bedrock_models=("amazon.nova-2-lite-v1:0",),
         model="fast",
         has_key=key is not None,
     )
@@ -128,11 +142,29 @@ def test_the_quota_of_a_new_account_is_a_warning(gateway: ScriptedGateway) -> No
     assert failures(found) == []
 
 
+@pytest.mark.parametrize(
+    ("access", "said"),
+    [
+        (ModelAccess(in_region=False, subscribed=True, authorized=True), "is not in this region"),
+        (ModelAccess(in_region=True, subscribed=False, authorized=True), "is not open"),
+        (ModelAccess(in_region=True, subscribed=True, authorized=False), "is not open"),
+    ],
+)
+def test_a_bedrock_model_that_is_not_open_is_a_warning(
+    gateway: ScriptedGateway, access: ModelAccess, said: str
+) -> None:
+    found = findings(gateway, Account(access=access))
+    (warning,) = (it for it in found if it.severity == "warn")
+    assert said in warning.what
+    assert "amazon.nova-2-lite-v1:0" in warning.what
+    assert failures(found) == []
+
+
 def test_what_aws_does_not_tell_is_a_failure_and_the_rest_is_checked(
     gateway: ScriptedGateway,
 ) -> None:
     found = findings(gateway, NoAccount())
-    assert len(failures(found)) == 2
+    assert len(failures(found)) == 3
     assert all("AccessDenied" in it for it in failures(found))
     assert found[-1].what.startswith("stream: ")
 
@@ -175,17 +207,19 @@ def test_a_model_that_does_not_answer_fails_with_what_was_said(gateway: Scripted
 
 def test_no_gateway_at_all_fails_every_check_that_asks_it() -> None:
     found = findings(ScriptedGateway(port=1))
-    assert len(failures(found)) == len(CHECKS) - 2
+    assert len(failures(found)) == len(CHECKS) - 3
     assert all("does not answer" in it for it in failures(found))
 
 
 @pytest.fixture
 def account(gateway: ScriptedGateway, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A stack, its secrets in moto; moto does not know Lambda's account settings."""
+    """A stack, its secrets in moto; moto knows neither Lambda's account settings nor Bedrock."""
     gateway.sha = compile_catalog(ROUTING).sha
+    gateway.closed_models = ("anthropic.claude-opus-5-5",)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", gateway.url)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK", gateway.url)
     monkeypatch.setenv("TOLLGATE_API_KEY", KEY)
     outputs = {
         "ApiUrl": gateway.base_url,
@@ -219,6 +253,10 @@ def test_the_command_finds_the_stack_and_exits_with_one_for_a_failure() -> None:
     assert "FAIL  secret tollgate/mistral is missing  -> aws secretsmanager" in result.output
     assert "ok    Lambda may run 1000 environments at once" in result.output
     assert "ok    the stack serves catalog" in result.output
+    (closed,) = (line for line in result.output.splitlines() if "is not open" in line)
+    assert closed.startswith("warn  Bedrock model anthropic.claude-opus-5-5 is not open")
+    assert "AWS Marketplace" in closed
+    assert "Anthropic asks for a form" in closed
     assert KEY not in result.output
 
 

@@ -1,4 +1,4 @@
-"""infra/deploy with a stand-in for SAM: the commands that it runs, the next steps that it prints.
+"""`make deploy` without a terminal, with stand-ins for SAM: its commands, and its next steps.
 
 Keeps C54.
 """
@@ -6,10 +6,16 @@ Keeps C54.
 import os
 import re
 import subprocess
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from moto.server import ThreadedMotoServer
 
+from infra.deployment.stages import InvalidAnswer, keep_answers, parse_email, read_stage
+from tests.infra.account import deployment
 from tests.infra.translation import ROOT
 from tollgate.web.key_shapes import NewKeyBody
 from tollgate.web.routes.credits import GrantBody
@@ -18,26 +24,64 @@ STAND_IN = '#!/bin/sh\necho "$@" >>"{seen}"\nexit {status}\n'
 
 
 def deploy(
-    folder: Path, stage: str, *, sam_status: int = 0, publish_status: int = 0
+    folder: Path,
+    stage: str,
+    *,
+    sam_status: int = 0,
+    publish_status: int = 0,
 ) -> tuple[list[str], subprocess.CompletedProcess[str]]:
-    """The arguments of SAM and of the command line, and the script's own result.
+    """The arguments of SAM and of the command line, and the result of `apply` itself.
 
-    Nobody sits at the terminal.
+    Nobody sits at the terminal, and there are no credentials.
     """
     seen = folder / "seen"
     for name, status in {"sam": sam_status, "tollgate": publish_status}.items():
         stand_in = folder / name
         stand_in.write_text(STAND_IN.format(seen=seen, status=status))
         stand_in.chmod(0o755)
-    result = subprocess.run(
-        [ROOT / "infra" / "deploy", stage],
-        env={**os.environ, "SAM": str(folder / "sam"), "TOLLGATE": str(folder / "tollgate")},
+    stand_ins = {"SAM": str(folder / "sam"), "TOLLGATE": str(folder / "tollgate")}
+    result = half(folder, "apply", stage, AWS_REGION="eu-west-1", **stand_ins)
+    return seen.read_text().splitlines(), result
+
+
+def half(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The result of one half of `make deploy` without a terminal and without credentials."""
+    config = folder / "samconfig.toml"
+    config.write_text((ROOT / "samconfig.toml").read_text())
+    return subprocess.run(
+        deployment(config, *arguments),
+        cwd=ROOT,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "PYTHONPATH": f"{ROOT / 'functions'}:{ROOT}",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            **environment,
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
     )
-    return seen.read_text().splitlines(), result
+
+
+@contextmanager
+def running_moto() -> Iterator[str]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    try:
+        yield f"http://{host}:{port}"
+    finally:
+        server.stop()
+
+
+def sam_deploy(folder: Path, stage: str, stack: str) -> str:
+    config = folder / "samconfig.toml"
+    return (
+        f"deploy --config-file {config} --config-env {stage}"
+        f" --stack-name {stack} --region eu-west-1"
+    )
 
 
 @pytest.mark.parametrize(("stage", "stack"), [("default", "tollgate"), ("prod", "tollgate-prod")])
@@ -45,14 +89,17 @@ def test_c54_a_stage_is_deployed_then_published_and_nobody_is_asked_without_a_te
     tmp_path: Path, stage: str, stack: str
 ) -> None:
     called, result = deploy(tmp_path, stage)
-    assert called == [f"deploy --config-env {stage}", f"publish --stack {stack}"]
-    assert f"first-key --stack {stack}\n" in result.stdout
-    assert f"doctor --stack {stack}\n" in result.stdout
+    assert called == [
+        sam_deploy(tmp_path, stage, stack),
+        f"publish --stack {stack} --region eu-west-1",
+    ]
+    assert f"first-key --stack {stack} --region eu-west-1\n" in result.stdout
+    assert f"doctor --stack {stack} --region eu-west-1\n" in result.stdout
 
 
 def test_c54_a_deploy_that_fails_publishes_nothing(tmp_path: Path) -> None:
     called, result = deploy(tmp_path, "default", sam_status=1)
-    assert called == ["deploy --config-env default"]
+    assert called == [sam_deploy(tmp_path, "default", "tollgate")]
     assert result.returncode == 1
     assert "Next" not in result.stdout
 
@@ -63,14 +110,49 @@ def test_c54_a_deploy_that_cannot_publish_fails(tmp_path: Path) -> None:
     assert "Next" not in result.stdout
 
 
-def test_the_region_of_the_aws_command_line_is_sams_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_a_terminal_the_options_to_set_are_named(tmp_path: Path) -> None:
+    signed_in = {"AWS_ACCESS_KEY_ID": "synthetic", "AWS_SECRET_ACCESS_KEY": "synthetic"}
+    with running_moto() as url:
+        refused = half(tmp_path, "prepare", AWS_ENDPOINT_URL=url, **signed_in)
+        assert refused.returncode == 1
+        assert "make deploy REGION=us-east-1 EMAIL=you@example.com" in refused.stderr
+        options = ("prepare", "--region", "eu-west-1", "--email", "me@example.com")
+        told = half(tmp_path, *options, AWS_ENDPOINT_URL=url, **signed_in)
+    assert told.stdout.startswith("Deploying stack tollgate to eu-west-1 as arn:aws:")
+    kept = tomllib.loads((tmp_path / "samconfig.toml").read_text())["default"]["deploy"]
+    assert kept["parameters"]["region"] == "eu-west-1"
+    assert kept["parameters"]["parameter_overrides"] == "AlarmEmail=me@example.com"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("nowhere",), "samconfig.toml has no stage 'nowhere'"),
+        (("--region", "mars"), "'mars' is no region"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_asked_of_aws(
+    tmp_path: Path, options: tuple[str, ...], said: str
 ) -> None:
-    monkeypatch.setenv("AWS_REGION", "eu-central-1")
-    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
-    monkeypatch.setitem(globals(), "STAND_IN", STAND_IN.replace("$@", "$AWS_DEFAULT_REGION"))
-    called, _ = deploy(tmp_path, "default")
-    assert called == ["eu-central-1", "eu-central-1"]
+    refused = half(tmp_path, "prepare", *options)
+    assert (refused.returncode, said in refused.stderr) == (1, True)
+
+
+def test_answers_are_kept_beside_what_the_stage_says_already() -> None:
+    text = (ROOT / "samconfig.toml").read_text()
+    stage = read_stage(text, "prod")
+    after = tomllib.loads(keep_answers(text, stage, "eu-west-1", ""))
+    before = tomllib.loads(text)
+    for command in ("deploy", "delete"):
+        before["prod"][command]["parameters"]["region"] = "eu-west-1"
+    assert after == before
+    assert read_stage(keep_answers(text, stage, "eu-west-1", ""), "prod").region == "eu-west-1"
+
+
+@pytest.mark.parametrize("answer", ['a@b.c" x="', "a@b", "me", "a b@c.de", "a@b.c Other=1"])
+def test_an_address_cannot_become_another_parameter(answer: str) -> None:
+    with pytest.raises(InvalidAnswer):
+        parse_email(answer)
 
 
 def test_what_is_to_be_pasted_is_what_the_api_takes(tmp_path: Path) -> None:

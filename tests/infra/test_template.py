@@ -103,10 +103,11 @@ def test_c41_the_gateways_own_errors_have_status_and_code(stack: Stack) -> None:
         for name, response in gateway_errors(stack).items()
     }
     assert {code for _, code in found.values()} <= set(ErrorCode)
-    # The defaults have no status of their own: with one, it would replace that of every error.
+    # A default's status replaces that of every error without a response of its own.
     assert found == {
         "DEFAULT_4XX": (None, "invalid_request"),
-        "DEFAULT_5XX": (None, "internal_error"),
+        "DEFAULT_5XX": ("503", "service_unavailable"),
+        "INTEGRATION_FAILURE": ("503", "service_unavailable"),
         "MISSING_AUTHENTICATION_TOKEN": ("404", "not_found"),
         "INVALID_SIGNATURE": ("404", "not_found"),
         "REQUEST_TOO_LARGE": ("413", "payload_too_large"),
@@ -123,8 +124,12 @@ def test_c4_c45_the_gateways_own_errors_have_an_id_and_reach_a_browser(stack: St
 
 
 def test_c43_a_throttled_caller_is_told_when_to_come_back(stack: Stack) -> None:
-    headers = gateway_errors(stack)["THROTTLED"]["responseParameters"]
-    assert headers["gatewayresponse.header.Retry-After"] == "'1'"
+    waited_for = {
+        name: response["responseParameters"]["gatewayresponse.header.Retry-After"]
+        for name, response in gateway_errors(stack).items()
+        if response.get("statusCode") in ("429", "503")
+    }
+    assert waited_for == dict.fromkeys(("DEFAULT_5XX", "INTEGRATION_FAILURE", "THROTTLED"), "'1'")
 
 
 def test_c44_no_gateway_error_repeats_what_the_caller_sent(stack: Stack) -> None:

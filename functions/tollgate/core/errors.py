@@ -121,3 +121,13 @@ class UpstreamError(GatewayError):
     ) -> None:
         super().__init__(code, message, param=param, retry_after_s=retry_after_s)
         self.status = status
+
+
+class MissingCredentials(UpstreamError):
+    """A provider without usable credentials here, to which nothing was sent.
+
+    Its public code is that of credentials that the provider refuses, but every chain moves on.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.PROVIDER_AUTH, message)

@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.routing.planning.plan import Retry
 
 # If the endpoint is busy, another one answers sooner than this one recovers (decision 0023).
@@ -50,7 +50,8 @@ def decide(
     There is no other retry loop: a transport repeats a request only if a pooled connection turned
     out to be closed before the first byte of an answer.
     """
-    may_move = situation.another_left and error.code in situation.next_on
+    moves_on = isinstance(error, MissingCredentials) or error.code in situation.next_on
+    may_move = situation.another_left and moves_on
     if error.code in _BUSY and may_move:
         return Next()
     if error.code in _PASSING and situation.tries <= retry.retries_max_on(error.code):

@@ -5,7 +5,7 @@ from typing import Final, Self, assert_never
 
 from msgspec import Struct
 
-from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
+from tollgate.core.errors import ErrorCode, MissingCredentials, RequestError, UpstreamError
 from tollgate.engine import retry
 from tollgate.engine.attempt_cursor import AttemptCursor
 from tollgate.providers.shared.refusals import ProviderRefusal, error_of_refusal
@@ -21,6 +21,8 @@ _KINDS: Final = {
     "unavailable": ErrorCode.PROVIDER_UNAVAILABLE,
 }
 _STATUSES: Final = range(400, 600)
+# The provider's key is absent, so that nothing is sent and every chain moves on.
+_NO_KEY: Final = "no_key"
 # Halfway between the shortest and the longest pause.
 _JITTER: Final = 0.5
 
@@ -38,10 +40,10 @@ class Fault(Struct, frozen=True):
         """Parse `KIND@WHERE`; raise RequestError for anything else."""
         kind, _, where = text.partition("@")
         is_status = kind.isascii() and kind.isdigit() and int(kind[:4]) in _STATUSES
-        if not where or not (is_status or kind in _KINDS):
+        if not where or not (is_status or kind in _KINDS or kind == _NO_KEY):
             raise _refused(
                 f"must be KIND@WHERE such as 429@openai; KIND is a status from 400 to 599, or "
-                f"{', '.join(_KINDS)}; WHERE a provider, an endpoint or a model"
+                f"{', '.join(sorted((*_KINDS, _NO_KEY)))}; WHERE a provider, an endpoint or a model"
             )
         return cls(kind, where)
 
@@ -58,6 +60,8 @@ class Fault(Struct, frozen=True):
     def error(self, attempt: Attempt) -> UpstreamError:
         """Return the error that a codec would raise for the fault."""
         provider = attempt.target.provider
+        if self.kind == _NO_KEY:
+            return MissingCredentials(f"The provider {provider} has no key.")
         if self.kind in _KINDS:
             return UpstreamError(_KINDS[self.kind], f"The provider {provider} fails.")
         return error_of_refusal(ProviderRefusal(provider=provider, status=int(self.kind)))

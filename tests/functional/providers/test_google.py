@@ -15,7 +15,7 @@ from tests.functional.providers.one_provider import OneProvider
 from tests.upstream import FakeUpstream, Script
 from tests.upstream import gemini_chunks as gemini
 from tollgate.core.content import Text
-from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.core.response import GenerationResponse
 
 GOOGLE = "http_sse"
@@ -154,7 +154,7 @@ async def test_an_account_that_cannot_be_read_is_provider_auth_and_is_not_told(
 ) -> None:
     google.rotate(unusable)
     error = await google.failure()
-    assert error.code is ErrorCode.PROVIDER_AUTH
+    assert isinstance(error, MissingCredentials)
     assert "environment variable ACME_API_KEY or secret tollgate/acme" in error.message
     assert unusable not in error.message
     assert upstream.received == []
@@ -163,7 +163,7 @@ async def test_an_account_that_cannot_be_read_is_provider_auth_and_is_not_told(
 async def test_a_missing_account_is_provider_auth_and_says_what_to_set(google: Google) -> None:
     google.rotate(" ")
     error = await google.failure()
-    assert error.code is ErrorCode.PROVIDER_AUTH
+    assert isinstance(error, MissingCredentials)
     assert "set environment variable ACME_API_KEY" in error.message
 
 
@@ -173,6 +173,7 @@ async def test_a_token_that_is_refused_is_provider_auth_in_words_of_ours(
     refusal = {"error": "invalid_grant", "error_description": "Account tollgate@acme deleted."}
     token_endpoint.enqueue(Script.json(400, refusal))
     error = await google.failure()
+    assert not isinstance(error, MissingCredentials)
     assert error.code is ErrorCode.PROVIDER_AUTH
     assert "deleted" not in error.message
 
@@ -210,5 +211,5 @@ async def test_an_environment_without_credentials_is_provider_auth(
     monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
     monkeypatch.setenv("NO_GCE_CHECK", "true")
     error = await google.failure(key=None)
-    assert error.code is ErrorCode.PROVIDER_AUTH
+    assert isinstance(error, MissingCredentials)
     assert "check the Google credentials of this environment" in error.message

@@ -13,7 +13,7 @@ from tests.upstream import FakeUpstream, Script
 from tests.upstream import converse_events as converse
 from tests.upstream.openai_chunks import DONE, chunk, sse, text_stream
 from tollgate.core.content import Text
-from tollgate.core.errors import ErrorCode
+from tollgate.core.errors import ErrorCode, MissingCredentials
 from tollgate.core.events import PartDelta
 from tollgate.providers.base import UpstreamRefused
 from tollgate.providers.dialect import Dialect
@@ -86,7 +86,7 @@ async def test_a_missing_key_is_provider_auth_and_says_what_to_set(
 ) -> None:
     provider.secrets.secret = secret
     error = await provider.failure(CHAT)
-    assert error.code is ErrorCode.PROVIDER_AUTH
+    assert isinstance(error, MissingCredentials)
     assert "environment variable ACME_API_KEY or secret tollgate/acme" in error.message
     assert upstream.received == []
 
@@ -96,7 +96,7 @@ async def test_an_unusable_key_is_provider_auth_and_is_not_told(
 ) -> None:
     provider.secrets.secret = "sk-one\r\nx-evil: two"
     error = await provider.failure(CHAT)
-    assert error.code is ErrorCode.PROVIDER_AUTH
+    assert isinstance(error, MissingCredentials)
     assert "evil" not in error.message
     assert upstream.received == []
 
@@ -106,7 +106,7 @@ async def test_missing_aws_credentials_are_provider_auth(
 ) -> None:
     provider.credentials = None
     error = await provider.failure(AWS)
-    assert error.code is ErrorCode.PROVIDER_AUTH
+    assert isinstance(error, MissingCredentials)
     assert "AWS_ACCESS_KEY_ID" in error.message
     assert upstream.received == []
 

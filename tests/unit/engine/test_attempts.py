@@ -1,6 +1,6 @@
 """Which attempt serves: the chain, its order, its commit point and its limits.
 
-Keeps C16, C34, C50, C52.
+Keeps C16, C34, C44, C50, C52.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from tests.scripted import (
 from tests.unit.routing.catalogs import endpoint, model
 from tests.upstream.openai_chunks import chunk
 from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
-from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.core.events import PartStart, Started, StreamEvent
 from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import Frame, Target, WireRequest
@@ -108,6 +108,26 @@ async def test_c50_next_on_decides_what_moves_on() -> None:
     home = await house(near=Scripted([FOREVER]), routes=routes)
     await home.serve("smart")
     assert home.record.model == "other/tools"
+
+
+async def test_c44_an_absent_key_moves_on_where_a_refused_one_ends_the_chain() -> None:
+    routes = {
+        "smart": {
+            "description": "Moves on when it is slow",
+            "try": ("acme/small", "other/tools"),
+            "next_on": ("provider_timeout",),
+        }
+    }
+    absent = MissingCredentials("The provider near has no key.")
+    home = await house(near=Scripted([absent]), far=Scripted(answers("Hi")), routes=routes)
+    assert (await home.serve("smart")).status == 200
+    assert tried(home) == [
+        ("near", "acme/small", "provider_auth", None),
+        ("far", "other/tools", None, None),
+    ]
+    home = await house(near=Scripted([absent]), far=Scripted(refuses(401)), routes=routes)
+    assert (await home.serve("smart")).status == 502
+    assert (home.record.error, home.record.cost_nano_usd) == ("provider_auth", 0)
 
 
 async def test_c52_without_fallbacks_the_first_model_is_kept_with_its_endpoints() -> None:

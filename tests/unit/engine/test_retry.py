@@ -1,12 +1,12 @@
 """What follows a failure: a table for every error code.
 
-Keeps C34, C50.
+Keeps C34, C44, C50.
 """
 
 import pytest
 from msgspec.structs import replace
 
-from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.engine.retry import Again, Next, RetryDecision, Situation, Stop, decide
 from tollgate.routing.chains import NEXT_ON_DEFAULT
 from tollgate.routing.planning.plan import Retry
@@ -57,6 +57,20 @@ def test_c50_within_a_chain_a_failure_moves_on_except_the_callers_own(code: Erro
 @pytest.mark.parametrize("code", ErrorCode)
 def test_c50_without_next_on_nothing_moves_on(code: ErrorCode) -> None:
     assert verdict(code, replace(CHAIN, next_on=frozenset())) == verdict(code, LAST)
+
+
+@pytest.mark.parametrize(
+    ("another_left", "expected"),
+    [(True, Next()), (False, Stop())],
+    ids=["chain", "end"],
+)
+def test_c44_an_absent_key_moves_on_along_every_chain(
+    another_left: bool, expected: RetryDecision
+) -> None:
+    absent = MissingCredentials("The provider acme has no key.")
+    assert absent.code is ErrorCode.PROVIDER_AUTH
+    situation = replace(CHAIN, another_left=another_left, next_on=frozenset())
+    assert decide(absent, situation, RETRY, 0.0) == expected
 
 
 @pytest.mark.parametrize(("tries", "again"), [(1, True), (2, True), (3, False)])

@@ -1,11 +1,12 @@
 """A simulated failure leads where the engine goes when it happens.
 
-Keeps C50, C53.
+Keeps C44, C50, C53.
 """
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.gateways import house
 from tests.scripted import FOREVER, Answer, Scripted, answers, refuses
@@ -61,6 +62,12 @@ def test_c53_a_simulation_ends_and_takes_no_longer_than_there_is_time(
     assert sum(each.took_s + each.pause_s for each in made.attempts) <= time_s * (1 + 1e-9)
 
 
+@pytest.mark.parametrize(("kind", "serves"), [("no_key", True), ("auth", False), ("401", False)])
+def test_c44_an_absent_key_moves_on_where_a_refused_one_does_not(kind: str, serves: bool) -> None:
+    made = simulate(replace(plan(), next_on=frozenset()), [Fault.parse(f"{kind}@near")], time_s=60)
+    assert (made.error is None) == serves
+
+
 @pytest.mark.parametrize("where", ["far", "far/L", "acme/large"])
 def test_a_fault_is_at_a_provider_an_endpoint_or_a_model(where: str) -> None:
     made = simulate(plan("acme/large"), [Fault.parse(f"auth@{where}")], time_s=60)
@@ -72,6 +79,7 @@ def test_a_fault_is_at_a_provider_an_endpoint_or_a_model(where: str) -> None:
     ("kind", "code"),
     [
         ("auth", ErrorCode.PROVIDER_AUTH),
+        ("no_key", ErrorCode.PROVIDER_AUTH),
         ("content_filter", ErrorCode.CONTENT_FILTER),
         ("context", ErrorCode.CONTEXT_LENGTH_EXCEEDED),
         ("overloaded", ErrorCode.PROVIDER_OVERLOADED),

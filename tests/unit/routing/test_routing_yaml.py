@@ -142,3 +142,12 @@ def test_the_checker_refuses_every_bad_file_and_the_schema_what_a_schema_can_see
 def as_editors_read(content: str) -> object:
     """Plain values, with dates as text."""
     return json.loads(json.dumps(yaml.safe_load(content), default=str))
+
+
+def test_c44_the_first_model_of_fast_needs_no_key() -> None:
+    routing = load(FILE)
+    fast = routing.routes["fast"]
+    (first,) = fast.all_rules[0].steps[0]
+    rows = [routing.providers[it.provider] for it in routing.models[first].endpoints]
+    assert [(row.transport, row.key) for row in rows] == [("bedrock_runtime", None)]
+    assert "provider_auth" in fast.next_on

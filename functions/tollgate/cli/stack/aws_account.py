@@ -34,6 +34,14 @@ class DeployedStack(Struct, frozen=True):
     objects_bucket: str
 
 
+class ModelAccess(Struct, frozen=True, kw_only=True):
+    """The account's rights to one Bedrock model, as AWS states them."""
+
+    in_region: bool
+    subscribed: bool
+    authorized: bool
+
+
 class AwsAccount:
     """One account in one region, with the credentials of this terminal."""
 
@@ -85,8 +93,30 @@ class AwsAccount:
         """Return the ARN that these credentials belong to."""
         try:
             return str(self._session.client("sts").get_caller_identity()["Arn"])
+        except NoCredentialsError as error:
+            raise AccountError(_NO_CREDENTIALS) from error
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            raise AccountError(
+                f"AWS does not accept the credentials here ({code}): sign in again"
+            ) from error
+        except BotoCoreError as error:
+            raise AccountError(f"AWS does not say whose credentials these are: {error}") from error
+
+    def discard_change_sets(self, stack: str) -> bool:
+        """Delete the stack's change sets that were made and not executed; return if any was."""
+        client = self._session.client("cloudformation")
+        try:
+            waiting = [
+                it["ChangeSetName"]
+                for it in client.list_change_sets(StackName=stack)["Summaries"]
+                if it.get("ExecutionStatus") == "AVAILABLE"
+            ]
+            for name in waiting:
+                client.delete_change_set(StackName=stack, ChangeSetName=name)
         except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"identity of these credentials: {error}") from error
+            raise AccountError(f"the change sets of stack {stack}: {error}") from error
+        return bool(waiting)
 
     def has_secret(self, name: str) -> bool:
         """Return whether a secret exists and has a value. The value is not read."""
@@ -108,6 +138,20 @@ class AwsAccount:
         except (BotoCoreError, ClientError) as error:
             raise AccountError(f"Lambda's quota: {error}") from error
         return int(answer["AccountLimit"]["ConcurrentExecutions"])
+
+    def model_access(self, model_id: str) -> ModelAccess:
+        """Return the account's rights to one Bedrock model in this region."""
+        try:
+            answer = self._session.client("bedrock").get_foundation_model_availability(
+                modelId=model_id
+            )
+        except (BotoCoreError, ClientError) as error:
+            raise AccountError(f"Bedrock model {model_id}: {error}") from error
+        return ModelAccess(
+            in_region=answer["regionAvailability"] == "AVAILABLE",
+            subscribed=answer["agreementAvailability"]["status"] == "AVAILABLE",
+            authorized=answer["authorizationStatus"] == "AUTHORIZED",
+        )
 
     def settings(self, stack: DeployedStack) -> Settings:
         """Return the settings with which stores in this process reach the stack's tables."""

@@ -6,7 +6,7 @@ from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
-from tollgate.cli.stack.aws_account import AccountError
+from tollgate.cli.stack.aws_account import AccountError, ModelAccess
 from tollgate.cli.stack.probe import Probe, Unreachable
 from tollgate.core.clock import Clock
 
@@ -20,6 +20,11 @@ _CLOCK_OFF_MAX_S: Final = 60
 _SPREAD_MIN: Final = 0.05
 _PROMPT: Final = "Write the numbers from one to forty as words."
 
+_OPEN_MODEL: Final = (
+    "use it once in Bedrock's playground, which subscribes in AWS Marketplace;"
+    " Anthropic asks for a form first"
+)
+
 CheckSeverity = Literal["ok", "warn", "FAIL"]
 
 
@@ -32,13 +37,16 @@ class CheckResult(Struct, frozen=True):
 
 
 class Account(Protocol):
-    """The reads of AWS that checks need. Both raise AccountError."""
+    """The reads of AWS that checks need. Each raises AccountError."""
 
     def has_secret(self, name: str) -> bool:
         """Return whether a secret exists and has a value."""
 
     def concurrency_max(self) -> int:
         """Return how many environments Lambda may run at once."""
+
+    def model_access(self, model_id: str) -> ModelAccess:
+        """Return the account's rights to one Bedrock model."""
 
 
 class Patient(Struct, frozen=True, kw_only=True):
@@ -49,6 +57,8 @@ class Patient(Struct, frozen=True, kw_only=True):
     clock: Clock
     catalog_sha: str
     secrets: tuple[str, ...]
+    # Ids of the Bedrock models that the routing file names.
+    bedrock_models: tuple[str, ...]
     # The model that the streaming check calls.
     model: str
     has_key: bool
@@ -118,6 +128,25 @@ def secrets(patient: Patient) -> Iterator[CheckResult]:
         )
 
 
+def bedrock_models(patient: Patient) -> Iterator[CheckResult]:
+    """Check that the account may invoke every Bedrock model of the routing file."""
+    closed = 0
+    for model_id in patient.bedrock_models:
+        access = patient.account.model_access(model_id)
+        if not access.in_region:
+            closed += 1
+            yield CheckResult(
+                "warn", f"Bedrock model {model_id} is not in this region", "name another profile"
+            )
+        elif not (access.subscribed and access.authorized):
+            closed += 1
+            yield CheckResult(
+                "warn", f"Bedrock model {model_id} is not open to this account", _OPEN_MODEL
+            )
+    if not closed:
+        yield CheckResult("ok", f"Bedrock: all {len(patient.bedrock_models)} models are open")
+
+
 def quota(patient: Patient) -> Iterator[CheckResult]:
     """Warn if Lambda may run so few environments that a second caller is refused."""
     allowed = patient.account.concurrency_max()
@@ -176,6 +205,7 @@ CHECKS: Final[tuple[Callable[[Patient], Iterator[CheckResult]], ...]] = (
     catalog,
     clock,
     secrets,
+    bedrock_models,
     quota,
     key,
     stream,

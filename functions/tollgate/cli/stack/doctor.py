@@ -10,6 +10,7 @@ from tollgate.cli.stack.checks import CheckResult, Patient, examine
 from tollgate.cli.stack.probe import Probe
 from tollgate.core.clock import SystemClock
 from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.file.permissions import bedrock_model_ids, secret_names
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.settings import Settings
 
@@ -34,15 +35,13 @@ def doctor(file: Path, stack: str, region: str | None, **options: str | None) ->
         url = options["url"] or account.stack(stack).url
     except (InvalidRouting, AccountError) as error:
         raise click.ClickException(str(error)) from error
-    secrets = {
-        it.key.secret for it in compiled.routing.providers.values() if it.key and it.key.secret
-    }
     patient = Patient(
         probe=Probe(url, options["key"], clock),
         account=account,
         clock=clock,
         catalog_sha=compiled.sha,
-        secrets=tuple(sorted(secrets)),
+        secrets=secret_names(compiled.routing),
+        bedrock_models=bedrock_model_ids(compiled.routing),
         model=options["model"] or "",
         has_key=options["key"] is not None,
     )

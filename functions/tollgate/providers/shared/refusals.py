@@ -32,6 +32,18 @@ _BY_STATUS: Final = {
     529: (ErrorCode.PROVIDER_OVERLOADED, "is overloaded"),
 }
 
+# Words for a refusal of a model that the account has not opened, for which AWS has no code of its
+# own. Bedrock user guide, "Request access to models" (2026-11-22).
+_BEDROCK_ACCESS: Final = (
+    " If Amazon Bedrock refuses the model: it may need an AWS Marketplace subscription, which the"
+    " first use in Bedrock's playground makes, and Anthropic's models a first-use form; see"
+    " `tollgate doctor`."
+)
+_HINTS: Final = {
+    "accessdeniedexception": _BEDROCK_ACCESS,
+    "resourcenotfoundexception": _BEDROCK_ACCESS,
+}
+
 _CONTEXT_CODES: Final = frozenset(
     {"context_length_exceeded", "exceed_context_size_error", "too_many_prompt_tokens"}
 )
@@ -135,7 +147,7 @@ def error_of_refusal(refusal: ProviderRefusal) -> UpstreamError:
     status = f" (HTTP {refusal.status})" if refusal.status is not None else ""
     return UpstreamError(
         code,
-        f"The provider {refusal.provider} {words}{status}.",
+        f"The provider {refusal.provider} {words}{status}.{_HINTS.get(refusal.code, '')}",
         status=refusal.status,
         retry_after_s=refusal.retry_after_s,
     )

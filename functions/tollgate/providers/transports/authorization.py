@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.errors import MissingCredentials
 from tollgate.providers.base import ProviderRow
 from tollgate.stores.base import SecretStore
 
@@ -12,11 +12,11 @@ class Authorization(Protocol):
     """Makes the headers that authorize a request."""
 
     async def headers(self) -> Mapping[str, str]:
-        """Return the headers of the next request; UpstreamError where there are no credentials."""
+        """Return the headers of the next request; MissingCredentials where there are none."""
 
 
 async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
-    """Return the secret that a row names, None if it names none; UpstreamError if it is not set."""
+    """Return the secret that a row names, None if it names none; MissingCredentials if unset."""
     if row.key is None:
         return None
     secret = ((await secrets.read(row.key)) or "").strip()
@@ -25,9 +25,9 @@ async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
     return secret
 
 
-def no_credentials(row: ProviderRow, what: str) -> UpstreamError:
+def no_credentials(row: ProviderRow, what: str) -> MissingCredentials:
     """Return the error of a row without credentials, in words that name no secret."""
-    return UpstreamError(ErrorCode.PROVIDER_AUTH, f"The provider {row.slug} {what}.")
+    return MissingCredentials(f"The provider {row.slug} {what}.")
 
 
 class KeyHeader:

@@ -15,7 +15,7 @@ import pydantic_core
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
-from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.providers.base import ProviderRow
 from tollgate.providers.transports.authorization import no_credentials, secret_of
 from tollgate.stores.base import SecretStore
@@ -71,6 +71,8 @@ class GoogleToken:
                     ErrorCode.PROVIDER_UNAVAILABLE,
                     f"The token endpoint of the provider {self._row.slug} does not answer.",
                 ) from failed
+            if isinstance(failed, exceptions.RefreshError):
+                raise self._token_refused() from failed
             raise self._no_token() from failed
         token, ends = self._credentials.token, self._credentials.expiry
         if not isinstance(token, str) or not isinstance(ends, datetime):
@@ -92,10 +94,19 @@ class GoogleToken:
         made: Credentials = ServiceAccount.from_service_account_info(account, scopes=_SCOPES)  # type: ignore[no-untyped-call]
         return made
 
-    def _no_token(self) -> UpstreamError:
+    def _no_token(self) -> MissingCredentials:
+        return no_credentials(self._row, f"got no access token: check {self._where()}")
+
+    def _token_refused(self) -> UpstreamError:
+        """Return the error of an account that the token endpoint knows and refuses."""
+        return UpstreamError(
+            ErrorCode.PROVIDER_AUTH,
+            f"The provider {self._row.slug} was refused an access token: check {self._where()}.",
+        )
+
+    def _where(self) -> str:
         key = self._row.key
-        where = key.describe() if key else "the Google credentials of this environment"
-        return no_credentials(self._row, f"got no access token: check {where}")
+        return key.describe() if key else "the Google credentials of this environment"
 
 
 class _Reply(Struct, frozen=True):

@@ -18,6 +18,7 @@ from tollgate.routing.schema import ModelSection, Routing
 _GEOGRAPHIES: Final = frozenset({"apac", "au", "ca", "eu", "global", "jp", "us", "us-gov"})
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 _SAGEMAKER: Final = "sagemaker_runtime"
+_MODEL: Final = ":foundation-model/"
 # An id becomes part of a policy: no wildcard, and nothing that YAML or Fn::Sub would read.
 _UPSTREAM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*")
 _ENDPOINT: Final = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9]){0,62}")
@@ -52,6 +53,21 @@ def compile_permissions(routing: Routing) -> Permissions:
         sagemaker_endpoints=tuple(sorted(set(_sagemaker_endpoints(routing)))),
         key_hosts=tuple(pair.pin for pair in list_key_hosts(routing)),
     )
+
+
+def secret_names(routing: Routing) -> tuple[str, ...]:
+    """Return the names of the secrets that hold providers' keys, sorted."""
+    keys = (provider.key for provider in routing.providers.values())
+    return tuple(sorted({key.secret for key in keys if key is not None and key.secret is not None}))
+
+
+def bedrock_model_ids(routing: Routing) -> tuple[str, ...]:
+    """Return the ids of Bedrock's foundation models that a catalog names, sorted.
+
+    An ARN that the file states whole, such as one's own profile, is not among them.
+    """
+    arns = _bedrock_models(routing)
+    return tuple(sorted({arn.rpartition(_MODEL)[2] for arn in arns if _MODEL in arn}))
 
 
 def _bedrock_models(routing: Routing) -> Iterator[str]:
@@ -131,12 +147,10 @@ def _sagemaker_endpoints(routing: Routing) -> Iterator[str]:
 
 def _secrets(routing: Routing) -> Iterator[str]:
     """Yield the ARN of each secret that holds a provider's key."""
-    for provider in routing.providers.values():
-        key = provider.key
-        if key is not None and key.secret is not None:
-            # Secrets Manager ends an ARN with six characters of its own; as many question marks,
-            # not a star, so that no longer name begins the same way.
-            yield (
-                "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}"
-                f":secret:{key.secret}-??????"
-            )
+    for name in secret_names(routing):
+        # Secrets Manager ends an ARN with six characters of its own; as many question marks,
+        # not a star, so that no longer name begins the same way.
+        yield (
+            "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}"
+            f":secret:{name}-??????"
+        )

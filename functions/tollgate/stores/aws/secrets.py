@@ -1,14 +1,28 @@
 """Provider secrets: an environment variable first, then AWS Secrets Manager; never logged."""
 
+import logging
 from collections.abc import Callable
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.secret import STANDARD_VARIABLES, KeyVariables, SecretReference
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.failures import StoreRejected, refusing_when_unavailable
 
+_log = logging.getLogger(__name__)
+
 _CACHED_FOR_S: Final = 300.0
+# A new secret is used within a minute; until then its absence costs no call to each request.
+_ABSENT_FOR_S: Final = 60.0
+
+
+class _Read(Struct, frozen=True):
+    """The last answer about one secret: its value, or None where it cannot be used."""
+
+    until_s: float
+    value: str | None
 
 
 class AwsSecretStore:
@@ -30,10 +44,13 @@ class AwsSecretStore:
         self._clock = clock
         self._variables = variables
         # Bounded by the references in routing.yaml, the only ones that are read.
-        self._cache: dict[str, tuple[float, str]] = {}
+        self._cache: dict[str, _Read] = {}
 
     async def read(self, reference: SecretReference) -> str | None:
-        """Return the secret, or None where it is not set."""
+        """Return the secret, or None where it is not set or may not be read.
+
+        LedgerError(service_unavailable) if Secrets Manager does not answer.
+        """
         value = self._from_environment(reference.env)
         if value:
             return value
@@ -48,18 +65,22 @@ class AwsSecretStore:
         return self._environment_variable(name)
 
     async def _from_secrets_manager(self, client: AwsCaller, name: str) -> str | None:
-        until_s, value = self._cache.get(name, (0.0, ""))
+        last = self._cache.get(name)
         now_s = self._clock.monotonic_s()
-        if value and now_s < until_s:
-            return value
+        if last is not None and now_s < last.until_s:
+            return last.value
+        rejection = "it has no SecretString"
+        value: str | None = None
         with refusing_when_unavailable():
             try:
                 reply = await client.call("GetSecretValue", {"SecretId": name})
+                value = reply.get("SecretString") or None
             except StoreRejected as rejected:
-                if rejected.code == "ResourceNotFoundException":
-                    return None
-                raise
-        secret: str | None = reply.get("SecretString") or None
-        if secret is not None:
-            self._cache[name] = (now_s + _CACHED_FOR_S, secret)
-        return secret
+                # AWS answers a secret that was never made with either of two codes: without
+                # ListSecrets, a caller is denied what does not exist.
+                rejection = rejected.code
+        if value is None and (last is None or last.value is not None):
+            _log.warning("the secret %s cannot be used: %s", name, rejection)
+        lasts_s = _ABSENT_FOR_S if value is None else _CACHED_FOR_S
+        self._cache[name] = _Read(now_s + lasts_s, value)
+        return value

@@ -131,6 +131,23 @@ def test_details_of_another_kind_say_nothing_of_when_to_come_back(details: bytes
     assert (error.code, error.retry_after_s) == (ErrorCode.PROVIDER_RATE_LIMIT, None)
 
 
+@pytest.mark.parametrize(
+    ("status", "kind", "hinted"),
+    [
+        (403, "AccessDeniedException", True),
+        (404, "ResourceNotFoundException", True),
+        (403, "ExpiredTokenException", False),
+        (429, "ThrottlingException", False),
+    ],
+)
+def test_c44_a_model_that_bedrock_refuses_says_how_it_is_opened(
+    status: int, kind: str, hinted: bool
+) -> None:
+    message = aws(status, kind, "User: arn:aws:sts::123456789012:x is not authorized").message
+    assert ("AWS Marketplace" in message and "first-use form" in message) == hinted
+    assert "123456789012" not in message
+
+
 def test_a_rate_limit_may_come_as_413() -> None:
     body = b'{"error":{"code":"rate_limit_exceeded","message":"tokens per minute"}}'
     assert chat(413, body).code is ErrorCode.PROVIDER_RATE_LIMIT

@@ -1,0 +1,162 @@
+"""`make deploy`: `prepare` before the build, `apply` after it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import boto3  # type: ignore[import-untyped]  # ships no types
+import click
+from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
+
+from infra.deployment.next_steps import next_steps
+from infra.deployment.stages import (
+    ALARM_EMAIL,
+    InvalidAnswer,
+    Stage,
+    keep_answers,
+    parse_email,
+    parse_region,
+    read_stage,
+)
+from tollgate.cli.stack.aws_account import AccountError, AwsAccount
+from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.file.permissions import secret_names
+
+_ROOT: Final = Path(__file__).parents[2]
+_REGION_DEFAULT: Final = "us-east-1"  # the region of the Bedrock profiles that routing.yaml names
+_stage = click.argument("stage", default="default")
+
+
+@click.group()
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    default=_ROOT / "samconfig.toml",
+)
+@click.pass_context
+def deployment(context: click.Context, config: Path) -> None:
+    """Ask, deploy and publish: the two halves of `make deploy`."""
+    context.obj = config
+
+
+@deployment.command()
+@_stage
+@click.option("--region", default="", help="The region of the stage's first deploy.")
+@click.option("--email", default="", help="The address that gets its alarms.")
+@click.pass_obj
+def prepare(config: Path, stage: str, region: str, email: str) -> None:
+    """Check the credentials; the first time, ask for region and alarm address and keep them."""
+    text = config.read_text()
+    try:
+        chosen = read_stage(text, stage)
+        # Before any question: credentials are the same in every region.
+        known = chosen.region or region or _region_of_environment() or _REGION_DEFAULT
+        caller = AwsAccount(parse_region(known)).caller()
+        found = _decide_region(chosen, region)
+        if chosen.region is None and (sys.stdin.isatty() or region or email):
+            # Parameters that samconfig.toml states are not asked for.
+            address = parse_email(email)
+            if sys.stdin.isatty() and not address and not chosen.has_parameters:
+                address = _ask("E-mail address for alarms, empty for none", "", parse_email)
+            config.write_text(keep_answers(text, chosen, found, address))
+        elif email:
+            raise InvalidAnswer(
+                f"EMAIL is for a first deploy: change {ALARM_EMAIL} in {config.name}"
+            )
+    except (InvalidAnswer, AccountError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"Deploying stack {chosen.stack} to {found} as {caller}")
+
+
+@deployment.command()
+@_stage
+@click.option("--region", default="", help="As `prepare` got it.")
+@click.pass_obj
+def apply(config: Path, stage: str, region: str) -> None:
+    """Show the change set, deploy the build, publish routing.yaml and print the next steps."""
+    try:
+        chosen = read_stage(config.read_text(), stage)
+        found = _decide_region(chosen, region)
+        account = AwsAccount(found)
+    except (InvalidAnswer, AccountError) as error:
+        raise click.ClickException(str(error)) from error
+    sam = os.environ.get("SAM", str(_ROOT / ".tools" / "sam" / "bin" / "sam"))
+    tollgate = os.environ.get("TOLLGATE", str(Path(sys.executable).with_name("tollgate")))
+    command = [sam, "deploy", "--config-file", str(config), "--config-env", stage]
+    command += ["--stack-name", chosen.stack, "--region", found]
+    # A terminal is shown the change set and asked once. Without one samconfig.toml decides.
+    command += ["--confirm-changeset"] if sys.stdin.isatty() else []
+    _run(command)
+    try:
+        if sys.stdin.isatty() and account.discard_change_sets(chosen.stack):
+            raise click.ClickException("nothing was deployed, and nothing published")
+    except AccountError as error:
+        raise click.ClickException(str(error)) from error
+    # A catalog that was published before would win over the one that has just been deployed.
+    _run([tollgate, "publish", "--stack", chosen.stack, "--region", found])
+    routing = compile_catalog(_ROOT / "routing.yaml").routing
+    missing = [name for name in secret_names(routing) if not _has_secret(account, name)]
+    click.echo(next_steps(chosen.stack, found, missing))
+
+
+def _has_secret(account: AwsAccount, name: str) -> bool:
+    """Return whether a secret is there; one that may not be looked for counts as absent."""
+    try:
+        return account.has_secret(name)
+    except AccountError:
+        return False
+
+
+def _decide_region(stage: Stage, stated: str) -> str:
+    """Return where a stage lives: as samconfig.toml says, as stated, or as a terminal answers."""
+    if stage.region and stated and stated != stage.region:
+        raise InvalidAnswer(f"stage {stage.name} is in {stage.region}, as samconfig.toml says")
+    known = stage.region or stated
+    if known:
+        return parse_region(known)
+    surrounding = _region_of_environment()
+    if sys.stdin.isatty():
+        return _ask("AWS region", surrounding or _REGION_DEFAULT, parse_region)
+    if surrounding is None:
+        raise InvalidAnswer(
+            "no region is known, and no terminal to ask on: say make deploy REGION=us-east-1"
+            " EMAIL=you@example.com, or set AWS_REGION; EMAIL gets the alarms and may be left out"
+        )
+    return parse_region(surrounding)
+
+
+def _region_of_environment() -> str | None:
+    # The AWS command line and Lambda know AWS_REGION, boto3 only AWS_DEFAULT_REGION and profiles.
+    if region := os.environ.get("AWS_REGION"):
+        return region
+    try:
+        found: str | None = boto3.Session().region_name
+    except BotoCoreError as error:
+        raise AccountError(str(error)) from error
+    return found
+
+
+def _ask(question: str, default: str, parse: Callable[[str], str]) -> str:
+    """Ask until the answer can be parsed."""
+
+    def parsed(answer: str) -> str:
+        try:
+            return parse(answer)
+        except InvalidAnswer as error:
+            raise click.UsageError(str(error)) from error
+
+    answer: str = click.prompt(question, default=default, value_proc=parsed, show_default=True)
+    return answer
+
+
+def _run(command: list[str]) -> None:
+    status = subprocess.run(command, cwd=_ROOT, check=False).returncode
+    if status:
+        raise SystemExit(status)
+
+
+if __name__ == "__main__":
+    deployment()

@@ -1,0 +1,75 @@
+"""The stages of samconfig.toml: read one, and keep the answers that belong to it."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+ALARM_EMAIL: Final = "AlarmEmail"
+# What may stand between quotation marks of TOML, and be one word of SAM's parameter overrides.
+_REGION: Final = re.compile(r"[a-z]{2}(?:-[a-z]+)+-[0-9]")
+_EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
+
+
+class InvalidAnswer(ValueError):
+    """A region, an address or a stage that cannot be one."""
+
+
+class Stage(Struct, frozen=True, kw_only=True):
+    """One stage as samconfig.toml has it; `region` is None until its first deploy."""
+
+    name: str
+    stack: str
+    region: str | None
+    has_parameters: bool
+
+
+def read_stage(text: str, name: str) -> Stage:
+    """Return the stage of that name; InvalidAnswer if samconfig.toml has none."""
+    stages = tomllib.loads(text)
+    try:
+        deploy: Mapping[str, object] = stages[name]["deploy"]["parameters"]
+        stack = deploy["stack_name"]
+    except (KeyError, TypeError) as missing:
+        raise InvalidAnswer(
+            f"samconfig.toml has no stage {name!r}: copy those of `default`"
+        ) from missing
+    region = deploy.get("region")
+    return Stage(
+        name=name,
+        stack=str(stack),
+        region=str(region) if region else None,
+        has_parameters="parameter_overrides" in deploy,
+    )
+
+
+def keep_answers(text: str, stage: Stage, region: str, email: str) -> str:
+    """Return samconfig.toml with a stage's region and alarm address; all else stays as it is."""
+    kept = [f'region = "{region}"']
+    overrides = [f'parameter_overrides = "{ALARM_EMAIL}={email}"'] if email else []
+    text = _insert(text, f"[{stage.name}.deploy.parameters]", [*kept, *overrides])
+    return _insert(text, f"[{stage.name}.delete.parameters]", kept)
+
+
+def _insert(text: str, header: str, lines: list[str]) -> str:
+    """Return the text with lines after the header of a table, which is added if it is absent."""
+    before, found, after = text.partition(f"{header}\n")
+    if not found:
+        return f"{text}\n{header}\n" + "".join(f"{line}\n" for line in lines)
+    return before + found + "".join(f"{line}\n" for line in lines) + after
+
+
+def parse_region(text: str) -> str:
+    """Return a region's name; InvalidAnswer if it has not the form of one."""
+    if not _REGION.fullmatch(text.strip()):
+        raise InvalidAnswer(f"{text!r} is no region: one is us-east-1")
+    return text.strip()
+
+
+def parse_email(text: str) -> str:
+    """Return an address, or nothing for nobody; InvalidAnswer for anything else."""
+    if text.strip() and not _EMAIL.fullmatch(text.strip()):
+        raise InvalidAnswer(f"{text!r} is no e-mail address")
+    return text.strip()
