@@ -3,9 +3,9 @@
 from functools import reduce
 from typing import Final, assert_never
 
-import msgspec
 from msgspec.structs import replace
 from pydantic import JsonValue
+from pydantic_core import to_json
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError, UpstreamError
@@ -38,10 +38,24 @@ from tollgate.stores.base import Hold
 # one could never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
 WORD_LENGTH_MAX: Final = 256
 RAW_USAGE_BYTES_MAX: Final = 32 * 1024
+STORED_INTEGER_MAX: Final = 2**63 - 1
 
 
 def _truncate(word: str | None) -> str | None:
     return None if word is None else word[:WORD_LENGTH_MAX]
+
+
+def _fit_numbers(raw: JsonValue) -> JsonValue:
+    """Return raw usage with integers that no record can store as texts."""
+    match raw:
+        case dict():
+            return {name: _fit_numbers(value) for name, value in raw.items()}
+        case list():
+            return [_fit_numbers(value) for value in raw]
+        case int() if abs(raw) > STORED_INTEGER_MAX:
+            return str(raw)
+        case _:
+            return raw
 
 
 class Meter:
@@ -205,14 +219,16 @@ class Meter:
         sources = {source for _, source in measured}
         # The least certain source first: the sum is only as certain as that.
         weakest: tuple[UsageSource, ...] = ("estimated", "provider", "none")
-        usage = reduce(Usage.plus, (usage for usage, _ in measured))
+        usage = reduce(Usage.plus, (usage.fit_parts() for usage, _ in measured))
         return usage, next(source for source in weakest if source in sources)
 
     def _raw_usage(self) -> JsonValue:
         reports = [account.raw_usage for account in self._accounts]
         raw: JsonValue = reports[0] if len(reports) == 1 else reports
-        size_bytes = len(msgspec.json.encode(raw))
-        return raw if size_bytes <= RAW_USAGE_BYTES_MAX else {"left_out_bytes": size_bytes}
+        size_bytes = len(to_json(raw))
+        if size_bytes > RAW_USAGE_BYTES_MAX:
+            return {"left_out_bytes": size_bytes}
+        return _fit_numbers(raw)
 
     def _last_attempt(self, usage: Usage) -> tuple[AttemptRecord, ...]:
         """Return the attempt that serves, or that was under way when the generation ended."""

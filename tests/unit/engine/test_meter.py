@@ -148,6 +148,21 @@ def test_what_a_provider_says_cannot_make_a_record_too_large_to_be_written() -> 
     assert made.record().raw_usage == small
 
 
+def test_c65_a_raw_number_that_no_record_can_store_is_kept_as_text() -> None:
+    made = meter()
+    made.observe(UsageReported(usage=COMPLETE, raw={"prompt_tokens": [10**30, -(10**30), 5]}))
+    record = made.record()
+    assert record.raw_usage == {"prompt_tokens": [str(10**30), str(-(10**30)), 5]}
+    assert msgspec.json.encode(record)
+
+
+def test_c26_reasoning_is_part_of_the_output_in_the_record() -> None:
+    made = meter()
+    made.observe(UsageReported(usage=replace(COMPLETE, reasoning_tokens=11)))
+    made.observe(Ended(finish="stop"))
+    assert made.record().usage.reasoning_tokens == COMPLETE.output_tokens
+
+
 def test_c66_the_tier_that_served_is_in_the_record() -> None:
     made = meter()
     says(made, "So.")
