@@ -30,6 +30,7 @@ from tollgate.core.generation import (
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
 from tollgate.engine.stream_usage import StreamUsage
+from tollgate.engine.usage_bound import UsageBound
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import Price, bill
 from tollgate.stores.base import Hold
@@ -93,7 +94,9 @@ class Meter:
                 attempt,
                 error.code.value,
                 status=error.status,
-                operator_cost_nano_usd=self._reported_cost_nano_usd(usage, attempt),
+                operator_cost_nano_usd=self._reported_cost_nano_usd(
+                    self._plausible(usage, attempt), attempt
+                ),
             )
         )
 
@@ -214,13 +217,31 @@ class Meter:
         """Sum the usage of all streams; one estimated stream makes the sum an estimate."""
         if self._serving is None:
             return Usage(), "none"
-        input_tokens = self._plan.trace.estimated_input_tokens
-        measured = [account.measure(input_tokens) for account in self._accounts]
+        trace = self._plan.trace
+        measured = [
+            account.measure(
+                self._serving,
+                estimated_input_tokens=trace.estimated_input_tokens,
+                output_tokens_max=trace.output_tokens_max,
+            )
+            for account in self._accounts
+        ]
         sources = {source for _, source in measured}
         # The least certain source first: the sum is only as certain as that.
-        weakest: tuple[UsageSource, ...] = ("estimated", "provider", "none")
-        usage = reduce(Usage.plus, (usage.fit_parts() for usage, _ in measured))
+        weakest: tuple[UsageSource, ...] = ("bounded", "estimated", "provider", "none")
+        usage = reduce(Usage.plus, (usage for usage, _ in measured))
         return usage, next(source for source in weakest if source in sources)
+
+    def _plausible(self, usage: Usage, attempt: Attempt) -> Usage:
+        """Return the usage of an attempt that failed, of which nothing was delivered."""
+        bound = UsageBound.of(
+            attempt,
+            choices=self._choices,
+            output_tokens_max=self._plan.trace.output_tokens_max,
+            shown_bytes=0,
+            reasons=True,
+        )
+        return bound.apply(usage).fit_parts()
 
     def _raw_usage(self) -> JsonValue:
         reports = [account.raw_usage for account in self._accounts]
