@@ -3,15 +3,15 @@
 from pydantic import JsonValue
 
 from tollgate.core.usage import Usage
-from tollgate.providers.shared.counts import Counts, split
+from tollgate.providers.shared.counts import Counts, split, sum_counts
 
 
 def usage_of(raw: JsonValue) -> Usage:
     """Return the usage by class; Converse counts cached tokens beside the input."""
     report = Counts(raw)
     by_lifetime = [*report.each("cacheDetails")]
-    one_hour: int | None = sum(
-        each.count("inputTokens") or 0 for each in by_lifetime if each.word("ttl") == "1h"
+    one_hour: int | None = sum_counts(
+        *(each.count("inputTokens") for each in by_lifetime if each.word("ttl") == "1h")
     )
     written = report.count("cacheWriteInputTokens")
     if written is not None:

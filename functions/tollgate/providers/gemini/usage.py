@@ -8,7 +8,7 @@ count follows from the total.
 from pydantic import JsonValue
 
 from tollgate.core.usage import Usage
-from tollgate.providers.shared.counts import Counts, rest_of_total, split
+from tollgate.providers.shared.counts import Counts, rest_of_total, split, sum_counts
 
 
 def usage_of(raw: JsonValue) -> Usage:
@@ -35,7 +35,7 @@ def usage_of(raw: JsonValue) -> Usage:
 
 def _audio_tokens(report: Counts, details: str) -> int | None:
     audio = [each for each in report.each(details) if each.word("modality") == "AUDIO"]
-    return sum(each.count("tokenCount") or 0 for each in audio) if audio else None
+    return sum_counts(*(each.count("tokenCount") for each in audio)) if audio else None
 
 
 def _prompt_tokens(report: Counts) -> int | None:
@@ -48,14 +48,14 @@ def _prompt_tokens(report: Counts) -> int | None:
             report.count("thoughtsTokenCount"),
             by_tools,
         )
-    return None if prompt is None else prompt + (by_tools or 0)
+    return None if prompt is None else sum_counts(prompt, by_tools)
 
 
 def _output_tokens(report: Counts) -> int | None:
     """Return the tokens of the answer with those of its thoughts."""
     candidates, thoughts = report.count("candidatesTokenCount"), report.count("thoughtsTokenCount")
     if candidates is not None:
-        return candidates + (thoughts or 0)
+        return sum_counts(candidates, thoughts)
     prompt, by_tools = report.count("promptTokenCount"), report.count("toolUsePromptTokenCount")
     if prompt is None:
         return thoughts

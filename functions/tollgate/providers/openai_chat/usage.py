@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from tollgate.core.usage import Usage
-from tollgate.providers.shared.counts import Counts, rest_of_total, split
+from tollgate.providers.shared.counts import Counts, rest_of_total, split, sum_counts
 
 _CACHE_HITS: Final = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens")
 
@@ -40,7 +40,7 @@ def usage_of(raw: JsonValue) -> Usage:
         uncached_input_tokens=uncached,
         cache_read_input_tokens=cache_read,
         cache_write_5m_input_tokens=cache_write,
-        output_tokens=None if completion is None else completion + beside,
+        output_tokens=None if completion is None else sum_counts(completion, beside),
         reasoning_tokens=beside if reasoning is None and beside else reasoning,
         audio_input_tokens=prompt_details.count("audio_tokens"),
         audio_output_tokens=details.count("audio_tokens"),

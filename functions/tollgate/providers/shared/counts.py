@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from tollgate.core.usage import is_count
+from tollgate.core.usage import COUNT_MAX, is_count
 
 # No answer has more tokens that only its total knows of; a larger rest is a lie of the total.
 REST_MAX: Final = 2_000_000
@@ -66,6 +66,11 @@ def split(whole: int, *parts: int | None) -> tuple[int, tuple[int | None, ...]]:
         cut.append(None if part is None else min(part, rest))
         rest -= min(part or 0, rest)
     return rest, tuple(cut)
+
+
+def sum_counts(*counts: int | None) -> int:
+    """Return the sum of counts, at most COUNT_MAX: a larger one would be ignored, not bounded."""
+    return min(COUNT_MAX, sum(count or 0 for count in counts))
 
 
 def rest_of_total(total: int | None, *parts: int | None) -> int | None:
