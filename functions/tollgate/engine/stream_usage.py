@@ -34,6 +34,7 @@ class StreamUsage:
         self._choices = choices
         self._delivered_bytes = 0
         self._reasons = False
+        self._prompt_blocked = False
         self._running = choices
 
     def observe(self, event: StreamEvent) -> None:
@@ -44,8 +45,9 @@ class StreamUsage:
             case UsageReported(usage=usage, raw=raw):
                 self.usage = self.usage.update(usage)
                 self.raw_usage = raw
-            case Ended():
+            case Ended(prompt_blocked=blocked):
                 self._running -= 1
+                self._prompt_blocked = blocked
             case PartStart(part=Reasoning()):
                 self._reasons = True
             case Started() | PartStart() | PartNote() | PartEnd():
@@ -63,8 +65,8 @@ class StreamUsage:
     ) -> tuple[Usage, UsageSource]:
         """Return the usage and its source.
 
-        Counts that the provider did not report are estimated once text was delivered. Counts that
-        the attempt cannot have used are cut to its bound.
+        Counts that the provider did not report are estimated once text was delivered, except those
+        of a prompt that it blocked. Counts that the attempt cannot have used are cut to its bound.
         """
         usage, source = self._estimate_missing(estimated_input_tokens)
         bound = UsageBound.of(
@@ -85,6 +87,8 @@ class StreamUsage:
         complete = (
             self.usage.uncached_input_tokens is not None and self.usage.output_tokens is not None
         )
+        if self._prompt_blocked:
+            return self.usage, "none" if self.usage == Usage() else "provider"
         if complete and self.ended:
             return self.usage, "provider"
         if not self.ended and not self._delivered_bytes:

@@ -177,11 +177,19 @@ async def billed(
     wire: Wire, report: Report, *, stream: bool, limit: int | None = 5, **facts: Any
 ) -> GenerationRecord:
     """The record of an answer of five bytes with this report."""
+    events = written(wire.codec_name, report)
+    return await record_of(wire, events, stream=stream, limit=limit, **facts)
+
+
+async def record_of(
+    wire: Wire, events: list[bytes], *, stream: bool, limit: int | None = 5, **facts: Any
+) -> GenerationRecord:
+    """The record of an answer of these events."""
     row = provider(dialect=wire.dialect.model_dump(exclude_unset=True), **wire.place)
     facts = {"context": CONTEXT, "max_output": MAX_OUTPUT} | facts
     served = model(endpoint("near", "m-1", web_search="0.01"), **facts)
     home: House = await house(
-        near=Scripted(wire.frames([wire.body(written(wire.codec_name, report))])),
+        near=Scripted(wire.frames([wire.body(events)])),
         codec=wire.codec,
         providers={"near": row, "far": provider()},
         models={"acme/large": served},
@@ -274,6 +282,15 @@ def test_c65_any_numbers_are_billed_within_the_bound(
 ) -> None:
     record = asyncio.run(billed(wire, report_of(wire.codec_name, said), stream=stream))
     holds(record, hidden=hidden_max(record))
+
+
+@by_way
+async def test_c65_a_prompt_that_gemini_blocked_without_counts_costs_nothing(stream: bool) -> None:
+    wire = next(wire for wire in WIRES if wire.name == "gemini")
+    blocked = {"blockReason": "SAFETY", "blockReasonMessage": "This prompt was blocked."}
+    record = await record_of(wire, [gemini.sse({"promptFeedback": blocked})], stream=stream)
+    assert (record.outcome, record.finish) == ("ok", "content_filter")
+    assert (record.usage, record.cost_nano_usd, record.usage_source) == (Usage(), 0, "none")
 
 
 def test_the_honest_report_is_billed_as_it_is() -> None:

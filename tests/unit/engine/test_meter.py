@@ -28,6 +28,8 @@ from tollgate.routing.price import bill
 from tollgate.stores.base import Hold
 
 BODY = b'{"model": "acme/large", "messages": [{"role": "user", "content": "Hello there."}]}'
+# Of "Hello there.", which is 12 bytes, and of its message.
+PROMPT_TOKENS = 3 + 4
 COMPLETE = Usage(uncached_input_tokens=10, output_tokens=2)
 
 
@@ -130,7 +132,7 @@ def test_c36_an_answer_without_an_end_counts_at_least_what_was_delivered(
     record = made.record()
     assert (record.outcome, record.usage_source) == ("cancelled", "estimated")
     assert record.usage.output_tokens == output_tokens
-    assert record.usage.uncached_input_tokens == len(BODY) // 4
+    assert record.usage.uncached_input_tokens == PROMPT_TOKENS
 
 
 @pytest.mark.parametrize("nonsense", [-5, 10**24])
@@ -235,6 +237,18 @@ def test_c65_a_long_answer_is_billed_as_it_was_reported_whatever_the_catalog_say
     assert (usage.output_tokens, source) == (128_000, "provider")
 
 
+def test_c65_a_prompt_that_was_blocked_is_billed_what_was_reported_and_nothing_else() -> None:
+    made = meter()
+    says(made, "I must not read this prompt.")
+    made.observe(Ended(finish="content_filter", prompt_blocked=True))
+    record = made.record()
+    assert (record.outcome, record.usage, record.usage_source) == ("ok", Usage(), "none")
+    assert (record.cost_nano_usd, record.lines) == (0, ())
+    made.observe(UsageReported(usage=Usage(uncached_input_tokens=9)))
+    record = made.record()
+    assert (record.usage, record.usage_source) == (Usage(uncached_input_tokens=9), "provider")
+
+
 def test_c65_one_stream_at_its_bound_marks_the_whole_bill() -> None:
     made = meter(choices=2)
     for choice in (0, 1):
@@ -278,7 +292,7 @@ def test_c66_an_answer_whose_provider_counts_nothing_is_estimated_and_says_so() 
     made.observe(Ended(finish="stop"))
     record = made.record()
     assert (record.outcome, record.usage_source) == ("ok", "estimated")
-    assert record.usage == Usage(uncached_input_tokens=len(BODY) // 4, output_tokens=2)
+    assert record.usage == Usage(uncached_input_tokens=PROMPT_TOKENS, output_tokens=2)
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ class GeminiDecoder:
         finish: Finish = known or "stop"
         if finish == "stop" and self._parts.has_calls:
             finish = "tool_calls"
-        yield Ended(finish=finish, raw_finish=reason)
+        yield Ended(finish=finish, raw_finish=reason, prompt_blocked=self._blocked is not None)
 
     def _parsed(self, data: bytes) -> list[Chunk]:
         try:
