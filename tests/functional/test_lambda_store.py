@@ -1,10 +1,11 @@
 """DynamoDB stops, or a process is killed, in the middle of a request on the deployed path.
 
-Keeps C62.
+Keeps C43, C62.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -13,7 +14,13 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from openai import APIConnectionError, APIError, AsyncOpenAI, AsyncStream
+from openai import (
+    APIConnectionError,
+    APIError,
+    AsyncOpenAI,
+    AsyncStream,
+    InternalServerError,
+)
 from openai.types.chat import ChatCompletionChunk
 from typing_extensions import override
 
@@ -198,6 +205,38 @@ async def test_a_store_that_falls_silent_after_the_first_token_ends_the_stream_i
     await swept(fragile, HOLD_LIFETIME_S + 5)
     record = await fragile.record(workspace, whole["id"])
     assert (record.outcome, record.cost_nano_usd) in (("ok", whole["cost_nano_usd"]), ("lost", 0))
+    await fragile.assert_books_closed(workspace, record.cost_nano_usd)
+
+
+async def test_c43_an_answer_whose_record_is_unknown_is_not_asked_for_again_by_the_sdk(
+    fragile: Deployment, workspace: Workspace, client: AsyncOpenAI, ministack: Ministack
+) -> None:
+    alpha = fragile.upstreams.alpha
+    alpha.enqueue(OPENAI.script(FRAMES, lock_step=True))
+    fragile.chat.timeout_once(BUDGET_S)
+    asking = asyncio.create_task(
+        client.with_options(max_retries=2).chat.completions.create(**ASKED)
+    )
+    await alpha.requested()
+    ministack.freeze()
+    try:
+        for _ in FRAMES:
+            await alpha.release()
+        with pytest.raises(InternalServerError) as raised:
+            await asking
+    finally:
+        ministack.thaw()
+    assert (raised.value.status_code, raised.value.code) == (503, "service_unavailable")
+    assert "retry-after" not in raised.value.response.headers
+    assert len(alpha.received) == 1, "the SDK asked again for what may be billed"
+    assert_survived(fragile)
+    generation_id = raised.value.response.headers["x-generation-id"]
+    assert generation_id.removeprefix("gen-") in raised.value.message
+    # What was sent into the silence may have landed: either way the record says what is billed.
+    await swept(fragile, HOLD_LIFETIME_S + 5)
+    shown = await fragile.ask("GET", f"/v1/generation?id={generation_id}", workspace.inference)
+    assert shown.json["data"]["status"] in ("ok", "lost")
+    record = await fragile.record(workspace, shown.json["data"]["id"].removeprefix("gen-"))
     await fragile.assert_books_closed(workspace, record.cost_nano_usd)
 
 

@@ -97,6 +97,7 @@ def test_each_alarm_watches_what_it_names(stack: Stack) -> None:
         "ChatThrottlesAlarm": ("AWS/Lambda", "Throttles", CHAT, 1),
         "ChatDurationAlarm": ("AWS/Lambda", "Duration", CHAT, 800_000),
         "ProvidersFailedAlarm": (NAMESPACE, "ProvidersFailed", OF_CHAT, 5),
+        "UsageBoundedAlarm": (NAMESPACE, "UsageBounded", OF_CHAT, 1),
         "UnsettledAlarm": (NAMESPACE, "Unsettled", OF_CHAT, 1),
         "CatalogAlarm": (NAMESPACE, "CatalogsKeptBack", OF_CHAT, 1),
         "SweeperErrorsAlarm": ("AWS/Lambda", "Errors", SWEEPER, 1),

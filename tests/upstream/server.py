@@ -108,6 +108,7 @@ class FakeUpstream:
         self.received.clear()
         self._scripts.clear()
         self._releases = asyncio.Semaphore(0)
+        self._arrivals = asyncio.Semaphore(0)
         self.client_gone = asyncio.Event()
 
     async def release(self) -> None:

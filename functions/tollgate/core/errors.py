@@ -5,6 +5,7 @@ GatewayError
 ├── AccessError     the key may not do this, or not now
 ├── UpstreamError   a provider failed or refused
 ├── LedgerError     the ledger refuses, or cannot be reached
+│   └── OutcomeUnknown   an answer was made, and may be billed
 └── InternalError   a defect of Tollgate
 """
 
@@ -59,6 +60,8 @@ class GatewayError(Exception):
     """The key's requests per minute, if the refusal determined them."""
     token_limit: RateLimit | None = None
     """The key's tokens per minute, if the refusal determined them."""
+    may_repeat: bool = True
+    """False if a client must not send the request again by itself."""
 
     def __init__(
         self,
@@ -93,6 +96,20 @@ class AccessError(GatewayError):
 
 class LedgerError(GatewayError):
     """The ledger refuses, or cannot be reached; nothing is held."""
+
+
+class OutcomeUnknown(LedgerError):
+    """An answer was made, and whether its record was written is not known."""
+
+    may_repeat = False
+
+    def __init__(self, generation_id: str) -> None:
+        super().__init__(
+            ErrorCode.SERVICE_UNAVAILABLE,
+            "The outcome is unknown: the answer was made, but its record could not be confirmed. "
+            f"Within half an hour GET /generation?id={generation_id} says whether it is billed. "
+            "The same request sent again is billed as another one.",
+        )
 
 
 class InternalError(GatewayError):

@@ -89,6 +89,8 @@ class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
 
     finish: Finish
     raw_finish: str | None = None
+    prompt_blocked: bool = False
+    """True if the provider refused the prompt: no model read it, and no text is a model's."""
 
 
 StreamEvent = Started | PartStart | PartDelta | PartNote | PartEnd | UsageReported | Ended

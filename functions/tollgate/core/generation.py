@@ -11,7 +11,8 @@ from tollgate.core.request import Capability, Modality, RoutingPreferences
 from tollgate.core.usage import Usage
 
 Outcome = Literal["ok", "error", "cancelled", "lost"]
-UsageSource = Literal["provider", "estimated", "none"]
+# `bounded`: the provider reported more than the generation can have used, and the bound is billed.
+UsageSource = Literal["provider", "estimated", "bounded", "none"]
 
 
 class BillLine(Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 # A thousand times the largest context of any model; a larger count is a defect of the provider.
 COUNT_MAX: Final = 1_000_000_000
@@ -71,11 +72,28 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """
         return Usage(
             **{
-                name: getattr(later if _is_count(getattr(later, name)) else self, name)
+                name: getattr(later if is_count(getattr(later, name)) else self, name)
                 for name in Usage.__struct_fields__
             }
         )
 
+    def fit_parts(self) -> "Usage":
+        """Return this usage with every part cut to its whole; a part of no whole is left out."""
+        return replace(
+            self,
+            reasoning_tokens=_cut(self.reasoning_tokens, self.output_tokens),
+            audio_output_tokens=_cut(self.audio_output_tokens, self.output_tokens),
+            audio_input_tokens=_cut(self.audio_input_tokens, self.uncached_input_tokens),
+            cache_read_audio_input_tokens=_cut(
+                self.cache_read_audio_input_tokens, self.cache_read_input_tokens
+            ),
+        )
 
-def _is_count(reported: int | None) -> bool:
-    return reported is not None and 0 <= reported <= COUNT_MAX
+
+def is_count(reported: object) -> bool:
+    """Return whether a value can be a number of tokens: an integer from 0 to COUNT_MAX."""
+    return type(reported) is int and 0 <= reported <= COUNT_MAX
+
+
+def _cut(part: int | None, whole: int | None) -> int | None:
+    return None if part is None or whole is None else min(part, whole)

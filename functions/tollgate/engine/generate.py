@@ -5,7 +5,14 @@ from collections.abc import Collection, Coroutine
 from contextlib import aclosing
 from typing import Any, Final, TypeVar
 
-from tollgate.core.errors import ErrorCode, GatewayError, InternalError, LedgerError, UpstreamError
+from tollgate.core.errors import (
+    ErrorCode,
+    GatewayError,
+    InternalError,
+    LedgerError,
+    OutcomeUnknown,
+    UpstreamError,
+)
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.attempts import AttemptContext, CommittedAttempt, commit_first
 from tollgate.engine.cooldown import FailureReports
@@ -161,8 +168,7 @@ async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerErro
         gateway.journal.unsettled(record, failure)
         if not isinstance(failure, LedgerError | TimeoutError):
             gateway.journal.unexpected_error(failure, hold.id)
-        message = "The answer could not be recorded; try again."
-        return record, LedgerError(ErrorCode.SERVICE_UNAVAILABLE, message)
+        return record, OutcomeUnknown(hold.id)
     gateway.journal.settled(record)
     await context.failures.deliver(gateway.journal, hold.id)
     return record, None

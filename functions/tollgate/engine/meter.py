@@ -3,9 +3,9 @@
 from functools import reduce
 from typing import Final, assert_never
 
-import msgspec
 from msgspec.structs import replace
 from pydantic import JsonValue
+from pydantic_core import to_json
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError, UpstreamError
@@ -30,6 +30,7 @@ from tollgate.core.generation import (
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
 from tollgate.engine.stream_usage import StreamUsage
+from tollgate.engine.usage_bound import UsageBound
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import Price, bill
 from tollgate.stores.base import Hold
@@ -38,10 +39,24 @@ from tollgate.stores.base import Hold
 # one could never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
 WORD_LENGTH_MAX: Final = 256
 RAW_USAGE_BYTES_MAX: Final = 32 * 1024
+STORED_INTEGER_MAX: Final = 2**63 - 1
 
 
 def _truncate(word: str | None) -> str | None:
     return None if word is None else word[:WORD_LENGTH_MAX]
+
+
+def _fit_numbers(raw: JsonValue) -> JsonValue:
+    """Return raw usage with integers that no record can store as texts."""
+    match raw:
+        case dict():
+            return {name: _fit_numbers(value) for name, value in raw.items()}
+        case list():
+            return [_fit_numbers(value) for value in raw]
+        case int() if abs(raw) > STORED_INTEGER_MAX:
+            return str(raw)
+        case _:
+            return raw
 
 
 class Meter:
@@ -79,7 +94,9 @@ class Meter:
                 attempt,
                 error.code.value,
                 status=error.status,
-                operator_cost_nano_usd=self._reported_cost_nano_usd(usage, attempt),
+                operator_cost_nano_usd=self._reported_cost_nano_usd(
+                    self._plausible(usage, attempt), attempt
+                ),
             )
         )
 
@@ -200,19 +217,39 @@ class Meter:
         """Sum the usage of all streams; one estimated stream makes the sum an estimate."""
         if self._serving is None:
             return Usage(), "none"
-        input_tokens = self._plan.trace.estimated_input_tokens
-        measured = [account.measure(input_tokens) for account in self._accounts]
+        trace = self._plan.trace
+        measured = [
+            account.measure(
+                self._serving,
+                estimated_input_tokens=trace.estimated_input_tokens,
+                output_tokens_max=trace.output_tokens_max,
+            )
+            for account in self._accounts
+        ]
         sources = {source for _, source in measured}
         # The least certain source first: the sum is only as certain as that.
-        weakest: tuple[UsageSource, ...] = ("estimated", "provider", "none")
+        weakest: tuple[UsageSource, ...] = ("bounded", "estimated", "provider", "none")
         usage = reduce(Usage.plus, (usage for usage, _ in measured))
         return usage, next(source for source in weakest if source in sources)
+
+    def _plausible(self, usage: Usage, attempt: Attempt) -> Usage:
+        """Return the usage of an attempt that failed, of which nothing was delivered."""
+        bound = UsageBound.of(
+            attempt,
+            choices=self._choices,
+            output_tokens_max=self._plan.trace.output_tokens_max,
+            shown_bytes=0,
+            reasons=True,
+        )
+        return bound.apply(usage).fit_parts()
 
     def _raw_usage(self) -> JsonValue:
         reports = [account.raw_usage for account in self._accounts]
         raw: JsonValue = reports[0] if len(reports) == 1 else reports
-        size_bytes = len(msgspec.json.encode(raw))
-        return raw if size_bytes <= RAW_USAGE_BYTES_MAX else {"left_out_bytes": size_bytes}
+        size_bytes = len(to_json(raw))
+        if size_bytes > RAW_USAGE_BYTES_MAX:
+            return {"left_out_bytes": size_bytes}
+        return _fit_numbers(raw)
 
     def _last_attempt(self, usage: Usage) -> tuple[AttemptRecord, ...]:
         """Return the attempt that serves, or that was under way when the generation ended."""

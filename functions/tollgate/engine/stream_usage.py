@@ -5,6 +5,7 @@ from typing import Final, assert_never
 from msgspec.structs import replace
 from pydantic import JsonValue
 
+from tollgate.core.content import Reasoning
 from tollgate.core.events import (
     Ended,
     PartDelta,
@@ -17,6 +18,8 @@ from tollgate.core.events import (
 )
 from tollgate.core.generation import UsageSource
 from tollgate.core.usage import Usage
+from tollgate.engine.usage_bound import UsageBound
+from tollgate.routing.planning.plan import Attempt
 
 # Typical of English text and code; used only where a provider reported nothing.
 _BYTES_PER_TOKEN: Final = 4
@@ -28,7 +31,10 @@ class StreamUsage:
     def __init__(self, choices: int) -> None:
         self.usage = Usage()
         self.raw_usage: JsonValue = None
+        self._choices = choices
         self._delivered_bytes = 0
+        self._reasons = False
+        self._prompt_blocked = False
         self._running = choices
 
     def observe(self, event: StreamEvent) -> None:
@@ -39,8 +45,11 @@ class StreamUsage:
             case UsageReported(usage=usage, raw=raw):
                 self.usage = self.usage.update(usage)
                 self.raw_usage = raw
-            case Ended():
+            case Ended(prompt_blocked=blocked):
                 self._running -= 1
+                self._prompt_blocked = blocked
+            case PartStart(part=Reasoning()):
+                self._reasons = True
             case Started() | PartStart() | PartNote() | PartEnd():
                 pass
             case _:
@@ -51,14 +60,35 @@ class StreamUsage:
         """True once every choice is complete."""
         return self._running <= 0
 
-    def measure(self, estimated_input_tokens: int) -> tuple[Usage, UsageSource]:
+    def measure(
+        self, attempt: Attempt, *, estimated_input_tokens: int, output_tokens_max: int | None
+    ) -> tuple[Usage, UsageSource]:
         """Return the usage and its source.
 
-        Counts that the provider did not report are estimated once text was delivered.
+        Counts that the provider did not report are estimated once text was delivered, except those
+        of a prompt that it blocked. Counts that the attempt cannot have used are cut to its bound.
         """
+        usage, source = self._estimate_missing(estimated_input_tokens)
+        bound = UsageBound.of(
+            attempt,
+            choices=self._choices,
+            output_tokens_max=output_tokens_max,
+            shown_bytes=self._delivered_bytes,
+            reasons=(
+                self._reasons
+                or bool(usage.reasoning_tokens)
+                or "reasoning" in attempt.target.supports
+            ),
+        )
+        plausible = bound.apply(usage)
+        return plausible.fit_parts(), source if plausible == usage else "bounded"
+
+    def _estimate_missing(self, estimated_input_tokens: int) -> tuple[Usage, UsageSource]:
         complete = (
             self.usage.uncached_input_tokens is not None and self.usage.output_tokens is not None
         )
+        if self._prompt_blocked:
+            return self.usage, "none" if self.usage == Usage() else "provider"
         if complete and self.ended:
             return self.usage, "provider"
         if not self.ended and not self._delivered_bytes:

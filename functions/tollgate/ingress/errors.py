@@ -68,7 +68,7 @@ def openai_type(status: int) -> str:
 
 def retry_after_seconds(error: GatewayError) -> int | None:
     """Return the seconds of `Retry-After`, at least one; None if the error has no such header."""
-    if STATUS[error.code] not in _RETRY_STATUSES:
+    if STATUS[error.code] not in _RETRY_STATUSES or not error.may_repeat:
         return None
     if error.retry_after_s is None:
         return _RETRY_AFTER_DEFAULT_S
@@ -96,6 +96,9 @@ def openai_reply(error: GatewayError, request_id: str, routed: Routed | None = N
     retry = retry_after_seconds(error)
     if retry is not None:
         headers["retry-after"] = str(retry)
+    if not error.may_repeat:
+        # The SDKs of OpenAI and Anthropic repeat a 503 by themselves unless this header is there.
+        headers["x-should-retry"] = "false"
     if status == 401:
         headers["www-authenticate"] = "Bearer"
     if isinstance(error, MethodNotAllowed):

@@ -34,6 +34,7 @@ COST: Final = Metric("CostNanoUsd", "None")
 DURATION: Final = Metric("Duration", "Milliseconds")
 FIRST_TOKEN: Final = Metric("FirstToken", "Milliseconds")
 ATTEMPTS_FAILED: Final = Metric("AttemptsFailed", "Count")
+USAGE_BOUNDED: Final = Metric("UsageBounded", "Count")
 UNSETTLED: Final = Metric("Unsettled", "Count")
 ENDPOINTS_RESTED: Final = Metric("EndpointsRested", "Count")
 CATALOGS_REJECTED: Final = Metric("CatalogsKeptBack", "Count")
@@ -68,6 +69,11 @@ class EmbeddedMetrics:
     def count_failed_attempt(self) -> Mapping[str, JsonValue]:
         """Return the fields that count one failure; the line itself has `provider` and `error`."""
         return self._fields({ATTEMPTS_FAILED: 1}, [self._directive([ATTEMPTS_FAILED], _BY_FAILURE)])
+
+    def count_bounded_usage(self) -> Mapping[str, JsonValue]:
+        """Return the fields that count one bill at its bound; the line itself has `provider`."""
+        by_each = [self._directive([USAGE_BOUNDED], by) for by in (_OF_ALL, _BY_PROVIDER)]
+        return self._fields({USAGE_BOUNDED: 1}, by_each)
 
     def count(self, metric: Metric) -> Mapping[str, JsonValue]:
         """Return the fields that add one to a metric."""

@@ -61,6 +61,8 @@ class LogJournal:
         """Log a line for the generation, and one for each of its attempts that failed."""
         fields = {**canonical_line(record), **self._metrics.measure_generation(record)}
         _LOGGER.info("generation", extra={"fields": fields})
+        if record.usage_source == "bounded":
+            self._log_bounded(record)
         for attempt in record.attempts:
             if attempt.error is not None:
                 self._log_failed_attempt(record, attempt)
@@ -106,6 +108,18 @@ class LogJournal:
             "quantity": line.quantity,
         }
         _LOGGER.warning("usage without a price", extra={"fields": fields})
+
+    def _log_bounded(self, record: GenerationRecord) -> None:
+        """Log that a provider reported more than its answer can have used; the record has it."""
+        fields = {
+            "generation_id": record.id,
+            "model": record.model,
+            "provider": record.provider,
+            "billed_input_tokens": record.usage.input_tokens,
+            "billed_output_tokens": record.usage.output_tokens,
+            **self._metrics.count_bounded_usage(),
+        }
+        _LOGGER.warning("usage beyond its bound", extra={"fields": fields})
 
     def _log_failed_attempt(self, record: GenerationRecord, attempt: AttemptRecord) -> None:
         fields = {

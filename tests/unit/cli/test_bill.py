@@ -100,6 +100,10 @@ def test_an_estimate_says_that_it_is_one() -> None:
     assert "estimate" in explain_bill(record(usage_source="estimated"), [])[-1]
 
 
+def test_a_bill_at_its_bound_says_so() -> None:
+    assert "its bound is billed" in explain_bill(record(usage_source="bounded"), [])[-1]
+
+
 def test_a_bill_rounds_neither_its_total_nor_its_rates() -> None:
     lines = [line("cache_read", 13_400, "0.075", "0.001005"), line("request", 1, "3", "0.000003")]
     head, *rows = explain_bill(record(total_cost="0.001008", cost_lines=lines), [])

@@ -18,10 +18,10 @@ FIXED = ("--session", "s-1", "--at", "2026-11-21")
 CHOSEN = """\
 best → smart → rule 3 (not rule 1: tier is team, not free; rule 2: no pdf in the input)  \
 catalog 7369517
-about 12,000 prompt tokens, 24,000 at most; drawn by 6a840baf5d8c3ff2
+about 12,000 prompt tokens, 24,071 at most; drawn by 6a840baf5d8c3ff2
 
    model       share  draw   endpoint            share  draw   costs at most
-1  acme/plain  10 %   56.90  openai/plain                      $0.0560
+1  acme/plain  10 %   56.90  openai/plain                      $0.0561
 2  acme/large  90 %   44.11  anthropic/large-1   80 %   47.79  $0.130
 3  acme/large  90 %   44.11  bedrock/us.large-1  20 %   18.75  $0.143
 -  acme/small                openai/small                      $0.00280       does not support tools
@@ -31,7 +31,7 @@ provider_unavailable.
 """
 FAILING = """\
 acme/large  catalog 7369517
-about 20 prompt tokens, 42 at most; drawn by 6a840baf5d8c3ff2
+about 4 prompt tokens, 42 at most; drawn by 6a840baf5d8c3ff2
 
    model       endpoint            share  draw    costs at most
 1  acme/large  anthropic/large-1   80 %   279.67  $0.0410
@@ -48,12 +48,12 @@ No endpoint serves: the caller gets provider_rate_limit.
 """
 REFUSED = """\
 smart → rule 1  catalog 7369517
-about 30,000 prompt tokens, 60,000 at most; drawn by 6a840baf5d8c3ff2
+about 30,000 prompt tokens, 60,038 at most; drawn by 6a840baf5d8c3ff2
 
    model       endpoint      costs at most
 -  acme/small  openai/small  $0.00280       takes 8000 tokens
 
-Refused: The request has 20000 tokens or more by its size: acme/small takes 8000 tokens. \
+Refused: The request has 20012 tokens or more by its size: acme/small takes 8000 tokens. \
 (context_length_exceeded)
 """
 
@@ -152,7 +152,7 @@ def test_a_chat_request_is_explained_as_it_would_be_sent(tmp_path: Path) -> None
     }
     file.write_text(json.dumps(body), encoding="utf-8")
     answer = explained("--request", str(file))
-    assert (answer["prompt_tokens"], answer["drawn_by"]) == (1028, "6a840baf5d8c3ff2")
+    assert (answer["prompt_tokens"], answer["drawn_by"]) == (1004, "6a840baf5d8c3ff2")
     candidates = answer["candidates"]
     assert isinstance(candidates, list)
     removed = {each["provider"]: each["removed"] for each in candidates}

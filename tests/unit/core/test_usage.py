@@ -1,6 +1,6 @@
 """Usage keeps what was not said apart from zero.
 
-Keeps C26.
+Keeps C26, C65.
 """
 
 from hypothesis import given, settings
@@ -49,3 +49,25 @@ def test_c26_the_classes_of_input_add_up_and_reasoning_is_part_of_output() -> No
     assert usage.cache_write_input_tokens == 12
     assert usage.total_tokens == 31
     assert Usage().total_tokens == 0
+
+
+@given(usage=usages)
+def test_c65_a_part_is_never_larger_than_its_whole(usage: Usage) -> None:
+    fit = usage.fit_parts()
+    assert (fit.reasoning_tokens or 0) <= (fit.output_tokens or 0)
+    assert (fit.input_tokens, fit.output_tokens) == (usage.input_tokens, usage.output_tokens)
+
+
+def test_c65_each_part_is_cut_to_its_own_whole() -> None:
+    fit = Usage(
+        uncached_input_tokens=1,
+        cache_read_input_tokens=2,
+        output_tokens=3,
+        audio_input_tokens=9,
+        cache_read_audio_input_tokens=9,
+        audio_output_tokens=9,
+        reasoning_tokens=9,
+    ).fit_parts()
+    assert (fit.audio_input_tokens, fit.cache_read_audio_input_tokens) == (1, 2)
+    assert (fit.audio_output_tokens, fit.reasoning_tokens) == (3, 3)
+    assert Usage(reasoning_tokens=9).fit_parts() == Usage()

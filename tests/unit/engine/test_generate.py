@@ -252,6 +252,11 @@ async def test_c62_what_cannot_be_settled_is_logged_whole_and_told(
     assert reply.error["code"] == "service_unavailable"
     assert reply.ended
     [(record, why)] = home.journal.lost
+    assert "outcome is unknown" in reply.error["message"]
+    assert f"id={record.id} " in reply.error["message"]
+    if not stream:
+        assert reply.headers["x-should-retry"] == "false"
+        assert "retry-after" not in reply.headers
     assert (record.outcome, record.cost_nano_usd, len(record.lines)) == ("ok", COST_NANO_USD, 2)
     assert why is failure
     assert home.journal.records == []

@@ -28,13 +28,23 @@ from tollgate.routing.price import bill
 from tollgate.stores.base import Hold
 
 BODY = b'{"model": "acme/large", "messages": [{"role": "user", "content": "Hello there."}]}'
+# Of "Hello there.", which is 12 bytes, and of its message.
+PROMPT_TOKENS = 3 + 4
 COMPLETE = Usage(uncached_input_tokens=10, output_tokens=2)
 
 
-def meter(*, serving: bool = True, of: Catalog | None = None, choices: int = 1) -> Meter:
+def meter(
+    *,
+    serving: bool = True,
+    of: Catalog | None = None,
+    choices: int = 1,
+    output_tokens_max: int | None = None,
+) -> Meter:
     """A meter of one attempt; several choices come in a stream each."""
     clock = FixedClock()
     body = BODY if choices == 1 else BODY[:-1] + b', "n": %d}' % choices
+    if output_tokens_max is not None:
+        body = body[:-1] + b', "max_tokens": %d}' % output_tokens_max
     call = Call(
         ingress_format="chat_completions",
         principal=principal(),
@@ -122,7 +132,7 @@ def test_c36_an_answer_without_an_end_counts_at_least_what_was_delivered(
     record = made.record()
     assert (record.outcome, record.usage_source) == ("cancelled", "estimated")
     assert record.usage.output_tokens == output_tokens
-    assert record.usage.uncached_input_tokens == len(BODY) // 4
+    assert record.usage.uncached_input_tokens == PROMPT_TOKENS
 
 
 @pytest.mark.parametrize("nonsense", [-5, 10**24])
@@ -148,6 +158,126 @@ def test_what_a_provider_says_cannot_make_a_record_too_large_to_be_written() -> 
     assert made.record().raw_usage == small
 
 
+def test_c65_a_raw_number_that_no_record_can_store_is_kept_as_text() -> None:
+    made = meter()
+    made.observe(UsageReported(usage=COMPLETE, raw={"prompt_tokens": [10**30, -(10**30), 5]}))
+    record = made.record()
+    assert record.raw_usage == {"prompt_tokens": [str(10**30), str(-(10**30)), 5]}
+    assert msgspec.json.encode(record)
+
+
+def billed(made: Meter, **reported: int) -> tuple[Usage, str]:
+    made.observe(UsageReported(usage=Usage(**reported), raw={"reported": True}))
+    made.observe(Ended(finish="stop"))
+    record = made.record()
+    assert record.cost_nano_usd == sum(line.cost_nano_usd for line in record.lines)
+    assert record.raw_usage == {"reported": True}
+    return record.usage, record.usage_source
+
+
+REASONER = model(endpoint("near", "large"), supports=("reasoning",))
+
+
+@pytest.mark.parametrize(
+    ("reasons", "limit", "bound"),
+    [
+        (False, None, 2 * 5 + 1_024),
+        (False, 5, 2 * 5 + 1_024),
+        (True, None, 2 * 5 + 1_024 + 10_000),
+        (True, 5, 2 * 5 + 1_024 + 10_000),
+    ],
+)
+def test_c65_no_more_output_is_billed_than_was_shown_or_may_be_hidden(
+    reasons: bool, limit: int | None, bound: int
+) -> None:
+    of = catalog(models={"acme/large": REASONER}) if reasons else None
+    made = meter(of=of, output_tokens_max=limit)
+    says(made, "12345")
+    usage, source = billed(made, uncached_input_tokens=10, output_tokens=10**9)
+    assert (usage.output_tokens, usage.uncached_input_tokens, source) == (bound, 10, "bounded")
+
+
+def test_c65_a_limit_of_the_caller_bounds_what_may_be_hidden() -> None:
+    section = model(endpoint("near", "large"), supports=("reasoning",), context=10**6)
+    large = catalog(models={"acme/large": section | {"max_output": 500_000}})
+    made = meter(of=large, output_tokens_max=5)
+    usage, _ = billed(made, uncached_input_tokens=10, output_tokens=10**9)
+    assert usage.output_tokens == 1_024 + 2 * 5 + 65_536
+
+
+def test_c65_no_more_input_is_billed_than_the_model_can_read() -> None:
+    made = meter()
+    says(made, "Hi.")
+    lie = {"uncached_input_tokens": 10, "cache_read_input_tokens": 10**9, "output_tokens": 2}
+    usage, source = billed(made, **lie)
+    assert (usage.input_tokens, usage.uncached_input_tokens, source) == (100_000, 10, "bounded")
+
+
+def test_c65_searches_and_images_have_a_bound() -> None:
+    made = meter()
+    says(made, "Hi.")
+    lie = {"uncached_input_tokens": 10, "output_tokens": 2, "web_searches": 10**9, "images": 10**9}
+    usage, source = billed(made, **lie)
+    assert (usage.web_searches, usage.images, source) == (1_000, 1, "bounded")
+
+
+def test_c65_reasoning_that_is_not_shown_is_billed_as_it_was_reported() -> None:
+    made = meter()
+    says(made, "Hi.")
+    usage, source = billed(
+        made, uncached_input_tokens=100_000, output_tokens=10_000, reasoning_tokens=9_998
+    )
+    assert (usage.output_tokens, usage.reasoning_tokens, source) == (10_000, 9_998, "provider")
+
+
+def test_c65_a_long_answer_is_billed_as_it_was_reported_whatever_the_catalog_says() -> None:
+    made = meter()
+    says(made, "word " * 128_000)
+    usage, source = billed(made, uncached_input_tokens=10, output_tokens=128_000)
+    assert (usage.output_tokens, source) == (128_000, "provider")
+
+
+def test_c65_a_prompt_that_was_blocked_is_billed_what_was_reported_and_nothing_else() -> None:
+    made = meter()
+    says(made, "I must not read this prompt.")
+    made.observe(Ended(finish="content_filter", prompt_blocked=True))
+    record = made.record()
+    assert (record.outcome, record.usage, record.usage_source) == ("ok", Usage(), "none")
+    assert (record.cost_nano_usd, record.lines) == (0, ())
+    made.observe(UsageReported(usage=Usage(uncached_input_tokens=9)))
+    record = made.record()
+    assert (record.usage, record.usage_source) == (Usage(uncached_input_tokens=9), "provider")
+
+
+def test_c65_one_stream_at_its_bound_marks_the_whole_bill() -> None:
+    made = meter(choices=2)
+    for choice in (0, 1):
+        usage = Usage(uncached_input_tokens=10, output_tokens=2 if choice else 10**9)
+        made.observe(UsageReported(usage=usage), choice)
+        made.observe(Ended(finish="stop"), choice)
+    record = made.record()
+    assert (record.usage.output_tokens, record.usage_source) == (1_024 + 2, "bounded")
+
+
+def test_c65_usage_of_an_attempt_that_failed_has_a_bound() -> None:
+    made = meter(serving=False)
+    attempt = plan_of(
+        catalog(), chat_completions().parse(BODY).request, principal=principal()
+    ).attempts[0]
+    failure = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It broke.")
+    made.attempt_failed(attempt, failure, Usage(output_tokens=10**9))
+    made.fail(failure)
+    [record] = made.record().attempts
+    assert 0 < record.operator_cost_nano_usd < 10**9
+
+
+def test_c26_reasoning_is_part_of_the_output_in_the_record() -> None:
+    made = meter()
+    made.observe(UsageReported(usage=replace(COMPLETE, reasoning_tokens=11)))
+    made.observe(Ended(finish="stop"))
+    assert made.record().usage.reasoning_tokens == COMPLETE.output_tokens
+
+
 def test_c66_the_tier_that_served_is_in_the_record() -> None:
     made = meter()
     says(made, "So.")
@@ -162,7 +292,7 @@ def test_c66_an_answer_whose_provider_counts_nothing_is_estimated_and_says_so() 
     made.observe(Ended(finish="stop"))
     record = made.record()
     assert (record.outcome, record.usage_source) == ("ok", "estimated")
-    assert record.usage == Usage(uncached_input_tokens=len(BODY) // 4, output_tokens=2)
+    assert record.usage == Usage(uncached_input_tokens=PROMPT_TOKENS, output_tokens=2)
 
 
 @pytest.mark.parametrize(

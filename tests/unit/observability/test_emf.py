@@ -65,6 +65,16 @@ def published(line: dict[str, Any]) -> dict[tuple[str, ...], dict[str, float]]:
     return found
 
 
+def test_c65_usage_that_was_bounded_is_counted_by_provider(lines: list[dict[str, Any]]) -> None:
+    JOURNAL.settled(record(usage_source="bounded"))
+    _, line = lines
+    assert (line["level"], line["provider"]) == ("WARNING", "simulator")
+    assert published(line) == {
+        ("chat",): {"UsageBounded": 1},
+        ("chat", "simulator"): {"UsageBounded": 1},
+    }
+
+
 def test_a_generation_counts_for_all_and_for_its_provider(lines: list[dict[str, Any]]) -> None:
     JOURNAL.settled(record(attempts=(SERVED,), duration_ms=70, first_token_ms=20))
     [line] = lines

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from tollgate.core.content import Text
 from tollgate.core.principal import Principal
-from tollgate.core.request import GenerationRequest, RoutingPreferences, Tool
+from tollgate.core.request import GenerationRequest, RoutingPreferences, Tool, UserMessage
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.plan import Plan
@@ -105,10 +106,11 @@ def request(
     metadata: Mapping[str, str] | None = None,
     **preferences: Any,
 ) -> GenerationRequest:
-    """A request of a size; what it says does not matter to a plan."""
+    """A request of a size, which is that of its text and of the marks around its message."""
+    text = Text(text="x" * max(0, size_bytes - 16))
     return GenerationRequest(
         model=name,
-        messages=(),
+        messages=(UserMessage(content=(text,)),) if size_bytes >= 16 else (),
         tools=(Tool(name="look_up"),) if tools else (),
         size_bytes=size_bytes,
         output_tokens_max=output_tokens_max,

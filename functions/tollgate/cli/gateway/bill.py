@@ -80,7 +80,7 @@ def _explain_attempts(record: Any) -> Iterator[str]:
 
 
 def _explain_figures(record: Any) -> Iterator[str]:
-    """Yield cache savings, the reasoning share, unpriced searches and estimated usage."""
+    """Yield cache savings, the reasoning share, unpriced searches, and a doubtful usage."""
     if (saved := _cache_saved_usd(record)) > 0:
         yield f"cache saved {dollars(saved)}"
     if record["tokens_reasoning"]:
@@ -89,6 +89,8 @@ def _explain_figures(record: Any) -> Iterator[str]:
         yield "the provider searched the web, and the catalog has no price for that"
     if record["usage_source"] == "estimated":
         yield "the provider did not count; this is an estimate"
+    if record["usage_source"] == "bounded":
+        yield "the provider counted more than the answer can have used; its bound is billed"
 
 
 def _cache_saved_usd(record: Any) -> Decimal:

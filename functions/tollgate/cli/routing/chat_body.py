@@ -7,9 +7,15 @@ from msgspec import Struct, field
 from pydantic import JsonValue
 from pydantic_core import to_json
 
+from tollgate.core.errors import GatewayError
+from tollgate.ingress.chat_completions.parse import parse
+from tollgate.routing.planning.prompt_size import (
+    BYTES_PER_TOKEN_TYPICAL,
+    MESSAGE_TOKENS,
+    PromptSize,
+)
+
 Feature = Literal["audio", "image", "pdf", "structured_output", "tools"]
-# The planner estimates a token for every four bytes.
-_BYTES_PER_TOKEN: Final = 4
 # The smallest media that parse: a GIF of one pixel, the head of a PDF, a WAV without sound.
 _PIXEL: Final = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
 _PAGE: Final = "data:application/pdf;base64,JVBERi0xLjQK"
@@ -55,15 +61,22 @@ class Described(Struct, frozen=True, kw_only=True):
         parts = [_PARTS[feature] for feature in self.has if feature in _PARTS]
         if parts:
             body["messages"] = [*_messages(body), {"role": "user", "content": parts}]
-        written = to_json(body)
-        lacking = (self.prompt_tokens or 0) * _BYTES_PER_TOKEN - len(written)
-        if lacking <= 0:
-            return written
-        filler: dict[str, JsonValue] = {"role": "user", "content": ""}
-        body["messages"] = [*_messages(body), filler]
-        # The new message also takes a comma and its own JSON.
-        filler["content"] = "x" * max(0, lacking - len(to_json(filler)) - 1)
+        text_tokens = (self.prompt_tokens or 0) - _estimate(body) - MESSAGE_TOKENS
+        if text_tokens > 0:
+            filler: JsonValue = {
+                "role": "user",
+                "content": "x" * (text_tokens * BYTES_PER_TOKEN_TYPICAL),
+            }
+            body["messages"] = [*_messages(body), filler]
         return to_json(body)
+
+
+def _estimate(body: Mapping[str, JsonValue]) -> int:
+    """Return the planner's estimate; 0 for a body that no gateway takes, which says so itself."""
+    try:
+        return PromptSize.of(parse(to_json(body)).request).estimate
+    except GatewayError:
+        return 0
 
 
 def _messages(body: Mapping[str, JsonValue]) -> list[JsonValue]:

@@ -28,9 +28,9 @@ from tollgate.providers.anthropic.wire import (
     MessageStop,
     Ping,
     Stop,
-    TokenUsage,
 )
 from tollgate.providers.base import Frame
+from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
 # `pause_turn` comes only with Anthropic's own tools, which no codec requests: the caller sees it as
@@ -125,11 +125,10 @@ class MessagesDecoder:
 
     def _start(self, message: Message) -> Iterator[StreamEvent]:
         self._started = True
-        counted = self._token_usage(message.usage or {})
         yield Started(
             upstream_id=message.id,
             served_model=message.model,
-            service_tier=counted.service_tier,
+            service_tier=_tier(message.usage),
         )
         yield from self._counted(message.usage)
 
@@ -157,13 +156,10 @@ class MessagesDecoder:
     def _counted(self, usage: dict[str, JsonValue] | None) -> Iterator[StreamEvent]:
         if usage is not None:
             self._usage = merge_usage(self._usage, usage)
-            counted = self._token_usage(self._usage)
             yield UsageReported(
-                usage=usage_of(counted), raw=self._usage, service_tier=counted.service_tier
+                usage=usage_of(self._usage), raw=self._usage, service_tier=_tier(self._usage)
             )
 
-    def _token_usage(self, usage: dict[str, JsonValue]) -> TokenUsage:
-        try:
-            return TokenUsage.model_validate(usage)
-        except ValidationError as invalid:
-            raise malformed_error(self._provider, "usage that cannot be read") from invalid
+
+def _tier(usage: JsonValue) -> str | None:
+    return Counts(usage).word("service_tier")

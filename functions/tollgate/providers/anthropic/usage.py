@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from tollgate.core.usage import Usage
-from tollgate.providers.anthropic.wire import TokenUsage
+from tollgate.providers.shared.counts import Counts, split
 
 
 def merge_usage(
@@ -18,20 +18,21 @@ def merge_usage(
     return {**earlier, **{name: value for name, value in later.items() if value is not None}}
 
 
-def usage_of(counted: TokenUsage) -> Usage:
+def usage_of(raw: JsonValue) -> Usage:
     """Return the usage by class; Anthropic counts cached tokens beside the input."""
-    by_lifetime, written = counted.cache_creation, counted.cache_creation_input_tokens
-    one_hour = by_lifetime.ephemeral_1h_input_tokens if by_lifetime else None
-    five_minutes = by_lifetime.ephemeral_5m_input_tokens if by_lifetime else None
+    report = Counts(raw)
+    by_lifetime = report.inside("cache_creation")
+    one_hour = by_lifetime.count("ephemeral_1h_input_tokens")
+    five_minutes = by_lifetime.count("ephemeral_5m_input_tokens")
+    written = report.count("cache_creation_input_tokens")
     if written is not None:
-        five_minutes = max(0, written - (one_hour or 0))
-    details, tools = counted.output_tokens_details, counted.server_tool_use
+        five_minutes, (one_hour,) = split(written, one_hour)
     return Usage(
-        uncached_input_tokens=counted.input_tokens,
-        cache_read_input_tokens=counted.cache_read_input_tokens,
+        uncached_input_tokens=report.count("input_tokens"),
+        cache_read_input_tokens=report.count("cache_read_input_tokens"),
         cache_write_5m_input_tokens=five_minutes,
         cache_write_1h_input_tokens=one_hour,
-        output_tokens=counted.output_tokens,
-        reasoning_tokens=details.thinking_tokens if details else None,
-        web_searches=tools.web_search_requests if tools else None,
+        output_tokens=report.count("output_tokens"),
+        reasoning_tokens=report.inside("output_tokens_details").count("thinking_tokens"),
+        web_searches=report.inside("server_tool_use").count("web_search_requests"),
     )

@@ -229,38 +229,6 @@ Event = Annotated[
 EVENT: Final[TypeAdapter[Event]] = TypeAdapter(Event)
 
 
-class CacheCreation(_Shape):
-    """Tokens written to a cache, by its lifetime."""
-
-    ephemeral_5m_input_tokens: int | None = None
-    ephemeral_1h_input_tokens: int | None = None
-
-
-class OutputDetails(_Shape):
-    """The tokens of the output that were thinking."""
-
-    thinking_tokens: int | None = None
-
-
-class ServerToolUse(_Shape):
-    """Uses of Anthropic's own tools; a fetched page costs nothing but its tokens."""
-
-    web_search_requests: int | None = None
-
-
-class TokenUsage(_Shape):
-    """Token counts; `input_tokens` has no cached tokens in it."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_creation: CacheCreation | None = None
-    output_tokens_details: OutputDetails | None = None
-    server_tool_use: ServerToolUse | None = None
-    service_tier: str | None = None
-
-
 class ErrorBody(_Shape):
     """An error reply of Anthropic or Google, or of AWS, which has only a message."""
 

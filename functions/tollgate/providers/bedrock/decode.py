@@ -18,9 +18,9 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
-from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
 from tollgate.providers.bedrock.errors import error_in_stream
+from tollgate.providers.bedrock.usage import usage_of
 from tollgate.providers.bedrock.wire import (
     CitationDelta,
     ContentBlockDelta,
@@ -29,7 +29,6 @@ from tollgate.providers.bedrock.wire import (
     MessageStop,
     Metadata,
     ReasoningDelta,
-    TokenUsage,
     ToolUseStart,
 )
 from tollgate.providers.shared.parts import OpenPart, Parts
@@ -153,9 +152,10 @@ class ConverseDecoder:
 
     def _metadata(self, data: bytes) -> Iterator[StreamEvent]:
         metadata = self._read(Metadata, data)
-        usage = self._converted(TokenUsage, metadata.usage)
         yield UsageReported(
-            usage=_usage(usage), raw=metadata.usage, service_tier=metadata.service_tier.type
+            usage=usage_of(metadata.usage),
+            raw=metadata.usage,
+            service_tier=metadata.service_tier.type,
         )
 
     def _text(self, block: int, part: Part, text: str) -> Iterator[StreamEvent]:
@@ -206,16 +206,3 @@ class ConverseDecoder:
             return msgspec.convert(value, shape, strict=False)
         except msgspec.ValidationError as invalid:
             raise malformed_error(self._provider, "a frame that cannot be read") from invalid
-
-
-def _usage(usage: TokenUsage) -> Usage:
-    """Return the usage by class; Converse counts cached tokens beside the input."""
-    one_hour = sum(d.input_tokens for d in usage.cache_details or () if d.ttl == "1h")
-    written = usage.cache_write
-    return Usage(
-        uncached_input_tokens=usage.input_tokens,
-        cache_read_input_tokens=usage.cache_read,
-        cache_write_5m_input_tokens=None if written is None else max(0, written - one_hour),
-        cache_write_1h_input_tokens=one_hour or None,
-        output_tokens=usage.output_tokens,
-    )

@@ -85,23 +85,6 @@ class MessageStop(Struct, frozen=True):
     stop_reason: str = field(name="stopReason")
 
 
-class CacheDetail(Struct, frozen=True):
-    """Tokens written to a cache of one lifetime."""
-
-    ttl: str
-    input_tokens: int = field(name="inputTokens")
-
-
-class TokenUsage(Struct, frozen=True):
-    """Token counts; `inputTokens` has no cached tokens in it."""
-
-    input_tokens: int | None = field(default=None, name="inputTokens")
-    output_tokens: int | None = field(default=None, name="outputTokens")
-    cache_read: int | None = field(default=None, name="cacheReadInputTokens")
-    cache_write: int | None = field(default=None, name="cacheWriteInputTokens")
-    cache_details: list[CacheDetail] | None = field(default=None, name="cacheDetails")
-
-
 class ServiceTier(Struct, frozen=True):
     """The tier that served: `default`, `flex`, `priority` or `reserved`."""
 

@@ -24,7 +24,8 @@ from tollgate.providers.gemini.errors import error_in_stream
 from tollgate.providers.gemini.notes import citations, log_probs
 from tollgate.providers.gemini.signatures import opaque_of
 from tollgate.providers.gemini.usage import usage_of
-from tollgate.providers.gemini.wire import Candidate, Chunk, FunctionCall, Part, UsageMetadata
+from tollgate.providers.gemini.wire import Candidate, Chunk, FunctionCall, Part
+from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
@@ -100,7 +101,7 @@ class GeminiDecoder:
         finish: Finish = known or "stop"
         if finish == "stop" and self._parts.has_calls:
             finish = "tool_calls"
-        yield Ended(finish=finish, raw_finish=reason)
+        yield Ended(finish=finish, raw_finish=reason, prompt_blocked=self._blocked is not None)
 
     def _parsed(self, data: bytes) -> list[Chunk]:
         try:
@@ -116,12 +117,10 @@ class GeminiDecoder:
         known = (chunk.candidates, chunk.feedback, chunk.usage, chunk.model)
         if all(field is None for field in known):
             raise malformed_error(self._provider, "a frame of unknown form")
-        usage = self._usage(chunk)
+        tier = Counts(chunk.usage).word("serviceTier")
         if not self._started:
             self._started = True
-            yield Started(
-                upstream_id=chunk.id, served_model=chunk.model, service_tier=usage.service_tier
-            )
+            yield Started(upstream_id=chunk.id, served_model=chunk.model, service_tier=tier)
         if chunk.feedback is not None and chunk.feedback.block_reason:
             self._blocked = chunk.feedback.block_reason
             if chunk.feedback.message:
@@ -129,21 +128,15 @@ class GeminiDecoder:
         for candidate in chunk.candidates or ():
             yield from self._candidate(candidate, seed)
         self._raw_usage = chunk.usage or self._raw_usage
-        counted = replace(usage_of(usage), web_searches=self._searches())
+        counted = replace(usage_of(chunk.usage), web_searches=self._searches())
         if counted != Usage():
-            yield UsageReported(usage=counted, raw=self._raw_usage, service_tier=usage.service_tier)
+            yield UsageReported(usage=counted, raw=self._raw_usage, service_tier=tier)
 
     def _searches(self) -> int | None:
         """Return the number of searches that Google bills: one for each query, or one for all."""
         if not self._queries:
             return None
         return 1 if self._searches_billed_once else len(self._queries)
-
-    def _usage(self, chunk: Chunk) -> UsageMetadata:
-        try:
-            return UsageMetadata.model_validate(chunk.usage or {})
-        except ValidationError as invalid:
-            raise malformed_error(self._provider, "usage that cannot be read") from invalid
 
     def _candidate(self, candidate: Candidate, seed: bytes) -> Iterator[StreamEvent]:
         if candidate.index != 0:

@@ -5,49 +5,59 @@ the prompt. A count of zero is left out, as is a count that is not known yet, so
 count follows from the total.
 """
 
-from collections.abc import Sequence
+from pydantic import JsonValue
 
 from tollgate.core.usage import Usage
-from tollgate.providers.gemini.wire import ModalityCount, UsageMetadata
+from tollgate.providers.shared.counts import Counts, rest_of_total, split, sum_counts
 
 
-def usage_of(report: UsageMetadata) -> Usage:
+def usage_of(raw: JsonValue) -> Usage:
     """Return the usage by class; a class that does not follow from the report is None."""
+    report = Counts(raw)
+    cached = report.count("cachedContentTokenCount")
+    uncached = _prompt_tokens(report)
+    if uncached is not None:
+        uncached, (cached,) = split(uncached, cached)
+    heard = _audio_tokens(report, "promptTokensDetails")
+    heard_cached = _audio_tokens(report, "cacheTokensDetails")
+    if heard is not None:
+        heard, (heard_cached,) = split(heard, heard_cached)
     return Usage(
-        uncached_input_tokens=_uncached(report),
-        cache_read_input_tokens=report.cached,
+        uncached_input_tokens=uncached,
+        cache_read_input_tokens=cached,
         output_tokens=_output_tokens(report),
-        reasoning_tokens=report.thoughts,
-        audio_input_tokens=_audio_input_tokens(report),
-        cache_read_audio_input_tokens=_audio(report.cached_details),
-        audio_output_tokens=_audio(report.candidates_details),
+        reasoning_tokens=report.count("thoughtsTokenCount"),
+        audio_input_tokens=heard,
+        cache_read_audio_input_tokens=heard_cached,
+        audio_output_tokens=_audio_tokens(report, "candidatesTokensDetails"),
     )
 
 
-def _audio_input_tokens(report: UsageMetadata) -> int | None:
-    """Return the audio tokens of the prompt that did not come from a cache."""
-    heard = _audio(report.prompt_details)
-    return None if heard is None else max(0, heard - (_audio(report.cached_details) or 0))
+def _audio_tokens(report: Counts, details: str) -> int | None:
+    audio = [each for each in report.each(details) if each.word("modality") == "AUDIO"]
+    return sum_counts(*(each.count("tokenCount") for each in audio)) if audio else None
 
 
-def _audio(details: Sequence[ModalityCount]) -> int | None:
-    counts = [count.tokens for count in details if count.modality == "AUDIO"]
-    return sum(counts) if counts else None
-
-
-def _uncached(report: UsageMetadata) -> int | None:
-    prompt = report.prompt
-    if prompt is None and report.total is not None:
-        beside = (report.candidates, report.thoughts, report.tool_use_prompt)
-        prompt = max(0, report.total - sum(count or 0 for count in beside))
+def _prompt_tokens(report: Counts) -> int | None:
+    """Return the prompt with what tools put into it."""
+    prompt, by_tools = report.count("promptTokenCount"), report.count("toolUsePromptTokenCount")
     if prompt is None:
-        return None
-    return max(0, prompt + (report.tool_use_prompt or 0) - (report.cached or 0))
+        prompt = rest_of_total(
+            report.count("totalTokenCount"),
+            report.count("candidatesTokenCount"),
+            report.count("thoughtsTokenCount"),
+            by_tools,
+        )
+    return None if prompt is None else sum_counts(prompt, by_tools)
 
 
-def _output_tokens(report: UsageMetadata) -> int | None:
-    if report.candidates is not None:
-        return report.candidates + (report.thoughts or 0)
-    if report.total is not None and report.prompt is not None:
-        return max(0, report.total - report.prompt - (report.tool_use_prompt or 0))
-    return report.thoughts
+def _output_tokens(report: Counts) -> int | None:
+    """Return the tokens of the answer with those of its thoughts."""
+    candidates, thoughts = report.count("candidatesTokenCount"), report.count("thoughtsTokenCount")
+    if candidates is not None:
+        return sum_counts(candidates, thoughts)
+    prompt, by_tools = report.count("promptTokenCount"), report.count("toolUsePromptTokenCount")
+    if prompt is None:
+        return thoughts
+    rest = rest_of_total(report.count("totalTokenCount"), prompt, by_tools)
+    return thoughts if rest is None else max(rest, thoughts or 0)

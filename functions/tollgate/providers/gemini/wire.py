@@ -163,28 +163,6 @@ class PromptFeedback(_Shape):
     message: str | None = Field(default=None, alias="blockReasonMessage")
 
 
-class ModalityCount(_Shape):
-    """The tokens of one modality."""
-
-    modality: str | None = None
-    tokens: int = Field(default=0, alias="tokenCount")
-
-
-class UsageMetadata(_Shape):
-    """Token counts; cached tokens are part of the prompt, thoughts are not part of candidates."""
-
-    prompt: int | None = Field(default=None, alias="promptTokenCount")
-    cached: int | None = Field(default=None, alias="cachedContentTokenCount")
-    tool_use_prompt: int | None = Field(default=None, alias="toolUsePromptTokenCount")
-    candidates: int | None = Field(default=None, alias="candidatesTokenCount")
-    thoughts: int | None = Field(default=None, alias="thoughtsTokenCount")
-    total: int | None = Field(default=None, alias="totalTokenCount")
-    prompt_details: list[ModalityCount] = Field(default=[], alias="promptTokensDetails")
-    cached_details: list[ModalityCount] = Field(default=[], alias="cacheTokensDetails")
-    candidates_details: list[ModalityCount] = Field(default=[], alias="candidatesTokensDetails")
-    service_tier: str | None = Field(default=None, alias="serviceTier")
-
-
 class Chunk(_Shape):
     """One event of a stream, or a whole reply."""
 

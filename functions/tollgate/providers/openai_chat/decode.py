@@ -3,9 +3,6 @@
 from collections.abc import Generator, Hashable, Iterator
 from typing import Final, assert_never
 
-import msgspec
-from pydantic import JsonValue
-
 from tollgate.core.content import Reasoning, Refusal, Text
 from tollgate.core.events import (
     Citation,
@@ -29,7 +26,6 @@ from tollgate.providers.openai_chat.wire import (
     ReferenceItem,
     TextItem,
     ThinkingItem,
-    UsageReport,
 )
 from tollgate.providers.shared.openai_errors import parse_openai_stream_error
 from tollgate.providers.shared.parts import OpenPart, Parts
@@ -142,7 +138,9 @@ class ChatDecoder:
         for choice in chunk.choices or ():
             yield from self._choice(choice, data)
         if (counted := chunk.counted) is not None:
-            yield self._usage(counted, chunk.service_tier)
+            yield UsageReported(
+                usage=usage_of(counted), raw=counted, service_tier=chunk.service_tier
+            )
 
     def _choice(self, choice: Choice, data: bytes) -> Iterator[StreamEvent]:
         if choice.index:
@@ -232,10 +230,3 @@ class ChatDecoder:
             opened.opaque = self._details.opaque(self._provider)
             self._details = ReasoningDetails()
         yield from self._parts.close(_TEXT)
-
-    def _usage(self, counted: dict[str, JsonValue], tier: str | None) -> UsageReported:
-        try:
-            report = msgspec.convert(counted, UsageReport, strict=False)
-        except msgspec.ValidationError as invalid:
-            raise malformed_error(self._provider, "usage that cannot be read") from invalid
-        return UsageReported(usage=usage_of(report), raw=counted, service_tier=tier)

@@ -2,67 +2,56 @@
 
 `prompt_tokens` includes what was read from and written to a cache, `completion_tokens` includes
 reasoning. xAI counts reasoning beside the completion, Gemini's OpenAI layer leaves it out of every
-count but the total: both are seen from the numbers, never from the name.
+count but the total: both are seen from the numbers, never from the name. DeepSeek, Mistral and
+Moonshot count cache hits at the top level. Searches are Perplexity's queries, xAI's sources, or
+uses of OpenRouter's tools.
 """
 
+from typing import Final
+
+from pydantic import JsonValue
+
 from tollgate.core.usage import Usage
-from tollgate.providers.openai_chat.wire import (
-    CompletionDetails,
-    PromptDetails,
-    ServerToolUse,
-    UsageReport,
-)
+from tollgate.providers.shared.counts import Counts, rest_of_total, split, sum_counts
+
+_CACHE_HITS: Final = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens")
 
 
-def usage_of(report: UsageReport) -> Usage:
+def usage_of(raw: JsonValue) -> Usage:
     """Return the usage by class; a class that the report does not mention is None."""
-    prompt_details = report.prompt_tokens_details or PromptDetails()
-    details = report.completion_tokens_details or CompletionDetails()
-    reasoning = details.reasoning_tokens
-    cache_read = _first(
-        prompt_details.cached_tokens,
-        report.prompt_cache_hit_tokens,
-        report.num_cached_tokens,
-        report.cached_tokens,
-    )
-    cache_write = prompt_details.cache_write_tokens
-    uncached = report.prompt_tokens
+    report = Counts(raw)
+    prompt_details = report.inside("prompt_tokens_details")
+    details = report.inside("completion_tokens_details")
+    cache_read = prompt_details.count("cached_tokens")
+    if cache_read is None:
+        cache_read = report.first(*_CACHE_HITS)
+    cache_write = prompt_details.count("cache_write_tokens")
+    uncached = report.count("prompt_tokens")
     if uncached is not None:
         # Azure's Grok reports more cached tokens than the prompt has: the prompt is the bound.
-        if cache_read is not None:
-            cache_read = min(cache_read, uncached)
-            uncached -= cache_read
-        if cache_write is not None:
-            cache_write = min(cache_write, uncached)
-            uncached -= cache_write
+        uncached, (cache_read, cache_write) = split(uncached, cache_read, cache_write)
+    searches = report.inside("server_tool_use").count("web_search_requests")
+    if searches is None:
+        searches = report.first("num_search_queries", "num_sources_used")
+    reasoning = details.count("reasoning_tokens")
+    beside = _output_beside(report, reasoning)
+    completion = report.count("completion_tokens")
     return Usage(
         uncached_input_tokens=uncached,
         cache_read_input_tokens=cache_read,
         cache_write_5m_input_tokens=cache_write,
-        output_tokens=_output_tokens(report, reasoning),
-        reasoning_tokens=reasoning,
-        audio_input_tokens=prompt_details.audio_tokens,
-        audio_output_tokens=details.audio_tokens,
-        web_searches=_first(
-            (report.server_tool_use or ServerToolUse()).web_search_requests,
-            report.num_search_queries,
-            report.num_sources_used,
-        ),
+        output_tokens=None if completion is None else sum_counts(completion, beside),
+        reasoning_tokens=beside if reasoning is None and beside else reasoning,
+        audio_input_tokens=prompt_details.count("audio_tokens"),
+        audio_output_tokens=details.count("audio_tokens"),
+        web_searches=searches,
     )
 
 
-def _output_tokens(report: UsageReport, reasoning: int | None) -> int | None:
-    prompt, completion, total = (
-        report.prompt_tokens,
-        report.completion_tokens,
-        report.total_tokens,
-    )
-    if prompt is None or completion is None or total is None:
-        return completion
-    beside = total - prompt - completion
-    # Tokens that only the total includes were generated: it is reasoning that was left out.
-    return completion + beside if beside > 0 and reasoning in (None, beside) else completion
-
-
-def _first(*counts: int | None) -> int | None:
-    return next((count for count in counts if count is not None), None)
+def _output_beside(report: Counts, reasoning: int | None) -> int:
+    """Return the reasoning that only the total includes, 0 if something else explains the total."""
+    prompt, completion = report.count("prompt_tokens"), report.count("completion_tokens")
+    if prompt is None or completion is None:
+        return 0
+    beside = rest_of_total(report.count("total_tokens"), prompt, completion)
+    return beside if beside is not None and reasoning in (None, beside) else 0

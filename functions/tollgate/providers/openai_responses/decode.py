@@ -15,18 +15,15 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
-from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
 from tollgate.providers.openai_responses.notes import citation, log_probs
+from tollgate.providers.openai_responses.usage import usage_of
 from tollgate.providers.openai_responses.wire import (
     Annotation,
     Content,
     Event,
-    InputDetails,
     Item,
-    OutputDetails,
     Response,
-    UsageReport,
 )
 from tollgate.providers.shared.openai_errors import parse_openai_stream_error
 from tollgate.providers.shared.parts import OpenPart, Parts
@@ -151,7 +148,7 @@ class ResponsesDecoder:
             yield from self._item_completed(index, item)
         if response.usage is not None:
             # The first event has the tier `auto`, the last one the tier that served.
-            yield self._usage(response.usage, response.service_tier)
+            yield _usage_reported(response.usage, response.service_tier)
         self._final = response
 
     def _failed(self, event: Event) -> Iterator[StreamEvent]:
@@ -159,7 +156,7 @@ class ResponsesDecoder:
         if response.usage is not None:
             # OpenAI bills the tokens up to the failure.
             yield from self._start(event)
-            yield self._usage(response.usage, response.service_tier)
+            yield _usage_reported(response.usage, response.service_tier)
         raise parse_openai_stream_error(response.error, self._provider)
 
     def _item_added(self, event: Event) -> Iterator[StreamEvent]:
@@ -287,13 +284,6 @@ class ResponsesDecoder:
             raise malformed_error(self._provider, "a call that has no name")
         return ToolCall(id=item.call_id, name=item.name, arguments="")
 
-    def _usage(self, raw: dict[str, JsonValue], tier: str | None) -> UsageReported:
-        try:
-            report = UsageReport.model_validate(raw)
-        except ValidationError as invalid:
-            raise malformed_error(self._provider, "usage that cannot be read") from invalid
-        return UsageReported(usage=_usage(report), raw=raw, service_tier=tier)
-
 
 def _notes(
     logprobs: list[dict[str, JsonValue]] | None, *annotations: Annotation
@@ -306,16 +296,5 @@ def _notes(
             yield cited
 
 
-def _usage(report: UsageReport) -> Usage:
-    """Return the usage by class; Responses counts cached tokens within the input."""
-    details = report.input_tokens_details or InputDetails()
-    uncached = report.input_tokens
-    if uncached is not None:
-        uncached -= (details.cached_tokens or 0) + (details.cache_write_tokens or 0)
-    return Usage(
-        uncached_input_tokens=None if uncached is None else max(0, uncached),
-        cache_read_input_tokens=details.cached_tokens,
-        cache_write_5m_input_tokens=details.cache_write_tokens,
-        output_tokens=report.output_tokens,
-        reasoning_tokens=(report.output_tokens_details or OutputDetails()).reasoning_tokens,
-    )
+def _usage_reported(raw: dict[str, JsonValue], tier: str | None) -> UsageReported:
+    return UsageReported(usage=usage_of(raw), raw=raw, service_tier=tier)

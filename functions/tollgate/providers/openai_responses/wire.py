@@ -50,28 +50,6 @@ class IncompleteDetails(_Shape):
     reason: str | None = None
 
 
-class InputDetails(_Shape):
-    """The tokens of the prompt by kind."""
-
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
-
-
-class OutputDetails(_Shape):
-    """The tokens of the output by kind."""
-
-    reasoning_tokens: int | None = None
-
-
-class UsageReport(_Shape):
-    """Token counts: cached tokens are part of the input, reasoning of the output."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    input_tokens_details: InputDetails | None = None
-    output_tokens_details: OutputDetails | None = None
-
-
 class Response(_Shape):
     """A response, whole or as far as it has come."""
 

@@ -98,6 +98,7 @@ def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Of
                     row=catalog.providers[endpoint.provider],
                     guardrail=endpoint.guardrail or (route.guardrail if route else None),
                 ),
+                context_tokens=model.context,
                 prices=endpoint.schedule,
                 timeouts=merge_section(catalog.defaults.timeouts, endpoint.timeouts).attempt,
                 retry=retry,

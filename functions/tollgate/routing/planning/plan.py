@@ -29,6 +29,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     """One endpoint to try, with its price and its limits."""
 
     target: Target
+    context_tokens: int  # what the model's prompt and answer together may have
     prices: PriceSchedule
     timeouts: Timeouts
     retry: Retry

@@ -6,7 +6,6 @@ from typing import Final, Self
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tollgate.core.content import Audio, Document, Image, InlineMedia
 from tollgate.core.generation import RoutingTrace
 from tollgate.core.principal import Principal
 from tollgate.core.request import (
@@ -17,17 +16,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.parameters import effective_parameters
 from tollgate.routing.planning.draw import draw_key_hash
-
-# There is no tokenizer here, so each use has its own figure: the bound must hold for dense text
-# too, the estimate is for English, and the filter must not refuse a prompt that might fit.
-_BYTES_PER_TOKEN_MIN: Final = 2
-_BYTES_PER_TOKEN_TYPICAL: Final = 4
-_BYTES_PER_TOKEN_MAX: Final = 6
-# Pictures are billed by their pixels, about 1,500 tokens each whatever their bytes.
-_IMAGE_TOKENS_TYPICAL: Final = 1_500
-_IMAGE_TOKENS_MAX: Final = 8_192
-# A page of a PDF is some 60 KB, as base64 80, and 2,000 tokens.
-_FILE_CHARACTERS_PER_TOKEN_TYPICAL: Final = 40
+from tollgate.routing.planning.prompt_size import PromptSize
 
 
 class PlanningRequest(Struct, frozen=True, kw_only=True):
@@ -60,7 +49,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         fallbacks: bool = True,
     ) -> Self:
         """Describe a request for the planner; without a session its own id decides its draws."""
-        sizes = _Sizes.of(request)
+        size = PromptSize.of(request)
         must_fit = request.preferences.require_parameters
         return cls(
             model=request.model,
@@ -69,12 +58,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             key_models=principal.models,
             capabilities=request.capabilities,
             modalities=request.modalities,
-            input_tokens_min=sizes.text // _BYTES_PER_TOKEN_MAX,
-            input_tokens=sizes.text // _BYTES_PER_TOKEN_TYPICAL
-            + sizes.images * _IMAGE_TOKENS_TYPICAL
-            + sizes.files // _FILE_CHARACTERS_PER_TOKEN_TYPICAL,
-            input_tokens_max=-(-(sizes.text + sizes.files) // _BYTES_PER_TOKEN_MIN)
-            + sizes.images * _IMAGE_TOKENS_MAX,
+            input_tokens_min=size.least,
+            input_tokens=size.estimate,
+            input_tokens_max=size.most,
             output_tokens_max=request.output_tokens_max,
             choices=request.choices,
             parameters=frozenset(effective_parameters(request) if must_fit else ()),
@@ -145,29 +131,3 @@ def _recordable(preferences: RoutingPreferences) -> RoutingPreferences:
     if preferences.session_id is None:
         return preferences
     return replace(preferences, session_id=None)
-
-
-class _Sizes(Struct, frozen=True):
-    """Characters of text, number of images, characters of files."""
-
-    text: int
-    images: int
-    files: int
-
-    @classmethod
-    def of(cls, request: GenerationRequest) -> Self:
-        images = image_characters = file_characters = 0
-        for message in request.messages:
-            for part in message.content:
-                match part:
-                    case Image(source=source):
-                        images += 1
-                        if isinstance(source, InlineMedia):
-                            image_characters += len(source.base64)
-                    case Audio(source=source) | Document(source=source):
-                        if isinstance(source, InlineMedia):
-                            file_characters += len(source.base64)
-                    case _:
-                        pass
-        text = request.size_bytes - image_characters - file_characters
-        return cls(text=max(0, text), images=images, files=file_characters)

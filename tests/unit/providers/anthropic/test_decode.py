@@ -329,7 +329,6 @@ def test_a_stream_that_has_said_why_it_stops_is_complete() -> None:
         [sent.start(), sent.block(0, type="image", source={"type": "url", "url": "x"})],
         [sent.start(), sent.block(0, type="a_new_block")],
         [sent.start(), sent.STOP],
-        [sent.start(input_tokens="many")],
         [*sent.text_answer("Hi"), sent.text(1)],
         [*sent.text_answer("Hi"), sent.error("api_error")],
     ],

@@ -3,15 +3,16 @@
 Keeps C26.
 """
 
+from typing import Any
+
 import pytest
 
 from tollgate.core.usage import Usage
 from tollgate.providers.gemini.usage import usage_of
-from tollgate.providers.gemini.wire import UsageMetadata
 
 
-def counted(**fields: object) -> Usage:
-    return usage_of(UsageMetadata.model_validate(fields))
+def counted(**fields: Any) -> Usage:
+    return usage_of(fields)
 
 
 def of(modality: str, tokens: int) -> dict[str, object]:

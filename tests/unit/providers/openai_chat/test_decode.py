@@ -325,7 +325,7 @@ def test_truncated(kept: int) -> None:
         b'data: {"pong": 1}\n\n',
         b'data: {"choices": [{"index": 1, "delta": {"content": "x"}}]}\n\n',
         b'data: {"choices": [{"delta": {"content": [{"type": "hologram"}]}}]}\n\n',
-        b'data: {"choices": [], "usage": {"prompt_tokens": "many"}}\n\n',
+        b'data: {"choices": [], "usage": "many"}\n\n',
         b'data: {"choices": "none"}\n\n',
         b"data: \xff\xfe\n\n",
     ],

@@ -1,15 +1,15 @@
 """Usage of OpenAI-like servers: which counts include which."""
 
-import msgspec
+from typing import Any
+
 import pytest
 
 from tollgate.core.usage import Usage
 from tollgate.providers.openai_chat.usage import usage_of
-from tollgate.providers.openai_chat.wire import UsageReport
 
 
-def report(**fields: object) -> Usage:
-    return usage_of(msgspec.convert(fields, UsageReport))
+def report(**fields: Any) -> Usage:
+    return usage_of(fields)
 
 
 def test_reasoning_beside_the_completion_is_added_where_the_total_proves_it() -> None:
@@ -42,7 +42,7 @@ def test_c65_what_a_server_searched_for_by_itself_is_counted(
 
 def test_output_that_only_the_total_knows_of_is_output() -> None:
     hidden = report(prompt_tokens=35, completion_tokens=12, total_tokens=109)
-    assert (hidden.output_tokens, hidden.reasoning_tokens) == (74, None)
+    assert (hidden.output_tokens, hidden.reasoning_tokens) == (74, 62)
 
 
 def test_a_total_that_nothing_explains_changes_nothing() -> None:

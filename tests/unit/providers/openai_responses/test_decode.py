@@ -239,7 +239,7 @@ def test_truncated() -> None:
         upstream.added(upstream.call("") | {"name": None}),
         upstream.arguments_delta("{}"),
         upstream.event("output_text.delta", output_index=0, delta={"a": 1}),
-        upstream.completed(usage={"input_tokens": "many"}),
+        upstream.completed(usage="many"),
         upstream.event("failed", response=upstream.response(status="cancelled")),
     ],
 )

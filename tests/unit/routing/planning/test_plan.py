@@ -312,7 +312,8 @@ def test_the_trace_keeps_what_a_replay_needs_and_no_request_id() -> None:
     )
     assert plan.trace.tier == "team"
     assert plan.trace.capabilities == ("tools",)
-    assert plan.trace.estimated_input_tokens == 1_000
+    # The tool has a name and no parameters: ten bytes.
+    assert plan.trace.estimated_input_tokens == 1_000 + 3
     assert plan.trace.output_tokens_max == 7
     assert plan.trace.rule is None
     assert len(plan.trace.draw_key_hash) == 16

@@ -1,0 +1,91 @@
+"""The most that one stream of a provider can have used, from what the gateway knows of it."""
+
+from typing import Final, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollgate.core.usage import Usage
+from tollgate.routing.planning.plan import Attempt
+
+# Dense text has a token in each byte or two, and a call has some that are not among its bytes.
+_TOKENS_PER_SHOWN_BYTE: Final = 2
+_UNSHOWN_TOKENS_PER_CHOICE: Final = 1_024
+# Some servers do not count reasoning in the caller's limit, and none holds it to the token.
+_LIMIT_FACTOR: Final = 2
+_REASONING_BESIDE_LIMIT: Final = 65_536
+_SEARCHES_PER_CHOICE: Final = 1_000
+# A choice has one image.
+_IMAGES_PER_CHOICE: Final = 1
+_INPUT_CLASSES: Final = (
+    "uncached_input_tokens",
+    "cache_read_input_tokens",
+    "cache_write_5m_input_tokens",
+    "cache_write_1h_input_tokens",
+)
+
+
+class UsageBound(Struct, frozen=True, kw_only=True):
+    """The largest usage of a stream that is believed."""
+
+    input_tokens: int
+    output_tokens: int
+    web_searches: int
+    images: int
+
+    @classmethod
+    def of(
+        cls,
+        attempt: Attempt,
+        *,
+        choices: int,
+        output_tokens_max: int | None,
+        shown_bytes: int,
+        reasons: bool,
+    ) -> Self:
+        """Return the bound of a stream with so many choices.
+
+        `output_tokens_max` is the caller's limit. `shown_bytes` is the text, the reasoning and the
+        arguments that were delivered. `reasons` says that the answer has reasoning, which need not
+        be shown.
+        """
+        shown = _TOKENS_PER_SHOWN_BYTE * shown_bytes + _UNSHOWN_TOKENS_PER_CHOICE * choices
+        hidden = _hidden_tokens_max(attempt, output_tokens_max) * choices if reasons else 0
+        return cls(
+            input_tokens=attempt.context_tokens * choices,
+            output_tokens=shown + hidden,
+            web_searches=_SEARCHES_PER_CHOICE * choices,
+            images=_IMAGES_PER_CHOICE * choices,
+        )
+
+    def apply(self, usage: Usage) -> Usage:
+        """Return the usage cut to this bound."""
+        return replace(
+            usage,
+            **self._cut_input(usage),
+            output_tokens=_cut(usage.output_tokens, self.output_tokens),
+            web_searches=_cut(usage.web_searches, self.web_searches),
+            images=_cut(usage.images, self.images),
+        )
+
+    def _cut_input(self, usage: Usage) -> dict[str, int]:
+        """Return the classes of input that are cut; the largest is the likeliest to be a lie."""
+        excess = max(0, usage.input_tokens - self.input_tokens)
+        counts = {name: getattr(usage, name) or 0 for name in _INPUT_CLASSES}
+        cut: dict[str, int] = {}
+        for name in sorted(counts, key=counts.__getitem__, reverse=True):
+            taken = min(excess, counts[name])
+            if taken:
+                cut[name] = counts[name] - taken
+            excess -= taken
+        return cut
+
+
+def _hidden_tokens_max(attempt: Attempt, limit: int | None) -> int:
+    """Return the most reasoning of a choice that no delivered text shows."""
+    most = attempt.target.output_tokens_max or attempt.context_tokens
+    return most if limit is None else min(most, _LIMIT_FACTOR * limit + _REASONING_BESIDE_LIMIT)
+
+
+def _cut(count: int | None, bound: int) -> int | None:
+    return None if count is None else min(count, bound)

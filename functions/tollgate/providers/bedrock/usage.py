@@ -1,0 +1,25 @@
+"""Converse's token counts as classes that do not overlap."""
+
+from pydantic import JsonValue
+
+from tollgate.core.usage import Usage
+from tollgate.providers.shared.counts import Counts, split, sum_counts
+
+
+def usage_of(raw: JsonValue) -> Usage:
+    """Return the usage by class; Converse counts cached tokens beside the input."""
+    report = Counts(raw)
+    by_lifetime = [*report.each("cacheDetails")]
+    one_hour: int | None = sum_counts(
+        *(each.count("inputTokens") for each in by_lifetime if each.word("ttl") == "1h")
+    )
+    written = report.count("cacheWriteInputTokens")
+    if written is not None:
+        written, (one_hour,) = split(written, one_hour)
+    return Usage(
+        uncached_input_tokens=report.count("inputTokens"),
+        cache_read_input_tokens=report.count("cacheReadInputTokens"),
+        cache_write_5m_input_tokens=written,
+        cache_write_1h_input_tokens=one_hour or None,
+        output_tokens=report.count("outputTokens"),
+    )

@@ -1,0 +1,100 @@
+"""The size of a prompt in tokens, without a tokenizer: what is certain, likely, and the most."""
+
+from collections.abc import Iterable
+from typing import Final, Self, assert_never
+
+from msgspec import Struct
+from pydantic_core import to_json
+
+from tollgate.core.content import (
+    Audio,
+    Document,
+    Image,
+    InlineMedia,
+    MediaUrl,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+)
+from tollgate.core.request import GenerationRequest, Message, SchemaOutput
+
+# Each use has its own figure: the bound must hold for dense text too, the estimate is for English,
+# and the filter must not refuse a prompt that might fit.
+_BYTES_PER_TOKEN_MIN: Final = 2
+BYTES_PER_TOKEN_TYPICAL: Final = 4
+_BYTES_PER_TOKEN_MAX: Final = 6
+# The role of a message and the marks around it.
+MESSAGE_TOKENS: Final = 4
+# Pictures are billed by their pixels, about 1,500 tokens each whatever their bytes.
+_IMAGE_TOKENS_TYPICAL: Final = 1_500
+_IMAGE_TOKENS_MAX: Final = 8_192
+# A page of a PDF is some 60 KB, as base64 80, and 2,000 tokens.
+_FILE_CHARACTERS_PER_TOKEN_TYPICAL: Final = 40
+# Behind a URL there are ten pages, or as many as providers read: 100 of 3,000 tokens (Anthropic,
+# Bedrock), or 1,000 of 258 (Gemini).
+_FILE_URL_TOKENS_TYPICAL: Final = 20_000
+_FILE_URL_TOKENS_MAX: Final = 300_000
+
+_Content = Text | Image | Audio | Document | Reasoning | Refusal | ToolCall
+
+
+class PromptSize(Struct, frozen=True, kw_only=True):
+    """The tokens of a prompt: `least` is certain, `most` is the bound."""
+
+    least: int
+    estimate: int
+    most: int
+
+    @classmethod
+    def of(cls, request: GenerationRequest) -> Self:
+        """Measure a request: its body for what is certain and for the bound, its text between."""
+        parts = [part for message in request.messages for part in message.content]
+        sources = [part.source for part in parts if isinstance(part, Audio | Document)]
+        images = sum(isinstance(part, Image) for part in parts)
+        file_urls = sum(isinstance(source, MediaUrl) for source in sources)
+        files = sum(len(source.base64) for source in sources if isinstance(source, InlineMedia))
+        pictures = sum(
+            len(part.source.base64)
+            for part in parts
+            if isinstance(part, Image) and isinstance(part.source, InlineMedia)
+        )
+        body = max(0, request.size_bytes - pictures - files)
+        return cls(
+            least=body // _BYTES_PER_TOKEN_MAX,
+            estimate=-(-_text_bytes(request) // BYTES_PER_TOKEN_TYPICAL)
+            + MESSAGE_TOKENS * len(request.messages)
+            + images * _IMAGE_TOKENS_TYPICAL
+            + files // _FILE_CHARACTERS_PER_TOKEN_TYPICAL
+            + file_urls * _FILE_URL_TOKENS_TYPICAL,
+            most=-(-(body + files) // _BYTES_PER_TOKEN_MIN)
+            + images * _IMAGE_TOKENS_MAX
+            + file_urls * _FILE_URL_TOKENS_MAX,
+        )
+
+
+def _text_bytes(request: GenerationRequest) -> int:
+    """Return the bytes that a model reads as text: messages, tools and the schema of the answer."""
+    schema = request.output_format.schema if isinstance(request.output_format, SchemaOutput) else {}
+    json_values = [tool.parameters for tool in request.tools] + ([schema] if schema else [])
+    texts = [text for message in request.messages for text in _texts(message)]
+    texts += [text for tool in request.tools for text in (tool.name, tool.description or "")]
+    return sum(map(_size, texts)) + sum(len(to_json(value)) for value in json_values)
+
+
+def _texts(message: Message) -> Iterable[str]:
+    content: Iterable[_Content] = message.content
+    for part in content:
+        match part:
+            case Text(text=text) | Reasoning(text=text) | Refusal(text=text):
+                yield text
+            case ToolCall(name=name, arguments=arguments):
+                yield from (name, arguments)
+            case Image() | Audio() | Document():
+                pass
+            case _:
+                assert_never(part)
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
