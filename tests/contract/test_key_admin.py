@@ -30,8 +30,9 @@ def used(hold: Hold, cost: int, tokens: int) -> GenerationRecord:
 
 async def test_c60_keys_are_listed_by_pages(stores: AnyStores) -> None:
     ids = []
-    for _ in range(5):
-        ids.append((await stores.keys.create(KEY)).summary.id)
+    for number in range(5):
+        new = replace(KEY, label=f"test {number}")
+        ids.append((await stores.keys.create(new)).summary.id)
         stores.clock.now += 1
     await stores.keys.delete("acme", ids[2])
 

@@ -114,11 +114,40 @@ def test_c53_traffic_is_replayed_from_a_gateway_or_from_what_it_exports(
 
 def test_spend_by_key_and_model_adds_up_to_the_month(server: LocalServer) -> None:
     head, row = printed(server, "spend", "--by", "key,model").splitlines()
-    assert head == "key\tmodel\tusd\trequests\tprompt_tokens\tcompletion_tokens"
+    assert head == "key\tmodel\tusd\trequests\tprompt_tokens\tcompletion_tokens\tkey_id"
     key, model, usd, requests, *_ = row.split("\t")
     assert (key, model, requests) == ("local inference", "test/echo", "2")
     balance = json.loads(printed(server, "credits", "show", "--json"), parse_float=Decimal)
     assert Decimal(usd) == balance["total_usage"]
+
+
+def test_c60_a_name_belongs_to_one_key_and_finds_its_spending(server: LocalServer) -> None:
+    ids = []
+    for _ in range(2):
+        secret = printed(server, "keys", "create", "nightly").strip()
+        with openai.OpenAI(base_url=server.base_url, api_key=secret, max_retries=0) as client:
+            client.chat.completions.create(
+                model="test/echo", messages=[{"role": "user", "content": "now"}]
+            )
+        again = run(server, "keys", "create", "nightly")
+        assert (again.returncode, again.stdout) == (1, "")
+        assert "There is a key named nightly already" in again.stderr
+        ids.append(json.loads(printed(server, "keys", "show", "nightly", "--json"))["id"])
+        printed(server, "keys", "update", "nightly", "--rename", f"old {ids[-1]}")
+    printed(server, "keys", "update", ids[1], "--rename", "nightly")
+
+    for named in ("nightly", ids[1]):
+        listed = json.loads(printed(server, "generations", "ls", "--key", named, "--json"))
+        assert [record["key_id"] for record in listed] == [ids[1]]
+
+
+def test_c67_an_unknown_key_is_an_error_that_suggests(server: LocalServer) -> None:
+    for asked in (("generations", "ls", "--key"), ("keys", "show")):
+        refused = run(server, *asked, "local inferense")
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert "no key with the name or id local inferense. Did you mean local inf" in (
+            refused.stderr
+        )
 
 
 def test_a_key_that_has_expired_is_not_said_to_be_on(server: LocalServer) -> None:

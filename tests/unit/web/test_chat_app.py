@@ -71,7 +71,7 @@ async def test_c2_every_bad_authorization_is_401_and_holds_nothing() -> None:
     home = await house()
     wrong = home.secret[:-1] + ("A" if home.secret[-1] != "A" else "B")
     expired = await home.stores.keys.create(NewKey(workspace_id="acme", label="x", expires_s=1))
-    disabled = await home.stores.keys.create(NewKey(workspace_id="acme", label="x"))
+    disabled = await home.stores.keys.create(NewKey(workspace_id="acme", label="y"))
     await disable(home.stores, disabled.summary.id)
     for authorization in (
         None,

@@ -51,6 +51,8 @@ async def test_c67_a_list_is_a_table_for_whoever_asks_for_csv() -> None:
         ("outcome=error", 0),
         ("model=test/other", 0),
         ("label=team:search", 0),
+        ("key=test", 1),
+        ("key=admin", 0),
         ("since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z", 0),
     ],
 )
@@ -75,6 +77,36 @@ async def test_c67_what_a_list_cannot_be_narrowed_by_is_400(path: str, query: st
     else:
         assert (reply.status, reply.error["param"]) == (400, name)
         assert (name != "since") or "must be a moment such as 2026-" in reply.error["message"]
+
+
+@pytest.mark.parametrize("path", ["/v1/generations", "/v1/activity"])
+async def test_c67_a_list_of_an_unknown_key_is_an_error_that_suggests(path: str) -> None:
+    call = await api()
+    await generation(call)
+    unknown = await call("GET", f"{path}?key=tset", key=call.management)
+    by_id = await call("GET", f"{path}?key={call.home.principal.key_id}", key=call.management)
+
+    assert (unknown.status, unknown.error["param"]) == (404, "key")
+    assert unknown.error["message"].endswith("name or id tset. Did you mean test?")
+    assert len(by_id.json["data"]) == 1
+
+
+async def test_c60_a_second_key_of_a_name_is_refused() -> None:
+    call = await api()
+    made = [
+        await call("POST", "/v1/keys", key=call.management, content={"name": "ci"})
+        for _ in range(2)
+    ]
+    other = await call("POST", "/v1/keys", key=call.stranger, content={"name": "ci"})
+    changed = await call(
+        "PATCH",
+        f"/v1/keys/{call.home.principal.key_id}",
+        key=call.management,
+        content={"name": "ci"},
+    )
+
+    assert [it.status for it in (*made, other, changed)] == [201, 400, 201, 400]
+    assert made[1].error["param"] == changed.error["param"] == "name"
 
 
 async def test_c67_activity_is_the_sum_of_what_was_billed() -> None:

@@ -34,20 +34,18 @@ def generations() -> None:
 @click.option("--until", metavar="AGO", help="As --since; now by default.")
 @click.option("--model")
 @click.option("--provider")
-@click.option("--key", "key_id", help="Id of a key.")
+@click.option("--key", help="Name or id of a key.")
 @click.option("--outcome", type=click.Choice(["ok", "error", "cancelled", "lost"]))
 @click.option("--cost-min", metavar="USD")
 @click.option("--label", multiple=True, metavar="NAME:VALUE")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True)
 @calls_gateway
-def list_generations(
-    api: Api, style: OutputStyle, *, limit: int, key_id: str | None, **query: Any
-) -> None:
+def list_generations(api: Api, style: OutputStyle, *, limit: int, **query: Any) -> None:
     """List generations, newest first."""
     now_s = SystemClock().now_s()
     for name in ("since", "until"):
         query[name] = query[name] and since_moment(query[name], now_s)
-    selection = {**query, "key": key_id, "limit": min(limit, 1000)}
+    selection = {**query, "limit": min(limit, 1000)}
     found = []
     for record in api.pages("/generations", selection, "cursor"):
         found.append(record)

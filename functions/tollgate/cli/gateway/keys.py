@@ -11,6 +11,8 @@ from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
 from tollgate.cli.tables import OutputStyle, as_json, exact, show
 from tollgate.core.clock import SystemClock
+from tollgate.core.errors import RequestError
+from tollgate.stores.rules.key_names import KeyName, find_key_id
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS
 from tollgate.stores.rules.periods import PERIODS
 
@@ -215,17 +217,18 @@ def _take_away(settings: dict[str, Any], without: tuple[str, ...]) -> None:
 
 
 def _find_key(api: Api, name: str) -> Any:
-    """Return the key with this id, or else the only one with this name."""
-    found = [key for key in api.pages("/keys", {}, "cursor") if name in (key["id"], key["name"])]
-    exact_id = [key for key in found if key["id"] == name]
-    match exact_id or found:
-        case [key]:
-            return key
-        case []:
-            problem = f"There is no key named {name}."
-        case _:
-            problem = f"{len(found)} keys are named {name}: say the id of one."
-    raise click.ClickException(f"{problem}\n`tollgate keys ls` shows them all.")
+    """Return the key with this id or name; raise ClickException unless there is exactly one."""
+    listed = {key["id"]: key for key in api.pages("/keys", {}, "cursor")}
+    try:
+        return listed[
+            find_key_id(
+                [KeyName(key["id"], key["name"]) for key in listed.values()], name, param="key"
+            )
+        ]
+    except RequestError as unknown:
+        raise click.ClickException(
+            f"{unknown.message}\n`tollgate keys ls` shows them all."
+        ) from unknown
 
 
 def _row(key: Any) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """`tollgate spend`: the cost of a month, grouped by model, key, day or label."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -13,7 +13,8 @@ from tollgate.cli.gateway.http import Api
 from tollgate.cli.tables import OutputStyle, exact, show
 from tollgate.core.clock import SystemClock
 
-_FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_name", "day": "date"}
+# Keys are told apart by their ids: a name may change, and keys made long ago may share one.
+_FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_id", "day": "date"}
 _FIGURES: Final = ("requests", "prompt_tokens", "completion_tokens")
 # Stands for a missing label, and for the model of a request that no model served.
 _NONE: Final = "-"
@@ -40,8 +41,9 @@ def spend(api: Api, style: OutputStyle, *, by: str, month: str | None) -> None:
     if since > today:
         raise click.UsageError(f"--month: {since:%Y-%m} has not begun; it is {today} in UTC.")
     reply = api.get("/activity", {"since": f"{since}T00:00:00Z", "until": f"{until}T00:00:00Z"})
-    rows = _grouped(reply["data"], names)
-    show(rows, (*names, "usd", *_FIGURES), style)
+    rows = group_activity(reply["data"], names)
+    ids = ("key_id",) if "key" in names else ()
+    show(rows, (*names, "usd", *_FIGURES, *ids), style)
     if style == "auto":
         for name in names:
             if name not in _FIELDS and rows and all(row[name] == _NONE for row in rows):
@@ -52,7 +54,11 @@ def spend(api: Api, style: OutputStyle, *, by: str, month: str | None) -> None:
         click.echo(f"Incomplete: {days}; try again once the day is closed.", err=True)
 
 
-def _grouped(activity: Sequence[Any], names: Sequence[str]) -> list[dict[str, str]]:
+def group_activity(activity: Sequence[Any], names: Sequence[str]) -> list[dict[str, str]]:
+    """Return the sums of activity, as the api shows it, over each combination of `names`.
+
+    The dearest comes first.
+    """
     sums: dict[tuple[str, ...], dict[str, Decimal]] = {}
     for row in activity:
         place = tuple(
@@ -62,15 +68,26 @@ def _grouped(activity: Sequence[Any], names: Sequence[str]) -> list[dict[str, st
         figures = sums.setdefault(place, dict.fromkeys((*_FIGURES, "usage"), Decimal(0)))
         for figure in figures:
             figures[figure] += row[figure]
+    key_names = {row["key_id"]: row["key_name"] for row in activity}
     ordered = sorted(sums.items(), key=lambda entry: (-entry[1]["usage"], entry[0]))
     return [
         {
             **dict(zip(names, place, strict=True)),
             **{figure: str(figures[figure]) for figure in _FIGURES},
             "usd": exact(figures["usage"]),
+            **_name_key(dict(zip(names, place, strict=True)).get("key"), key_names),
         }
         for place, figures in ordered
     ]
+
+
+def _name_key(key_id: str | None, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the cells that name a key: the latest name, with the id if other keys share it."""
+    if key_id is None:
+        return {}
+    name = names.get(key_id) or key_id
+    shared = sum(other == name for other in names.values()) > 1
+    return {"key": f"{name} ({key_id})" if shared else name, "key_id": key_id}
 
 
 def _month(text: str) -> tuple[date, date]:

@@ -113,7 +113,8 @@ def activity_routes(services: Services) -> APIRouter:
 
         Figures of today are at most a minute old.
         """
-        wanted = query.filter(services.now_s(), days=_DEFAULT_DAYS)
+        key_id = await services.find_key_id(principal.workspace_id, query.key)
+        wanted = query.filter(services.now_s(), key_id=key_id, days=_DEFAULT_DAYS)
         if wanted.until_s - wanted.since_s > _DAYS_MAX * DAY_S:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, f"since: at most {_DAYS_MAX} days.", param="since"
