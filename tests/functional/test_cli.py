@@ -121,6 +121,22 @@ def test_spend_by_key_and_model_adds_up_to_the_month(server: LocalServer) -> Non
     assert Decimal(usd) == balance["total_usage"]
 
 
+def test_c67_a_failed_generation_shows_the_model_that_was_asked_for(server: LocalServer) -> None:
+    with (
+        openai.OpenAI(base_url=server.base_url, api_key=server.key, max_retries=0) as client,
+        pytest.raises(openai.APIError),
+    ):
+        client.chat.completions.create(
+            model="smart", messages=[{"role": "user", "content": "no provider has a key here"}]
+        )
+    _, row = printed(server, "generations", "ls", "--model", "smart").splitlines()
+    assert row.split("\t")[2] == "provider_auth"
+    assert row.split("\t")[4] == "smart"
+    served = printed(server, "generations", "ls", "--model", "test/echo").splitlines()[1:]
+    assert served
+    assert all(line.split("\t")[4] == "test/echo" for line in served)
+
+
 def test_c60_a_name_belongs_to_one_key_and_finds_its_spending(server: LocalServer) -> None:
     ids = []
     for _ in range(2):

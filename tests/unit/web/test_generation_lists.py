@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from tests.scripted import Scripted, refuses
 from tests.unit.web.test_api_app import Api, api
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import nano_usd
@@ -61,6 +62,24 @@ async def test_c67_a_list_is_narrowed_by_what_is_asked(query: str, count: int) -
     await generation(call)
     reply = await call("GET", f"/v1/generations?{query}", key=call.management)
     assert (reply.status, len(reply.json["data"])) == (200, count)
+
+
+@pytest.mark.parametrize(
+    ("status", "served"), [(None, "acme/small"), (400, None)], ids=["served", "failed"]
+)
+async def test_c67_a_generation_is_found_by_the_model_that_was_requested(
+    status: int | None, served: str | None
+) -> None:
+    near = None if status is None else Scripted(refuses(status))
+    call = await api(near=near, aliases={"tiny": {"to": "acme/small"}})
+    await call.home.serve("tiny")
+
+    found = {}
+    for name in ("tiny", "acme/small", "acme/large"):
+        reply = await call("GET", f"/v1/generations?model={name}", key=call.management)
+        found[name] = [(it["requested_model"], it["model"]) for it in reply.json["data"]]
+    mine = [("tiny", served)]
+    assert found == {"tiny": mine, "acme/small": mine if served else [], "acme/large": []}
 
 
 @pytest.mark.parametrize(

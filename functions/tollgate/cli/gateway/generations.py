@@ -32,7 +32,7 @@ def generations() -> None:
     help="7d, 12h, 2026-11-21, 2026-11-21T12:00:00Z; by default a day before --until.",
 )
 @click.option("--until", metavar="AGO", help="As --since; now by default.")
-@click.option("--model")
+@click.option("--model", help="Model that served, or that was requested, as a route or alias too.")
 @click.option("--provider")
 @click.option("--key", help="Name or id of a key.")
 @click.option("--outcome", type=click.Choice(["ok", "error", "cancelled", "lost"]))
@@ -131,7 +131,8 @@ def _row(record: Any) -> dict[str, str]:
         "id": record["id"],
         "created_at": record["created_at"],
         "status": record["error_code"] or record["status"],
-        "model": record["model"] or "",
+        # Nothing served a failed generation.
+        "model": record["model"] or record["requested_model"],
         "provider": record["provider_name"] or "",
         "key": record["key_name"] or record["key_id"],
         "tokens": f"{record['tokens_prompt']}+{record['tokens_completion']}",

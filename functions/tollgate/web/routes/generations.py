@@ -38,7 +38,9 @@ class Selection(BaseModel):
 
     since: Moment | None = None
     until: Moment | None = None
-    model: _Word | None = None
+    model: _Word | None = Field(
+        None, description="that served; of generations also the requested model, alias or route"
+    )
     provider: _Word | None = None
     key: _Word | None = Field(None, description="the name or id of a key")
     label: list[_Word] = Field([], max_length=10, description="name:value; every label must match")
