@@ -1,57 +1,27 @@
 """The command line against a running gateway: what people see, what programs read.
 
-Keeps C53, C60, C64, C68, C69.
+Keeps C53, C64, C67, C68.
 """
 
 import csv
 import io
 import itertools
 import json
-import os
-import pty
 import re
 import select
 import subprocess
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
 import openai
 import pytest
 
-from tests.local_server import ROOT, TOLLGATE, LocalServer, environment, local_server
+from tests.functional.command_line import on_screen, printed, run, server
+from tests.local_server import ROOT, TOLLGATE, LocalServer, environment
+
+__all__ = ["server"]
 
 COLUMNS = "id\tcreated_at\tstatus\tusd\tmodel\tkey\ttokens\tms\tprovider"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with local_server(tmp_path_factory.mktemp("dev")) as started:
-        with openai.OpenAI(base_url=started.base_url, api_key=started.key, max_retries=0) as client:
-            for content in ("one", "two"):
-                client.chat.completions.create(
-                    model="test/echo", messages=[{"role": "user", "content": content}]
-                )
-        yield started
-
-
-def run(server: LocalServer, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    reached = {"TOLLGATE_URL": server.base_url, "TOLLGATE_KEY": server.management_key}
-    return subprocess.run(
-        [TOLLGATE, *arguments],
-        cwd=ROOT,
-        env={**environment(), **reached, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
-def printed(server: LocalServer, *arguments: str) -> str:
-    done = run(server, *arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_a_list_is_tsv_in_a_pipe_csv_and_json_if_asked(server: LocalServer) -> None:
@@ -137,50 +107,6 @@ def test_c67_a_failed_generation_shows_the_model_that_was_asked_for(server: Loca
     assert all(line.split("\t")[4] == "test/echo" for line in served)
 
 
-def test_c60_a_name_belongs_to_one_key_and_finds_its_spending(server: LocalServer) -> None:
-    ids = []
-    for _ in range(2):
-        secret = printed(server, "keys", "create", "nightly").strip()
-        with openai.OpenAI(base_url=server.base_url, api_key=secret, max_retries=0) as client:
-            client.chat.completions.create(
-                model="test/echo", messages=[{"role": "user", "content": "now"}]
-            )
-        again = run(server, "keys", "create", "nightly")
-        assert (again.returncode, again.stdout) == (1, "")
-        assert "There is a key named nightly already" in again.stderr
-        ids.append(json.loads(printed(server, "keys", "show", "nightly", "--json"))["id"])
-        printed(server, "keys", "update", "nightly", "--rename", f"old {ids[-1]}")
-    printed(server, "keys", "update", ids[1], "--rename", "nightly")
-
-    for named in ("nightly", ids[1]):
-        listed = json.loads(printed(server, "generations", "ls", "--key", named, "--json"))
-        assert [record["key_id"] for record in listed] == [ids[1]]
-
-
-def test_c67_an_unknown_key_is_an_error_that_suggests(server: LocalServer) -> None:
-    for asked in (("generations", "ls", "--key"), ("keys", "show")):
-        refused = run(server, *asked, "local inferense")
-        assert (refused.returncode, refused.stdout) == (1, "")
-        assert "no key with the name or id local inferense. Did you mean local inf" in (
-            refused.stderr
-        )
-
-
-def test_a_key_that_has_expired_is_not_said_to_be_on(server: LocalServer) -> None:
-    printed(server, "keys", "create", "bygone", "--expires", "2026-01-01T00:00:00Z")
-    shown = printed(server, "keys", "show", "bygone").splitlines()[1]
-    assert shown.split("\t")[2] == "expired"
-    printed(server, "keys", "delete", "bygone")
-
-
-@pytest.mark.parametrize("option", ["--rpm", "--tpm", "--concurrency", "--content-days"])
-def test_a_setting_of_nothing_is_refused_not_ignored(server: LocalServer, option: str) -> None:
-    refused = run(server, "keys", "create", "nothing", option, "0")
-    assert refused.returncode == 1
-    assert "(invalid_request, " in refused.stderr
-    assert "\tnothing\t" not in printed(server, "keys", "ls")
-
-
 def test_where_nothing_is_found_it_says_so(server: LocalServer) -> None:
     listed = run(server, "generations", "ls", "--until", "2026-01-01")
     assert (listed.returncode, listed.stderr) == (0, "Nothing found.\n")
@@ -204,63 +130,6 @@ def test_c64_credit_is_added_once_a_name(server: LocalServer) -> None:
     assert Decimal(added.stdout.splitlines()[1].split("\t")[0]) == Decimal(before[0]) + Decimal(
         "2.5"
     )
-
-
-def test_c60_a_key_prints_its_secret_alone_and_can_be_stopped(server: LocalServer) -> None:
-    secret = printed(server, "keys", "create", "ci", "--limit", "day=5", "--model", "test/*")
-    assert re.fullmatch(r"sk-tg-\S+\n", secret)
-    shown = dict(
-        zip(
-            *(line.split("\t") for line in printed(server, "keys", "show", "ci").splitlines()),
-            strict=True,
-        )
-    )
-    assert (shown["name"], shown["state"], shown["limits"]) == ("ci", "on", "day 5")
-    assert secret.strip() not in printed(server, "keys", "ls", "--json")
-
-    assert "disabled" in printed(server, "keys", "disable", "ci")
-    refused = run(server, "generations", "ls", TOLLGATE_KEY=secret.strip())
-    assert refused.returncode == 1
-    assert "(invalid_api_key, request " in refused.stderr
-
-
-def test_c60_a_key_is_rotated_changed_and_deleted(server: LocalServer) -> None:
-    old = printed(server, "keys", "create", "turning", "--tier", "", "--rpm", "5").strip()
-    rotated = run(server, "keys", "rotate", "turning", "--grace", "1h")
-    new = rotated.stdout.strip()
-    assert rotated.returncode == 0
-    assert new != old
-    assert "works for another 1h" in rotated.stderr
-    [shown] = json.loads(printed(server, "keys", "ls", "--json"))[-1:]
-    assert (shown["requests_per_minute"], shown["old_secret"]["label"]) == (5, f"…{old[-4:]}")
-
-    changes = ("--limit", "day=2.5", "--label", "team=search", "--content-days", "7")
-    printed(server, "keys", "update", "turning", *changes)
-    printed(server, "keys", "update", "turning", "--no", "content-days", "--rename", "turned")
-    key = json.loads(printed(server, "keys", "show", "turned", "--json"), parse_float=Decimal)
-    assert (key["limits"], key["labels"]) == ({"day": Decimal("2.5")}, {"team": "search"})
-    assert key["content_days"] is None
-    printed(server, "keys", "update", "turned", "--no", "day", "--no", "team")
-    key = json.loads(printed(server, "keys", "show", "turned", "--json"))
-    assert (key["limits"], key["labels"]) == ({}, {})
-
-    printed(server, "keys", "disable", "turned")
-    assert "\ton\t" in printed(server, "keys", "enable", "turned")
-    assert "is gone" in printed(server, "keys", "delete", "turned")
-    assert "turned" not in printed(server, "keys", "ls")
-
-
-def test_c69_content_is_printed_for_a_key_that_has_it_kept(server: LocalServer) -> None:
-    secret = printed(server, "keys", "create", "kept", "--content-days", "1").strip()
-    with openai.OpenAI(base_url=server.base_url, api_key=secret, max_retries=0) as client:
-        reply = client.chat.completions.create(
-            model="test/echo", messages=[{"role": "user", "content": "remember"}]
-        )
-    content = json.loads(printed(server, "generations", "content", reply.id))
-    assert content["request"]["messages"] == [{"role": "user", "content": "remember"}]
-    assert content["choices"][0][0]["text"] == reply.choices[0].message.content
-    unkept = printed(server, "generations", "ls").splitlines()[-1].split("\t")[0]
-    assert run(server, "generations", "content", unkept).returncode == 1
 
 
 def test_c64_the_ledger_of_credit_lists_its_entries(server: LocalServer) -> None:
@@ -301,25 +170,6 @@ def test_generations_are_told_as_they_end(server: LocalServer) -> None:
     assert told["id"] in replies
 
 
-def on_screen(server: LocalServer, *arguments: str, columns: int) -> list[str]:
-    """What a person sees on a terminal of this width."""
-    reader, terminal = pty.openpty()
-    reached = {"TOLLGATE_URL": server.base_url, "TOLLGATE_KEY": server.management_key}
-    with subprocess.Popen(
-        [TOLLGATE, *arguments],
-        cwd=ROOT,
-        env={**environment(), **reached, "TERM": "xterm", "COLUMNS": str(columns)},
-        stdout=terminal,
-        stderr=subprocess.PIPE,
-    ) as shown:
-        os.close(terminal)
-        _, remarks = shown.communicate(timeout=60)
-        assert shown.returncode == 0
-    with os.fdopen(reader, "rb", buffering=0) as screen:
-        table = re.sub(r"\x1b\[[0-9;]*m", "", screen.read(65_536).decode())
-        return [*table.splitlines(), *remarks.decode().splitlines()]
-
-
 def test_a_person_sees_a_table(server: LocalServer) -> None:
     head, row, *_ = on_screen(server, "generations", "ls", columns=120)
     assert head.split() == COLUMNS.split()
@@ -356,12 +206,6 @@ def test_every_error_ends_with_what_to_do_next(
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_an_inference_key_is_told_to_use_a_management_key(server: LocalServer) -> None:
-    refused = run(server, "keys", "ls", TOLLGATE_KEY=server.key)
-    assert refused.returncode == 1
-    assert "Set TOLLGATE_KEY to a management key" in refused.stderr
 
 
 def test_c68_the_local_gateway_keeps_answers_too(server: LocalServer) -> None:

@@ -16,6 +16,7 @@ from tollgate.stores.keys.secret import LAST_LENGTH, is_well_formed, new_secret,
 from tollgate.stores.rules.account import RateState, key_refused
 from tollgate.stores.rules.key_names import KeyName, refuse_taken_name
 from tollgate.stores.rules.key_settings import KeySettings
+from tollgate.stores.rules.periods import period_ends_s
 
 
 class MemoryKeyStore:
@@ -165,6 +166,9 @@ class MemoryKeyStore:
             last_four=key.last_four,
             created_s=key.created_s,
             remaining_nano_usd={period: remaining[period] for period in settings.limits_nano_usd},
+            resets_s={
+                period: period_ends_s(period, int(now_s)) for period in settings.limits_nano_usd
+            },
             used_nano_usd=used_nano_usd(
                 state.limits_nano_usd,
                 remaining,

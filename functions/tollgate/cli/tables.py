@@ -40,6 +40,19 @@ def show(
         click.echo("Nothing found.", err=True)
 
 
+def show_one(
+    row: TableRow, columns: Sequence[str], style: OutputStyle, *, data: object = None
+) -> None:
+    """Print one row as `show` does, but on a terminal a line for each column that is not empty."""
+    if style == "auto" and sys.stdout.isatty():
+        width = max(map(len, columns))
+        for column in columns:
+            if row[column]:
+                click.echo(f"{column:<{width}}  {_plain(row[column])}")
+    else:
+        show([row], columns, style, data=data)
+
+
 def as_json(value: object, indent: int | None = 2) -> str:
     """Return a value as JSON; decimals become the shortest float of the same value.
 

@@ -54,6 +54,8 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     created_s: int
     # What is left of each limit in the running period, holds taken off.
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
+    # Unix second at which each limit starts anew, None for a limit that never does.
+    resets_s: Mapping[Period, int | None] = field(default_factory=dict)
     # What was spent in each running period, with a limit or without.
     used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
     # What was ever spent.

@@ -70,8 +70,8 @@ class RateState(Struct, frozen=True, kw_only=True):
 
     @property
     def requests_per_minute(self) -> int:
-        """The rate that the bucket was made with."""
-        return _US_PER_MINUTE // self.interval_us
+        """The rate that the bucket was made with, or the lowest one with the same interval."""
+        return -(-_US_PER_MINUTE // self.interval_us)
 
     @property
     def burst(self) -> int:
