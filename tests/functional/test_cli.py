@@ -10,6 +10,7 @@ import json
 import re
 import select
 import subprocess
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -89,6 +90,27 @@ def test_spend_by_key_and_model_adds_up_to_the_month(server: LocalServer) -> Non
     assert (key, model, requests) == ("local inference", "test/echo", "2")
     balance = json.loads(printed(server, "credits", "show", "--json"), parse_float=Decimal)
     assert Decimal(usd) == balance["total_usage"]
+
+
+def test_c67_spend_of_some_days_shows_refunds_net_and_how_fresh_it_is(server: LocalServer) -> None:
+    newest = json.loads(printed(server, "generations", "ls", "--limit", "1", "--json"))[0]["id"]
+    with openai.OpenAI(base_url=server.base_url, api_key=server.management_key) as client:
+        client.post("/credits/refunds", body={"generation_id": newest}, cast_to=object)
+    today = datetime.now(UTC).date()
+    asked = ("spend", "--by", "day", "--since", "1d")
+    told = json.loads(printed(server, *asked, "--json"), parse_float=Decimal)
+    assert (told["since"], told["until"]) == (
+        f"{today - timedelta(days=1)}",
+        f"{today + timedelta(days=1)}",
+    )
+    assert 0 < told["refunds"] < told["total"]
+    assert told["net"] == told["total"] - told["refunds"]
+    remarks = run(server, *asked).stderr
+    assert f"refunds in these days ${told['refunds']:f}, net ${told['net']:f}\n" in remarks
+    assert f"Counted live, at most a minute ago: {today - timedelta(days=1)} to {today}" in remarks
+    before = json.loads(printed(server, *asked, "--until", f"{today}", "--json"))
+    assert (before["data"], before["refunds"], before["net"]) == ([], 0, 0)
+    assert "Unknown: 2026-01-01" in run(server, "spend", "--month", "2026-01").stderr
 
 
 def test_c67_a_failed_generation_shows_the_model_that_was_asked_for(server: LocalServer) -> None:
@@ -196,6 +218,9 @@ def test_a_narrow_terminal_shows_fewer_columns_and_every_one_whole(server: Local
         (("generations", "show", "gen-x"), {}, 1, "`tollgate generations ls` list"),
         (("spend", "--month", "11/2026"), {}, 2, "write '11/2026' as 2026-11"),
         (("spend", "--month", "2999-01"), {}, 2, "2999-01 has not begun"),
+        (("spend", "--since", "2999-01-01"), {}, 2, "--since: 2999-01-01 is not before"),
+        (("spend", "--since", "now"), {}, 2, "write 'now' as 2026-11-01 or 30d"),
+        (("spend", "--until", "2026-11-01"), {}, 2, "Give --month, or --since"),
         (("keys", "create", "x", "--limit", "5"), {}, 2, "write '5' as name=value"),
     ],
 )

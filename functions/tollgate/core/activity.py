@@ -76,10 +76,20 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
 
 
 class Activity(Struct, frozen=True, kw_only=True):
-    """Rows, oldest day first; `partial_days` have more records than a live count reads."""
+    """The sums of some days, and how much is known of each day; days are as `2026-11-21`."""
 
+    # Oldest day first.
     rows: tuple[ActivityRow, ...]
+    # Days whose sums are stored and final.
+    closed_days: tuple[str, ...] = ()
+    # Days whose records were counted just now, or at most a minute ago.
+    live_days: tuple[str, ...] = ()
+    # Live days that have more records than a live count reads, or corrupt ones.
     partial_days: tuple[str, ...] = ()
+    # Days without stored sums whose records have expired: nothing is known of them.
+    missing_days: tuple[str, ...] = ()
+    # Unix second of the latest record of the live days, None without any.
+    last_record_s: int | None = None
 
 
 def days_within(since_s: int, until_s: int) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ Keeps C67.
 from decimal import Decimal
 from typing import Any
 
-from tollgate.cli.gateway.spend import group_activity
+from tollgate.cli.gateway.spend import explain_freshness, group_activity
 
 
 def row(key_id: str, key_name: str, usage: str, **changes: Any) -> dict[str, Any]:
@@ -43,3 +43,27 @@ def test_c67_a_renamed_key_is_one_row_with_its_latest_name() -> None:
         "2",
     )
     assert "key_id" not in group_activity([before], ["day"])[0]
+
+
+def test_c67_it_tells_how_fresh_each_day_is() -> None:
+    days = [f"2026-11-{day:02}" for day in range(1, 21)]
+    activity = {
+        "closed_days": [*days, "2026-11-22"],
+        "live_days": ["2026-11-21", "2026-11-23"],
+        "partial_days": ["2026-11-23"],
+        "missing_days": ["2026-10-30", "2026-10-31"],
+        "last_record_at": "2026-11-23T07:00:00Z",
+    }
+    assert list(explain_freshness(activity)) == [
+        "Final: 2026-11-01 to 2026-11-20, 2026-11-22.",
+        (
+            "Counted live, at most a minute ago: 2026-11-21, 2026-11-23; last record "
+            "2026-11-23T07:00:00Z."
+        ),
+        "Incomplete: 2026-11-23; try again once the day is closed.",
+        (
+            "Unknown: 2026-10-30 to 2026-10-31; no sums are stored of these days, and their records "
+            "have expired."
+        ),
+    ]
+    assert list(explain_freshness({key: [] for key in activity})) == []

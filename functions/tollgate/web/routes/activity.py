@@ -1,6 +1,7 @@
 """Usage and cost of a workspace by day, model, provider and key."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
@@ -15,7 +16,7 @@ from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.generation_shapes import label_cell
 from tollgate.web.routes.generations import Selection
 from tollgate.web.services import Services
-from tollgate.web.shapes import Usd
+from tollgate.web.shapes import Usd, moment
 
 _DAYS_MAX = 400
 _DEFAULT_DAYS = 30
@@ -94,8 +95,14 @@ class ActivityReply(BaseModel):
     data: list[ActivityObject]
     total: Usd
     partial_days: list[str] = Field(
-        description="days whose latest records are not counted yet: too many to count live"
+        description="live days of which not every record is counted: too many, or corrupt ones"
     )
+    closed_days: list[str] = Field(description="days whose sums are final")
+    live_days: list[str] = Field(description="days that are counted from their records")
+    missing_days: list[str] = Field(
+        description="days without final sums whose records have expired: nothing is known of them"
+    )
+    last_record_at: datetime | None = Field(description="latest record of the live days")
 
 
 def activity_routes(services: Services) -> APIRouter:
@@ -129,6 +136,10 @@ def activity_routes(services: Services) -> APIRouter:
             data=[ActivityObject.of(row) for row in rows],
             total=usd(sum(row.cost_nano_usd for row in rows)),
             partial_days=list(found.partial_days),
+            closed_days=list(found.closed_days),
+            live_days=list(found.live_days),
+            missing_days=list(found.missing_days),
+            last_record_at=None if found.last_record_s is None else moment(found.last_record_s),
         )
 
     return router
