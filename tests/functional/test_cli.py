@@ -154,6 +154,43 @@ def test_c64_credit_is_added_once_a_name(server: LocalServer) -> None:
     )
 
 
+def test_c64_credit_is_refunded_and_adjusted(server: LocalServer) -> None:
+    def available() -> Decimal:
+        balance = json.loads(printed(server, "credits", "show", "--json"), parse_float=Decimal)
+        return Decimal(balance["available"])
+
+    before = available()
+    oldest = json.loads(printed(server, "generations", "ls", "--json"), parse_float=Decimal)[-1]
+    printed(server, "credits", "refund", oldest["id"], "--note", "cut short")
+    assert available() == before + oldest["total_cost"]
+    again = run(server, "credits", "refund", oldest["id"])
+    assert f"{oldest['id']} was refunded before; nothing was added.\n" in again.stderr
+    printed(server, "credits", "adjust", "-2.5", "--id", "correction-1")
+    assert available() == before + oldest["total_cost"] - Decimal("2.5")
+
+
+def test_c64_workspaces_are_made_funded_and_locked(server: LocalServer) -> None:
+    options = ("--budget", "300", "--pause-at-budget")
+    printed(server, "workspaces", "create", "search", *options)
+    printed(server, "credits", "add", "5", "--id", "first", "--workspace", "search")
+    balance = json.loads(printed(server, "credits", "show", "--workspace", "search", "--json"))
+    assert balance["available"] == 5
+    secret = printed(
+        server, "keys", "create", "admin", "--workspace", "search", "--role", "management"
+    ).strip()
+    refused = run(server, "workspaces", "ls", TOLLGATE_KEY=secret)
+    assert "(permission_denied, " in refused.stderr
+
+    row = printed(server, "workspaces", "lock", "search").splitlines()[1].split("\t")
+    assert row[:5] == ["search", "locked", "", "300", "yes"]
+    changes = ("--no", "budget", "--no-pause-at-budget", "--admission", "covered")
+    printed(server, "workspaces", "update", "search", *changes)
+    printed(server, "workspaces", "unlock", "search")
+    listed = [line.split("\t") for line in printed(server, "workspaces", "ls").splitlines()]
+    assert ["search", "open", "covered", "", "no"] in [line[:5] for line in listed]
+    assert run(server, "workspaces", "update", "search").returncode == 2
+
+
 def test_c64_the_ledger_of_credit_lists_its_entries(server: LocalServer) -> None:
     printed(server, "credits", "add", "1.25", "--id", "listed", "--note", "a trial")
     head, newest, *_ = printed(server, "credits", "ledger").splitlines()

@@ -121,13 +121,21 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
 @keys.command("create")
 @click.argument("name")
 @click.option("--role", type=click.Choice(["inference", "management"]), default="inference")
+@click.option("--workspace", metavar="ID", help="Workspace of the key, for the operator.")
 @_settings
 @calls_gateway
 def create_key(
-    api: Api, style: OutputStyle, *, name: str, role: str, settings: dict[str, Any]
+    api: Api,
+    style: OutputStyle,
+    *,
+    name: str,
+    role: str,
+    workspace: str | None,
+    settings: dict[str, Any],
 ) -> None:
     """Create a key; its secret is shown this once."""
-    _tell_secret(api.post("/keys", {"name": name, "role": role, **settings}), style)
+    path = f"/workspaces/{workspace}/keys" if workspace else "/keys"
+    _tell_secret(api.post(path, {"name": name, "role": role, **settings}), style)
 
 
 @keys.command("update")

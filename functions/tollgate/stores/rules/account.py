@@ -313,7 +313,7 @@ def insufficient_credits(available_nano_usd: int, amount_nano_usd: int) -> Ledge
     return LedgerError(
         ErrorCode.INSUFFICIENT_CREDITS,
         f"This request may cost up to ${usd_text(amount_nano_usd)} and the workspace has "
-        f"${usd_text(available_nano_usd)} available. Add credit with `tollgate credits grant`, "
+        f"${usd_text(available_nano_usd)} available. Add credit with `tollgate credits add`, "
         "or ask the operator of this gateway.",
     )
 
