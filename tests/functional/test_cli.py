@@ -38,6 +38,13 @@ def test_a_list_is_tsv_in_a_pipe_csv_and_json_if_asked(server: LocalServer) -> N
     table = list(csv.DictReader(io.StringIO(printed(server, "generations", "ls", "--csv"))))
     told = json.loads(printed(server, "generations", "ls", "--json"))
     assert [row["id"] for row in table] == [record["id"] for record in told]
+    assert set(table[0]) < set(told[0])
+    for command in (("keys", "ls"), ("credits", "ledger"), ("workspaces", "ls")):
+        rows = list(csv.DictReader(io.StringIO(printed(server, *command, "--csv"))))
+        objects = json.loads(printed(server, *command, "--json"))
+        assert [set(row) - set(it) for row, it in zip(rows, objects, strict=True)] == [
+            set() for _ in objects
+        ]
     assert printed(server, "generations", "ls", "--outcome", "error") == f"{COLUMNS}\n"
 
 

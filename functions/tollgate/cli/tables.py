@@ -5,14 +5,19 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
 from tollgate.core.csv_cell import csv_cell
 
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+# Imports the shape of a reply's objects, which only CSV needs.
+Shape = Callable[[], "type[BaseModel]"]
 OutputStyle = Literal["auto", "json", "csv"]
 TableRow = Mapping[str, str]
 _GAP: Final = 2
@@ -20,13 +25,24 @@ _MOMENT: Final = re.compile(r"\d{4}-(\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z", re
 
 
 def show(
-    rows: Iterable[TableRow], columns: Sequence[str], style: OutputStyle, *, data: object = None
+    rows: Iterable[TableRow],
+    columns: Sequence[str],
+    style: OutputStyle,
+    *,
+    data: object = None,
+    shape: Shape | None = None,
 ) -> None:
     """Print rows under these columns, the most important first.
 
-    A narrow terminal drops the last columns. JSON prints `data` instead of the rows if it is given.
+    A narrow terminal drops the last columns. JSON prints `data` instead of the rows if it is given,
+    and CSV prints it if `shape` returns the shape of each of its objects.
     """
     listed = list(rows)
+    if style == "csv" and shape is not None and isinstance(data, list):
+        from tollgate.web.csv_columns import cell_text, csv_columns
+
+        columns = csv_columns(shape())
+        listed = [{name: cell_text(it[name]) for name in columns} for it in data]
     if style == "json":
         click.echo(as_json(listed if data is None else data))
     elif style == "csv":
@@ -41,7 +57,7 @@ def show(
 
 
 def show_one(
-    row: TableRow, columns: Sequence[str], style: OutputStyle, *, data: object = None
+    row: TableRow, columns: Sequence[str], style: OutputStyle, *, data: object, shape: Shape
 ) -> None:
     """Print one row as `show` does, but on a terminal a line for each column that is not empty."""
     if style == "auto" and sys.stdout.isatty():
@@ -50,7 +66,7 @@ def show_one(
             if row[column]:
                 click.echo(f"{column:<{width}}  {_plain(row[column])}")
     else:
-        show([row], columns, style, data=data)
+        show([row], columns, style, data=[data] if style == "csv" else data, shape=shape)
 
 
 def as_json(value: object, indent: int | None = 2) -> str:

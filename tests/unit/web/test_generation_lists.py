@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from decimal import Decimal
 
 import pytest
@@ -42,7 +43,7 @@ async def test_c67_a_list_is_a_table_for_whoever_asks_for_csv() -> None:
     assert asked.headers["content-type"].startswith("text/csv")
     [row] = csv.DictReader(io.StringIO(asked.body.decode()))
     assert row["id"] == f"gen-{record.id}"
-    assert nano_usd(Decimal(row["cost_usd"])) == record.cost_nano_usd
+    assert nano_usd(Decimal(row["total_cost"])) == record.cost_nano_usd
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,7 @@ async def test_c67_activity_is_the_sum_of_what_was_billed() -> None:
     assert row["requests"] == 2
     assert nano_usd(Decimal(str(reply.json["total"]))) == cost
     [cells] = csv.DictReader(io.StringIO(table.body.decode()))
-    assert nano_usd(Decimal(cells["cost_usd"])) == cost
+    assert nano_usd(Decimal(cells["usage"])) == cost
     assert cells["date"] == row["date"]
 
 
@@ -154,3 +155,39 @@ def test_c67_a_table_names_what_it_leaves_out_in_a_header() -> None:
     assert "x-unreadable" not in whole.headers
     assert short.headers["x-unreadable"] == "W#acme G#two"
     assert short.body == whole.body
+
+
+@pytest.mark.parametrize("path", ["/v1/generations", "/v1/activity"])
+async def test_c67_a_table_is_plain_and_has_the_names_of_the_json(path: str) -> None:
+    call = await api()
+    await call.home.serve("acme/small")
+    listed = (await call("GET", path, key=call.management)).json["data"]
+    body = (await call("GET", f"{path}?format=csv", key=call.management)).body.decode()
+
+    head, *lines = body.splitlines()
+    [row] = csv.DictReader(io.StringIO(body))
+    assert len(lines) == len(listed) == 1
+    assert head.split(",") == [
+        name
+        for name, value in listed[0].items()
+        if name not in ("native_usage", "cost_lines", "provider_responses", "tokens", "trace")
+    ]
+    for name, cell in row.items():
+        value = listed[0][name]
+        match value:
+            case None | {}:
+                assert cell == "", name
+            case bool():
+                assert cell == str(value).lower(), name
+            case float():
+                assert re.fullmatch(r"[0-9]+(\.[0-9]+)?", cell), name
+                assert float(cell) == value, name
+            case _:
+                assert cell == str(value), name
+
+
+async def test_c67_an_empty_table_has_its_header() -> None:
+    call = await api()
+    empty = await call("GET", "/v1/generations?format=csv", key=call.management)
+    assert empty.body.decode().startswith("id,request_id,upstream_id,created_at,model,")
+    assert empty.body.count(b"\n") == 1

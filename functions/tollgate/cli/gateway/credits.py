@@ -1,12 +1,15 @@
 """`tollgate credits`: the credit of a workspace in a running gateway."""
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
 from tollgate.cli.tables import OutputStyle, exact, show
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _BALANCE: Final = ("available", "held", "total_usage", "total_credits")
 _ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "note")
@@ -100,4 +103,10 @@ def show_ledger(api: Api, style: OutputStyle) -> None:
         {name: exact(entry[name]) if name == "amount" else entry[name] or "" for name in _ENTRIES}
         for entry in found
     ]
-    show(rows, _ENTRIES, style, data=found)
+    show(rows, _ENTRIES, style, data=found, shape=_entry_shape)
+
+
+def _entry_shape() -> "type[BaseModel]":
+    from tollgate.web.routes.credits import EntryObject
+
+    return EntryObject

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,6 +12,9 @@ from tollgate.cli.gateway.http import Api, Query, Refused
 from tollgate.cli.options import since_moment
 from tollgate.cli.tables import OutputStyle, as_json, exact, show
 from tollgate.core.clock import SystemClock
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _COLUMNS: Final = ("id", "created_at", "status", "usd", "model", "key", "tokens", "ms", "provider")
 _TAIL_EVERY_S: Final = 2.0
@@ -51,7 +54,7 @@ def list_generations(api: Api, style: OutputStyle, *, limit: int, **query: Any) 
         found.append(record)
         if len(found) == limit:
             break
-    show([_row(record) for record in found], _COLUMNS, style, data=found)
+    show([_row(record) for record in found], _COLUMNS, style, data=found, shape=_generation_shape)
 
 
 @generations.command("export")
@@ -77,7 +80,7 @@ def show_generation(api: Api, style: OutputStyle, generation_id: str) -> None:
     elif style == "json":
         click.echo(as_json(record))
     else:
-        show([_row(record)], _COLUMNS, style)
+        show([_row(record)], _COLUMNS, style, data=[record], shape=_generation_shape)
 
 
 @generations.command("tail")
@@ -107,6 +110,12 @@ def show_content(api: Api, style: OutputStyle, generation_id: str) -> None:
     if style == "csv":
         raise click.UsageError("--csv: content is JSON.")
     click.echo(as_json(api.get("/generation/content", {"id": generation_id})["data"]))
+
+
+def _generation_shape() -> "type[BaseModel]":
+    from tollgate.web.generation_shapes import GenerationObject
+
+    return GenerationObject
 
 
 def _others_of_its_key(api: Api, record: Any) -> Sequence[Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import wraps
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -15,6 +15,9 @@ from tollgate.core.errors import RequestError
 from tollgate.stores.rules.key_names import KeyName, find_key_id
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS
 from tollgate.stores.rules.periods import PERIODS
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _LISTED: Final = ("name", "id", "state", "role", "usage", "limits", "held", "secret", "created")
 # What one key's rights and limits are, in the order in which one asks.
@@ -51,7 +54,7 @@ def keys() -> None:
 def list_keys(api: Api, style: OutputStyle) -> None:
     """List the keys, oldest first."""
     found = list(api.pages("/keys", {}, "cursor"))
-    show([_row(key) for key in found], _LISTED, style, data=found)
+    show([_row(key) for key in found], _LISTED, style, data=found, shape=_key_shape)
 
 
 @keys.command("show")
@@ -60,7 +63,7 @@ def list_keys(api: Api, style: OutputStyle) -> None:
 def show_key(api: Api, style: OutputStyle, name: str) -> None:
     """Show rights, limits and spending of the key with this NAME or id."""
     key = _find_key(api, name)
-    show_one(_row(key), _SHOWN, style, data=key)
+    show_one(_row(key), _SHOWN, style, data=key, shape=_key_shape)
 
 
 def _plain_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -161,7 +164,7 @@ def update_key(
     if not settings:
         raise click.UsageError("Say what to change; `tollgate keys update --help` lists it.")
     reply = api.patch(f"/keys/{key['id']}", settings)
-    show_one(_row(reply["data"]), _SHOWN, style, data=reply["data"])
+    show_one(_row(reply["data"]), _SHOWN, style, data=reply["data"], shape=_key_shape)
 
 
 @keys.command("rotate")
@@ -217,10 +220,16 @@ def delete_key(api: Api, style: OutputStyle, name: str) -> None:
         )
 
 
+def _key_shape() -> "type[BaseModel]":
+    from tollgate.web.key_shapes import KeyObject
+
+    return KeyObject
+
+
 def _switch(api: Api, style: OutputStyle, name: str, *, disabled: bool) -> None:
     key = _find_key(api, name)
     reply = api.patch(f"/keys/{key['id']}", {"disabled": disabled})
-    show([_row(reply["data"])], _LISTED, style, data=reply["data"])
+    show_one(_row(reply["data"]), _LISTED, style, data=reply["data"], shape=_key_shape)
 
 
 def _take_away(settings: dict[str, Any], without: tuple[str, ...]) -> None:

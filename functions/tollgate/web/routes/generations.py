@@ -13,15 +13,14 @@ from tollgate.core.generation import Outcome
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money import nano_usd
 from tollgate.core.principal import Principal
+from tollgate.web.csv_columns import csv_cells, csv_columns
 from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.generation_shapes import (
-    RECORD_COLUMNS,
     ContentObject,
     ContentReply,
     GenerationObject,
     GenerationReply,
     GenerationsReply,
-    record_cells,
 )
 from tollgate.web.services import Services
 from tollgate.web.shapes import Moment, PositiveUsd
@@ -140,8 +139,9 @@ def generation_routes(services: Services) -> APIRouter:
         )
         next_ = None if page.next is None else f"gen-{page.next}"
         if format_ == "csv":
-            rows = map(record_cells, page.found)
-            return csv_reply(RECORD_COLUMNS, rows, next_=next_, unreadable=page.unreadable)
+            rows = map(csv_cells, map(GenerationObject.of, page.found))
+            columns = csv_columns(GenerationObject)
+            return csv_reply(columns, rows, next_=next_, unreadable=page.unreadable)
         return GenerationsReply(
             data=[GenerationObject.of(record) for record in page.found],
             next_cursor=next_,
