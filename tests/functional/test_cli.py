@@ -5,11 +5,8 @@ Keeps C53, C64, C67, C68.
 
 import csv
 import io
-import itertools
 import json
 import re
-import select
-import subprocess
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +15,7 @@ import openai
 import pytest
 
 from tests.functional.command_line import on_screen, printed, run, server
-from tests.local_server import ROOT, TOLLGATE, LocalServer, environment
+from tests.local_server import LocalServer
 
 __all__ = ["server"]
 
@@ -203,37 +200,6 @@ def test_c64_the_ledger_of_credit_lists_its_entries(server: LocalServer) -> None
     head, newest, *_ = printed(server, "credits", "ledger").splitlines()
     assert head == "created_at\ttype\tamount\tid\tgeneration_id\tnote"
     assert newest.split("\t")[1:] == ["grant", "1.25", "listed", "", "a trial"]
-
-
-def test_generations_are_told_as_they_end(server: LocalServer) -> None:
-    tail = subprocess.Popen(
-        [TOLLGATE, "generations", "tail", "--json"],
-        cwd=ROOT,
-        env={
-            **environment(),
-            "TOLLGATE_URL": server.base_url,
-            "TOLLGATE_KEY": server.management_key,
-        },
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert tail.stdout is not None
-    with tail, openai.OpenAI(base_url=server.base_url, api_key=server.key) as client:
-        try:
-            replies = []
-            # Its first look may come after the first of them.
-            while not select.select([tail.stdout], [], [], 0.5)[0]:
-                replies.append(
-                    client.chat.completions.create(
-                        model="test/echo", messages=[{"role": "user", "content": "now"}]
-                    ).id
-                )
-            told = json.loads(
-                "".join(itertools.takewhile(lambda line: line != "}\n", tail.stdout)) + "}"
-            )
-        finally:
-            tail.terminate()
-    assert told["id"] in replies
 
 
 def test_a_person_sees_a_table(server: LocalServer) -> None:

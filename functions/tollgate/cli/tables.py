@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
@@ -67,6 +68,31 @@ def show_one(
                 click.echo(f"{column:<{width}}  {_plain(row[column])}")
     else:
         show([row], columns, style, data=[data] if style == "csv" else data, shape=shape)
+
+
+class GrowingTable:
+    """A table whose rows are printed as they come: aligned on a terminal, TSV in a pipe.
+
+    `widths` has the characters of each column; a narrow terminal drops the last columns.
+    """
+
+    def __init__(self, widths: Mapping[str, int]) -> None:
+        self._aligned = sys.stdout.isatty()
+        spaces = {name: [" " * width] for name, width in widths.items()}
+        shown = _fitting(spaces, get_terminal_size().columns) if self._aligned else [*widths]
+        self._widths = {name: widths[name] for name in shown}
+        head = self._line({name: name for name in shown})
+        click.echo(click.style(head, bold=True) if self._aligned else head)
+
+    def add(self, row: TableRow) -> None:
+        """Print one row; a cell that is too wide moves those behind it."""
+        click.echo(self._line(row))
+
+    def _line(self, row: TableRow) -> str:
+        if not self._aligned:
+            return "\t".join(_plain(row[name], shorten=False) for name in self._widths)
+        cells = (_plain(row[name]).ljust(width) for name, width in self._widths.items())
+        return (" " * _GAP).join(cells).rstrip()
 
 
 def as_json(value: object, indent: int | None = 2) -> str:
@@ -140,12 +166,12 @@ def _fitting(cells: Mapping[str, Sequence[str]], width: int) -> list[str]:
     return shown
 
 
-def _plain(text: str) -> str:
-    """Return text that cannot colour or break the table, with timestamps shortened.
+def _plain(text: str, *, shorten: bool = True) -> str:
+    """Return text that cannot colour or break the table, with timestamps shortened by `shorten`.
 
     Control characters become `?`.
     """
-    text = _MOMENT.sub(r"\1 \2", text)
+    text = _MOMENT.sub(r"\1 \2", text) if shorten else text
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
