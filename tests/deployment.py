@@ -31,6 +31,7 @@ from tollgate.settings import Settings
 from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.decoding import read_numbers_by_name
 from tollgate.stores.aws.tables import get_item, key_state_key, wallet_key
+from tollgate.stores.rules.key_names import choose_free_name
 from tollgate.wiring.administration import Administration, wire_administration
 from tollgate.wiring.stores import Stores, wire_stores
 
@@ -204,10 +205,11 @@ class Deployment:
         assert balance.available_nano_usd == GRANT_NANO_USD - spent_nano_usd
 
     async def _key(self, workspace_id: str, role: KeyRole) -> Key:
-        created = await self.administration.keys.create(
+        keys = self.administration.keys
+        created = await keys.create(
             NewKey(
                 workspace_id=workspace_id,
-                label="test",
+                label=choose_free_name(await keys.names(workspace_id), "test"),
                 role=role,
                 requests_per_minute=1_000_000,
                 burst=1_000_000,

@@ -47,6 +47,7 @@ from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.routing.cooldowns import DynamoCooldownStore
 from tollgate.stores.routing.publications import PublicationStore
+from tollgate.stores.rules.key_names import choose_free_name
 
 # Saturday 2026-11-21, 12:30:01 UTC.
 NOON_S = 1795264201.0
@@ -250,7 +251,8 @@ async def funded_key(
     """A workspace with so much credit and a key in it: the secret, and who it is."""
     new = new or NewKey(workspace_id="acme", label="test", requests_per_minute=6000, burst=1000)
     await stores.credits.grant(new.workspace_id, "first", amount_nano_usd, "test")
-    created = await stores.keys.create(new)
+    label = choose_free_name(await stores.keys.names(new.workspace_id), new.label)
+    created = await stores.keys.create(replace(new, label=label))
     return created.secret, await stores.keys.authenticate(created.secret)
 
 

@@ -148,7 +148,9 @@ async def test_c67_a_closed_day_reads_as_it_did_when_it_was_open(dynamo: DynamoS
     assert await dynamo.activity.close_due() == 1
     assert await dynamo.activity.close_due() == 0
 
-    assert await dynamo.activity.activity("acme", *days) == live
+    closed = await dynamo.activity.activity("acme", *days)
+    assert closed.rows == live.rows
+    assert (closed.closed_days, closed.live_days) == (live.live_days, live.closed_days)
     assert sum(row.cost_nano_usd for row in live.rows) == 8 * 7
 
 
@@ -187,6 +189,23 @@ async def test_c67_closed_days_outlive_their_records(dynamo: DynamoStores) -> No
     dynamo.clock.now += 60 * DAY_S
     found = await dynamo.activity.activity("acme", MIDNIGHT_S - 6 * DAY_S, MIDNIGHT_S + 1)
     assert sum(row.requests for row in found.rows) == len(made)
+
+
+async def test_c67_activity_tells_how_much_is_known_of_each_day(dynamo: DynamoStores) -> None:
+    made = await week_of_generations(dynamo)
+    dynamo.clock.now = MIDNIGHT_S + 3600
+    await dynamo.activity.close_due()
+    await dynamo.forget("core", "W#acme", "D#20261118")
+    dynamo.clock.now = NOON_S
+
+    found = await dynamo.activity.activity("acme", MIDNIGHT_S - 30 * DAY_S, int(NOON_S))
+
+    assert found.missing_days == ("2026-10-22", "2026-10-23", "2026-10-24")
+    assert found.live_days[:-2] == tuple(f"2026-10-{day}" for day in range(25, 31))
+    assert found.live_days[-2:] == ("2026-11-18", "2026-11-21")
+    assert (found.closed_days[0], found.closed_days[-1]) == ("2026-10-31", "2026-11-20")
+    assert len(found.closed_days) == 20
+    assert found.last_record_s == made[-1].created_s
 
 
 async def test_c67_todays_numbers_are_at_most_a_minute_old(dynamo: DynamoStores) -> None:

@@ -46,9 +46,8 @@ def contents(objects: ObjectStore) -> ObjectContentLog:
 async def ask(
     home: House, contents: ContentLog | None, *, days: int | None = 30, stream: bool = False
 ) -> Exchange:
-    key = await home.stores.keys.create(
-        NewKey(workspace_id="acme", label="kept", content_days=days)
-    )
+    label = f"kept {days} {stream}"
+    key = await home.stores.keys.create(NewKey(workspace_id="acme", label=label, content_days=days))
     app = chat_app(home.front, Always(home.gateway), WebLimits(), contents=contents)
     return await request(
         app,

@@ -30,8 +30,9 @@ def used(hold: Hold, cost: int, tokens: int) -> GenerationRecord:
 
 async def test_c60_keys_are_listed_by_pages(stores: AnyStores) -> None:
     ids = []
-    for _ in range(5):
-        ids.append((await stores.keys.create(KEY)).summary.id)
+    for number in range(5):
+        new = replace(KEY, label=f"test {number}")
+        ids.append((await stores.keys.create(new)).summary.id)
         stores.clock.now += 1
     await stores.keys.delete("acme", ids[2])
 
@@ -308,3 +309,25 @@ async def test_c64_entries_are_listed_latest_first_and_never_change(stores: AnyS
     assert [*first.found, *second.found] == written[::-1]
     balance = await stores.credits.balance("acme")
     assert (balance.granted_nano_usd, balance.available_nano_usd) == (75, 75)
+
+
+async def test_c62_one_answer_passes_a_limit_by_what_was_missing_when_it_began(
+    stores: AnyStores,
+) -> None:
+    _, principal = await funded_key(stores, 10_000, replace(KEY, limits_nano_usd={"day": 100}))
+    first = await stores.ledger.hold(principal, 90)
+    await stores.ledger.settle(first, record_of(first, 90))
+    with pytest.raises(LedgerError):
+        await stores.ledger.hold(principal, 60, covered=True)
+
+    last = await stores.ledger.hold(principal, 60)
+    with pytest.raises(LedgerError) as beside:
+        await stores.ledger.hold(principal, 1)
+    await stores.ledger.settle(last, record_of(last, 60))
+    with pytest.raises(LedgerError) as later:
+        await stores.ledger.hold(principal, 1)
+
+    assert beside.value.code == later.value.code == ErrorCode.KEY_LIMIT_EXCEEDED
+    shown = await stores.keys.get("acme", principal.key_id)
+    assert shown is not None
+    assert (shown.used_nano_usd["day"], shown.remaining_nano_usd) == (150, {"day": -50})

@@ -210,7 +210,7 @@ async def test_a_short_wallet_holds_what_is_left_then_refuses(stores: AnyStores)
     assert error.code is ErrorCode.INSUFFICIENT_CREDITS
     assert "$0.9 " in error.message
     assert "$0 available" in error.message
-    assert "tollgate credits grant" in error.message
+    assert "tollgate credits add" in error.message
 
 
 async def test_a_refused_hold_leaves_nothing_held(stores: AnyStores) -> None:

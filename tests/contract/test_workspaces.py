@@ -134,7 +134,7 @@ async def test_a_lock_and_an_admission_reach_new_shards_and_all_keys(dynamo: Dyn
     for known in (secret, rotated.secret):
         told = await dynamo.keys.authenticate(known)
         assert (told.shards, told.admission) == (4, "covered")
-    created = await dynamo.keys.create(KEY)
+    created = await dynamo.keys.create(replace(KEY, label="later"))
     assert (await dynamo.keys.authenticate(created.secret)).shards == 4
 
 

@@ -170,7 +170,7 @@ async def _opened(
         tokens_per_minute=10**9,
         limits_nano_usd={"day": LIMIT, "week": LIMIT, "month": LIMIT, "total": LIMIT},
     )
-    keys = [await stores.keys.create(new) for _ in range(3)]
+    keys = [await stores.keys.create(replace(new, label=f"test {it}")) for it in range(3)]
     await client.close()
     return tables, keys
 

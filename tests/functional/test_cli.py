@@ -1,57 +1,25 @@
 """The command line against a running gateway: what people see, what programs read.
 
-Keeps C53, C60, C64, C68, C69.
+Keeps C53, C64, C67, C68.
 """
 
 import csv
 import io
-import itertools
 import json
-import os
-import pty
 import re
-import select
-import subprocess
-from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import openai
 import pytest
 
-from tests.local_server import ROOT, TOLLGATE, LocalServer, environment, local_server
+from tests.functional.command_line import on_screen, printed, run, server
+from tests.local_server import LocalServer
+
+__all__ = ["server"]
 
 COLUMNS = "id\tcreated_at\tstatus\tusd\tmodel\tkey\ttokens\tms\tprovider"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with local_server(tmp_path_factory.mktemp("dev")) as started:
-        with openai.OpenAI(base_url=started.base_url, api_key=started.key, max_retries=0) as client:
-            for content in ("one", "two"):
-                client.chat.completions.create(
-                    model="test/echo", messages=[{"role": "user", "content": content}]
-                )
-        yield started
-
-
-def run(server: LocalServer, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    reached = {"TOLLGATE_URL": server.base_url, "TOLLGATE_KEY": server.management_key}
-    return subprocess.run(
-        [TOLLGATE, *arguments],
-        cwd=ROOT,
-        env={**environment(), **reached, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
-def printed(server: LocalServer, *arguments: str) -> str:
-    done = run(server, *arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_a_list_is_tsv_in_a_pipe_csv_and_json_if_asked(server: LocalServer) -> None:
@@ -67,6 +35,13 @@ def test_a_list_is_tsv_in_a_pipe_csv_and_json_if_asked(server: LocalServer) -> N
     table = list(csv.DictReader(io.StringIO(printed(server, "generations", "ls", "--csv"))))
     told = json.loads(printed(server, "generations", "ls", "--json"))
     assert [row["id"] for row in table] == [record["id"] for record in told]
+    assert set(table[0]) < set(told[0])
+    for command in (("keys", "ls"), ("credits", "ledger"), ("workspaces", "ls")):
+        rows = list(csv.DictReader(io.StringIO(printed(server, *command, "--csv"))))
+        objects = json.loads(printed(server, *command, "--json"))
+        assert [set(row) - set(it) for row, it in zip(rows, objects, strict=True)] == [
+            set() for _ in objects
+        ]
     assert printed(server, "generations", "ls", "--outcome", "error") == f"{COLUMNS}\n"
 
 
@@ -114,26 +89,48 @@ def test_c53_traffic_is_replayed_from_a_gateway_or_from_what_it_exports(
 
 def test_spend_by_key_and_model_adds_up_to_the_month(server: LocalServer) -> None:
     head, row = printed(server, "spend", "--by", "key,model").splitlines()
-    assert head == "key\tmodel\tusd\trequests\tprompt_tokens\tcompletion_tokens"
+    assert head == "key\tmodel\tusd\trequests\tprompt_tokens\tcompletion_tokens\tkey_id"
     key, model, usd, requests, *_ = row.split("\t")
     assert (key, model, requests) == ("local inference", "test/echo", "2")
     balance = json.loads(printed(server, "credits", "show", "--json"), parse_float=Decimal)
     assert Decimal(usd) == balance["total_usage"]
 
 
-def test_a_key_that_has_expired_is_not_said_to_be_on(server: LocalServer) -> None:
-    printed(server, "keys", "create", "bygone", "--expires", "2026-01-01T00:00:00Z")
-    shown = printed(server, "keys", "show", "bygone").splitlines()[1]
-    assert shown.split("\t")[2] == "expired"
-    printed(server, "keys", "delete", "bygone")
+def test_c67_spend_of_some_days_shows_refunds_net_and_how_fresh_it_is(server: LocalServer) -> None:
+    newest = json.loads(printed(server, "generations", "ls", "--limit", "1", "--json"))[0]["id"]
+    with openai.OpenAI(base_url=server.base_url, api_key=server.management_key) as client:
+        client.post("/credits/refunds", body={"generation_id": newest}, cast_to=object)
+    today = datetime.now(UTC).date()
+    asked = ("spend", "--by", "day", "--since", "1d")
+    told = json.loads(printed(server, *asked, "--json"), parse_float=Decimal)
+    assert (told["since"], told["until"]) == (
+        f"{today - timedelta(days=1)}",
+        f"{today + timedelta(days=1)}",
+    )
+    assert 0 < told["refunds"] < told["total"]
+    assert told["net"] == told["total"] - told["refunds"]
+    remarks = run(server, *asked).stderr
+    assert f"refunds in these days ${told['refunds']:f}, net ${told['net']:f}\n" in remarks
+    assert f"Counted live, at most a minute ago: {today - timedelta(days=1)} to {today}" in remarks
+    before = json.loads(printed(server, *asked, "--until", f"{today}", "--json"))
+    assert (before["data"], before["refunds"], before["net"]) == ([], 0, 0)
+    assert "Unknown: 2026-01-01" in run(server, "spend", "--month", "2026-01").stderr
 
 
-@pytest.mark.parametrize("option", ["--rpm", "--tpm", "--concurrency", "--content-days"])
-def test_a_setting_of_nothing_is_refused_not_ignored(server: LocalServer, option: str) -> None:
-    refused = run(server, "keys", "create", "nothing", option, "0")
-    assert refused.returncode == 1
-    assert "(invalid_request, " in refused.stderr
-    assert "\tnothing\t" not in printed(server, "keys", "ls")
+def test_c67_a_failed_generation_shows_the_model_that_was_asked_for(server: LocalServer) -> None:
+    with (
+        openai.OpenAI(base_url=server.base_url, api_key=server.key, max_retries=0) as client,
+        pytest.raises(openai.APIError),
+    ):
+        client.chat.completions.create(
+            model="smart", messages=[{"role": "user", "content": "no provider has a key here"}]
+        )
+    _, row = printed(server, "generations", "ls", "--model", "smart").splitlines()
+    assert row.split("\t")[2] == "provider_auth"
+    assert row.split("\t")[4] == "smart"
+    served = printed(server, "generations", "ls", "--model", "test/echo").splitlines()[1:]
+    assert served
+    assert all(line.split("\t")[4] == "test/echo" for line in served)
 
 
 def test_where_nothing_is_found_it_says_so(server: LocalServer) -> None:
@@ -161,61 +158,41 @@ def test_c64_credit_is_added_once_a_name(server: LocalServer) -> None:
     )
 
 
-def test_c60_a_key_prints_its_secret_alone_and_can_be_stopped(server: LocalServer) -> None:
-    secret = printed(server, "keys", "create", "ci", "--limit", "day=5", "--model", "test/*")
-    assert re.fullmatch(r"sk-tg-\S+\n", secret)
-    shown = dict(
-        zip(
-            *(line.split("\t") for line in printed(server, "keys", "show", "ci").splitlines()),
-            strict=True,
-        )
-    )
-    assert (shown["name"], shown["state"], shown["limits"]) == ("ci", "on", "day 5")
-    assert secret.strip() not in printed(server, "keys", "ls", "--json")
+def test_c64_credit_is_refunded_and_adjusted(server: LocalServer) -> None:
+    def available() -> Decimal:
+        balance = json.loads(printed(server, "credits", "show", "--json"), parse_float=Decimal)
+        return Decimal(balance["available"])
 
-    assert "disabled" in printed(server, "keys", "disable", "ci")
-    refused = run(server, "generations", "ls", TOLLGATE_KEY=secret.strip())
-    assert refused.returncode == 1
-    assert "(invalid_api_key, request " in refused.stderr
+    before = available()
+    oldest = json.loads(printed(server, "generations", "ls", "--json"), parse_float=Decimal)[-1]
+    printed(server, "credits", "refund", oldest["id"], "--note", "cut short")
+    assert available() == before + oldest["total_cost"]
+    again = run(server, "credits", "refund", oldest["id"])
+    assert f"{oldest['id']} was refunded before; nothing was added.\n" in again.stderr
+    printed(server, "credits", "adjust", "-2.5", "--id", "correction-1")
+    assert available() == before + oldest["total_cost"] - Decimal("2.5")
 
 
-def test_c60_a_key_is_rotated_changed_and_deleted(server: LocalServer) -> None:
-    old = printed(server, "keys", "create", "turning", "--tier", "", "--rpm", "5").strip()
-    rotated = run(server, "keys", "rotate", "turning", "--grace", "1h")
-    new = rotated.stdout.strip()
-    assert rotated.returncode == 0
-    assert new != old
-    assert "works for another 1h" in rotated.stderr
-    [shown] = json.loads(printed(server, "keys", "ls", "--json"))[-1:]
-    assert (shown["requests_per_minute"], shown["old_secret"]["label"]) == (5, f"…{old[-4:]}")
+def test_c64_workspaces_are_made_funded_and_locked(server: LocalServer) -> None:
+    options = ("--budget", "300", "--pause-at-budget")
+    printed(server, "workspaces", "create", "search", *options)
+    printed(server, "credits", "add", "5", "--id", "first", "--workspace", "search")
+    balance = json.loads(printed(server, "credits", "show", "--workspace", "search", "--json"))
+    assert balance["available"] == 5
+    secret = printed(
+        server, "keys", "create", "admin", "--workspace", "search", "--role", "management"
+    ).strip()
+    refused = run(server, "workspaces", "ls", TOLLGATE_KEY=secret)
+    assert "(permission_denied, " in refused.stderr
 
-    changes = ("--limit", "day=2.5", "--label", "team=search", "--content-days", "7")
-    printed(server, "keys", "update", "turning", *changes)
-    printed(server, "keys", "update", "turning", "--no", "content-days", "--rename", "turned")
-    key = json.loads(printed(server, "keys", "show", "turned", "--json"), parse_float=Decimal)
-    assert (key["limits"], key["labels"]) == ({"day": Decimal("2.5")}, {"team": "search"})
-    assert key["content_days"] is None
-    printed(server, "keys", "update", "turned", "--no", "day", "--no", "team")
-    key = json.loads(printed(server, "keys", "show", "turned", "--json"))
-    assert (key["limits"], key["labels"]) == ({}, {})
-
-    printed(server, "keys", "disable", "turned")
-    assert "\ton\t" in printed(server, "keys", "enable", "turned")
-    assert "is gone" in printed(server, "keys", "delete", "turned")
-    assert "turned" not in printed(server, "keys", "ls")
-
-
-def test_c69_content_is_printed_for_a_key_that_has_it_kept(server: LocalServer) -> None:
-    secret = printed(server, "keys", "create", "kept", "--content-days", "1").strip()
-    with openai.OpenAI(base_url=server.base_url, api_key=secret, max_retries=0) as client:
-        reply = client.chat.completions.create(
-            model="test/echo", messages=[{"role": "user", "content": "remember"}]
-        )
-    content = json.loads(printed(server, "generations", "content", reply.id))
-    assert content["request"]["messages"] == [{"role": "user", "content": "remember"}]
-    assert content["choices"][0][0]["text"] == reply.choices[0].message.content
-    unkept = printed(server, "generations", "ls").splitlines()[-1].split("\t")[0]
-    assert run(server, "generations", "content", unkept).returncode == 1
+    row = printed(server, "workspaces", "lock", "search").splitlines()[1].split("\t")
+    assert row[:5] == ["search", "locked", "", "300", "yes"]
+    changes = ("--no", "budget", "--no-pause-at-budget", "--admission", "covered")
+    printed(server, "workspaces", "update", "search", *changes)
+    printed(server, "workspaces", "unlock", "search")
+    listed = [line.split("\t") for line in printed(server, "workspaces", "ls").splitlines()]
+    assert ["search", "open", "covered", "", "no"] in [line[:5] for line in listed]
+    assert run(server, "workspaces", "update", "search").returncode == 2
 
 
 def test_c64_the_ledger_of_credit_lists_its_entries(server: LocalServer) -> None:
@@ -223,56 +200,6 @@ def test_c64_the_ledger_of_credit_lists_its_entries(server: LocalServer) -> None
     head, newest, *_ = printed(server, "credits", "ledger").splitlines()
     assert head == "created_at\ttype\tamount\tid\tgeneration_id\tnote"
     assert newest.split("\t")[1:] == ["grant", "1.25", "listed", "", "a trial"]
-
-
-def test_generations_are_told_as_they_end(server: LocalServer) -> None:
-    tail = subprocess.Popen(
-        [TOLLGATE, "generations", "tail", "--json"],
-        cwd=ROOT,
-        env={
-            **environment(),
-            "TOLLGATE_URL": server.base_url,
-            "TOLLGATE_KEY": server.management_key,
-        },
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert tail.stdout is not None
-    with tail, openai.OpenAI(base_url=server.base_url, api_key=server.key) as client:
-        try:
-            replies = []
-            # Its first look may come after the first of them.
-            while not select.select([tail.stdout], [], [], 0.5)[0]:
-                replies.append(
-                    client.chat.completions.create(
-                        model="test/echo", messages=[{"role": "user", "content": "now"}]
-                    ).id
-                )
-            told = json.loads(
-                "".join(itertools.takewhile(lambda line: line != "}\n", tail.stdout)) + "}"
-            )
-        finally:
-            tail.terminate()
-    assert told["id"] in replies
-
-
-def on_screen(server: LocalServer, *arguments: str, columns: int) -> list[str]:
-    """What a person sees on a terminal of this width."""
-    reader, terminal = pty.openpty()
-    reached = {"TOLLGATE_URL": server.base_url, "TOLLGATE_KEY": server.management_key}
-    with subprocess.Popen(
-        [TOLLGATE, *arguments],
-        cwd=ROOT,
-        env={**environment(), **reached, "TERM": "xterm", "COLUMNS": str(columns)},
-        stdout=terminal,
-        stderr=subprocess.PIPE,
-    ) as shown:
-        os.close(terminal)
-        _, remarks = shown.communicate(timeout=60)
-        assert shown.returncode == 0
-    with os.fdopen(reader, "rb", buffering=0) as screen:
-        table = re.sub(r"\x1b\[[0-9;]*m", "", screen.read(65_536).decode())
-        return [*table.splitlines(), *remarks.decode().splitlines()]
 
 
 def test_a_person_sees_a_table(server: LocalServer) -> None:
@@ -301,6 +228,9 @@ def test_a_narrow_terminal_shows_fewer_columns_and_every_one_whole(server: Local
         (("generations", "show", "gen-x"), {}, 1, "`tollgate generations ls` list"),
         (("spend", "--month", "11/2026"), {}, 2, "write '11/2026' as 2026-11"),
         (("spend", "--month", "2999-01"), {}, 2, "2999-01 has not begun"),
+        (("spend", "--since", "2999-01-01"), {}, 2, "--since: 2999-01-01 is not before"),
+        (("spend", "--since", "now"), {}, 2, "write 'now' as 2026-11-01 or 30d"),
+        (("spend", "--until", "2026-11-01"), {}, 2, "Give --month, or --since"),
         (("keys", "create", "x", "--limit", "5"), {}, 2, "write '5' as name=value"),
     ],
 )
@@ -311,12 +241,6 @@ def test_every_error_ends_with_what_to_do_next(
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_an_inference_key_is_told_to_use_a_management_key(server: LocalServer) -> None:
-    refused = run(server, "keys", "ls", TOLLGATE_KEY=server.key)
-    assert refused.returncode == 1
-    assert "Set TOLLGATE_KEY to a management key" in refused.stderr
 
 
 def test_c68_the_local_gateway_keeps_answers_too(server: LocalServer) -> None:

@@ -14,6 +14,7 @@ class MemoryActivityStore:
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
         """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""
         rows: list[ActivityRow] = []
+        last: list[int] = []
         for day_s in days_within(since_s, until_s):
             records = [
                 record
@@ -21,4 +22,9 @@ class MemoryActivityStore:
                 if owner == workspace_id and day_s <= created_s(id_) < day_s + DAY_S
             ]
             rows += summarize_day(day_of(day_s), records)
-        return Activity(rows=tuple(rows))
+            last += [record.created_s for record in records]
+        return Activity(
+            rows=tuple(rows),
+            live_days=tuple(map(day_of, days_within(since_s, until_s))),
+            last_record_s=max(last, default=None),
+        )

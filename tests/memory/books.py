@@ -10,6 +10,7 @@ from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
 from tollgate.stores.administration import CreditEntry
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
+from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import PERIODS
 
@@ -94,6 +95,7 @@ class MemoryBooks(Struct):
     wallets: dict[str, MemoryWallet] = field(default_factory=dict)
     entries: dict[str, dict[str, CreditEntry]] = field(default_factory=dict)
     keys: dict[str, MemoryKey] = field(default_factory=dict)
+    deleted_names: list[tuple[str, KeyName]] = field(default_factory=list)
     records: dict[tuple[str, str], GenerationRecord] = field(default_factory=dict)
 
     def lock(self, workspace_id: str) -> None:

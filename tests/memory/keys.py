@@ -14,7 +14,9 @@ from tollgate.stores.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary
 from tollgate.stores.keys.rows import settings_of, used_nano_usd
 from tollgate.stores.keys.secret import LAST_LENGTH, is_well_formed, new_secret, secret_hash
 from tollgate.stores.rules.account import RateState, key_refused
+from tollgate.stores.rules.key_names import KeyName, refuse_taken_name
 from tollgate.stores.rules.key_settings import KeySettings
+from tollgate.stores.rules.periods import period_ends_s
 
 
 class MemoryKeyStore:
@@ -59,6 +61,7 @@ class MemoryKeyStore:
 
     async def create(self, new: NewKey) -> CreatedKey:
         """Create a key."""
+        refuse_taken_name(await self.names(new.workspace_id), new.label)
         secret = new_secret(self._prefix, self._ids.random_bytes)
         key = MemoryKey(
             id=self._ids.new_id(),
@@ -101,7 +104,10 @@ class MemoryKeyStore:
         key = self._key(workspace_id, key_id)
         if key is None:
             return None
-        key.change(edit(key.settings))
+        new = edit(key.settings)
+        if new.label != key.settings.label:
+            refuse_taken_name(await self.names(workspace_id), new.label)
+        key.change(new)
         return self._summary(key)
 
     async def rotate(self, workspace_id: str, key_id: str, *, grace_s: int) -> CreatedKey | None:
@@ -124,7 +130,19 @@ class MemoryKeyStore:
         if key.holds:
             return False
         del self._books.keys[key_id]
+        name = KeyName(key_id, key.settings.label, deleted=True)
+        self._books.deleted_names.append((workspace_id, name))
         return True
+
+    async def names(self, workspace_id: str) -> tuple[KeyName, ...]:
+        """Return the name of every key that a workspace has or had, oldest first."""
+        deleted = [name for place, name in self._books.deleted_names if place == workspace_id]
+        living = [
+            KeyName(key.id, key.settings.label)
+            for key in self._books.keys.values()
+            if key.workspace_id == workspace_id
+        ]
+        return tuple(sorted((*deleted, *living), key=lambda name: name.key_id))
 
     def _key(self, workspace_id: str, key_id: str) -> MemoryKey | None:
         key = self._books.keys.get(key_id)
@@ -148,6 +166,9 @@ class MemoryKeyStore:
             last_four=key.last_four,
             created_s=key.created_s,
             remaining_nano_usd={period: remaining[period] for period in settings.limits_nano_usd},
+            resets_s={
+                period: period_ends_s(period, int(now_s)) for period in settings.limits_nano_usd
+            },
             used_nano_usd=used_nano_usd(
                 state.limits_nano_usd,
                 remaining,

@@ -36,7 +36,7 @@ _ENTRIES: Final = {
     "catalogs": _Entry("stack.publish", "catalogs", "List the published catalogs."),
     "check": _Entry("routing.check", "check", "Report the errors of a routing file."),
     "compile": _Entry("routing.compile", "compile_file", "Write the catalog that functions read."),
-    "credits": _Entry("gateway.credits", "credit", "Show and add a workspace's money."),
+    "credits": _Entry("gateway.credits", "credit", "Show, add, refund and adjust money."),
     "dev": _Entry("server.dev", "dev", "Serve the gateway on this machine."),
     "doctor": _Entry("stack.doctor", "doctor", "Report whether a deployed stack works."),
     "explain": _Entry("routing.explain", "explain", "Show where a request would go, and why."),
@@ -49,6 +49,9 @@ _ENTRIES: Final = {
     "serve": _Entry("server.serve", "serve", "Serve the tables of a stack on any host."),
     "spend": _Entry("gateway.spend", "spend", "Show what a month cost, by team or model."),
     "models": _Entry("routing.models", "models", "Add a model to a routing file."),
+    "workspaces": _Entry(
+        "gateway.workspaces", "workspaces", "Make, list, budget and lock workspaces."
+    ),
     "upkeep": _Entry("server.upkeep", "upkeep", "Run the scheduled functions' work once."),
     "permissions": _Entry(
         "routing.permissions", "permissions", "Allow the functions what a file names, no more."

@@ -5,14 +5,20 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final, Literal
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
 from tollgate.core.csv_cell import csv_cell
 
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+# Imports the shape of a reply's objects, which only CSV needs.
+Shape = Callable[[], "type[BaseModel]"]
 OutputStyle = Literal["auto", "json", "csv"]
 TableRow = Mapping[str, str]
 _GAP: Final = 2
@@ -20,13 +26,24 @@ _MOMENT: Final = re.compile(r"\d{4}-(\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z", re
 
 
 def show(
-    rows: Iterable[TableRow], columns: Sequence[str], style: OutputStyle, *, data: object = None
+    rows: Iterable[TableRow],
+    columns: Sequence[str],
+    style: OutputStyle,
+    *,
+    data: object = None,
+    shape: Shape | None = None,
 ) -> None:
     """Print rows under these columns, the most important first.
 
-    A narrow terminal drops the last columns. JSON prints `data` instead of the rows if it is given.
+    A narrow terminal drops the last columns. JSON prints `data` instead of the rows if it is given,
+    and CSV prints it if `shape` returns the shape of each of its objects.
     """
     listed = list(rows)
+    if style == "csv" and shape is not None and isinstance(data, list):
+        from tollgate.web.csv_columns import cell_text, csv_columns
+
+        columns = csv_columns(shape())
+        listed = [{name: cell_text(it[name]) for name in columns} for it in data]
     if style == "json":
         click.echo(as_json(listed if data is None else data))
     elif style == "csv":
@@ -38,6 +55,44 @@ def show(
         click.echo(_delimited(listed, columns, "excel-tab"), nl=False)
     if style == "auto" and not listed:
         click.echo("Nothing found.", err=True)
+
+
+def show_one(
+    row: TableRow, columns: Sequence[str], style: OutputStyle, *, data: object, shape: Shape
+) -> None:
+    """Print one row as `show` does, but on a terminal a line for each column that is not empty."""
+    if style == "auto" and sys.stdout.isatty():
+        width = max(map(len, columns))
+        for column in columns:
+            if row[column]:
+                click.echo(f"{column:<{width}}  {_plain(row[column])}")
+    else:
+        show([row], columns, style, data=[data] if style == "csv" else data, shape=shape)
+
+
+class GrowingTable:
+    """A table whose rows are printed as they come: aligned on a terminal, TSV in a pipe.
+
+    `widths` has the characters of each column; a narrow terminal drops the last columns.
+    """
+
+    def __init__(self, widths: Mapping[str, int]) -> None:
+        self._aligned = sys.stdout.isatty()
+        spaces = {name: [" " * width] for name, width in widths.items()}
+        shown = _fitting(spaces, get_terminal_size().columns) if self._aligned else [*widths]
+        self._widths = {name: widths[name] for name in shown}
+        head = self._line({name: name for name in shown})
+        click.echo(click.style(head, bold=True) if self._aligned else head)
+
+    def add(self, row: TableRow) -> None:
+        """Print one row; a cell that is too wide moves those behind it."""
+        click.echo(self._line(row))
+
+    def _line(self, row: TableRow) -> str:
+        if not self._aligned:
+            return "\t".join(_plain(row[name], shorten=False) for name in self._widths)
+        cells = (_plain(row[name]).ljust(width) for name, width in self._widths.items())
+        return (" " * _GAP).join(cells).rstrip()
 
 
 def as_json(value: object, indent: int | None = 2) -> str:
@@ -111,12 +166,12 @@ def _fitting(cells: Mapping[str, Sequence[str]], width: int) -> list[str]:
     return shown
 
 
-def _plain(text: str) -> str:
-    """Return text that cannot colour or break the table, with timestamps shortened.
+def _plain(text: str, *, shorten: bool = True) -> str:
+    """Return text that cannot colour or break the table, with timestamps shortened by `shorten`.
 
     Control characters become `?`.
     """
-    text = _MOMENT.sub(r"\1 \2", text)
+    text = _MOMENT.sub(r"\1 \2", text) if shorten else text
     return "".join(character if character.isprintable() else "?" for character in text)
 
 

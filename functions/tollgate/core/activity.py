@@ -17,6 +17,7 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
 
     since_s: int
     until_s: int
+    # The requested model, alias or route, or the model that served.
     model: str | None = None
     provider: str | None = None
     key_id: str | None = None
@@ -27,7 +28,7 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
     def accepts(self, record: GenerationRecord) -> bool:
         """Return whether the filter selects a record, whose time is not checked."""
         return (
-            self.model in (None, record.model)
+            self.model in (None, record.model, record.trace.requested_model)
             and self.provider in (None, record.provider)
             and self.key_id in (None, record.key_id)
             and self.outcome in (None, record.outcome)
@@ -62,7 +63,10 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
     usage: Usage = field(default_factory=Usage)
 
     def matches(self, wanted: GenerationFilter) -> bool:
-        """Return whether a filter's model, provider, key and labels select the row."""
+        """Return whether a filter's model, provider, key and labels select the row.
+
+        A row knows only the model that served.
+        """
         return (
             wanted.model in (None, self.model)
             and wanted.provider in (None, self.provider)
@@ -72,10 +76,20 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
 
 
 class Activity(Struct, frozen=True, kw_only=True):
-    """Rows, oldest day first; `partial_days` have more records than a live count reads."""
+    """The sums of some days, and how much is known of each day; days are as `2026-11-21`."""
 
+    # Oldest day first.
     rows: tuple[ActivityRow, ...]
+    # Days whose sums are stored and final.
+    closed_days: tuple[str, ...] = ()
+    # Days whose records were counted just now, or at most a minute ago.
+    live_days: tuple[str, ...] = ()
+    # Live days that have more records than a live count reads, or corrupt ones.
     partial_days: tuple[str, ...] = ()
+    # Days without stored sums whose records have expired: nothing is known of them.
+    missing_days: tuple[str, ...] = ()
+    # Unix second of the latest record of the live days, None without any.
+    last_record_s: int | None = None
 
 
 def days_within(since_s: int, until_s: int) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from tollgate.core.limits import Period
 from tollgate.core.pages import Page
 from tollgate.core.principal import Admission, KeyRole
 from tollgate.stores.base import KeyDirectory
+from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings
 
 EntryKind = Literal["grant", "adjustment", "refund"]
@@ -53,6 +54,8 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     created_s: int
     # What is left of each limit in the running period, holds taken off.
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
+    # Unix second at which each limit starts anew, None for a limit that never does.
+    resets_s: Mapping[Period, int | None] = field(default_factory=dict)
     # What was spent in each running period, with a limit or without.
     used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
     # What was ever spent.
@@ -75,7 +78,13 @@ class KeyStore(KeyDirectory, Protocol):
     """The keys of all workspaces."""
 
     async def create(self, new: NewKey) -> CreatedKey:
-        """Create a key and return it with its secret."""
+        """Create a key and return it with its secret.
+
+        Raises RequestError if a key of the workspace has this name.
+        """
+
+    async def names(self, workspace_id: str) -> tuple[KeyName, ...]:
+        """Return the name of every key that a workspace has or had, oldest first."""
 
     async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
         """Return a key with its spending; None if there is no such key."""
@@ -90,8 +99,9 @@ class KeyStore(KeyDirectory, Protocol):
     ) -> KeySummary | None:
         """Replace a key's settings by what `edit` returns for them; None if there is no such key.
 
-        `edit` is called again if another writer came first. Every instance refuses a disabled or
-        expired key within five seconds.
+        Raises RequestError, and changes nothing, if another key has the new name. `edit` is called
+        again if another writer came first. Every instance refuses a disabled or expired key within
+        five seconds.
         """
 
     async def rotate(self, workspace_id: str, key_id: str, *, grace_s: int) -> CreatedKey | None:

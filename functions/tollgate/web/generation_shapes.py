@@ -1,6 +1,5 @@
 """Records of generations and their content, as the api shows them."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Literal
@@ -14,33 +13,10 @@ from tollgate.core.generation import (
     Outcome,
     UsageSource,
 )
-from tollgate.core.money import usd, usd_text
+from tollgate.core.money import usd
 from tollgate.routing.price import MODEL_ITEMS
 from tollgate.web.shapes import Unreadable, Usd, moment
 from tollgate.web.trace_shapes import TokensObject, TraceObject
-
-RECORD_COLUMNS = (
-    "id",
-    "created_at",
-    "status",
-    "error_code",
-    "requested_model",
-    "model",
-    "provider",
-    "key_id",
-    "key_name",
-    "labels",
-    "tokens_prompt",
-    "tokens_cached_prompt",
-    "tokens_completion",
-    "tokens_reasoning",
-    "usage_source",
-    "cost_usd",
-    "latency_ms",
-    "first_token_ms",
-    "attempts",
-    "catalog_sha",
-)
 
 
 class BillLineObject(BaseModel):
@@ -229,40 +205,6 @@ class GenerationsReply(BaseModel):
     data: list[GenerationObject]
     next_cursor: str | None
     unreadable: Unreadable
-
-
-def record_cells(record: GenerationRecord) -> Mapping[str, str]:
-    """Return a record as the cells of a CSV row, with the exact cost in USD."""
-    return {
-        "id": f"gen-{record.id}",
-        "created_at": moment(record.created_s).isoformat(),
-        "status": record.outcome,
-        "error_code": record.error or "",
-        "requested_model": record.trace.requested_model,
-        "model": record.model or "",
-        "provider": record.provider or "",
-        "key_id": record.key_id,
-        "key_name": record.key_label,
-        "labels": label_cell(record.labels),
-        "tokens_prompt": str(record.usage.input_tokens),
-        "tokens_cached_prompt": str(record.usage.cache_read_input_tokens or 0),
-        "tokens_completion": str(record.usage.output_tokens or 0),
-        "tokens_reasoning": str(record.usage.reasoning_tokens or 0),
-        "usage_source": record.usage_source,
-        "cost_usd": usd_text(record.cost_nano_usd),
-        "latency_ms": str(record.duration_ms),
-        "first_token_ms": "" if record.first_token_ms is None else str(record.first_token_ms),
-        "attempts": str(len(record.attempts)),
-        "catalog_sha": record.catalog_sha,
-    }
-
-
-def label_cell(labels: Mapping[str, str]) -> str:
-    """Return labels as one cell, such as `member=ana;team=search`.
-
-    One cell keeps the columns of every table the same.
-    """
-    return ";".join(f"{name}={value}" for name, value in sorted(labels.items()))
 
 
 def _micro_usd(amount_nano_usd: int) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self, TypeVar
 from msgspec.structs import replace
 from pydantic import BaseModel, Field, create_model, model_validator
 
+from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.limits import Period
 from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import KeyRole
@@ -91,11 +92,13 @@ class NewKeyBody(Body):
     def new_key(self, workspace_id: str, tiers: Mapping[str, KeyTierSection]) -> NewKey:
         """Return the key as the store takes it.
 
-        A key of a tier with a rate of its own gets no narrower one unless the body has one.
+        A key of a tier with a rate of its own gets no narrower one unless the body has one. Raises
+        RequestError for a tier that is not in `tiers`.
         """
         chosen: dict[str, Any] = {
             name: value for name in PLAIN_SETTINGS if (value := getattr(self, name)) is not None
         }
+        refuse_unknown_tier(chosen.get("tier"), tiers)
         tier = tiers.get(chosen.get("tier", ""))
         if tier is not None and tier.rpm is not None:
             chosen = {"requests_per_minute": RATE_MAX, "burst": RATE_MAX, **chosen}
@@ -201,7 +204,10 @@ class KeyObject(BaseModel):
     expires_at: datetime | None
     models: list[str] | None
     limits: dict[Period, Usd]
-    limits_remaining: dict[Period, Usd]
+    limits_remaining: dict[Period, Usd] = Field(description="what is neither spent nor held")
+    limits_reset_at: dict[Period, datetime | None] = Field(
+        description="when each limit starts anew; null if it never does"
+    )
     usage: Usd
     held: Usd
     limits_usage: dict[Period, Usd] = Field(description="spent in each running period")
@@ -224,6 +230,9 @@ class KeyObject(BaseModel):
             limits={period: usd(limit) for period, limit in key.limits_nano_usd.items()},
             limits_remaining={
                 period: usd(remaining) for period, remaining in key.remaining_nano_usd.items()
+            },
+            limits_reset_at={
+                period: _moment_or_none(resets_s) for period, resets_s in key.resets_s.items()
             },
             usage=usd(key.spent_nano_usd),
             held=usd(key.held_nano_usd),
@@ -265,6 +274,17 @@ class DeletedKeyReply(BaseModel):
 
     id: str
     deleted: bool
+
+
+def refuse_unknown_tier(tier: str | None, tiers: Mapping[str, KeyTierSection]) -> None:
+    """Raise RequestError with the tiers that exist if `tier` is none of them; None is no tier."""
+    if tier is not None and tier not in tiers:
+        known = f"has {', '.join(sorted(tiers))}" if tiers else "has no tiers"
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"There is no tier {tier!r}; the live catalog {known}.",
+            param="tier",
+        )
 
 
 def _second(at: datetime | None) -> int | None:

@@ -23,6 +23,7 @@ from tollgate.stores.administration import (
     WorkspaceStore,
 )
 from tollgate.stores.base import CooldownStore
+from tollgate.stores.rules.key_names import find_key_id
 from tollgate.web.auth import authenticate
 
 
@@ -56,6 +57,15 @@ class Services(Struct, frozen=True, kw_only=True):
     async def key_tiers(self) -> Mapping[str, KeyTierSection]:
         """Return the key tiers of the live catalog by name."""
         return (await self.catalogs.for_key(None)).key_tiers
+
+    async def find_key_id(self, workspace_id: str, key: str | None) -> str | None:
+        """Return the id of the key that a query names by its name or id; None if it names none.
+
+        Raises RequestError if there is no such key, or several have the name.
+        """
+        if key is None:
+            return None
+        return find_key_id(await self.keys.names(workspace_id), key, param="key")
 
     def now_s(self) -> int:
         """Return the current Unix second."""

@@ -71,7 +71,7 @@ async def test_c2_every_bad_authorization_is_401_and_holds_nothing() -> None:
     home = await house()
     wrong = home.secret[:-1] + ("A" if home.secret[-1] != "A" else "B")
     expired = await home.stores.keys.create(NewKey(workspace_id="acme", label="x", expires_s=1))
-    disabled = await home.stores.keys.create(NewKey(workspace_id="acme", label="x"))
+    disabled = await home.stores.keys.create(NewKey(workspace_id="acme", label="y"))
     await disable(home.stores, disabled.summary.id)
     for authorization in (
         None,
@@ -324,7 +324,7 @@ async def test_c43_c61_without_credit_it_is_402_and_says_how_to_add_some() -> No
     home.stores.books.wallets["acme"].available = 0
     reply = await post(home, request_body())
     assert (reply.status, reply.error["code"]) == (402, "insufficient_credits")
-    assert "tollgate credits grant" in reply.error["message"]
+    assert "tollgate credits add" in reply.error["message"]
     home.stores.books.lock("acme")
     assert (await post(home, request_body())).error["code"] == "workspace_locked"
 

@@ -2,10 +2,12 @@
 
 import csv
 import io
+import re
 from decimal import Decimal
 
 import pytest
 
+from tests.scripted import Scripted, refuses
 from tests.unit.web.test_api_app import Api, api
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import nano_usd
@@ -41,7 +43,7 @@ async def test_c67_a_list_is_a_table_for_whoever_asks_for_csv() -> None:
     assert asked.headers["content-type"].startswith("text/csv")
     [row] = csv.DictReader(io.StringIO(asked.body.decode()))
     assert row["id"] == f"gen-{record.id}"
-    assert nano_usd(Decimal(row["cost_usd"])) == record.cost_nano_usd
+    assert nano_usd(Decimal(row["total_cost"])) == record.cost_nano_usd
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,8 @@ async def test_c67_a_list_is_a_table_for_whoever_asks_for_csv() -> None:
         ("outcome=error", 0),
         ("model=test/other", 0),
         ("label=team:search", 0),
+        ("key=test", 1),
+        ("key=admin", 0),
         ("since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z", 0),
     ],
 )
@@ -59,6 +63,24 @@ async def test_c67_a_list_is_narrowed_by_what_is_asked(query: str, count: int) -
     await generation(call)
     reply = await call("GET", f"/v1/generations?{query}", key=call.management)
     assert (reply.status, len(reply.json["data"])) == (200, count)
+
+
+@pytest.mark.parametrize(
+    ("status", "served"), [(None, "acme/small"), (400, None)], ids=["served", "failed"]
+)
+async def test_c67_a_generation_is_found_by_the_model_that_was_requested(
+    status: int | None, served: str | None
+) -> None:
+    near = None if status is None else Scripted(refuses(status))
+    call = await api(near=near, aliases={"tiny": {"to": "acme/small"}})
+    await call.home.serve("tiny")
+
+    found = {}
+    for name in ("tiny", "acme/small", "acme/large"):
+        reply = await call("GET", f"/v1/generations?model={name}", key=call.management)
+        found[name] = [(it["requested_model"], it["model"]) for it in reply.json["data"]]
+    mine = [("tiny", served)]
+    assert found == {"tiny": mine, "acme/small": mine if served else [], "acme/large": []}
 
 
 @pytest.mark.parametrize(
@@ -77,6 +99,36 @@ async def test_c67_what_a_list_cannot_be_narrowed_by_is_400(path: str, query: st
         assert (name != "since") or "must be a moment such as 2026-" in reply.error["message"]
 
 
+@pytest.mark.parametrize("path", ["/v1/generations", "/v1/activity"])
+async def test_c67_a_list_of_an_unknown_key_is_an_error_that_suggests(path: str) -> None:
+    call = await api()
+    await generation(call)
+    unknown = await call("GET", f"{path}?key=tset", key=call.management)
+    by_id = await call("GET", f"{path}?key={call.home.principal.key_id}", key=call.management)
+
+    assert (unknown.status, unknown.error["param"]) == (404, "key")
+    assert unknown.error["message"].endswith("name or id tset. Did you mean test?")
+    assert len(by_id.json["data"]) == 1
+
+
+async def test_c60_a_second_key_of_a_name_is_refused() -> None:
+    call = await api()
+    made = [
+        await call("POST", "/v1/keys", key=call.management, content={"name": "ci"})
+        for _ in range(2)
+    ]
+    other = await call("POST", "/v1/keys", key=call.stranger, content={"name": "ci"})
+    changed = await call(
+        "PATCH",
+        f"/v1/keys/{call.home.principal.key_id}",
+        key=call.management,
+        content={"name": "ci"},
+    )
+
+    assert [it.status for it in (*made, other, changed)] == [201, 400, 201, 400]
+    assert made[1].error["param"] == changed.error["param"] == "name"
+
+
 async def test_c67_activity_is_the_sum_of_what_was_billed() -> None:
     call = await api()
     made = [await generation(call) for _ in range(2)]
@@ -88,7 +140,7 @@ async def test_c67_activity_is_the_sum_of_what_was_billed() -> None:
     assert row["requests"] == 2
     assert nano_usd(Decimal(str(reply.json["total"]))) == cost
     [cells] = csv.DictReader(io.StringIO(table.body.decode()))
-    assert nano_usd(Decimal(cells["cost_usd"])) == cost
+    assert nano_usd(Decimal(cells["usage"])) == cost
     assert cells["date"] == row["date"]
 
 
@@ -103,3 +155,39 @@ def test_c67_a_table_names_what_it_leaves_out_in_a_header() -> None:
     assert "x-unreadable" not in whole.headers
     assert short.headers["x-unreadable"] == "W#acme G#two"
     assert short.body == whole.body
+
+
+@pytest.mark.parametrize("path", ["/v1/generations", "/v1/activity"])
+async def test_c67_a_table_is_plain_and_has_the_names_of_the_json(path: str) -> None:
+    call = await api()
+    await call.home.serve("acme/small")
+    listed = (await call("GET", path, key=call.management)).json["data"]
+    body = (await call("GET", f"{path}?format=csv", key=call.management)).body.decode()
+
+    head, *lines = body.splitlines()
+    [row] = csv.DictReader(io.StringIO(body))
+    assert len(lines) == len(listed) == 1
+    assert head.split(",") == [
+        name
+        for name, value in listed[0].items()
+        if name not in ("native_usage", "cost_lines", "provider_responses", "tokens", "trace")
+    ]
+    for name, cell in row.items():
+        value = listed[0][name]
+        match value:
+            case None | {}:
+                assert cell == "", name
+            case bool():
+                assert cell == str(value).lower(), name
+            case float():
+                assert re.fullmatch(r"[0-9]+(\.[0-9]+)?", cell), name
+                assert float(cell) == value, name
+            case _:
+                assert cell == str(value), name
+
+
+async def test_c67_an_empty_table_has_its_header() -> None:
+    call = await api()
+    empty = await call("GET", "/v1/generations?format=csv", key=call.management)
+    assert empty.body.decode().startswith("id,request_id,upstream_id,created_at,model,")
+    assert empty.body.count(b"\n") == 1

@@ -165,7 +165,15 @@ OWN = {
     },
     "/v1/credits/ledger": {"data": [], "next_cursor": None, "unreadable": []},
     "/v1/generations": {"data": [], "next_cursor": None, "unreadable": []},
-    "/v1/activity": {"data": [], "total": 0.0, "partial_days": []},
+    "/v1/activity": {
+        "data": [],
+        "total": 0.0,
+        "partial_days": [],
+        "closed_days": [],
+        "live_days": 31,
+        "missing_days": [],
+        "last_record_at": None,
+    },
 }
 
 
@@ -191,6 +199,8 @@ async def test_c60_c64_c67_a_management_key_never_reaches_another_workspace(
             books = them.home.stores.books
             assert {books.keys[id_].workspace_id for id_ in ids} == {workspace}
             shown["data"] = len(ids)
+        if path == "/v1/activity":
+            shown["live_days"] = len(shown["live_days"])
         assert (reply.status, shown) == (200, OWN[path])
 
 

@@ -1,6 +1,6 @@
 """`tollgate credits`: the credit of a workspace in a running gateway."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -8,20 +8,34 @@ from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
 from tollgate.cli.tables import OutputStyle, exact, show
 
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
 _BALANCE: Final = ("available", "held", "total_usage", "total_credits")
 _ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "note")
 
 
+_workspace = click.option(
+    "--workspace",
+    "workspace_id",
+    metavar="ID",
+    help="Workspace, for its operator; that of the key by default.",
+)
+_note = click.option("--note", default="", help="Reason, which the ledger shows.")
+
+
 @click.group("credits")
 def credit() -> None:
-    """Show and add credit of the workspace."""
+    """Show and change credit of the workspace; changes need the operator's management key."""
 
 
 @credit.command("show")
+@_workspace
 @calls_gateway
-def show_credits(api: Api, style: OutputStyle) -> None:
+def show_credits(api: Api, style: OutputStyle, workspace_id: str | None) -> None:
     """Show granted, spent, held and available credit."""
-    balance = api.get("/credits")["data"]
+    path = f"/workspaces/{workspace_id}/credits" if workspace_id else "/credits"
+    balance = api.get(path)["data"]
     show([{name: exact(balance[name]) for name in _BALANCE}], _BALANCE, style, data=balance)
 
 
@@ -29,17 +43,53 @@ def show_credits(api: Api, style: OutputStyle) -> None:
 @click.argument("amount", metavar="USD")
 @click.option(
     "--id",
-    "grant_id",
+    "entry_id",
     required=True,
     help="Name of the grant, such as an invoice's: a repeated name adds nothing.",
 )
-@click.option("--note", default="", help="Reason for the grant.")
+@_note
+@_workspace
 @calls_gateway
-def add_credits(api: Api, style: OutputStyle, *, amount: str, grant_id: str, note: str) -> None:
+def add_credits(api: Api, style: OutputStyle, entry_id: str, **body: str | None) -> None:
     """Add credit, once for each --id."""
-    reply = api.post("/credits/grants", {"id": grant_id, "amount": amount, "note": note})
+    reply = api.post("/credits/grants", {"id": entry_id, **body})
+    _show_entered(reply, style, f"{entry_id} was granted before; nothing was added.")
+
+
+# An amount that is taken back begins with a dash, like an option.
+@credit.command("adjust", context_settings={"ignore_unknown_options": True})
+@click.argument("amount", metavar="USD")
+@click.option(
+    "--id",
+    "entry_id",
+    required=True,
+    help="Name of the adjustment: a repeated name changes nothing.",
+)
+@_note
+@_workspace
+@calls_gateway
+def adjust_credits(api: Api, style: OutputStyle, entry_id: str, **body: str | None) -> None:
+    """Add USD, or take it back if it is negative, once for each --id."""
+    reply = api.post("/credits/adjustments", {"id": entry_id, **body})
+    _show_entered(reply, style, f"{entry_id} was entered before; nothing was changed.")
+
+
+@credit.command("refund")
+@click.argument("generation_id", metavar="GENERATION")
+@click.option("--amount", metavar="USD", help="Part of the cost; all of it by default.")
+@_note
+@_workspace
+@calls_gateway
+def refund_generation(api: Api, style: OutputStyle, **body: str | None) -> None:
+    """Give back what a generation cost, once for each GENERATION."""
+    reply = api.post("/credits/refunds", body)
+    _show_entered(reply, style, f"{body['generation_id']} was refunded before; nothing was added.")
+
+
+def _show_entered(reply: Any, style: OutputStyle, repeated: str) -> None:
+    """Show the balance after an entry, and the remark `repeated` if the entry was there before."""
     if not reply["granted"]:
-        click.echo(f"{grant_id} was granted before; nothing was added.", err=True)
+        click.echo(repeated, err=True)
     balance = reply["data"]
     show([{name: exact(balance[name]) for name in _BALANCE}], _BALANCE, style, data=reply)
 
@@ -53,4 +103,10 @@ def show_ledger(api: Api, style: OutputStyle) -> None:
         {name: exact(entry[name]) if name == "amount" else entry[name] or "" for name in _ENTRIES}
         for entry in found
     ]
-    show(rows, _ENTRIES, style, data=found)
+    show(rows, _ENTRIES, style, data=found, shape=_entry_shape)
+
+
+def _entry_shape() -> "type[BaseModel]":
+    from tollgate.web.routes.credits import EntryObject
+
+    return EntryObject

@@ -1,8 +1,8 @@
 """`tollgate generations`: records of generations, their bills and their content."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -10,12 +10,29 @@ from tollgate.cli.gateway.bill import explain_bill
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api, Query, Refused
 from tollgate.cli.options import since_moment
-from tollgate.cli.tables import OutputStyle, as_json, exact, show
+from tollgate.cli.tables import GrowingTable, OutputStyle, as_json, exact, show
 from tollgate.core.clock import SystemClock
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _COLUMNS: Final = ("id", "created_at", "status", "usd", "model", "key", "tokens", "ms", "provider")
 _TAIL_EVERY_S: Final = 2.0
-_TAIL_MAX: Final = 200
+_TAIL_PAGE: Final = 200
+# Longer than any generation runs.
+_TAIL_BACK: Final = "1h"
+# The width of each column: the rows to come are not known when the first one is printed.
+_TAIL_WIDTHS: Final = {
+    "id": 19,
+    "created_at": 14,
+    "status": 10,
+    "usd": 12,
+    "model": 30,
+    "key": 20,
+    "tokens": 13,
+    "ms": 6,
+    "provider": 10,
+}
 _OTHERS_MAX: Final = 200
 _EXPORT_PAGE: Final = 500
 
@@ -32,28 +49,26 @@ def generations() -> None:
     help="7d, 12h, 2026-11-21, 2026-11-21T12:00:00Z; by default a day before --until.",
 )
 @click.option("--until", metavar="AGO", help="As --since; now by default.")
-@click.option("--model")
+@click.option("--model", help="Model that served, or that was requested, as a route or alias too.")
 @click.option("--provider")
-@click.option("--key", "key_id", help="Id of a key.")
+@click.option("--key", help="Name or id of a key.")
 @click.option("--outcome", type=click.Choice(["ok", "error", "cancelled", "lost"]))
 @click.option("--cost-min", metavar="USD")
 @click.option("--label", multiple=True, metavar="NAME:VALUE")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True)
 @calls_gateway
-def list_generations(
-    api: Api, style: OutputStyle, *, limit: int, key_id: str | None, **query: Any
-) -> None:
+def list_generations(api: Api, style: OutputStyle, *, limit: int, **query: Any) -> None:
     """List generations, newest first."""
     now_s = SystemClock().now_s()
     for name in ("since", "until"):
         query[name] = query[name] and since_moment(query[name], now_s)
-    selection = {**query, "key": key_id, "limit": min(limit, 1000)}
+    selection = {**query, "limit": min(limit, 1000)}
     found = []
     for record in api.pages("/generations", selection, "cursor"):
         found.append(record)
         if len(found) == limit:
             break
-    show([_row(record) for record in found], _COLUMNS, style, data=found)
+    show([_row(record) for record in found], _COLUMNS, style, data=found, shape=_generation_shape)
 
 
 @generations.command("export")
@@ -79,24 +94,47 @@ def show_generation(api: Api, style: OutputStyle, generation_id: str) -> None:
     elif style == "json":
         click.echo(as_json(record))
     else:
-        show([_row(record)], _COLUMNS, style)
+        show([_row(record)], _COLUMNS, style, data=[record], shape=_generation_shape)
 
 
 @generations.command("tail")
 @calls_gateway
 def tail_generations(api: Api, style: OutputStyle) -> None:
-    """Print generations as they end, until Ctrl-C."""
+    """Follow generations as they end, until Ctrl-C: a table, TSV in a pipe, or JSON lines."""
+    if style == "csv":
+        raise click.UsageError("--csv: a tail is TSV in a pipe, or JSON lines by --json.")
+    table = None if style == "json" else GrowingTable(_TAIL_WIDTHS)
+    try:
+        for record in _follow(api):
+            if table is None:
+                click.echo(as_json(record, indent=None))
+            else:
+                table.add(_row(record))
+    except KeyboardInterrupt:
+        # Ctrl-C is how a tail ends; it is no failure.
+        return
+
+
+def _follow(api: Api) -> Iterator[Any]:
+    """Yield each generation that ends from now on, and never end."""
+    clock = SystemClock()
+    # A generation that began before may end later, and is listed by when it began.
+    since = since_moment(_TAIL_BACK, clock.now_s())
     seen: set[str] = set()
-    # The first page is older than the command: it is remembered, not printed.
-    first, clock = True, SystemClock()
+    first = True
     while True:
-        page = api.get("/generations", {"limit": _TAIL_MAX})["data"]
-        for record in reversed(page):
-            if record["id"] not in seen and not first:
-                row = _row(record)
-                fields = (row[column] for column in _COLUMNS)
-                click.echo(as_json(record) if style == "json" else "\t".join(fields))
-        seen = {record["id"] for record in page}
+        new, old_in_a_row = [], 0
+        for record in api.pages("/generations", {"since": since, "limit": _TAIL_PAGE}, "cursor"):
+            if record["id"] in seen:
+                old_in_a_row += 1
+                if old_in_a_row == _TAIL_PAGE:
+                    break
+            else:
+                old_in_a_row = 0
+                new.append(record)
+        seen.update(record["id"] for record in new)
+        if not first:
+            yield from reversed(new)
         first = False
         asyncio.run(clock.sleep(_TAIL_EVERY_S))
 
@@ -109,6 +147,12 @@ def show_content(api: Api, style: OutputStyle, generation_id: str) -> None:
     if style == "csv":
         raise click.UsageError("--csv: content is JSON.")
     click.echo(as_json(api.get("/generation/content", {"id": generation_id})["data"]))
+
+
+def _generation_shape() -> "type[BaseModel]":
+    from tollgate.web.generation_shapes import GenerationObject
+
+    return GenerationObject
 
 
 def _others_of_its_key(api: Api, record: Any) -> Sequence[Any]:
@@ -133,7 +177,8 @@ def _row(record: Any) -> dict[str, str]:
         "id": record["id"],
         "created_at": record["created_at"],
         "status": record["error_code"] or record["status"],
-        "model": record["model"] or "",
+        # Nothing served a failed generation.
+        "model": record["model"] or record["requested_model"],
         "provider": record["provider_name"] or "",
         "key": record["key_name"] or record["key_id"],
         "tokens": f"{record['tokens_prompt']}+{record['tokens_completion']}",

@@ -1,20 +1,38 @@
 """`tollgate keys`: make, list, change, rotate and stop keys of a running gateway."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import wraps
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
-from tollgate.cli.tables import OutputStyle, as_json, exact, show
+from tollgate.cli.tables import OutputStyle, as_json, exact, show, show_one
 from tollgate.core.clock import SystemClock
+from tollgate.core.errors import RequestError
+from tollgate.stores.rules.key_names import KeyName, find_key_id
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS
 from tollgate.stores.rules.periods import PERIODS
 
-_COLUMNS: Final = ("name", "id", "state", "role", "usage", "limits", "held", "secret", "created")
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+_LISTED: Final = ("name", "id", "state", "role", "usage", "limits", "held", "secret", "created")
+# What one key's rights and limits are, in the order in which one asks.
+_SHOWN: Final = (
+    *_LISTED,
+    "left",
+    "models",
+    "tier",
+    "rates",
+    "expires",
+    "labels",
+    "content",
+    "last_used",
+    "old_secret",
+)
 # Settings that `--no` takes away, by their names there.
 _REMOVABLE: Final = {
     "models": "models",
@@ -36,16 +54,16 @@ def keys() -> None:
 def list_keys(api: Api, style: OutputStyle) -> None:
     """List the keys, oldest first."""
     found = list(api.pages("/keys", {}, "cursor"))
-    show([_row(key) for key in found], _COLUMNS, style, data=found)
+    show([_row(key) for key in found], _LISTED, style, data=found, shape=_key_shape)
 
 
 @keys.command("show")
 @click.argument("name")
 @calls_gateway
 def show_key(api: Api, style: OutputStyle, name: str) -> None:
-    """Show the key with this NAME or id."""
+    """Show rights, limits and spending of the key with this NAME or id."""
     key = _find_key(api, name)
-    show([_row(key)], _COLUMNS, style, data=key)
+    show_one(_row(key), _SHOWN, style, data=key, shape=_key_shape)
 
 
 def _plain_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -106,13 +124,21 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
 @keys.command("create")
 @click.argument("name")
 @click.option("--role", type=click.Choice(["inference", "management"]), default="inference")
+@click.option("--workspace", metavar="ID", help="Workspace of the key, for the operator.")
 @_settings
 @calls_gateway
 def create_key(
-    api: Api, style: OutputStyle, *, name: str, role: str, settings: dict[str, Any]
+    api: Api,
+    style: OutputStyle,
+    *,
+    name: str,
+    role: str,
+    workspace: str | None,
+    settings: dict[str, Any],
 ) -> None:
     """Create a key; its secret is shown this once."""
-    _tell_secret(api.post("/keys", {"name": name, "role": role, **settings}), style)
+    path = f"/workspaces/{workspace}/keys" if workspace else "/keys"
+    _tell_secret(api.post(path, {"name": name, "role": role, **settings}), style)
 
 
 @keys.command("update")
@@ -138,7 +164,7 @@ def update_key(
     if not settings:
         raise click.UsageError("Say what to change; `tollgate keys update --help` lists it.")
     reply = api.patch(f"/keys/{key['id']}", settings)
-    show([_row(reply["data"])], _COLUMNS, style, data=reply["data"])
+    show_one(_row(reply["data"]), _SHOWN, style, data=reply["data"], shape=_key_shape)
 
 
 @keys.command("rotate")
@@ -194,10 +220,16 @@ def delete_key(api: Api, style: OutputStyle, name: str) -> None:
         )
 
 
+def _key_shape() -> "type[BaseModel]":
+    from tollgate.web.key_shapes import KeyObject
+
+    return KeyObject
+
+
 def _switch(api: Api, style: OutputStyle, name: str, *, disabled: bool) -> None:
     key = _find_key(api, name)
     reply = api.patch(f"/keys/{key['id']}", {"disabled": disabled})
-    show([_row(reply["data"])], _COLUMNS, style, data=reply["data"])
+    show_one(_row(reply["data"]), _LISTED, style, data=reply["data"], shape=_key_shape)
 
 
 def _take_away(settings: dict[str, Any], without: tuple[str, ...]) -> None:
@@ -215,21 +247,25 @@ def _take_away(settings: dict[str, Any], without: tuple[str, ...]) -> None:
 
 
 def _find_key(api: Api, name: str) -> Any:
-    """Return the key with this id, or else the only one with this name."""
-    found = [key for key in api.pages("/keys", {}, "cursor") if name in (key["id"], key["name"])]
-    exact_id = [key for key in found if key["id"] == name]
-    match exact_id or found:
-        case [key]:
-            return key
-        case []:
-            problem = f"There is no key named {name}."
-        case _:
-            problem = f"{len(found)} keys are named {name}: say the id of one."
-    raise click.ClickException(f"{problem}\n`tollgate keys ls` shows them all.")
+    """Return the key with this id or name; raise ClickException unless there is exactly one."""
+    listed = {key["id"]: key for key in api.pages("/keys", {}, "cursor")}
+    try:
+        return listed[
+            find_key_id(
+                [KeyName(key["id"], key["name"]) for key in listed.values()], name, param="key"
+            )
+        ]
+    except RequestError as unknown:
+        raise click.ClickException(
+            f"{unknown.message}\n`tollgate keys ls` shows them all."
+        ) from unknown
 
 
 def _row(key: Any) -> dict[str, str]:
     limits = (f"{period} {exact(limit)}" for period, limit in key["limits"].items())
+    labels = (f"{name}={label}" for name, label in key["labels"].items())
+    old = key["old_secret"]
+    days = key["content_days"]
     return {
         "id": key["id"],
         "name": key["name"],
@@ -240,7 +276,33 @@ def _row(key: Any) -> dict[str, str]:
         "held": exact(key["held"]),
         "limits": ", ".join(limits),
         "created": key["created_at"],
+        "left": ", ".join(_explain_left(key)),
+        "models": "all" if key["models"] is None else ", ".join(key["models"]),
+        "tier": key["tier"] or "",
+        "rates": ", ".join(_explain_rates(key)),
+        "expires": key["expires_at"] or "never",
+        "labels": ", ".join(labels),
+        "content": "not kept" if days is None else f"kept for {days} days",
+        "last_used": key["last_used_at"] or "never",
+        "old_secret": "" if old is None else f"{old['label']} until {old['expires_at']}",
     }
+
+
+def _explain_left(key: Any) -> Iterator[str]:
+    """Yield what is left of each limit, and when the limit starts anew."""
+    for period, left in key["limits_remaining"].items():
+        reset = key["limits_reset_at"][period]
+        yield f"{period} {exact(left)}" + (f" until {reset}" if reset else "")
+
+
+def _explain_rates(key: Any) -> Iterator[str]:
+    """Yield the key's own rates; those of its tier count beside them."""
+    yield f"{key['requests_per_minute']} requests/min"
+    yield f"burst {key['burst']}"
+    if key["tokens_per_minute"] is not None:
+        yield f"{key['tokens_per_minute']} tokens/min"
+    if key["concurrency"] is not None:
+        yield f"{key['concurrency']} at a time"
 
 
 def _state(key: Any) -> str:

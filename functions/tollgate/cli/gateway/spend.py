@@ -1,8 +1,8 @@
-"""`tollgate spend`: the cost of a month, grouped by model, key, day or label."""
+"""`tollgate spend`: the cost of some days, grouped by model, key, day or label."""
 
 import re
-from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
@@ -13,10 +13,12 @@ from tollgate.cli.gateway.http import Api
 from tollgate.cli.tables import OutputStyle, exact, show
 from tollgate.core.clock import SystemClock
 
-_FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_name", "day": "date"}
+# Keys are told apart by their ids: a name may change, and keys made long ago may share one.
+_FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_id", "day": "date"}
 _FIGURES: Final = ("requests", "prompt_tokens", "completion_tokens")
 # Stands for a missing label, and for the model of a request that no model served.
 _NONE: Final = "-"
+_DAYS_AGO: Final = re.compile(r"([0-9]{1,4})d", re.ASCII)
 _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
 
 
@@ -29,30 +31,100 @@ _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
     help="model, provider, key, day, or the name of a label such as team.",
 )
 @click.option("--month", metavar="YYYY-MM", help="The UTC month; the current one by default.")
+@click.option("--since", metavar="DAY", help="First UTC day: 2026-11-01, or 30d for 30 days ago.")
+@click.option("--until", metavar="DAY", help="First UTC day after; tomorrow by default.")
 @calls_gateway
-def spend(api: Api, style: OutputStyle, *, by: str, month: str | None) -> None:
-    """Show the cost of a month, dearest first."""
+def spend(
+    api: Api,
+    style: OutputStyle,
+    *,
+    by: str,
+    month: str | None,
+    since: str | None,
+    until: str | None,
+) -> None:
+    """Show the cost of a month or of some days, dearest first."""
     names = [name for part in by.split(",") if (name := part.strip())]
     if not names:
         raise click.UsageError("--by: give names to group by, such as team,model.")
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
-    since, until = _month(month or f"{today:%Y-%m}")
-    if since > today:
-        raise click.UsageError(f"--month: {since:%Y-%m} has not begun; it is {today} in UTC.")
-    reply = api.get("/activity", {"since": f"{since}T00:00:00Z", "until": f"{until}T00:00:00Z"})
-    rows = _grouped(reply["data"], names)
-    show(rows, (*names, "usd", *_FIGURES), style)
+    days = _days(today, month, since, until)
+    reply = api.get("/activity", {"since": f"{days[0]}T00:00:00Z", "until": f"{days[1]}T00:00:00Z"})
+    refunds = _refunds(api, *days)
+    rows = group_activity(reply["data"], names)
+    ids = ("key_id",) if "key" in names else ()
+    whole = {
+        "since": f"{days[0]}",
+        "until": f"{days[1]}",
+        **reply,
+        "data": rows,
+        "refunds": refunds,
+        "net": Decimal(reply["total"]) - refunds,
+    }
+    show(rows, (*names, "usd", *_FIGURES, *ids), style, data=whole)
     if style == "auto":
         for name in names:
             if name not in _FIELDS and rows and all(row[name] == _NONE for row in rows):
                 click.echo(f"No used key has a label {name}.", err=True)
-        click.echo(f"{since:%Y-%m}: ${exact(reply['total'])}", err=True)
-    if reply["partial_days"]:
-        days = ", ".join(reply["partial_days"])
-        click.echo(f"Incomplete: {days}; try again once the day is closed.", err=True)
+        click.echo(
+            f"{days[0]} to {days[1] - timedelta(days=1)}: ${exact(reply['total'])}, "
+            f"refunds in these days ${exact(refunds)}, net ${exact(whole['net'])}",
+            err=True,
+        )
+        for line in explain_freshness(reply):
+            click.echo(line, err=True)
 
 
-def _grouped(activity: Sequence[Any], names: Sequence[str]) -> list[dict[str, str]]:
+def explain_freshness(activity: Any) -> Iterator[str]:
+    """Yield which days of activity are final, live, incomplete or lost, a line for each kind."""
+    if activity["closed_days"]:
+        yield f"Final: {_ranges(activity['closed_days'])}."
+    if activity["live_days"]:
+        last = activity["last_record_at"]
+        latest = f"last record {last}" if last else "no records"
+        yield f"Counted live, at most a minute ago: {_ranges(activity['live_days'])}; {latest}."
+    if activity["partial_days"]:
+        yield (
+            f"Incomplete: {_ranges(activity['partial_days'])}; try again once the day is closed."
+        )
+    if activity["missing_days"]:
+        yield (
+            f"Unknown: {_ranges(activity['missing_days'])}; no sums are stored of these days, and "
+            "their records have expired."
+        )
+
+
+def _ranges(days: Sequence[str]) -> str:
+    """Return days in order as ranges, such as `2026-11-01 to 2026-11-20, 2026-11-22`."""
+    ranges: list[tuple[date, date]] = []
+    for day in map(date.fromisoformat, days):
+        if ranges and day - ranges[-1][1] == timedelta(days=1):
+            ranges[-1] = (ranges[-1][0], day)
+        else:
+            ranges.append((day, day))
+    return ", ".join(
+        f"{first}" if first == last else f"{first} to {last}" for first, last in ranges
+    )
+
+
+def _refunds(api: Api, since: date, until: date) -> Decimal:
+    """Return the sum of the refunds that were entered on these days, whenever the cost was."""
+    total = Decimal(0)
+    # Latest first.
+    for entry in api.pages("/credits/ledger", {}, "cursor"):
+        day = datetime.fromisoformat(entry["created_at"]).date()
+        if day < since:
+            break
+        if entry["type"] == "refund" and day < until:
+            total += Decimal(entry["amount"])
+    return total
+
+
+def group_activity(activity: Sequence[Any], names: Sequence[str]) -> list[dict[str, str]]:
+    """Return the sums of activity, as the api shows it, over each combination of `names`.
+
+    The dearest comes first.
+    """
     sums: dict[tuple[str, ...], dict[str, Decimal]] = {}
     for row in activity:
         place = tuple(
@@ -62,15 +134,53 @@ def _grouped(activity: Sequence[Any], names: Sequence[str]) -> list[dict[str, st
         figures = sums.setdefault(place, dict.fromkeys((*_FIGURES, "usage"), Decimal(0)))
         for figure in figures:
             figures[figure] += row[figure]
+    key_names = {row["key_id"]: row["key_name"] for row in activity}
     ordered = sorted(sums.items(), key=lambda entry: (-entry[1]["usage"], entry[0]))
     return [
         {
             **dict(zip(names, place, strict=True)),
             **{figure: str(figures[figure]) for figure in _FIGURES},
             "usd": exact(figures["usage"]),
+            **_name_key(dict(zip(names, place, strict=True)).get("key"), key_names),
         }
         for place, figures in ordered
     ]
+
+
+def _name_key(key_id: str | None, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the cells that name a key: the latest name, with the id if other keys share it."""
+    if key_id is None:
+        return {}
+    name = names.get(key_id) or key_id
+    shared = sum(other == name for other in names.values()) > 1
+    return {"key": f"{name} ({key_id})" if shared else name, "key_id": key_id}
+
+
+def _days(
+    today: date, month: str | None, since: str | None, until: str | None
+) -> tuple[date, date]:
+    """Return the first day and the day after the last one; raise UsageError for other text."""
+    if since is None and until is None:
+        first, end = _month(month or f"{today:%Y-%m}")
+        if first > today:
+            raise click.UsageError(f"--month: {first:%Y-%m} has not begun; it is {today} in UTC.")
+        return first, end
+    if month is not None or since is None:
+        raise click.UsageError("Give --month, or --since with or without --until.")
+    first = _day("--since", since, today)
+    end = today + timedelta(days=1) if until is None else _day("--until", until, today)
+    if first >= end:
+        raise click.UsageError(f"--since: {first} is not before {end}.")
+    return first, end
+
+
+def _day(option: str, text: str, today: date) -> date:
+    if ago := _DAYS_AGO.fullmatch(text):
+        return today - timedelta(days=int(ago[1]))
+    try:
+        return date.fromisoformat(text)
+    except ValueError as wrong:
+        raise click.UsageError(f"{option}: write {text!r} as 2026-11-01 or 30d.") from wrong
 
 
 def _month(text: str) -> tuple[date, date]:

@@ -12,6 +12,7 @@ from tollgate.core.errors import AccessError
 from tollgate.core.money import nano_usd
 from tollgate.core.principal import KeyRole
 from tollgate.stores.administration import CreditStore, KeyStore, NewKey
+from tollgate.stores.rules.key_names import choose_free_name
 
 WORKSPACE_ID: Final = "default"
 _GRANT_USD: Final = Decimal(100)
@@ -49,6 +50,8 @@ async def _renew(keys: KeyStore, secret: str | None, role: KeyRole) -> str:
         except AccessError:
             secret = None
     if secret is None:
-        new = NewKey(workspace_id=WORKSPACE_ID, label=f"local {role}", role=role)
+        # A key that was disabled, or whose secret is lost, keeps its name.
+        label = choose_free_name(await keys.names(WORKSPACE_ID), f"local {role}")
+        new = NewKey(workspace_id=WORKSPACE_ID, label=label, role=role)
         secret = (await keys.create(new)).secret
     return secret

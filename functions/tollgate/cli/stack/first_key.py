@@ -13,6 +13,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.core.errors import GatewayError
 from tollgate.settings import Settings
 from tollgate.stores.administration import KeyStore, NewKey
+from tollgate.stores.rules.key_names import choose_free_name
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.stores import wire_stores
 
@@ -59,5 +60,7 @@ async def make_first_key(keys: KeyStore, workspace: str) -> str:
         after = page.next
         if after is None:
             break
-    new = NewKey(workspace_id=workspace, label="first management key", role="management")
+    # An earlier first key that was disabled keeps its name.
+    label = choose_free_name(await keys.names(workspace), "first management key")
+    new = NewKey(workspace_id=workspace, label=label, role="management")
     return (await keys.create(new)).secret

@@ -185,6 +185,7 @@ def set_and_remove(
 # A key that was rotated, or made while the workspace grew, is another one than was read.
 SAME_HASH: Final = "#hash = :samehash"
 SAME_SHARDS: Final = "n = :n"
+SAME_KEY: Final = "kid = :kid"
 WORKSPACE_GROW: Final = ConditionalUpdate("SET n = :new", "n = :n AND lk = :lk")
 WORKSPACE_LOCK: Final = ConditionalUpdate("SET lk = :lk", IF_PRESENT)
 # An administrator's lock outlives a budget's.

@@ -101,6 +101,12 @@ class KeyPointerItem(KeyRow):
     MONTH: Final = "month"  # S: bucket name of that month
 
 
+class KeyNameItem(AnyItem):
+    """Core table: the name of a key, which no other key of its workspace can have."""
+
+    KEY: Final = "kid"  # S: id of the key
+
+
 class WorkspaceItem(AnyItem):
     """Core table: a workspace."""
 

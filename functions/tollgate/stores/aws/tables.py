@@ -51,6 +51,11 @@ def key_pointer_key(workspace_id: str, key_id: str) -> Item:
     return _key(f"W#{workspace_id}", f"K#{key_id}")
 
 
+def key_name_key(workspace_id: str, label: str) -> Item:
+    """Return the key of the row in the core table that makes the name of an API key unique."""
+    return _key(f"W#{workspace_id}", f"N#{label}")
+
+
 def grant_key(workspace_id: str, entry_id: str) -> Item:
     """Return the key of a credit entry's id in the core table, which makes the entry single."""
     return _key(f"W#{workspace_id}", f"G#{entry_id}")

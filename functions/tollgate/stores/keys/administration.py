@@ -7,6 +7,8 @@ transaction on it would make holds in flight fail. The rows in the core table fo
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
@@ -34,6 +36,7 @@ from tollgate.stores.aws.tables import (
     workspace_key,
 )
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
+from tollgate.stores.keys.names import KeyNames
 from tollgate.stores.keys.rows import (
     encode_settings,
     is_gone,
@@ -45,6 +48,7 @@ from tollgate.stores.keys.rows import (
 from tollgate.stores.keys.secret import LAST_LENGTH, new_secret, secret_hash
 from tollgate.stores.keys.state_items import new_key_state
 from tollgate.stores.keys.writes import KeyWrites, put_if_absent, same_shards
+from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings
 
 # Other writers may change a key or its workspace in between, but not for ever.
@@ -71,6 +75,7 @@ class DynamoKeyStore:
         self._clock = clock
         self._prefix = prefix
         self._writes = KeyWrites(client, tables, ids=ids, clock=clock)
+        self._names = KeyNames(client, tables)
 
     async def authenticate(self, secret: str) -> Principal:
         """Return the principal of a secret."""
@@ -81,7 +86,7 @@ class DynamoKeyStore:
         await self._directory.note_use(principal)
 
     async def create(self, new: NewKey) -> CreatedKey:
-        """Create a key: its secret's row, its workspace's pointer and its state, all or nothing."""
+        """Create a key: its name, its secret's row, its pointer and its state, all or nothing."""
         key_id = self._ids.new_id()
         secret = new_secret(self._prefix, self._ids.random_bytes)
         pointer: Item = {
@@ -100,12 +105,14 @@ class DynamoKeyStore:
             for _ in range(_ROUNDS_MAX):
                 workspace = await self._workspace(new.workspace_id)
                 row = secret_row(secret_hash(secret), pointer, new, workspace)
+                claim = await self._names.claim(new.workspace_id, new.label, key_id)
                 try:
                     await self._writes.transact(
                         same_shards(self._tables, new.workspace_id, workspace),
                         put_if_absent(self._tables.core, row),
                         put_if_absent(self._tables.core, pointer),
                         put_if_absent(self._tables.ledger, state),
+                        claim,
                     )
                 except TransactionCancelled:
                     continue
@@ -114,6 +121,11 @@ class DynamoKeyStore:
                     secret=secret, summary=summary_of(pointer, state, self._clock.now_s())
                 )
             raise StoreUnavailable("the workspace keeps changing", maybe_applied=False)
+
+    async def names(self, workspace_id: str) -> tuple[KeyName, ...]:
+        """Return the name of every key that a workspace has or had, oldest first."""
+        with refusing_when_unavailable():
+            return await self._names.read(workspace_id)
 
     async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
         """Return a key with its spending; None if there is no such key."""
@@ -150,7 +162,8 @@ class DynamoKeyStore:
     ) -> KeySummary | None:
         """Replace a key's settings by what `edit` returns for them.
 
-        The state changes first, so that no hold is admitted by the old limits afterwards.
+        A new name, which may be refused, comes before all else. Of the rest the state changes
+        first, so that no hold is admitted by the old limits afterwards.
         """
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
@@ -161,6 +174,8 @@ class DynamoKeyStore:
                 old = settings_of(summary_of(pointer, state, self._clock.now_s()))
                 new = edit(old)
                 try:
+                    if new.label != old.label:
+                        await self._rename(pointer, replace(old, label=new.label))
                     await self._writes.change_state(key_id, state, old, new)
                     self._directory.forget(*await self._writes.change_rows(pointer, new))
                 except (ConditionFailed, TransactionCancelled):
@@ -220,11 +235,20 @@ class DynamoKeyStore:
                 if hold_count(state) > 0:
                     return False
                 try:
-                    await self._writes.leave_tombstone(pointer, state)
+                    release = await self._names.release(pointer)
+                    await self._writes.leave_tombstone(pointer, state, *release)
                 except TransactionCancelled:
                     continue
                 return True
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
+
+    async def _rename(self, pointer: Item, renamed: KeySettings) -> None:
+        """Write a key's settings with another name; raise RequestError if the name is taken."""
+        claim = await self._names.claim(
+            read_text(pointer, KeyPointerItem.WORKSPACE), renamed.label, key_of_pointer(pointer)
+        )
+        release = await self._names.release(pointer)
+        self._directory.forget(*await self._writes.change_rows(pointer, renamed, claim, *release))
 
     async def _rows(self, workspace_id: str, key_id: str) -> tuple[Item, Item] | None:
         """Return a key's pointer and state; None if there is no such key."""

@@ -31,7 +31,7 @@ from tollgate.stores.aws.tables import secret_key
 from tollgate.stores.keys.principals import read_labels, read_role
 from tollgate.stores.keys.state_items import read_key_state, settings_in_state
 from tollgate.stores.rules.key_settings import KeySettings
-from tollgate.stores.rules.periods import PERIODS, bucket_names
+from tollgate.stores.rules.periods import PERIODS, bucket_names, period_ends_s
 
 
 class _StoredSetting(Struct, frozen=True):
@@ -126,6 +126,7 @@ def summary_of(pointer: Item, state: Item, now_s: float) -> KeySummary:
         last_four=read_text(pointer, KeyPointerItem.LAST),
         created_s=read_number(pointer, KeyPointerItem.CREATED),
         remaining_nano_usd={it: remaining[it] for it in in_state["limits_nano_usd"]},
+        resets_s={it: period_ends_s(it, second) for it in in_state["limits_nano_usd"]},
         used_nano_usd=used_nano_usd(key.limits_nano_usd, remaining, holds, second),
         spent_nano_usd=read_number(state, KeyStateItem.SPENT),
         held_nano_usd=sum(holds.values()),

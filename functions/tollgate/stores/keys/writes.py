@@ -103,8 +103,11 @@ class KeyWrites:
             name for name in live if name not in state
         ]
 
-    async def change_rows(self, pointer: Item, new: KeySettings) -> list[str]:
-        """Copy the settings into a key's rows; return the hashes of its valid secrets."""
+    async def change_rows(self, pointer: Item, new: KeySettings, *renaming: object) -> list[str]:
+        """Copy the settings into a key's rows; return the hashes of its valid secrets.
+
+        `renaming` are the actions on the rows of names that belong to a new name.
+        """
         digests = [read_text(pointer, KeyPointerItem.HASH)]
         # An old secret's row is removed some time after its grace.
         if (
@@ -122,6 +125,7 @@ class KeyWrites:
                 self._describe_row(secret_key(digest), {**content, SecretItem.ENABLED: on}, {})
                 for digest in digests
             ),
+            *renaming,
         )
         return digests
 
@@ -185,8 +189,11 @@ class KeyWrites:
             )
         return digests
 
-    async def leave_tombstone(self, pointer: Item, state: Item) -> None:
-        """Delete a state without holds; the pointer keeps what the key has spent."""
+    async def leave_tombstone(self, pointer: Item, state: Item, *release: object) -> None:
+        """Delete a state without holds; the pointer keeps what the key has spent.
+
+        `release` are the actions that free the key's name.
+        """
         second = int(self._clock.now_s())
         gone: Item = {
             KeyPointerItem.DELETED: number(second),
@@ -213,6 +220,7 @@ class KeyWrites:
                 gone,
                 same={KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]},
             ),
+            *release,
         )
 
     async def transact(self, *actions: object) -> None:

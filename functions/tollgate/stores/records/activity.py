@@ -73,14 +73,25 @@ class DynamoActivityStore:
                 self._find_closed(workspace_id, days), self._rows(workspace_id, days)
             )
         found = [row for row in rows if row.day in closed]
-        partial: list[str] = []
-        for day_s in days:
-            if day_of(day_s) not in closed and self._has_records(day_s):
-                live = await self._count_live(workspace_id, day_s)
-                found += live.rows
-                partial += live.partial_days
+        still_open = [day_s for day_s in days if day_of(day_s) not in closed]
+        counts = [
+            await self._count_live(workspace_id, day_s)
+            for day_s in still_open
+            if self._has_records(day_s)
+        ]
+        found += (row for live in counts for row in live.rows)
         return Activity(
-            rows=tuple(sorted(found, key=lambda row: row.day)), partial_days=tuple(partial)
+            rows=tuple(sorted(found, key=lambda row: row.day)),
+            closed_days=tuple(sorted(closed)),
+            live_days=tuple(day for live in counts for day in live.live_days),
+            partial_days=tuple(day for live in counts for day in live.partial_days),
+            missing_days=tuple(
+                day_of(day_s) for day_s in still_open if not self._has_records(day_s)
+            ),
+            last_record_s=max(
+                (live.last_record_s for live in counts if live.last_record_s is not None),
+                default=None,
+            ),
         )
 
     async def close_due(self) -> int:
@@ -144,7 +155,12 @@ class DynamoActivityStore:
         if known is not None and now_s < until_s:
             return known
         records, whole = await self._records(workspace_id, day_s, records_max=_LIVE_RECORDS_MAX)
-        counted = Activity(rows=summarize_day(day, records), partial_days=() if whole else (day,))
+        counted = Activity(
+            rows=summarize_day(day, records),
+            live_days=(day,),
+            partial_days=() if whole else (day,),
+            last_record_s=max((record.created_s for record in records), default=None),
+        )
         if len(self._live) >= _LIVE_DAYS_MAX:
             self._live.clear()
         self._live[workspace_id, day] = (now_s + _LIVE_FOR_S, counted)

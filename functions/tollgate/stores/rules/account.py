@@ -70,8 +70,8 @@ class RateState(Struct, frozen=True, kw_only=True):
 
     @property
     def requests_per_minute(self) -> int:
-        """The rate that the bucket was made with."""
-        return _US_PER_MINUTE // self.interval_us
+        """The rate that the bucket was made with, or the lowest one with the same interval."""
+        return -(-_US_PER_MINUTE // self.interval_us)
 
     @property
     def burst(self) -> int:
@@ -313,7 +313,7 @@ def insufficient_credits(available_nano_usd: int, amount_nano_usd: int) -> Ledge
     return LedgerError(
         ErrorCode.INSUFFICIENT_CREDITS,
         f"This request may cost up to ${usd_text(amount_nano_usd)} and the workspace has "
-        f"${usd_text(available_nano_usd)} available. Add credit with `tollgate credits grant`, "
+        f"${usd_text(available_nano_usd)} available. Add credit with `tollgate credits add`, "
         "or ask the operator of this gateway.",
     )
 

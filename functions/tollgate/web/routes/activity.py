@@ -1,6 +1,6 @@
 """Usage and cost of a workspace by day, model, provider and key."""
 
-from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
@@ -9,36 +9,16 @@ from starlette.responses import Response
 
 from tollgate.core.activity import DAY_S, ActivityRow
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.money import usd, usd_text
+from tollgate.core.money import usd
 from tollgate.core.principal import Principal
+from tollgate.web.csv_columns import csv_cells, csv_columns
 from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
-from tollgate.web.generation_shapes import label_cell
 from tollgate.web.routes.generations import Selection
 from tollgate.web.services import Services
-from tollgate.web.shapes import Usd
+from tollgate.web.shapes import Usd, moment
 
 _DAYS_MAX = 400
 _DEFAULT_DAYS = 30
-_COLUMNS = (
-    "date",
-    "model",
-    "provider",
-    "key_id",
-    "key_name",
-    "labels",
-    "requests",
-    "failed",
-    "cost_usd",
-    "prompt_tokens",
-    "cached_tokens",
-    "cache_write_tokens",
-    "completion_tokens",
-    "reasoning_tokens",
-    "audio_prompt_tokens",
-    "audio_completion_tokens",
-    "images",
-    "web_searches",
-)
 
 
 class ActivityObject(BaseModel):
@@ -94,8 +74,14 @@ class ActivityReply(BaseModel):
     data: list[ActivityObject]
     total: Usd
     partial_days: list[str] = Field(
-        description="days whose latest records are not counted yet: too many to count live"
+        description="live days of which not every record is counted: too many, or corrupt ones"
     )
+    closed_days: list[str] = Field(description="days whose sums are final")
+    live_days: list[str] = Field(description="days that are counted from their records")
+    missing_days: list[str] = Field(
+        description="days without final sums whose records have expired: nothing is known of them"
+    )
+    last_record_at: datetime | None = Field(description="latest record of the live days")
 
 
 def activity_routes(services: Services) -> APIRouter:
@@ -113,7 +99,8 @@ def activity_routes(services: Services) -> APIRouter:
 
         Figures of today are at most a minute old.
         """
-        wanted = query.filter(services.now_s(), days=_DEFAULT_DAYS)
+        key_id = await services.find_key_id(principal.workspace_id, query.key)
+        wanted = query.filter(services.now_s(), key_id=key_id, days=_DEFAULT_DAYS)
         if wanted.until_s - wanted.since_s > _DAYS_MAX * DAY_S:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, f"since: at most {_DAYS_MAX} days.", param="since"
@@ -123,35 +110,16 @@ def activity_routes(services: Services) -> APIRouter:
         )
         rows = [row for row in found.rows if row.matches(wanted)]
         if format_ == "csv":
-            return csv_reply(_COLUMNS, map(_cells, rows))
+            shown = map(ActivityObject.of, rows)
+            return csv_reply(csv_columns(ActivityObject), map(csv_cells, shown))
         return ActivityReply(
             data=[ActivityObject.of(row) for row in rows],
             total=usd(sum(row.cost_nano_usd for row in rows)),
             partial_days=list(found.partial_days),
+            closed_days=list(found.closed_days),
+            live_days=list(found.live_days),
+            missing_days=list(found.missing_days),
+            last_record_at=None if found.last_record_s is None else moment(found.last_record_s),
         )
 
     return router
-
-
-def _cells(row: ActivityRow) -> Mapping[str, str]:
-    """Return a row of activity as the cells of a CSV row, with the exact cost in USD."""
-    return {
-        "date": row.day,
-        "model": row.model or "",
-        "provider": row.provider or "",
-        "key_id": row.key_id,
-        "key_name": row.key_label,
-        "labels": label_cell(row.labels),
-        "requests": str(row.requests),
-        "failed": str(row.failed),
-        "cost_usd": usd_text(row.cost_nano_usd),
-        "prompt_tokens": str(row.usage.input_tokens),
-        "cached_tokens": str(row.usage.cache_read_input_tokens or 0),
-        "cache_write_tokens": str(row.usage.cache_write_input_tokens),
-        "completion_tokens": str(row.usage.output_tokens or 0),
-        "reasoning_tokens": str(row.usage.reasoning_tokens or 0),
-        "audio_prompt_tokens": str(row.usage.audio_input_tokens or 0),
-        "audio_completion_tokens": str(row.usage.audio_output_tokens or 0),
-        "images": str(row.usage.images or 0),
-        "web_searches": str(row.usage.web_searches or 0),
-    }

@@ -13,15 +13,14 @@ from tollgate.core.generation import Outcome
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money import nano_usd
 from tollgate.core.principal import Principal
+from tollgate.web.csv_columns import csv_cells, csv_columns
 from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.generation_shapes import (
-    RECORD_COLUMNS,
     ContentObject,
     ContentReply,
     GenerationObject,
     GenerationReply,
     GenerationsReply,
-    record_cells,
 )
 from tollgate.web.services import Services
 from tollgate.web.shapes import Moment, PositiveUsd
@@ -38,22 +37,26 @@ class Selection(BaseModel):
 
     since: Moment | None = None
     until: Moment | None = None
-    model: _Word | None = None
+    model: _Word | None = Field(
+        None, description="that served; of generations also the requested model, alias or route"
+    )
     provider: _Word | None = None
-    key: _Word | None = Field(None, description="the id of a key")
+    key: _Word | None = Field(None, description="the name or id of a key")
     label: list[_Word] = Field([], max_length=10, description="name:value; every label must match")
 
     def filter(
         self,
         now_s: int,
         *,
+        key_id: str | None,
         days: int = 1,
         outcome: Outcome | None = None,
         cost_min: PositiveUsd | None = None,
     ) -> GenerationFilter:
         """Return the filter for the store; `days` is the period if `since` is not given.
 
-        Raises RequestError for a label that is not `name:value`.
+        `key_id` is the id of the key that `key` names. Raises RequestError for a label that is not
+        `name:value`.
         """
         until_s = _second(self.until) if self.until else now_s + 1
         return GenerationFilter(
@@ -61,7 +64,7 @@ class Selection(BaseModel):
             until_s=until_s,
             model=self.model,
             provider=self.provider,
-            key_id=self.key,
+            key_id=key_id,
             outcome=outcome,
             cost_min_nano_usd=nano_usd(cost_min) if cost_min else 0,
             labels=dict(_label(text) for text in self.label),
@@ -122,16 +125,23 @@ def generation_routes(services: Services) -> APIRouter:
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> GenerationsReply | Response:
         """List the workspace's generations, newest first, as JSON or CSV."""
+        wanted = query.filter(
+            services.now_s(),
+            key_id=await services.find_key_id(principal.workspace_id, query.key),
+            outcome=query.outcome,
+            cost_min=query.cost_min,
+        )
         page = await services.generations.page(
             principal.workspace_id,
-            query.filter(services.now_s(), outcome=query.outcome, cost_min=query.cost_min),
+            wanted,
             limit=query.limit,
             before=_cursor(query.cursor),
         )
         next_ = None if page.next is None else f"gen-{page.next}"
         if format_ == "csv":
-            rows = map(record_cells, page.found)
-            return csv_reply(RECORD_COLUMNS, rows, next_=next_, unreadable=page.unreadable)
+            rows = map(csv_cells, map(GenerationObject.of, page.found))
+            columns = csv_columns(GenerationObject)
+            return csv_reply(columns, rows, next_=next_, unreadable=page.unreadable)
         return GenerationsReply(
             data=[GenerationObject.of(record) for record in page.found],
             next_cursor=next_,

@@ -16,6 +16,7 @@ from tollgate.web.key_shapes import (
     NewKeyBody,
     NewKeyReply,
     RotationBody,
+    refuse_unknown_tier,
 )
 from tollgate.web.services import Services
 
@@ -60,7 +61,9 @@ def key_routes(services: Services) -> APIRouter:
     @router.patch("/keys/{key_id}")
     async def change_key(principal: administrator, key_id: str, body: KeyChangeBody) -> KeyReply:
         """Change a key; one that is disabled is refused everywhere within five seconds."""
-        services.check_content_days(body.plain_settings().get("content_days"))
+        changed = body.plain_settings()
+        services.check_content_days(changed.get("content_days"))
+        refuse_unknown_tier(changed.get("tier"), await services.key_tiers())
         key = await services.keys.change(principal.workspace_id, key_id, body.edit)
         if key is None:
             raise _no_such_key()

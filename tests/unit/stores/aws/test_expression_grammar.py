@@ -54,6 +54,7 @@ CONDITIONS = (
     expressions.HAS_HOLDS,
     expressions.KEY_DELETE,
     expressions.SAME_HASH,
+    expressions.SAME_KEY,
     expressions.SAME_REVISION,
     expressions.SAME_SHARDS,
 )

@@ -126,3 +126,8 @@ def test_the_two_forms_together_are_gcra(rpm: int, burst: int, gaps_us: list[int
             left = (now + interval * (burst - 1) - tat) // interval + 1
             assert state.to_limit(now).remaining == max(0, left)
             assert state.to_limit(now).limit == burst
+
+
+@pytest.mark.parametrize("rpm", [1, 5, 7, 11, 60, 599, 600, 7_000, 1_000_000])
+def test_c61_a_rate_is_read_as_it_was_set(rpm: int) -> None:
+    assert RateState.fresh(rpm, 2).requests_per_minute == rpm

@@ -12,6 +12,7 @@ from msgspec.structs import asdict, fields, replace
 import tollgate
 from tollgate.cli.gateway.keys import keys
 from tollgate.core.errors import RequestError
+from tollgate.routing.schema import KeyTierSection
 from tollgate.stores.administration import KeySummary, NewKey
 from tollgate.stores.aws.attributes import number, string
 from tollgate.stores.aws.items import KeyPointerItem
@@ -78,7 +79,8 @@ def test_a_setting_that_is_unset_is_read_again(name: str) -> None:
 def test_a_plain_setting_is_taken_and_shown_by_the_api(name: str) -> None:
     value = getattr(CHOSEN, name)
     body = NewKeyBody.model_validate({"name": "search", name: value})
-    assert getattr(body.new_key("default", {}), name) == value
+    tiers = {"gold": KeyTierSection()}
+    assert getattr(body.new_key("default", tiers), name) == value
     change = KeyChangeBody.model_validate({name: value})
     assert getattr(change.edit(KeySettings(label="search")), name) == value
     assert getattr(KeyObject.of(_stored(CHOSEN)), name) == value

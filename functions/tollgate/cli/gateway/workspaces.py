@@ -1,0 +1,123 @@
+"""`tollgate workspaces`: the workspaces of a running gateway, for its operator."""
+
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+import click
+
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api
+from tollgate.cli.tables import OutputStyle, exact, show, show_one
+from tollgate.core.principal import Admission
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+_COLUMNS: Final = ("id", "state", "admission", "budget", "pause_at_budget", "shards", "created_at")
+# Settings that `--no` takes away.
+_REMOVABLE: Final = ("admission", "budget")
+
+_admission = click.option(
+    "--admission",
+    type=click.Choice(get_args(Admission)),
+    help="Whom to admit: positive admits any balance above 0, covered one that covers the request.",
+)
+_budget = click.option("--budget", metavar="USD", help="Highest cost of a UTC month.")
+_pause = click.option(
+    "--pause-at-budget/--no-pause-at-budget",
+    default=None,
+    help="Whether a spent budget locks the workspace until the month ends.",
+)
+
+
+@click.group()
+def workspaces() -> None:
+    """List, create, change and lock workspaces; needs the operator's management key."""
+
+
+@workspaces.command("ls")
+@calls_gateway
+def list_workspaces(api: Api, style: OutputStyle) -> None:
+    """List the workspaces by name."""
+    found = list(api.pages("/workspaces", {}, "cursor"))
+    show([_row(it) for it in found], _COLUMNS, style, data=found, shape=_workspace_shape)
+
+
+@workspaces.command("show")
+@click.argument("workspace_id", metavar="ID")
+@calls_gateway
+def show_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
+    """Show one workspace; `tollgate credits show --workspace` shows its money."""
+    _show(api.get(f"/workspaces/{workspace_id}"), style)
+
+
+@workspaces.command("create")
+@click.argument("workspace_id", metavar="ID")
+@_admission
+@_budget
+@_pause
+@calls_gateway
+def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **settings: Any) -> None:
+    """Create a workspace, without credit and without keys."""
+    _show(api.post("/workspaces", {"id": workspace_id, **_given(settings)}), style)
+
+
+@workspaces.command("update")
+@click.argument("workspace_id", metavar="ID")
+@_admission
+@_budget
+@_pause
+@click.option(
+    "--no", "without", multiple=True, type=click.Choice(_REMOVABLE), help="Take a setting away."
+)
+@calls_gateway
+def update_workspace(
+    api: Api, style: OutputStyle, *, workspace_id: str, without: tuple[str, ...], **settings: Any
+) -> None:
+    """Change what is given of a workspace."""
+    changes = {**_given(settings), **dict.fromkeys(without)}
+    if not changes:
+        raise click.UsageError("Give a change; `tollgate workspaces update --help` lists them.")
+    _show(api.patch(f"/workspaces/{workspace_id}", changes), style)
+
+
+@workspaces.command("lock")
+@click.argument("workspace_id", metavar="ID")
+@calls_gateway
+def lock_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
+    """Refuse every request of a workspace, from its next one on."""
+    _show(api.patch(f"/workspaces/{workspace_id}", {"locked": True}), style)
+
+
+@workspaces.command("unlock")
+@click.argument("workspace_id", metavar="ID")
+@calls_gateway
+def unlock_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
+    """Admit requests of a workspace again."""
+    _show(api.patch(f"/workspaces/{workspace_id}", {"locked": False}), style)
+
+
+def _given(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _show(reply: Any, style: OutputStyle) -> None:
+    show_one(_row(reply["data"]), _COLUMNS, style, data=reply["data"], shape=_workspace_shape)
+
+
+def _workspace_shape() -> "type[BaseModel]":
+    from tollgate.web.routes.workspaces import WorkspaceObject
+
+    return WorkspaceObject
+
+
+def _row(workspace: Any) -> dict[str, str]:
+    state = "locked" if workspace["locked"] else "paused" if workspace["paused"] else "open"
+    return {
+        "id": workspace["id"],
+        "state": state,
+        "admission": workspace["admission"] or "",
+        "budget": "" if workspace["budget"] is None else exact(workspace["budget"]),
+        "pause_at_budget": "yes" if workspace["pause_at_budget"] else "no",
+        "shards": str(workspace["shards"]),
+        "created_at": workspace["created_at"],
+    }

@@ -1,0 +1,58 @@
+"""The columns of a CSV table: the fields of its JSON object that fit into one cell."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+_PLAIN = (str, int, Decimal, datetime, NoneType)
+
+
+def csv_columns(shape: type[BaseModel]) -> tuple[str, ...]:
+    """Return the names of a JSON object's fields that one cell can hold, in their order.
+
+    Objects, and lists of objects, are in the JSON alone.
+    """
+    return tuple(name for name, field in shape.model_fields.items() if _fits(field.annotation))
+
+
+def csv_cells(shape: BaseModel) -> Mapping[str, str]:
+    """Return a JSON object as the cells of a CSV row."""
+    return {name: cell_text(getattr(shape, name)) for name in csv_columns(type(shape))}
+
+
+def cell_text(value: object) -> str:
+    """Return a value as one cell: exact decimals, ISO times, `name=value` joined by semicolons."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case Decimal():
+            text = f"{value:f}"
+            return text.rstrip("0").rstrip(".") if "." in text else text
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case Mapping():
+            return ";".join(f"{name}={cell_text(it)}" for name, it in sorted(value.items()))
+        case list():
+            return ";".join(map(cell_text, value))
+        case _:
+            return str(value)
+
+
+def _fits(annotation: Any) -> bool:
+    """Return whether the values of a type fit into one cell."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return True
+    if origin is Annotated:
+        return _fits(inner[0])
+    if origin in (Union, UnionType, list):
+        return all(map(_fits, inner))
+    if origin in (dict, Mapping, Sequence):
+        return _fits(inner[-1])
+    return annotation in _PLAIN or annotation is bool

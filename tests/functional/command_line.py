@@ -1,0 +1,61 @@
+"""The command line, run against a local gateway of its own."""
+
+import os
+import pty
+import re
+import subprocess
+from collections.abc import Iterator
+
+import openai
+import pytest
+
+from tests.local_server import ROOT, TOLLGATE, LocalServer, environment, local_server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    with local_server(tmp_path_factory.mktemp("dev")) as started:
+        with openai.OpenAI(base_url=started.base_url, api_key=started.key, max_retries=0) as client:
+            for content in ("one", "two"):
+                client.chat.completions.create(
+                    model="test/echo", messages=[{"role": "user", "content": content}]
+                )
+        yield started
+
+
+def run(server: LocalServer, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    reached = {"TOLLGATE_URL": server.base_url, "TOLLGATE_KEY": server.management_key}
+    return subprocess.run(
+        [TOLLGATE, *arguments],
+        cwd=ROOT,
+        env={**environment(), **reached, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def printed(server: LocalServer, *arguments: str) -> str:
+    done = run(server, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def on_screen(server: LocalServer, *arguments: str, columns: int) -> list[str]:
+    """What a person sees on a terminal of this width."""
+    reader, terminal = pty.openpty()
+    reached = {"TOLLGATE_URL": server.base_url, "TOLLGATE_KEY": server.management_key}
+    with subprocess.Popen(
+        [TOLLGATE, *arguments],
+        cwd=ROOT,
+        env={**environment(), **reached, "TERM": "xterm", "COLUMNS": str(columns)},
+        stdout=terminal,
+        stderr=subprocess.PIPE,
+    ) as shown:
+        os.close(terminal)
+        _, remarks = shown.communicate(timeout=60)
+        assert shown.returncode == 0
+    with os.fdopen(reader, "rb", buffering=0) as screen:
+        table = re.sub(r"\x1b\[[0-9;]*m", "", screen.read(65_536).decode())
+        return [*table.splitlines(), *remarks.decode().splitlines()]

@@ -1,0 +1,69 @@
+"""Sums of activity as `tollgate spend` shows them.
+
+Keeps C67.
+"""
+
+from decimal import Decimal
+from typing import Any
+
+from tollgate.cli.gateway.spend import explain_freshness, group_activity
+
+
+def row(key_id: str, key_name: str, usage: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "date": "2026-11-21",
+        "model": "acme/small",
+        "provider_name": "acme",
+        "key_id": key_id,
+        "key_name": key_name,
+        "labels": {},
+        "requests": 1,
+        "prompt_tokens": 2,
+        "completion_tokens": 3,
+        "usage": Decimal(usage),
+        **changes,
+    }
+
+
+def test_c67_keys_of_one_name_are_kept_apart_by_their_ids() -> None:
+    rows = group_activity([row("id1", "ci", "2"), row("id2", "ci", "1")], ["key", "model"])
+    assert [(it["key"], it["key_id"], it["usd"]) for it in rows] == [
+        ("ci (id1)", "id1", "2"),
+        ("ci (id2)", "id2", "1"),
+    ]
+
+
+def test_c67_a_renamed_key_is_one_row_with_its_latest_name() -> None:
+    before, after = row("id1", "ci", "2"), row("id1", "nightly", "1", date="2026-11-22")
+    [found] = group_activity([before, after], ["key"])
+    assert (found["key"], found["key_id"], found["usd"], found["requests"]) == (
+        "nightly",
+        "id1",
+        "3",
+        "2",
+    )
+    assert "key_id" not in group_activity([before], ["day"])[0]
+
+
+def test_c67_it_tells_how_fresh_each_day_is() -> None:
+    days = [f"2026-11-{day:02}" for day in range(1, 21)]
+    activity = {
+        "closed_days": [*days, "2026-11-22"],
+        "live_days": ["2026-11-21", "2026-11-23"],
+        "partial_days": ["2026-11-23"],
+        "missing_days": ["2026-10-30", "2026-10-31"],
+        "last_record_at": "2026-11-23T07:00:00Z",
+    }
+    assert list(explain_freshness(activity)) == [
+        "Final: 2026-11-01 to 2026-11-20, 2026-11-22.",
+        (
+            "Counted live, at most a minute ago: 2026-11-21, 2026-11-23; last record "
+            "2026-11-23T07:00:00Z."
+        ),
+        "Incomplete: 2026-11-23; try again once the day is closed.",
+        (
+            "Unknown: 2026-10-30 to 2026-10-31; no sums are stored of these days, and "
+            "their records have expired."
+        ),
+    ]
+    assert list(explain_freshness({key: [] for key in activity})) == []
