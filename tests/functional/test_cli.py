@@ -203,7 +203,7 @@ def test_c64_the_ledger_of_credit_lists_its_entries(server: LocalServer) -> None
 
 
 def test_a_person_sees_a_table(server: LocalServer) -> None:
-    head, row, *_ = on_screen(server, "generations", "ls", columns=120)
+    head, row, *_ = on_screen(server, "generations", "ls", "--outcome", "ok", columns=120)
     assert head.split() == COLUMNS.split()
     assert re.match(r"gen-\S{15}  \d\d-\d\d \d\d:\d\d:\d\d  ok +0\.0", row)
     assert row.rstrip().endswith("simulator")

@@ -13,7 +13,7 @@ from tollgate.cli.gateway.http import Api
 from tollgate.cli.tables import OutputStyle, exact, show
 from tollgate.core.clock import SystemClock
 
-# Keys are told apart by their ids: a name may change, and keys made long ago may share one.
+# Keys are distinguished by their ids: a name may change, and keys made long ago may share one.
 _FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_id", "day": "date"}
 _FIGURES: Final = ("requests", "prompt_tokens", "completion_tokens")
 # Stands for a missing label, and for the model of a request that no model served.
