@@ -38,7 +38,7 @@ def on_terminal(
     os.close(theirs)
     shown, read_to, left = b"", 0, list(answers)
     try:
-        while chunk := _read(ours, silence_max_s):
+        while chunk := _read(ours, silence_max_s, shown):
             shown += chunk
             if left and left[0][0].encode() in shown[read_to:]:
                 read_to = len(shown)
@@ -51,11 +51,11 @@ def on_terminal(
     return Session(status, shown.decode(), tuple(left))
 
 
-def _read(terminal: int, silence_max_s: float) -> bytes:
+def _read(terminal: int, silence_max_s: float, shown: bytes) -> bytes:
     """Return what was written next; nothing once the command has ended."""
     readable, _, _ = select.select([terminal], [], [], silence_max_s)
     if not readable:
-        raise TimeoutError(f"nothing was written for {silence_max_s} s")
+        raise TimeoutError(f"nothing was written for {silence_max_s} s after {shown[-400:]!r}")
     try:
         return os.read(terminal, 65536)
     except OSError:  # Linux's word for a terminal without a writer

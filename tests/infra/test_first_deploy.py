@@ -3,6 +3,7 @@
 The functions' source stands in for their build, which SAM uploads alike. Keeps C54.
 """
 
+import shutil
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,8 +30,16 @@ def signed_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """samconfig.toml as it ships, with the template in place of its build."""
-    template = f'template_file = "{ROOT / "infra" / "template.yaml"}"'
+    """samconfig.toml as it ships, with copies of template and functions in place of the build.
+
+    A copy has no bytecode, which commands write beside the source while the test runs.
+    """
+    bytecode = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "functions", tmp_path / "functions", ignore=bytecode)
+    copied = tmp_path / "infra" / "template.yaml"
+    copied.parent.mkdir()
+    shutil.copy(ROOT / "infra" / "template.yaml", copied)
+    template = f'template_file = "{copied}"'
     text = (ROOT / "samconfig.toml").read_text()
     for stage in ("default", "prod"):
         header = f"[{stage}.deploy.parameters]\n"
