@@ -160,7 +160,7 @@ async def _travel(client: Client, keys: LocalKeys) -> dict[str, Journey]:
     with _traced(journeys, "read a record"):
         await client.request("GET", f"/api/v1/generation?id={first['id']}", keys.inference)
     with _traced(journeys, "create a key"):
-        await client.request("POST", "/api/v1/keys", keys.management, {"name": "another"})
+        await client.request("POST", "/api/v1/keys", keys.management, {"name": first["id"]})
     return journeys
 
 

@@ -15,7 +15,7 @@ from tests.ministack import ministack_command
 BUDGETS = {
     "one streamed chat": (32, 240),
     "read a record": (4, 10),
-    "create a key": (7, 20),
+    "create a key": (7, 26),
 }
 
 
