@@ -1,7 +1,8 @@
 """`tollgate generations`: records of generations, their bills and their content."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -104,18 +105,21 @@ def tail_generations(api: Api, style: OutputStyle) -> None:
     if style == "csv":
         raise click.UsageError("--csv: a tail is TSV in a pipe, or JSON lines by --json.")
     table = None if style == "json" else GrowingTable(_TAIL_WIDTHS)
-    try:
-        for record in _follow(api):
+
+    async def follow() -> None:
+        async for record in _follow(api):
             if table is None:
                 click.echo(as_json(record, indent=None))
             else:
                 table.add(_row(record))
-    except KeyboardInterrupt:
-        # Ctrl-C is how a tail ends; it is no failure.
-        return
+
+    # Ctrl-C is how a tail ends; it is no failure. One loop for all of it: a loop interrupted
+    # while it is made complains of what it leaves.
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(follow())
 
 
-def _follow(api: Api) -> Iterator[Any]:
+async def _follow(api: Api) -> AsyncIterator[Any]:
     """Yield each generation that ends from now on, and never end."""
     clock = SystemClock()
     # A generation that began before may end later, and is listed by when it began.
@@ -134,9 +138,10 @@ def _follow(api: Api) -> Iterator[Any]:
                 new.append(record)
         seen.update(record["id"] for record in new)
         if not first:
-            yield from reversed(new)
+            for record in reversed(new):
+                yield record
         first = False
-        asyncio.run(clock.sleep(_TAIL_EVERY_S))
+        await clock.sleep(_TAIL_EVERY_S)
 
 
 @generations.command("content")
