@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from tests.tidy.source import Finding, Rule, Source
@@ -71,6 +72,22 @@ def docstrings_begin_plainly(source: Source) -> Iterator[Finding]:
             yield source.finding(line, f"begin with the thing itself, not with {word!r}")
 
 
+def descriptions_of_fields_begin_plainly(source: Source) -> Iterator[Finding]:
+    if source.path.parts[0] == "tests":
+        return
+    for node in source.nodes(ast.ClassDef):
+        for described, beside in pairwise(node.body):
+            if not isinstance(described, ast.AnnAssign):
+                continue
+            match beside:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    first = _WORD.match(text.strip())
+                    if first is not None and first[0].lower() in _NO_BEGINNING:
+                        yield source.finding(
+                            beside.lineno, f"begin with the thing itself, not with {first[0]!r}"
+                        )
+
+
 def words_are_plain(source: Source) -> Iterator[Finding]:
     if source.path.parts[0] == "tests":
         return
@@ -86,4 +103,8 @@ def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     )
 
 
-RULES: tuple[Rule, ...] = (docstrings_begin_plainly, words_are_plain)
+RULES: tuple[Rule, ...] = (
+    docstrings_begin_plainly,
+    descriptions_of_fields_begin_plainly,
+    words_are_plain,
+)

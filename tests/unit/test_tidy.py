@@ -203,10 +203,21 @@ BROKEN = [
         [1, 3],
     ),
     ("words_are_plain", "tollgate/core/money.py", "a = 1\n# whoever pays", [2]),
+    (
+        "descriptions_of_fields_begin_plainly",
+        "tollgate/core/money.py",
+        'class A:\n    b: bool\n    """Whether it is."""',
+        [3],
+    ),
     ("words_are_plain", "tollgate/core/money.py", '"""A.\n\nIt makes no sense."""', [3]),
     ("comments_promise_nothing", "tollgate/core/money.py", "\n# FIXME", [2]),
 ]
 KEPT = [
+    (
+        "descriptions_of_fields_begin_plainly",
+        "tollgate/core/money.py",
+        'class A:\n    b: bool\n    """True if it is."""',
+    ),
     ("docstrings_begin_plainly", "tollgate/core/money.py", 'def f():\n    """Return it."""'),
     ("docstrings_begin_plainly", "tollgate/core/money.py", '"""Amounts of money."""'),
     (

@@ -27,6 +27,6 @@ class Principal(Struct, frozen=True, kw_only=True):
     admission: Admission | None = None
     """None if the workspace leaves it to the catalog."""
     old_secret: bool = False
-    """Whether the caller used the secret from before the key's last rotation."""
+    """True if the caller used the secret from before the key's last rotation."""
     content_days: int | None = None
     """Days for which requests and answers are kept; None keeps none."""

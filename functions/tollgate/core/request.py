@@ -115,7 +115,7 @@ class ReasoningOptions(Struct, frozen=True, kw_only=True):
     enabled: bool | None = None
     """True, with no other option, requests the model's own default amount."""
     exclude: bool = False
-    """Whether the reasoning is left out of the answer."""
+    """True if the reasoning is left out of the answer."""
 
 
 Modality = Literal["text", "image", "audio", "video", "pdf"]

@@ -85,4 +85,4 @@ class Call(Struct, frozen=True, kw_only=True):
     client_request_id: str | None = None
     """The caller's own id of the request (`x-request-id`)."""
     fallbacks: bool = True
-    """Whether an attempt after the first model's may serve."""
+    """False if only the first model of the chain may serve."""

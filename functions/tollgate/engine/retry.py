@@ -35,7 +35,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     tries: int
     """Tries made at this endpoint, the failed one included."""
     another_left: bool
-    """Whether the plan has another endpoint after this one."""
+    """True if the plan has another endpoint after this one."""
     remaining_s: float
     """Seconds until the generation's deadline."""
     next_on: frozenset[str]

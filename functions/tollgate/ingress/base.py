@@ -20,13 +20,13 @@ class ParsedCall(Struct, frozen=True, kw_only=True):
     request: GenerationRequest
     stream: bool
     usage_on_finish: bool = False
-    """Whether the finish frame of a stream carries the usage."""
+    """True if the finish frame of a stream carries the usage."""
     episode_id: str | None = None
     """The caller's own episode; None lets the renderer make one."""
     ignored: tuple[str, ...] = ()
     """The names of fields that have no effect."""
     tells_routing: bool = False
-    """Whether the caller requested a `Routed` in the reply."""
+    """True if the caller requested a `Routed` in the reply."""
 
 
 class ServedBy(Struct, frozen=True, kw_only=True):
