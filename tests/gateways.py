@@ -193,13 +193,13 @@ class RecordedReply:
 
 @dataclass(frozen=True)
 class Directory:
-    """Scripted providers behind one codec."""
+    """Scripted providers, each behind its codec."""
 
     transports: Mapping[str, Scripted]
-    codec: Codec
+    codecs: Mapping[str, Codec]
 
     def provider(self, slug: str) -> Provider:
-        return Provider(self.codec, self.transports[slug])
+        return Provider(self.codecs[slug], self.transports[slug])
 
 
 @dataclass
@@ -324,13 +324,17 @@ async def house(
     near: Scripted | None = None,
     far: Scripted | None = None,
     codec: Codec | None = None,
+    far_codec: Codec | None = None,
     timing: StreamTiming | None = None,
     media: MediaFetcher | None = None,
     funds_nano_usd: int = FUNDS_NANO_USD,
     key: NewKey | None = None,
     **sections: Any,
 ) -> House:
-    """A gateway over the small catalog of the routing tests: `near` and `far` are its providers."""
+    """A gateway over the small catalog of the routing tests: `near` and `far` are its providers.
+
+    Both speak `codec` unless `far` has one of its own.
+    """
     clock = LoopClock()
     trace: list[str] = []
     stores = memory_stores(clock)
@@ -338,13 +342,14 @@ async def house(
     ids = IdSource(clock)
     near, far = near or Scripted(answers("Hello")), far or Scripted(answers("Hi"))
     catalog = small_catalog(**sections)
+    codec = codec or codec_of("openai_chat")
     ledger, journal = WatchedLedger(stores.ledger, trace), RecordedJournal(trace)
     gateway = Gateway(
         ledger=ledger,
         cooldowns=stores.cooldowns,
         cooldown=catalog.defaults.cooldown.policy,
         planner=Planner(catalog),
-        providers=Directory({"near": near, "far": far}, codec or codec_of("openai_chat")),
+        providers=Directory({"near": near, "far": far}, {"near": codec, "far": far_codec or codec}),
         media=media or ShelvedMedia({}),
         clock=clock,
         ids=ids,

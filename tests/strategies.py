@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from tollgate.core.content import Opaque, Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import (
     Citation,
     Ended,
@@ -17,6 +18,7 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
+from tollgate.core.signers import CLAUDE, GEMINI, OPENAI
 from tollgate.core.usage import Usage
 
 # Texts that are apt to break a frame: line ends, quotes, separators that some clients split at.
@@ -37,9 +39,30 @@ usages = st.builds(
     reasoning_tokens=tokens,
 )
 
-opaques: st.SearchStrategy[Opaque] = st.dictionaries(
-    names, st.dictionaries(names, st.text(max_size=8), min_size=1, max_size=2), max_size=2
-)
+signers = st.sampled_from([CLAUDE, GEMINI, OPENAI, "acme-v1"])
+maybe = st.none() | st.text(min_size=1, max_size=8)
+# Reasoning as it begins: to be signed, or hidden; the proof of either may be known only at its end.
+shown = st.builds(Provenance, signer=signers, id=maybe, is_summary=st.booleans())
+hidden = st.builds(Provenance, signer=signers, id=maybe, data=st.sampled_from(["", "b64"]))
+signed_calls = st.builds(Provenance, signer=st.just(GEMINI), signature=maybe)
+
+
+@st.composite
+def endings(draw: st.DrawFn, part: Part) -> Provenance | None:
+    """What a part is found to be as it ends."""
+    match part:
+        case Reasoning(provenance=None):
+            begun = Provenance(signer=draw(signers), id=draw(maybe))
+            return draw(st.none() | st.just(replace(begun, signature=draw(maybe))))
+        case Reasoning(provenance=Provenance(data=None) as begun):
+            return draw(st.none() | st.just(replace(begun, signature=draw(maybe))))
+        case Reasoning(provenance=Provenance() as begun):
+            return replace(begun, data="b64")
+        case ToolCall():
+            return draw(st.none() | signed_calls)
+        case _:
+            return None
+
 
 starts = st.builds(
     Started,
@@ -58,9 +81,11 @@ ends = st.builds(
 # Parts as they start: nothing said yet.
 empty_parts: st.SearchStrategy[Part] = st.one_of(
     st.just(Text(text="")),
-    st.builds(Reasoning, text=st.just(""), opaque=opaques),
+    st.builds(Reasoning, text=st.just(""), provenance=st.none() | shown | hidden),
     st.just(Refusal(text="")),
-    st.builds(ToolCall, id=names, name=names, arguments=st.just(""), opaque=opaques),
+    st.builds(
+        ToolCall, id=names, name=names, arguments=st.just(""), provenance=st.none() | signed_calls
+    ),
 )
 
 
@@ -91,7 +116,7 @@ notes: st.SearchStrategy[Citation | LogProbs] = st.one_of(
 
 
 def _life(
-    index: int, part: Part, said: list[str | Citation | LogProbs], opaque: Opaque
+    index: int, part: Part, said: list[str | Citation | LogProbs], ended: Provenance | None
 ) -> Iterator[StreamEvent]:
     yield PartStart(index=index, part=part)
     for piece in said:
@@ -99,12 +124,24 @@ def _life(
             yield PartDelta(index=index, text=piece)
         else:
             yield PartNote(index=index, note=piece)
-    yield PartEnd(index=index, opaque=opaque)
+    yield PartEnd(index=index, provenance=ended)
+
+
+def _said(part: Part) -> st.SearchStrategy[list[str | Citation | LogProbs]]:
+    """Pieces of a part; reasoning that is hidden has no text."""
+    match part:
+        case Reasoning(provenance=Provenance(data=str())):
+            return st.just([])
+        case _:
+            return st.lists(texts | notes, max_size=4)
 
 
 @st.composite
 def event_streams(draw: st.DrawFn) -> list[StreamEvent]:
-    """Any stream that the grammar allows: parts interleave, usage comes anywhere."""
+    """Any stream that the grammar allows: parts interleave, usage comes anywhere.
+
+    Only reasoning does not begin within a text, where no accumulated answer could have its place.
+    """
     events: list[StreamEvent] = [draw(starts)]
     parts = draw(st.lists(empty_parts, max_size=5))
     started = 0
@@ -114,7 +151,7 @@ def event_streams(draw: st.DrawFn) -> list[StreamEvent]:
             events.append(UsageReported(usage=draw(usages)))
         if _may_start(parts[started:], [part for part, _ in running]) and draw(st.booleans()):
             part = parts[started]
-            life = _life(started, part, draw(st.lists(texts | notes, max_size=4)), draw(opaques))
+            life = _life(started, part, draw(_said(part)), draw(endings(part)))
             running.append((part, life))
             events.append(next(life))
             started += 1
@@ -134,4 +171,7 @@ def event_streams(draw: st.DrawFn) -> list[StreamEvent]:
 def _may_start(waiting: list[Part], running: list[Part]) -> bool:
     if not waiting:
         return False
-    return isinstance(waiting[0], ToolCall) or type(waiting[0]) not in map(type, running)
+    kinds = set(map(type, running))
+    if isinstance(waiting[0], Reasoning) and Text in kinds:
+        return False
+    return isinstance(waiting[0], ToolCall) or type(waiting[0]) not in kinds

@@ -15,6 +15,7 @@ from tollgate.core.content import (
     InlineMedia,
     MediaSource,
     MediaUrl,
+    Provenance,
     Reasoning,
     Text,
     ToolCall,
@@ -31,6 +32,7 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
+from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import ClaudeCarrier, ClaudeDialect, Dialect
 
@@ -172,15 +174,16 @@ def _said(block: dict[str, Any]) -> Text | Reasoning | ToolCall:
         case "text":
             return _text(block)
         case "thinking":
-            opaque = {"anthropic": {"signature": block["signature"]}}
-            return Reasoning(text=block["thinking"], opaque=opaque)
+            signed = Provenance(signer=CLAUDE, signature=block["signature"])
+            return Reasoning(text=block["thinking"], provenance=signed)
         case "redacted_thinking":
-            return Reasoning(text="", opaque={"anthropic": {"redacted_thinking": block["data"]}})
+            return Reasoning(text="", provenance=Provenance(signer=CLAUDE, data=block["data"]))
         case "tool_use":
             arguments = json.dumps(block["input"])
             return ToolCall(id=block["id"], name=block["name"], arguments=arguments)
         case _:
-            return Reasoning(text="", opaque={"anthropic": {"block": block}})
+            whole = Provenance(signer=ANTHROPIC_BLOCKS, data=json.dumps(block))
+            return Reasoning(text="", provenance=whole)
 
 
 def _shown(block: dict[str, Any]) -> Any:

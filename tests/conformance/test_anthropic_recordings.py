@@ -41,6 +41,8 @@ from tollgate.providers.transports.invoke_frames import InvokeFrames
 
 CUTS = 40
 CODEC = codec_of("anthropic")
+# The model that the samples of replies name.
+MODEL = "test/echo"
 
 
 def answers() -> list[Recording]:
@@ -78,7 +80,7 @@ def test_a_recorded_answer_decodes_into_a_valid_stream(recording: Recording) -> 
     assert len({call.id for call in calls}) == len(calls)
     assert not calls or response.finish in {"tool_calls", "length"}
     thoughts = [part for part in response.parts if isinstance(part, Reasoning)]
-    assert all(thought.opaque for thought in thoughts)
+    assert all(thought.provenance and thought.provenance.is_signed for thought in thoughts)
 
 
 @pytest.mark.parametrize("recording", cases(iter(answers())))
@@ -186,7 +188,7 @@ def said_back(parts: Sequence[Part], recording: Recording) -> list[Any]:
     asked = UserMessage(content=(Text(text="?"),))
     messages = (asked, AssistantMessage(content=tuple(parts)), *results)
     request = GenerationRequest(model="anthropic/m", messages=messages)
-    body: Any = CODEC.encode(request, target(recording)).body
+    body: Any = CODEC.encode(request, replace(target(recording), model=MODEL)).body
     return list(body["messages"][1]["content"])
 
 

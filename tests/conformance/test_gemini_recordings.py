@@ -88,7 +88,9 @@ def test_a_recorded_answer_decodes_into_a_valid_stream(recording: Recording) -> 
 def test_q33_every_recorded_signature_is_kept(recording: Recording) -> None:
     sent = {json.loads(b'"%s"' % value) for value in SIGNATURE.findall(recording.body)}
     parts = folded(events(recording)).parts
-    kept = [signature_of(part.opaque) for part in parts if isinstance(part, ToolCall | Reasoning)]
+    kept = [
+        signature_of(part.provenance) for part in parts if isinstance(part, ToolCall | Reasoning)
+    ]
     assert {signature for signature in kept if signature} == sent
 
 

@@ -104,9 +104,9 @@ def test_media_and_signatures_validate(validator: Any) -> None:
             )
         ),
         assistant(
-            Reasoning(text="Hm.", opaque=signed()),
-            Reasoning(text="", opaque=signed()),
-            call("a", opaque=signed()),
+            Reasoning(text="Hm.", provenance=signed()),
+            Reasoning(text="", provenance=signed()),
+            call("a", provenance=signed()),
         ),
         result("a", "x", Image(source=PNG)),
     )

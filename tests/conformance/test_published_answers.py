@@ -61,7 +61,7 @@ def test_every_chunk_of_chat_completions_is_read() -> None:
 
 def test_every_event_of_responses_is_read_or_told_as_what_nobody_asked_for() -> None:
     events = Instances(published_schema("openai.responses.stream_event"))
-    failed = failures(iter(events), lambda: ResponsesDecoder("a"))
+    failed = failures(iter(events), lambda: ResponsesDecoder("a", signer=None))
     broken = {json.dumps(event) for event, _ in failed}
     read = {event["type"] for event in events if json.dumps(event) not in broken}
     assert read == {
@@ -154,7 +154,7 @@ def test_every_stop_reason_of_converse_has_a_meaning(shapes: dict[str, Any]) -> 
     for reason in shapes["StopReason"]["enum"]:
         framing = EventStreamFrames()
         frames = framing.feed(converse.text_delta("Hi") + converse.message_stop(reason))
-        meanings[reason] = ended(ConverseDecoder("aws"), *frames)
+        meanings[reason] = ended(ConverseDecoder("aws", signer=None), *frames)
     assert {reason for reason, finish in meanings.items() if finish == "stop"} == {
         "end_turn",
         "stop_sequence",
@@ -167,7 +167,7 @@ def test_every_exception_in_a_stream_of_converse_is_an_error(shapes: dict[str, A
     assert len(exceptions) >= 5
     for name in exceptions:
         frames = EventStreamFrames().feed(converse.exception(name, "no"))
-        assert ended(ConverseDecoder("aws"), *frames) == "error"
+        assert ended(ConverseDecoder("aws", signer=None), *frames) == "error"
 
 
 @pytest.mark.parametrize("piece", ["toolResult", "image"])
@@ -182,4 +182,4 @@ def test_what_converse_may_send_and_nobody_asked_for_is_an_error(
         }[shape]
         event = converse.event(kind, {"contentBlockIndex": 0, field: {piece: {}}})
         frames = EventStreamFrames().feed(event + converse.message_stop())
-        assert ended(ConverseDecoder("aws"), *frames) == "error"
+        assert ended(ConverseDecoder("aws", signer=None), *frames) == "error"

@@ -1,14 +1,8 @@
 """The parts that messages and answers are made of."""
 
-from collections.abc import Mapping
 from typing import Literal
 
-from msgspec import Struct, field
-
-from tollgate.core.json_value import JsonValue
-
-# What a provider wants echoed untouched (signatures), under the provider's own name.
-Opaque = Mapping[str, JsonValue]
+from msgspec import Struct
 
 
 class CacheMark(Struct, frozen=True, kw_only=True):
@@ -71,11 +65,33 @@ UserContent = Text | Image | Audio | Document
 ResultContent = Text | Image | Document
 
 
+class Provenance(Struct, frozen=True, kw_only=True):
+    """The signer of a part, and the data that the signer requires back untouched."""
+
+    signer: str | None
+    """One of `core.signers`, or another name that came with the part; None without one."""
+    signature: str | None = None
+    """The signature of a reasoning's text, or of a call."""
+    data: str | None = None
+    """Content that only the signer reads."""
+    id: str | None = None
+    """The signer's own id; parts with one id belong together."""
+    is_summary: bool = False
+    """True if the text is a summary of the reasoning."""
+    model: str | None = None
+    """The slug of the model that wrote the part, if a client sent it back."""
+
+    @property
+    def is_signed(self) -> bool:
+        """True if there is something that the signer recognises."""
+        return bool(self.signature or self.data)
+
+
 class Reasoning(Struct, frozen=True, kw_only=True, tag="reasoning"):
     """Text that a model thought before it answered."""
 
     text: str
-    opaque: Opaque = field(default_factory=dict)
+    provenance: Provenance | None = None
 
 
 class Refusal(Struct, frozen=True, kw_only=True, tag="refusal"):
@@ -90,7 +106,7 @@ class ToolCall(Struct, frozen=True, kw_only=True, tag="tool_call"):
     id: str
     name: str
     arguments: str
-    opaque: Opaque = field(default_factory=dict)
+    provenance: Provenance | None = None
 
 
 Part = Text | Reasoning | Refusal | ToolCall

@@ -11,9 +11,9 @@ A stream describes one choice; code that merges several streams pairs each event
 from collections.abc import Mapping
 from typing import Literal, assert_never
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from tollgate.core.content import Opaque, Part, ToolCall
+from tollgate.core.content import Part, Provenance, ToolCall
 from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 
@@ -44,10 +44,10 @@ class PartDelta(Struct, frozen=True, kw_only=True, tag="part_delta"):
 
 
 class PartEnd(Struct, frozen=True, kw_only=True, tag="part_end"):
-    """A part is complete; `opaque` must come back to the provider untouched."""
+    """A part is complete; its provenance, if stated, replaces the one that it began with."""
 
     index: int
-    opaque: Opaque = field(default_factory=dict)
+    provenance: Provenance | None = None
 
 
 class Citation(Struct, frozen=True, kw_only=True, tag="citation"):

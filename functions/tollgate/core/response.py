@@ -57,10 +57,10 @@ class Fold:
                 self._texts[index].append(text)
             case PartNote(index=index, note=note):
                 self._notes[index] = (*self._notes.get(index, ()), note)
-            case PartEnd(index=index, opaque=opaque):
+            case PartEnd(index=index, provenance=provenance):
                 part = self._parts[index]
-                if opaque and isinstance(part, Reasoning | ToolCall):
-                    self._parts[index] = replace(part, opaque=opaque)
+                if provenance is not None and isinstance(part, Reasoning | ToolCall):
+                    self._parts[index] = replace(part, provenance=provenance)
             case UsageReported(usage=usage, service_tier=tier):
                 self._usage = self._usage.update(usage)
                 if tier is not None:

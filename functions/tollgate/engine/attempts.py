@@ -109,7 +109,7 @@ async def _require_parameters(context: AttemptContext) -> Plan:
     refusals: list[RequestError] = []
     for attempt in context.plan.attempts:
         try:
-            left_out = (await _encode(context, attempt)).adapted
+            left_out = (await _encode(context, attempt)).unsupported
         except RequestError as refusal:
             refusals.append(refusal)
         except UpstreamError:

@@ -46,9 +46,14 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
     choices: int
 
     @property
-    def adapted(self) -> tuple[str, ...]:
-        """The caller's parameters that the provider does not support."""
+    def unsupported(self) -> tuple[str, ...]:
+        """The caller's parameters that the provider does not take as they were set."""
         return self.wires[0].adapted
+
+    @property
+    def adapted(self) -> tuple[str, ...]:
+        """The names of what does not reach the provider as the caller sent it."""
+        return (*self.unsupported, *self.wires[0].unreadable)
 
 
 def encode_attempt(

@@ -79,6 +79,8 @@ class WireRequest(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = field(default_factory=dict)
     # The caller's parameters that the provider cannot take as they were set.
     adapted: tuple[str, ...] = ()
+    # The parts of the conversation that the provider cannot read.
+    unreadable: tuple[str, ...] = ()
     # The emulation that the answer must be unwrapped from.
     wrapping: Wrapping = NOT_WRAPPED
 

@@ -4,11 +4,13 @@ A difference that needs code belongs into a codec. An endpoint may depart from i
 of one provider differ too: those that reason refuse a temperature, for example.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from tollgate.core.request import Effort
+from tollgate.core.signers import CLAUDE, GEMINI
 from tollgate.providers.parameters import REFUSED_BY_DEFAULT, Parameter
 
 # The hosts of the Messages API: Anthropic, Vertex AI, or Bedrock's InvokeModel.
@@ -89,6 +91,13 @@ _Reasoning = Literal[
     "gemini_budget",
     "gemini_level",
 ]
+# The signers of families whose thinking is requested in a way of their own.
+_FAMILIES: Final[Mapping[str, str]] = {
+    "claude_budget": CLAUDE,
+    "claude_adaptive": CLAUDE,
+    "gemini_budget": GEMINI,
+    "gemini_level": GEMINI,
+}
 _FetchedKinds = Annotated[
     tuple[Literal["file", "image"], ...],
     AfterValidator(lambda kinds: tuple(sorted(set(kinds)))),
@@ -136,6 +145,11 @@ class Dialect(BaseModel):
         description="Whether summaries of thoughts may be requested, which OpenAI allows to "
         "verified organisations only.",
     )
+    signer: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}$")] | None = Field(
+        default=None,
+        description="The signer of the model's reasoning, as OpenRouter names formats: only "
+        "reasoning of this signer is sent back. Without it, the one of the format.",
+    )
     efforts: Annotated[tuple[Effort, ...], AfterValidator(_sort_efforts)] = Field(
         default=("low", "medium", "high"),
         description="The efforts that the model knows; `none` if thinking can be turned off.",
@@ -172,3 +186,8 @@ class Dialect(BaseModel):
     claude_carrier: ClaudeCarrier = Field(
         default="anthropic", description="The host of the format anthropic."
     )
+
+    @property
+    def known_signer(self) -> str | None:
+        """The signer that is stated, or that of the family whose way of thinking is stated."""
+        return self.signer or _FAMILIES.get(self.reasoning or "")

@@ -9,8 +9,10 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tollgate.providers.base import Codec
+from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
+from tollgate.providers.base import Codec, Target
 from tollgate.providers.parameters import PARAMETERS
+from tollgate.providers.shared.readable import Readership
 
 FormatName = Literal["openai_chat", "openai_responses", "anthropic", "bedrock", "gemini"]
 TransportName = Literal[
@@ -27,6 +29,14 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     transports: tuple[TransportName, ...]
     # The optional parameters that the format has a field for. A server may still refuse some.
     parameters: frozenset[str]
+    # The signer of the reasoning in answers, unless the endpoint or its family has another.
+    signer: str | None = None
+    # The signers beside it whose reasoning can be sent back.
+    other_signers: frozenset[str] = frozenset()
+    # Reasoning that is sent back without a signature: none, or what the signer itself wrote.
+    takes_unsigned: Literal["none", "own"] = "none"
+    # The signers of calls that can be sent back.
+    call_signers: frozenset[str] = frozenset()
     # Whether the operator's guardrail can be applied to a request.
     applies_guardrails: bool = False
 
@@ -39,7 +49,7 @@ def _load_openai_chat() -> Codec:
 
     return Codec(
         encode=encode,
-        decoder=lambda target: ChatDecoder(target.provider),
+        decoder=lambda target: ChatDecoder(target.provider, signer=target.dialect.known_signer),
         error=parse_openai_reply_error,
         demultiplexer=lambda target, choices: ChoiceDemultiplexer(target.provider, choices),
     )
@@ -52,7 +62,9 @@ def _load_openai_responses() -> Codec:
 
     return Codec(
         encode=encode,
-        decoder=lambda target: ResponsesDecoder(target.provider),
+        decoder=lambda target: ResponsesDecoder(
+            target.provider, signer=signer_of("openai_responses", target)
+        ),
         error=parse_openai_reply_error,
     )
 
@@ -64,7 +76,9 @@ def _load_anthropic() -> Codec:
 
     return Codec(
         encode=encode,
-        decoder=lambda target: MessagesDecoder(target.provider),
+        decoder=lambda target: MessagesDecoder(
+            target.provider, signer=signer_of("anthropic", target)
+        ),
         error=error_of_reply,
     )
 
@@ -76,7 +90,9 @@ def _load_bedrock() -> Codec:
 
     return Codec(
         encode=encode,
-        decoder=lambda target: ConverseDecoder(target.provider),
+        decoder=lambda target: ConverseDecoder(
+            target.provider, signer=signer_of("bedrock", target)
+        ),
         error=error_of_reply,
     )
 
@@ -89,7 +105,9 @@ def _load_gemini() -> Codec:
     return Codec(
         encode=encode,
         decoder=lambda target: GeminiDecoder(
-            target.provider, searches_billed_once=target.dialect.gemini.searches_billed_once
+            target.provider,
+            signer=signer_of("gemini", target),
+            searches_billed_once=target.dialect.gemini.searches_billed_once,
         ),
         error=error_of_reply,
     )
@@ -106,6 +124,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     "openai_responses": WireFormat(
         load=_load_openai_responses,
         transports=("http_sse",),
+        signer=OPENAI,
         parameters=frozenset(
             {
                 "logprobs",
@@ -123,6 +142,8 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     "anthropic": WireFormat(
         load=_load_anthropic,
         transports=("http_sse", "bedrock_invoke"),
+        signer=CLAUDE,
+        other_signers=frozenset({ANTHROPIC_BLOCKS}),
         parameters=frozenset(
             {"parallel_tool_calls", "service_tier", "stop", "temperature", "top_k", "top_p", "user"}
         ),
@@ -131,6 +152,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     "bedrock": WireFormat(
         load=_load_bedrock,
         transports=("bedrock_runtime",),
+        signer=BEDROCK,
         parameters=frozenset({"service_tier", "stop", "temperature", "top_p"}),
         applies_guardrails=True,
     ),
@@ -138,6 +160,10 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     "gemini": WireFormat(
         load=_load_gemini,
         transports=("http_sse",),
+        signer=GEMINI,
+        # As Google's own SDK keeps its history, thoughts and all.
+        takes_unsigned="own",
+        call_signers=frozenset({GEMINI}),
         parameters=frozenset(
             {
                 "frequency_penalty",
@@ -166,3 +192,19 @@ TRANSPORT_NEEDS: Final[Mapping[str, Literal["base_url", "region"]]] = {
 def codec_of(name: FormatName) -> Codec:
     """Return the codec of a format, importing its folder at the first call."""
     return WIRE_FORMATS[name].load()
+
+
+def signer_of(name: FormatName, target: Target) -> str | None:
+    """Return the signer of an endpoint's reasoning."""
+    return target.dialect.known_signer or WIRE_FORMATS[name].signer
+
+
+def readership_of(name: FormatName, target: Target) -> Readership:
+    """Return the reasoning that an endpoint takes back, in a format with room for signatures."""
+    format_ = WIRE_FORMATS[name]
+    return Readership(
+        model=target.model,
+        signers=format_.other_signers | {signer_of(name, target)},
+        unsigned=format_.takes_unsigned,
+        call_signers=format_.call_signers,
+    )

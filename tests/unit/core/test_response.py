@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.strategies import event_streams
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import (
     Ended,
     PartDelta,
@@ -30,7 +30,7 @@ def test_parts_grow_by_their_deltas_and_keep_their_order() -> None:
         Started(upstream_id="up", system_fingerprint="fp"),
         PartStart(index=0, part=Reasoning(text="")),
         PartDelta(index=0, text="so"),
-        PartEnd(index=0, opaque={"p": {"signature": "s"}}),
+        PartEnd(index=0, provenance=Provenance(signer="p", signature="s")),
         PartStart(index=1, part=Text(text="")),
         PartStart(index=2, part=ToolCall(id="c", name="f", arguments="")),
         PartDelta(index=2, text='{"a":'),
@@ -46,7 +46,7 @@ def test_parts_grow_by_their_deltas_and_keep_their_order() -> None:
     )
     assert response.started.upstream_id == "up"
     assert response.parts == (
-        Reasoning(text="so", opaque={"p": {"signature": "s"}}),
+        Reasoning(text="so", provenance=Provenance(signer="p", signature="s")),
         Text(text="Hello"),
         ToolCall(id="c", name="f", arguments='{"a":1}'),
         Refusal(text="no"),
@@ -55,20 +55,22 @@ def test_parts_grow_by_their_deltas_and_keep_their_order() -> None:
 
 
 def test_what_a_call_started_with_stays_unless_its_end_says_more() -> None:
-    call = ToolCall(id="c", name="f", arguments="", opaque={"p": {"early": True}})
+    call = ToolCall(
+        id="c", name="f", arguments="", provenance=Provenance(signer="p", signature="early")
+    )
     (kept,) = folded(
         Started(), PartStart(index=0, part=call), PartEnd(index=0), Ended(finish="stop")
     ).parts
     assert isinstance(kept, ToolCall)
-    assert kept.opaque == {"p": {"early": True}}
+    assert kept.provenance == Provenance(signer="p", signature="early")
     (replaced,) = folded(
         Started(),
         PartStart(index=0, part=call),
-        PartEnd(index=0, opaque={"p": {"late": True}}),
+        PartEnd(index=0, provenance=Provenance(signer="p", signature="late")),
         Ended(finish="stop"),
     ).parts
     assert isinstance(replaced, ToolCall)
-    assert replaced.opaque == {"p": {"late": True}}
+    assert replaced.provenance == Provenance(signer="p", signature="late")
 
 
 def test_of_each_class_of_usage_the_last_report_wins() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.gateways import house
 from tests.unit.stores.records.test_generations import USUAL
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import (
     Citation,
     Ended,
@@ -52,24 +52,32 @@ json_values = st.recursive(
     ),
     max_leaves=6,
 )
-opaques = st.dictionaries(st.sampled_from(["type", "vendor"]), json_values, max_size=2)
+objects = st.dictionaries(st.sampled_from(["type", "vendor"]), json_values, max_size=2)
+provenances = st.none() | st.builds(
+    Provenance,
+    signer=st.none() | texts,
+    signature=st.none() | texts,
+    data=st.none() | texts,
+    id=st.none() | texts,
+    is_summary=st.booleans(),
+)
 indexes = st.integers(0, 9)
 parts = st.one_of(
     st.builds(Text, text=texts),
     st.builds(Refusal, text=texts),
-    st.builds(Reasoning, text=texts, opaque=opaques),
-    st.builds(ToolCall, id=texts, name=texts, arguments=texts, opaque=opaques),
+    st.builds(Reasoning, text=texts, provenance=provenances),
+    st.builds(ToolCall, id=texts, name=texts, arguments=texts, provenance=provenances),
 )
 notes = st.one_of(
     st.builds(Citation, url=st.none() | texts, start=st.none() | indexes),
-    st.builds(LogProbs, entries=st.lists(opaques, max_size=2).map(tuple)),
+    st.builds(LogProbs, entries=st.lists(objects, max_size=2).map(tuple)),
 )
 events = st.one_of(
     st.builds(Started, upstream_id=st.none() | texts),
     st.builds(PartStart, index=indexes, part=parts),
     st.builds(PartDelta, index=indexes, text=texts),
     st.builds(PartNote, index=indexes, note=notes),
-    st.builds(PartEnd, index=indexes, opaque=opaques),
+    st.builds(PartEnd, index=indexes, provenance=provenances),
     st.builds(UsageReported, usage=st.just(Usage(output_tokens=0)), raw=json_values),
     st.builds(Ended, finish=st.just("stop"), raw_finish=st.none() | texts),
 )

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from tests.unit.ingress.requests import HELLO, WEATHER, body, refusal, understood
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.request import (
     AssistantMessage,
     SystemMessage,
     ToolMessage,
     UserMessage,
 )
+from tollgate.core.signers import GEMINI
 from tollgate.ingress.chat_completions.parse import parse
 from tollgate.ingress.chat_completions.wire import request as wire
 from tollgate.ingress.chat_completions.wire.messages import PARTS_MAX
@@ -73,14 +74,14 @@ def assistant(**fields: Any) -> tuple[object, ...]:
 
 def test_c10_reasoning_comes_back_with_its_signatures() -> None:
     details = [
-        {"type": "reasoning.text", "index": 0, "text": "so", "opaque": {"p": {"signature": "s"}}},
-        {"type": "reasoning.text", "index": 1, "text": "", "opaque": {"p": {"data": "x"}}},
+        {"type": "reasoning.text", "index": 0, "text": "so", "format": "p", "signature": "s"},
+        {"type": "reasoning.encrypted", "index": 1, "format": "p", "data": "x"},
     ]
     assert assistant(
         content="hello", reasoning="so", reasoning_content="so", reasoning_details=details
     ) == (
-        Reasoning(text="so", opaque={"p": {"signature": "s"}}),
-        Reasoning(text="", opaque={"p": {"data": "x"}}),
+        Reasoning(text="so", provenance=Provenance(signer="p", signature="s")),
+        Reasoning(text="", provenance=Provenance(signer="p", data="x")),
         Text(text="hello"),
     )
 
@@ -98,10 +99,15 @@ def test_c10_what_a_provider_attached_to_a_call_comes_back() -> None:
         "id": "c",
         "type": "function",
         "function": {"name": "f", "arguments": "{}"},
-        "extra_content": {"p": {"thought_signature": "t"}},
+        "extra_content": {"google": {"thought_signature": "t"}},
     }
     assert assistant(tool_calls=[call]) == (
-        ToolCall(id="c", name="f", arguments="{}", opaque={"p": {"thought_signature": "t"}}),
+        ToolCall(
+            id="c",
+            name="f",
+            arguments="{}",
+            provenance=Provenance(signer=GEMINI, signature="t"),
+        ),
     )
 
 

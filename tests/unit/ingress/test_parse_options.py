@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.unit.ingress.requests import HELLO, body, refusal, understood
-from tollgate.core.content import Reasoning
+from tollgate.core.content import Provenance, Reasoning
 from tollgate.core.request import JsonOutput, ReasoningOptions, SchemaOutput
+from tollgate.core.signers import CLAUDE, GEMINI
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 
@@ -172,9 +173,6 @@ def test_c10_openrouters_details_keep_their_signatures() -> None:
     first, second, _ = understood(messages=[*HELLO, said]).request.messages[1].content
     assert first == Reasoning(
         text="so",
-        opaque={
-            "openrouter": {"reasoning_details": [signed]},
-            "anthropic": {"signature": "s"},
-        },
+        provenance=Provenance(signer=CLAUDE, signature="s"),
     )
-    assert second == Reasoning(text="", opaque={"openrouter": {"reasoning_details": [hidden]}})
+    assert second == Reasoning(text="", provenance=Provenance(signer=GEMINI, data="x", id="r"))

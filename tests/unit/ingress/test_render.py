@@ -11,7 +11,7 @@ import pytest
 
 from tests.chat_stream import MARK, exact, frames
 from tests.unit.ingress.samples import EPISODE_ID, SERVED, chat_completions, record, renderer
-from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import (
     Ended,
@@ -24,6 +24,7 @@ from tollgate.core.events import (
 )
 from tollgate.core.request import GenerationRequest
 from tollgate.core.response import Fold
+from tollgate.core.signers import CLAUDE, GEMINI
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.chat_completions.render import ChatRenderer
@@ -31,11 +32,13 @@ from tollgate.ingress.chat_completions.render import ChatRenderer
 STOP = Ended(finish="stop", raw_finish="end_turn")
 
 
-def said(part: Part, *texts: str, index: int = 0, opaque: Any = None) -> list[StreamEvent]:
+def said(
+    part: Part, *texts: str, index: int = 0, provenance: Provenance | None = None
+) -> list[StreamEvent]:
     return [
         PartStart(index=index, part=part),
         *(PartDelta(index=index, text=text) for text in texts),
-        PartEnd(index=index, opaque=opaque or {}),
+        PartEnd(index=index, provenance=provenance),
     ]
 
 
@@ -239,41 +242,45 @@ def test_c31_a_call_without_arguments_still_has_valid_json(texts: tuple[str, ...
 
 
 def test_c31_reasoning_is_told_under_both_names_and_with_its_signature() -> None:
-    opaque = {"anthropic": {"signature": "sig"}}
-    events = [*said(Reasoning(text=""), "so", opaque=opaque), *said(Text(text=""), "hi", index=1)]
-    detail = {"type": "reasoning.text", "index": 0, "text": ""}
+    begun = Reasoning(text="", provenance=Provenance(signer=CLAUDE))
+    signed = Provenance(signer=CLAUDE, signature="sig")
+    events = [*said(begun, "so", provenance=signed), *said(Text(text=""), "hi", index=1)]
+    detail = {"type": "reasoning.text", "index": 0}
     assert deltas(*events) == [
-        {"reasoning_details": [detail]},
+        {"reasoning_details": [detail | {"text": "", "format": CLAUDE, "model": "test/echo"}]},
         {
             "reasoning": "so",
             "reasoning_content": "so",
             "reasoning_details": [detail | {"text": "so"}],
         },
-        {"reasoning_details": [detail | {"opaque": opaque}]},
+        {"reasoning_details": [detail | {"signature": "sig"}]},
         {"content": "hi"},
     ]
     message = whole(*events)["choices"][0]["message"]
     assert message["reasoning"] == message["reasoning_content"] == "so"
-    assert message["reasoning_details"] == [detail | {"text": "so", "opaque": opaque}]
+    assert message["reasoning_details"] == [
+        detail | {"text": "so", "format": CLAUDE, "signature": "sig", "model": "test/echo"}
+    ]
 
 
 def test_c10_signed_reasoning_without_text_is_not_lost() -> None:
-    opaque = {"bedrock": {"redactedContent": "x"}}
-    message = whole(*said(Reasoning(text=""), opaque=opaque))["choices"][0]["message"]
+    hidden = Provenance(signer=GEMINI, data="x", id="r")
+    message = whole(*said(Reasoning(text=""), provenance=hidden))["choices"][0]["message"]
     assert message["reasoning_details"] == [
-        {"type": "reasoning.text", "index": 0, "text": "", "opaque": opaque}
+        {"type": "reasoning.encrypted", "index": 0, "format": GEMINI, "id": "r", "data": "x"}
     ]
     assert "reasoning" not in message
 
 
 def test_c10_what_a_provider_attached_to_a_call_is_told() -> None:
-    opaque = {"google": {"thought_signature": "t"}}
-    events = said(ToolCall(id="c", name="f", arguments=""), "{}", opaque=opaque)
+    attached = {"google": {"thought_signature": "t"}}
+    signed = Provenance(signer=GEMINI, signature="t")
+    events = said(ToolCall(id="c", name="f", arguments=""), "{}", provenance=signed)
     assert deltas(*events)[-1] == {
-        "tool_calls": [{"index": 0, "function": {"arguments": ""}, "extra_content": opaque}]
+        "tool_calls": [{"index": 0, "function": {"arguments": ""}, "extra_content": attached}]
     }
     (call,) = whole(*events)["choices"][0]["message"]["tool_calls"]
-    assert call["extra_content"] == opaque
+    assert call["extra_content"] == attached
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from tests.chat_stream import accumulated, exact, frames
 from tests.unit.ingress.samples import EPISODE_ID, SERVED, chat_completions, record
-from tollgate.core.content import Part, Reasoning, Refusal, Text
+from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text
 from tollgate.core.events import (
     Citation,
     Ended,
@@ -137,7 +137,10 @@ def test_c14_choices_are_numbered_and_keep_their_parts_apart() -> None:
 
 
 def test_c17_thoughts_are_left_out_where_that_is_asked() -> None:
-    events = [*said(0, Reasoning(text="", opaque={"p": "s"}), "hm"), *said(1, Text(text=""), "hi")]
+    events = [
+        *said(0, Reasoning(text="", provenance=Provenance(signer="p", signature="s")), "hm"),
+        *said(1, Text(text=""), "hi"),
+    ]
     reply = whole(events, reasoning=ReasoningOptions(exclude=True))
     message = reply["choices"][0]["message"]
     assert message == {"role": "assistant", "content": "hi", "refusal": None}

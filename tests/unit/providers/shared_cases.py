@@ -35,6 +35,8 @@ def parts_of(response: GenerationResponse) -> Iterator[tuple[str, object]]:
         match part:
             case Text(text=text):
                 yield "text", text
+            case Reasoning(text=""):
+                pass
             case Reasoning(text=text):
                 yield "reasoning", text
             case ToolCall(id=id_, name=name, arguments=arguments):

@@ -4,16 +4,33 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import JsonValue
 
-from tollgate.core.content import Opaque, ToolCall
+from tollgate.core.content import Provenance, Reasoning, ToolCall
 from tollgate.core.events import Citation, LogProbs
+from tollgate.core.reasoning_details import write_detail
+from tollgate.core.signers import BOUND_TO_MODEL, GEMINI
 
 
-def render_reasoning_detail(index: int, text: str, opaque: Opaque) -> dict[str, JsonValue]:
-    """Render an entry of `reasoning_details`."""
-    detail: dict[str, JsonValue] = {"type": "reasoning.text", "index": index, "text": text}
-    if opaque:
-        detail["opaque"] = dict(opaque)
+def render_reasoning_detail(
+    index: int, reasoning: Reasoning, *, model: str, text_length: int, calls: int
+) -> dict[str, JsonValue]:
+    """Render an entry of `reasoning_details` of a model, after so much text and so many calls.
+
+    The format has one list for reasoning and another for calls: the place of the reasoning among
+    text and calls, which its signer checks, is stated where it is not the beginning.
+    """
+    detail = write_detail(reasoning, index)
+    if reasoning.provenance is not None and reasoning.provenance.signer in BOUND_TO_MODEL:
+        detail["model"] = model
+    if text_length or calls:
+        detail["after"] = {"text": text_length, "calls": calls}
     return detail
+
+
+def render_extra_content(provenance: Provenance | None) -> dict[str, JsonValue]:
+    """Render `extra_content` of a call, in which Google's own layer has the signature."""
+    if provenance is None or provenance.signer != GEMINI or provenance.signature is None:
+        return {}
+    return {"extra_content": {"google": {"thought_signature": provenance.signature}}}
 
 
 def render_call(call: ToolCall, arguments: str) -> dict[str, JsonValue]:

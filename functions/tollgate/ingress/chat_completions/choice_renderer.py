@@ -2,21 +2,26 @@
 
 from typing import Final, assert_never
 
+from msgspec.structs import replace
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from tollgate.core.content import Opaque, Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import Citation, Ended, LogProbs, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.ingress.chat_completions import answer_fields
 
 _DELTA_END: Final = b'},"finish_reason":null}]}\n\n'
+# The fields of a detail that are sent as its part ends, and those sent as soon as they are known.
+_AT_THE_END: Final = ("signature", "data")
+_STATED_ONCE: Final = ("format", "id", "model")
 
 
 class ChoiceRenderer:
     """Renders the frames of one choice; `head` is the beginning of every frame of the reply."""
 
-    def __init__(self, choice: int, head: bytes, *, excludes_reasoning: bool) -> None:
+    def __init__(self, choice: int, head: bytes, *, model: str, excludes_reasoning: bool) -> None:
         self._choice = choice
+        self._model = model
         self._excludes_reasoning = excludes_reasoning
         self._parts: list[Part] = []
         # The bytes around a delta's text, by part: most of a frame never changes.
@@ -49,8 +54,8 @@ class ChoiceRenderer:
                 return self._start(part)
             case PartNote(index=index, note=note):
                 return self._note(index, note)
-            case PartEnd(index=index, opaque=opaque):
-                return self._end(index, opaque)
+            case PartEnd(index=index, provenance=provenance):
+                return self._end(index, provenance)
             case _:
                 assert_never(event)
 
@@ -86,15 +91,9 @@ class ChoiceRenderer:
             case Reasoning():
                 ordinal, self._thoughts = self._thoughts, self._thoughts + 1
                 if not self._excludes_reasoning:
-                    around = _around_thought(head, ordinal)
+                    around = _around_thought(head, ordinal, _text_field(part.provenance))
                     # Clients insert by position: each part takes its place before it grows.
-                    frame = self._delta(
-                        {
-                            "reasoning_details": [
-                                answer_fields.render_reasoning_detail(ordinal, "", {})
-                            ]
-                        }
-                    )
+                    frame = self._begin_thought(part, ordinal)
             case ToolCall():
                 ordinal, self._calls = self._calls, self._calls + 1
                 around = (
@@ -134,24 +133,45 @@ class ChoiceRenderer:
             case _:
                 assert_never(note)
 
-    def _end(self, index: int, opaque: Opaque) -> bytes:
+    def _detail(self, part: Reasoning, ordinal: int) -> dict[str, JsonValue]:
+        return answer_fields.render_reasoning_detail(
+            ordinal,
+            part,
+            model=self._model,
+            text_length=self._text_length,
+            calls=self._calls,
+        )
+
+    def _begin_thought(self, part: Reasoning, ordinal: int) -> bytes:
+        detail = self._detail(part, ordinal)
+        # What is final only at the end is not sent twice: accumulators join texts.
+        begun = {name: value for name, value in detail.items() if name not in _AT_THE_END}
+        return self._delta({"reasoning_details": [begun]})
+
+    def _end_thought(self, part: Reasoning, ordinal: int, ended: Provenance | None) -> bytes:
+        begun = self._detail(part, ordinal)
+        detail = self._detail(replace(part, provenance=ended or part.provenance), ordinal)
+        rest = {
+            name: value
+            for name, value in detail.items()
+            if name in _AT_THE_END or (name in _STATED_ONCE and name not in begun)
+        }
+        if not rest:
+            return b""
+        kind: dict[str, JsonValue] = {"type": detail["type"], "index": ordinal}
+        return self._delta({"reasoning_details": [kind | rest]})
+
+    def _end(self, index: int, provenance: Provenance | None) -> bytes:
         part, ordinal = self._parts[index], self._ordinals[index]
         match part:
             case Text() | Refusal():
                 return b""
             case Reasoning():
-                signed = opaque or part.opaque
-                if not signed or self._excludes_reasoning:
+                if self._excludes_reasoning:
                     return b""
-                return self._delta(
-                    {
-                        "reasoning_details": [
-                            answer_fields.render_reasoning_detail(ordinal, "", signed)
-                        ]
-                    }
-                )
+                return self._end_thought(part, ordinal, provenance)
             case ToolCall():
-                signed = opaque or part.opaque
+                signed = answer_fields.render_extra_content(provenance or part.provenance)
                 if not signed and index not in self._without_arguments:
                     return b""
                 missing = "{}" if index in self._without_arguments else ""
@@ -159,17 +179,23 @@ class ChoiceRenderer:
                     "index": ordinal,
                     "function": {"arguments": missing},
                 }
-                if signed:
-                    more["extra_content"] = dict(signed)
-                return self._delta({"tool_calls": [more]})
+                return self._delta({"tool_calls": [more | signed]})
             case _:
                 assert_never(part)
 
 
-def _around_thought(head: bytes, ordinal: int) -> tuple[bytes, ...]:
+def _text_field(provenance: Provenance | None) -> tuple[str, str]:
+    """Return the type of a detail with text, and the name of its text."""
+    if provenance is not None and provenance.is_summary:
+        return "reasoning.summary", "summary"
+    return "reasoning.text", "text"
+
+
+def _around_thought(head: bytes, ordinal: int, kind: tuple[str, str]) -> tuple[bytes, ...]:
+    type_, field = (name.encode() for name in kind)
     return (
         head + b'"reasoning":',
         b',"reasoning_content":',
-        b',"reasoning_details":[{"type":"reasoning.text","index":%d,"text":' % ordinal,
+        b',"reasoning_details":[{"type":"%b","index":%d,"%b":' % (type_, ordinal, field),
         b"}]" + _DELTA_END,
     )

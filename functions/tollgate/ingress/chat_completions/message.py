@@ -11,23 +11,26 @@ from tollgate.ingress.chat_completions import answer_fields
 
 
 def render_choice(
-    index: int, response: GenerationResponse, *, excludes_reasoning: bool
+    index: int, response: GenerationResponse, *, model: str, excludes_reasoning: bool
 ) -> dict[str, JsonValue]:
     """Render an entry of `choices`."""
     return {
         "index": index,
-        "message": _message(response, excludes_reasoning=excludes_reasoning),
+        "message": _message(response, model, excludes_reasoning=excludes_reasoning),
         "logprobs": _log_probs(response),
         "finish_reason": response.finish,
         "native_finish_reason": response.raw_finish,
     }
 
 
-def _message(response: GenerationResponse, *, excludes_reasoning: bool) -> dict[str, JsonValue]:
+def _message(
+    response: GenerationResponse, model: str, *, excludes_reasoning: bool
+) -> dict[str, JsonValue]:
     content = ""
     annotations: list[JsonValue] = []
     refusal = ""
     thoughts: list[Reasoning] = []
+    details: list[JsonValue] = []
     calls: list[JsonValue] = []
     for place, part in enumerate(response.parts):
         match part:
@@ -42,6 +45,15 @@ def _message(response: GenerationResponse, *, excludes_reasoning: bool) -> dict[
                 refusal += text
             case Reasoning():
                 if not excludes_reasoning:
+                    details.append(
+                        answer_fields.render_reasoning_detail(
+                            len(thoughts),
+                            part,
+                            model=model,
+                            text_length=len(content),
+                            calls=len(calls),
+                        )
+                    )
                     thoughts.append(part)
             case ToolCall():
                 calls.append(_call(part))
@@ -51,7 +63,7 @@ def _message(response: GenerationResponse, *, excludes_reasoning: bool) -> dict[
         "role": "assistant",
         "content": None if not content and (calls or refusal) else content,
         "refusal": refusal or None,
-        **_reasoning(thoughts),
+        **_reasoning(thoughts, details),
     }
     if annotations:
         message["annotations"] = annotations
@@ -60,16 +72,13 @@ def _message(response: GenerationResponse, *, excludes_reasoning: bool) -> dict[
     return message
 
 
-def _reasoning(thoughts: list[Reasoning]) -> dict[str, JsonValue]:
+def _reasoning(thoughts: list[Reasoning], details: list[JsonValue]) -> dict[str, JsonValue]:
     text = "".join(thought.text for thought in thoughts)
     fields: dict[str, JsonValue] = {}
     if text:
         fields["reasoning"] = fields["reasoning_content"] = text
-    if thoughts:
-        fields["reasoning_details"] = [
-            answer_fields.render_reasoning_detail(index, thought.text, thought.opaque)
-            for index, thought in enumerate(thoughts)
-        ]
+    if details:
+        fields["reasoning_details"] = details
     return fields
 
 
@@ -77,9 +86,7 @@ def _call(call: ToolCall) -> dict[str, JsonValue]:
     # Arguments must be valid JSON: a call without any gets an empty object.
     blank = not call.arguments.strip()
     whole = answer_fields.render_call(call, call.arguments + "{}" if blank else call.arguments)
-    if call.opaque:
-        whole["extra_content"] = dict(call.opaque)
-    return whole
+    return whole | answer_fields.render_extra_content(call.provenance)
 
 
 def _log_probs(response: GenerationResponse) -> JsonValue:

@@ -1,11 +1,9 @@
 """Parses the messages of a chat completion request into core messages."""
 
 from collections.abc import Iterator
-from typing import Final, assert_never
+from typing import assert_never
 
-from pydantic import JsonValue
-
-from tollgate.core.content import Audio, Opaque, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Audio, Provenance, Refusal, Text, ToolCall
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
     AssistantMessage,
@@ -14,13 +12,11 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
+from tollgate.core.signers import GEMINI
 from tollgate.ingress.chat_completions.media import MediaCount, parse_cache_mark, parse_part
+from tollgate.ingress.chat_completions.thoughts import place_thoughts, read_thoughts
 from tollgate.ingress.chat_completions.wire import messages as wire
 from tollgate.ingress.chat_completions.wire import parts
-
-_OPENROUTER: Final = "openrouter"
-# OpenRouter's names of the formats in which Claude signs reasoning as Anthropic's own API does.
-_CLAUDES: Final = frozenset({"anthropic-claude-v1"})
 
 
 def parse_messages(wire_messages: list[wire.Message]) -> tuple[Message, ...]:
@@ -82,7 +78,8 @@ def _result(message: wire.ToolMessage, path: str, count: MediaCount) -> ToolMess
 
 
 def _assistant(message: wire.AssistantMessage, path: str) -> AssistantMessage:
-    content = (*_reasoning(message), *_visible(message), *_calls(message))
+    calls = [*_calls(message)]
+    content = tuple(place_thoughts(read_thoughts(message), _visible(message), calls))
     if not content:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
@@ -90,34 +87,6 @@ def _assistant(message: wire.AssistantMessage, path: str) -> AssistantMessage:
             param=f"{path}.content",
         )
     return AssistantMessage(content=content, name=message.name)
-
-
-def _reasoning(message: wire.AssistantMessage) -> Iterator[Reasoning]:
-    if message.reasoning_details:
-        for detail in message.reasoning_details:
-            yield Reasoning(text=detail.text or detail.summary or "", opaque=_opaque(detail))
-        return
-    text = message.reasoning or message.reasoning_content
-    if text:
-        yield Reasoning(text=text)
-
-
-def _opaque(detail: wire.ReasoningDetail) -> Opaque:
-    """Return the signatures that providers need back, from our field or from OpenRouter's fields.
-
-    OpenRouter's entry is kept whole for OpenRouter, and under the name of the provider that signed.
-    """
-    if detail.opaque is not None:
-        return detail.opaque
-    if detail.signature is None and detail.data is None:
-        return {}
-    kept: dict[str, JsonValue] = {
-        _OPENROUTER: {"reasoning_details": [detail.model_dump(exclude_none=True)]}
-    }
-    if detail.format in _CLAUDES:
-        signed = {"signature": detail.signature, "redacted_thinking": detail.data}
-        kept["anthropic"] = {name: value for name, value in signed.items() if value is not None}
-    return kept
 
 
 def _visible(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:
@@ -145,5 +114,12 @@ def _calls(message: wire.AssistantMessage) -> Iterator[ToolCall]:
             id=call.id,
             name=call.function.name,
             arguments=call.function.arguments,
-            opaque=call.extra_content or {},
+            provenance=_provenance(call),
         )
+
+
+def _provenance(call: wire.ToolCall) -> Provenance | None:
+    google = call.extra_content.google if call.extra_content else None
+    if google is None or not google.thought_signature:
+        return None
+    return Provenance(signer=GEMINI, signature=google.thought_signature)

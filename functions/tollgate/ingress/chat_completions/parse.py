@@ -150,6 +150,8 @@ def _unknown(chat: wire.ChatRequest) -> Iterator[str]:
         if isinstance(message, message_models.AssistantMessage):
             for call in message.tool_calls or ():
                 yield from _extra(call, "messages[].tool_calls[].")
+                if call.extra_content:
+                    yield from _extra(call.extra_content, "messages[].tool_calls[].extra_content.")
             for detail in message.reasoning_details or ():
                 yield from _extra(detail, "messages[].reasoning_details[].")
     for tool in chat.tools or ():

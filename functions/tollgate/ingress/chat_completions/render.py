@@ -61,7 +61,9 @@ class ChatRenderer:
         self._started = Started()
         self._head = self._frame_head(self._started)
         self._choices = [
-            ChoiceRenderer(choice, self._head, excludes_reasoning=excludes_reasoning)
+            ChoiceRenderer(
+                choice, self._head, model=served.model, excludes_reasoning=excludes_reasoning
+            )
             for choice in range(choices)
         ]
 
@@ -110,7 +112,12 @@ class ChatRenderer:
         """Render the body of a reply that is not streamed, from a response for each choice."""
         body = self._envelope("chat.completion", responses[0].started)
         body["choices"] = [
-            render_choice(index, response, excludes_reasoning=self._excludes_reasoning)
+            render_choice(
+                index,
+                response,
+                model=self._served.model,
+                excludes_reasoning=self._excludes_reasoning,
+            )
             for index, response in enumerate(responses)
         ]
         return b"%b,%b}" % (to_json(body)[:-1], self._accounts(record))

@@ -13,8 +13,9 @@ from msgspec import field
 from pydantic import JsonValue
 from typing_extensions import override
 
-from tollgate.core.content import Opaque, Part, Reasoning, Text, ToolCall
+from tollgate.core.content import Part, Provenance, Reasoning, Text, ToolCall
 from tollgate.core.events import Citation, PartEnd, StreamEvent
+from tollgate.core.signers import ANTHROPIC_BLOCKS
 from tollgate.providers.anthropic.wire import (
     BlockDelta,
     CitationLocation,
@@ -44,6 +45,7 @@ class _Block(OpenPart, kw_only=True):
     """A content block; one of text begins its part with the first character."""
 
     block: ContentBlock
+    signer: str | None
     signature: str = ""
     input_json: list[str] = field(default_factory=list)
     cited: list[CitationLocation] = field(default_factory=list)
@@ -56,20 +58,21 @@ class _Block(OpenPart, kw_only=True):
             yield self.add(pydantic_core.to_json(self.block.input).decode())
         for location in self.cited:
             yield self.note(_citation(location, self.length))
-        yield PartEnd(index=self.index, opaque=_opaque(self))
+        yield PartEnd(index=self.index, provenance=_provenance(self))
 
 
 class Blocks:
     """The blocks of one message, by the index that Anthropic gives each."""
 
-    def __init__(self) -> None:
+    def __init__(self, signer: str | None) -> None:
+        self._signer = signer
         self.parts = Parts[int, _Block]()
 
     def start(self, index: int, block: ContentBlock) -> Iterator[StreamEvent]:
         """Yield the events with which a block begins, its first text among them."""
         if self.parts.get(index) is not None:
             raise BrokenBlock("a block that had begun already")
-        opened = _Block(part=_part(block), block=block)
+        opened = _Block(part=_part(block, self._signer), block=block, signer=self._signer)
         yield from self.parts.hold(index, opened)
         match block:
             case TextBlock():
@@ -112,7 +115,7 @@ class Blocks:
             yield opened.add(text)
 
 
-def _part(block: ContentBlock) -> Part:
+def _part(block: ContentBlock, signer: str | None) -> Part:
     """Return the part that a block becomes; BrokenBlock for a block of unknown kind."""
     match block:
         case TextBlock():
@@ -121,26 +124,28 @@ def _part(block: ContentBlock) -> Part:
             return ToolCall(id=block.id, name=block.name, arguments="")
         case OtherBlock(type=kind) if not OWN_TOOLS.fullmatch(kind):
             raise BrokenBlock("a content block of unknown kind")
-        case ThinkingBlock() | RedactedThinkingBlock() | OtherBlock():
-            return Reasoning(text="")
+        case ThinkingBlock():
+            return Reasoning(text="", provenance=Provenance(signer=signer))
+        case RedactedThinkingBlock(data=data):
+            return Reasoning(text="", provenance=Provenance(signer=signer, data=data))
+        case OtherBlock():
+            return Reasoning(text="", provenance=Provenance(signer=ANTHROPIC_BLOCKS, data=""))
         case _:
             assert_never(block)
 
 
-def _opaque(opened: _Block) -> Opaque:
-    """Return the data that Anthropic wants back verbatim with a block."""
+def _provenance(opened: _Block) -> Provenance | None:
+    """Return the data that Anthropic wants back verbatim with a block, if it is not known yet."""
     match opened.block:
         case ThinkingBlock():
-            return {"anthropic": {"signature": opened.signature}} if opened.signature else {}
-        case RedactedThinkingBlock(data=data):
-            return {"anthropic": {"redacted_thinking": data}}
+            return Provenance(signer=opened.signer, signature=opened.signature or None)
         case OtherBlock() as other:
             whole: dict[str, JsonValue] = other.model_dump()
             if opened.input_json:
                 whole["input"] = _input("".join(opened.input_json))
-            return {"anthropic": {"block": whole}}
-        case TextBlock() | ToolUseBlock():
-            return {}
+            return Provenance(signer=ANTHROPIC_BLOCKS, data=pydantic_core.to_json(whole).decode())
+        case TextBlock() | ToolUseBlock() | RedactedThinkingBlock():
+            return None
         case block:
             assert_never(block)
 

@@ -12,6 +12,7 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
+from tollgate.core.signers import CLAUDE
 from tollgate.providers.anthropic.blocks import Blocks, BrokenBlock
 from tollgate.providers.anthropic.errors import error_in_stream, exception_in_stream
 from tollgate.providers.anthropic.usage import merge_usage, usage_of
@@ -49,11 +50,11 @@ _FINISH: Final[dict[str, Finish]] = {
 class MessagesDecoder:
     """Decodes one stream, or a message that was not streamed."""
 
-    def __init__(self, provider: str) -> None:
+    def __init__(self, provider: str, *, signer: str | None = CLAUDE) -> None:
         self._provider = provider
         self._started = False
         self._ended = False
-        self._blocks = Blocks()
+        self._blocks = Blocks(signer)
         self._usage: dict[str, JsonValue] = {}
         self._stop = Stop()
 

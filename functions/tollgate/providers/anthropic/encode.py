@@ -14,9 +14,10 @@ from tollgate.providers.anthropic.tools import Tooling, tooling
 from tollgate.providers.anthropic.turns import Conversation, conversation
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import ClaudeCarrier, Dialect
-from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.providers.formats import WIRE_FORMATS, readership_of
 from tollgate.providers.parameters import unsupported
 from tollgate.providers.shared.cache_marks import keep_last_marks
+from tollgate.providers.shared.readable import keep_readable
 
 # Pinned: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
 _VERSION: Final = "2023-06-01"
@@ -86,6 +87,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
             f"The provider {target.provider} applies guardrails only by the codec bedrock.",
         )
     dialect, carrier = target.dialect, _CARRIERS[target.dialect.claude_carrier]
+    request, unreadable = keep_readable(request, readership_of("anthropic", target))
     request, has_too_many_marks = keep_last_marks(request, _CACHE_MARKS_MAX)
     history = conversation(request.messages, dialect)
     tools = tooling(request, target, history.called)
@@ -118,6 +120,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
             *(("cache_control",) if has_too_many_marks else ()),
             *unsupported(request, _MET | ({"user"} if "metadata" in body else set()) | body.keys()),
         ),
+        unreadable=unreadable,
         wrapping=tools.wrapping,
     )
 

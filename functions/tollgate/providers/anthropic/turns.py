@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, assert_never
 
+import pydantic_core
 from msgspec import Struct, field
 from pydantic import JsonValue
 
@@ -16,6 +17,7 @@ from tollgate.core.content import (
     CacheMark,
     Document,
     Image,
+    Provenance,
     Reasoning,
     Refusal,
     ResultContent,
@@ -31,6 +33,7 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
+from tollgate.core.signers import ANTHROPIC_BLOCKS
 from tollgate.providers.anthropic import media
 from tollgate.providers.anthropic.blocks import OWN_TOOLS
 from tollgate.providers.dialect import Dialect
@@ -188,9 +191,6 @@ class _Building:
                     blocks.append(self._call(part))
                 case _:
                     assert_never(part)
-        # Clients with one field for all thoughts cannot tell where each thought stood.
-        if blocks and blocks[0]["type"] not in _THOUGHTS:
-            blocks.sort(key=lambda block: block["type"] not in _THOUGHTS)
         return blocks
 
     def _call(self, call: ToolCall) -> Block:
@@ -204,16 +204,25 @@ class _Building:
 
 
 def _thought(part: Reasoning) -> list[Block]:
-    """Return the block as Anthropic sent it, none for a thought that Anthropic did not sign."""
-    match part.opaque.get("anthropic"):
-        case {"signature": str(signature)}:
+    """Return the block as Anthropic sent it, none for a block that Anthropic cannot have sent."""
+    match part.provenance:
+        case Provenance(signer=signer, data=str(data)) if signer == ANTHROPIC_BLOCKS:
+            return _own_block(data)
+        case Provenance(signature=str(signature)):
             return [{"type": "thinking", "thinking": part.text, "signature": signature}]
-        case {"redacted_thinking": str(hidden)}:
+        case Provenance(data=str(hidden)):
             return [{"type": "redacted_thinking", "data": hidden}]
-        case {"block": dict(block)} if OWN_TOOLS.fullmatch(str(block.get("type"))):
-            return [{**block}]
         case _:
             return []
+
+
+def _own_block(data: str) -> list[Block]:
+    try:
+        block = pydantic_core.from_json(data)
+    except ValueError:
+        return []
+    own = isinstance(block, dict) and OWN_TOOLS.fullmatch(str(block.get("type")))
+    return [block] if own else []
 
 
 def _texts(texts: Iterable[Text]) -> Iterator[Block]:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Final, TypeVar
 
 import msgspec
-from pydantic import JsonValue
 from typing_extensions import override
 
-from tollgate.core.content import Part, Reasoning, Text, ToolCall
+from tollgate.core.content import Part, Provenance, Reasoning, Text, ToolCall
 from tollgate.core.events import (
     Citation,
     Ended,
@@ -22,6 +21,7 @@ from tollgate.providers.base import Frame
 from tollgate.providers.bedrock.errors import error_in_stream
 from tollgate.providers.bedrock.usage import usage_of
 from tollgate.providers.bedrock.wire import (
+    HIDDEN,
     CitationDelta,
     ContentBlockDelta,
     ContentBlockStart,
@@ -54,28 +54,30 @@ _Read = TypeVar("_Read")
 
 
 class _Block(OpenPart, kw_only=True):
-    """A content block; `signature` and `redacted` are of reasoning."""
+    """A content block; `signer`, `signature` and `redacted` are of reasoning."""
 
+    signer: str | None
     signature: str = ""
     redacted: bytes = b""
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
         """Yield the events that end the part, with what Bedrock wants back verbatim."""
-        kept: dict[str, JsonValue] = {}
-        if self.signature:
-            kept["signature"] = self.signature
-        if self.redacted:
-            kept["redactedContent"] = base64.b64encode(self.redacted).decode()
-        self.opaque = {"bedrock": kept} if kept else {}
+        if self.signature or self.redacted:
+            self.provenance = Provenance(
+                signer=self.signer,
+                signature=self.signature or None,
+                data=self.redacted.decode(HIDDEN) if self.redacted else None,
+            )
         return super().finish()
 
 
 class ConverseDecoder:
     """Decodes one stream; `Ended` is due when it closes, because usage follows `messageStop`."""
 
-    def __init__(self, provider: str) -> None:
+    def __init__(self, provider: str, *, signer: str | None) -> None:
         self._provider = provider
+        self._signer = signer
         self._started = False
         self._parts = Parts[int, _Block]()
         self._stop_reason: str | None = None
@@ -167,7 +169,9 @@ class ConverseDecoder:
             yield opened.add(text)
 
     def _reasoning(self, block: int, delta: ReasoningDelta) -> Iterator[StreamEvent]:
-        part = Reasoning(text="")
+        # A block is hidden from its beginning: the signer's own data is no text.
+        hidden = "" if delta.redacted_content else None
+        part = Reasoning(text="", provenance=Provenance(signer=self._signer, data=hidden))
         yield from self._text(block, part, delta.text or "")
         if delta.signature or delta.redacted_content:
             opened = yield from self._open(block, part)
@@ -189,7 +193,7 @@ class ConverseDecoder:
         """Open a block once and return it: text and reasoning come without an announcement."""
         opened = self._parts.get(block)
         if opened is None:
-            opened = _Block(part=part)
+            opened = _Block(part=part, signer=self._signer)
             yield from self._parts.open(block, opened)
         elif type(opened.part) is not type(part):
             raise malformed_error(self._provider, "two kinds of content in one block")

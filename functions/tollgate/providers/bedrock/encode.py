@@ -18,9 +18,11 @@ from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.bedrock.content import Blocks
 from tollgate.providers.bedrock.thinking import Thinking, forces_a_call, thinking
 from tollgate.providers.bedrock.turns import conversation
+from tollgate.providers.formats import readership_of
 from tollgate.providers.parameters import unsupported
 from tollgate.providers.shared.cache_marks import keep_last_marks
 from tollgate.providers.shared.emulation import Wrapping, replace_guided, use_output_tool
+from tollgate.providers.shared.readable import keep_readable
 from tollgate.providers.shared.strict_schema import close_schema
 
 _AUTO: Final = ToolChoice(mode="auto")
@@ -36,6 +38,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
 
     RequestError for a broken history, and for content that no model behind Converse can take.
     """
+    request, unreadable = keep_readable(request, readership_of("bedrock", target))
     request, wrapping = replace_guided(request)
     native = _native_output(request.output_format, target)
     if request.output_format is not None and not native:
@@ -65,6 +68,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
             *(("cache_control",) if caches and has_too_many_points else ()),
             *((forced,) if _cannot_be_forced(request, target) else ()),
         ),
+        unreadable=unreadable,
         wrapping=wrapping,
     )
 

@@ -149,5 +149,6 @@ def _lost_its_thoughts(messages: Sequence[Message]) -> bool:
     if not isinstance(last, AssistantMessage):
         return False
     calls = any(isinstance(part, ToolCall) for part in last.content)
-    signed = any(isinstance(part, Reasoning) and "bedrock" in part.opaque for part in last.content)
-    return calls and not signed
+    # What no Claude signed has been left out already.
+    thought = any(isinstance(part, Reasoning) for part in last.content)
+    return calls and not thought

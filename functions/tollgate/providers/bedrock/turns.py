@@ -4,6 +4,7 @@ Converse refuses empty text, calls without results and results without calls. Em
 out; the others are RequestErrors that name the call.
 """
 
+import base64
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, assert_never
@@ -11,7 +12,7 @@ from typing import Final, Literal, assert_never
 from msgspec import Struct, field
 from pydantic import JsonValue
 
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.request import (
     AssistantMessage,
     Message,
@@ -20,6 +21,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.bedrock.content import Blocks
+from tollgate.providers.bedrock.wire import HIDDEN
 from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, fitting_id, refuse
 
 _EMPTY_RESULT: Final = "(no output)"
@@ -130,16 +132,17 @@ class _Building:
 
 
 def _reasoning(part: Reasoning) -> JsonValue:
-    """Return the block as Bedrock sent it, None for reasoning that Bedrock did not sign."""
-    kept = part.opaque.get("bedrock")
-    if not isinstance(kept, dict):
-        return None
-    hidden, signature = kept.get("redactedContent"), kept.get("signature")
-    if isinstance(hidden, str):
-        return {"reasoningContent": {"redactedContent": hidden}}
-    if isinstance(signature, str):
-        return {"reasoningContent": {"reasoningText": {"text": part.text, "signature": signature}}}
-    return None
+    """Return the block as Bedrock sent it, None for reasoning without proof."""
+    match part.provenance:
+        case Provenance(signature=str(signature)):
+            return {
+                "reasoningContent": {"reasoningText": {"text": part.text, "signature": signature}}
+            }
+        case Provenance(data=str(data)):
+            hidden = base64.b64encode(data.encode(HIDDEN, errors="replace")).decode()
+            return {"reasoningContent": {"redactedContent": hidden}}
+        case _:
+            return None
 
 
 def _non_empty(texts: Iterable[Text]) -> list[Text]:

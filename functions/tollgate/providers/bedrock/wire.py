@@ -4,9 +4,13 @@ Shapes: the service model of bedrock-runtime (seen 2026-11-21). Every event may 
 that hides its length.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
+
+# Bedrock wraps the data of a hidden block, whatever bytes it is, in base64 of its own: this reading
+# of bytes as text loses none, and Claude's own data, which is ASCII, stays what it is elsewhere.
+HIDDEN: Final = "latin-1"
 
 
 class ToolUseStart(Struct, frozen=True):

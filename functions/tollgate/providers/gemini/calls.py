@@ -11,7 +11,7 @@ from typing_extensions import override
 from tollgate.core.content import ToolCall
 from tollgate.core.events import PartEnd, StreamEvent
 from tollgate.providers.gemini.arguments import Arguments
-from tollgate.providers.gemini.signatures import opaque_of
+from tollgate.providers.gemini.signatures import provenance_of
 from tollgate.providers.gemini.wire import FunctionCall
 from tollgate.providers.shared.parts import OpenPart
 
@@ -45,7 +45,7 @@ class OpenCall(OpenPart, kw_only=True):
     def finish(self) -> Iterator[StreamEvent]:
         """Yield the events that end the part, the whole arguments first."""
         yield self.add(self.arguments.json())
-        yield PartEnd(index=self.index, opaque=opaque_of(self.signature))
+        yield PartEnd(index=self.index, provenance=provenance_of(self.signature))
 
 
 def new_call(call: FunctionCall, seed: bytes, number: int) -> OpenCall:

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from tollgate.core.content import Reasoning, Text
+from tollgate.core.content import Provenance, Reasoning, Text
 from tollgate.core.events import (
     Citation,
     Ended,
@@ -16,13 +16,14 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
+from tollgate.core.signers import GEMINI
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
 from tollgate.providers.gemini.arguments import UnknownPlace
 from tollgate.providers.gemini.calls import OpenCall, new_call
 from tollgate.providers.gemini.errors import error_in_stream
 from tollgate.providers.gemini.notes import citations, log_probs
-from tollgate.providers.gemini.signatures import opaque_of
+from tollgate.providers.gemini.signatures import provenance_of
 from tollgate.providers.gemini.usage import usage_of
 from tollgate.providers.gemini.wire import Candidate, Chunk, FunctionCall, Part
 from tollgate.providers.shared.counts import Counts
@@ -69,8 +70,11 @@ _CALL: Final = "call"
 class GeminiDecoder:
     """Decodes one stream; `Ended` is due when it closes, because usage may follow the reason."""
 
-    def __init__(self, provider: str, *, searches_billed_once: bool = False) -> None:
+    def __init__(
+        self, provider: str, *, signer: str | None = GEMINI, searches_billed_once: bool = False
+    ) -> None:
         self._provider = provider
+        self._signer = signer
         self._searches_billed_once = searches_billed_once
         self._started = False
         self._parts = Parts[str, OpenPart]()
@@ -167,7 +171,7 @@ class GeminiDecoder:
             return
         thought = self._open_thought()
         if thought is not None and kind is Reasoning:
-            thought.opaque = opaque_of(part.signature)
+            thought.provenance = provenance_of(part.signature, self._signer)
             yield from self._close_text()
         else:
             yield from self._signature_alone(part.signature)
@@ -180,7 +184,8 @@ class GeminiDecoder:
         """Yield a reasoning without words to keep the signature of a text, which has no room."""
         if self._open_thought() is not None:
             yield from self._close_text()
-        keeper = OpenPart(part=Reasoning(text=""), opaque=opaque_of(signature))
+        signed = provenance_of(signature, self._signer)
+        keeper = OpenPart(part=Reasoning(text="", provenance=signed))
         yield self._parts.begin(keeper)
         yield from keeper.finish()
 
@@ -226,7 +231,8 @@ class GeminiDecoder:
         opened = self._parts.get(_TEXT)
         if opened is None or not isinstance(opened.part, kind):
             yield from self._close_text()
-            opened = OpenPart(part=kind(text=""))
+            thought = Reasoning(text="", provenance=Provenance(signer=self._signer))
+            opened = OpenPart(part=Text(text="") if kind is Text else thought)
             yield from self._parts.open(_TEXT, opened)
         return opened
 

@@ -14,11 +14,12 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.providers.formats import WIRE_FORMATS, readership_of
 from tollgate.providers.gemini.thinking import thinking_config
 from tollgate.providers.gemini.turns import conversation
 from tollgate.providers.parameters import unsupported
 from tollgate.providers.shared.emulation import replace_guided, use_output_tool
+from tollgate.providers.shared.readable import keep_readable
 
 _INT32_MAX: Final = 2**31 - 1
 
@@ -31,6 +32,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     RequestError for a history that Gemini can never take.
     """
     dialect = target.dialect
+    request, unreadable = keep_readable(request, readership_of("gemini", target))
     request, wrapping = replace_guided(request)
     if _needs_output_tool(request, target):
         request, wrapping = use_output_tool(request), replace(wrapping, tool=True)
@@ -53,6 +55,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
             *unsupported(request, WIRE_FORMATS["gemini"].parameters),
             *(("reasoning",) if thinks_otherwise else ()),
         ),
+        unreadable=unreadable,
         wrapping=wrapping,
     )
 

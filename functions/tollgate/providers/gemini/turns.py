@@ -110,26 +110,32 @@ class _Building:
 
     def _assistant(self, message: AssistantMessage) -> Iterable[JsonValue]:
         first_call = True
+        calls = {part.id for part in message.content if isinstance(part, ToolCall)}
+        # OpenRouter has the signature of a call in a detail with the id of the call.
+        apart = {
+            part.provenance.id: part.provenance
+            for part in message.content
+            if isinstance(part, Reasoning) and part.provenance and part.provenance.id in calls
+        }
         for part in message.content:
             match part:
                 case Text() | Refusal():
                     if part.text:
                         yield {"text": part.text}
                 case Reasoning():
-                    signature = signature_of(part.opaque)
-                    if signature is not None:
-                        yield _signed_text(part.text, signature)
+                    if part.provenance not in apart.values():
+                        yield _thought(part.text, signature_of(part.provenance))
                 case ToolCall():
-                    yield self._call(part, first=first_call)
+                    signature = signature_of(part.provenance or apart.get(part.id))
+                    yield self._call(part, signature, first=first_call)
                     first_call = False
                 case _:
                     assert_never(part)
 
-    def _call(self, call: ToolCall, *, first: bool) -> JsonValue:
+    def _call(self, call: ToolCall, signature: str | None, *, first: bool) -> JsonValue:
         self._calls.ask(call)
         self._call_ids.append(call.id)
         used = _with_id(call.id, {"name": call.name, "args": arguments_object(call)})
-        signature = signature_of(call.opaque)
         if signature is None and first and self._signed_calls:
             signature = NO_SIGNATURE
         if signature is None:
@@ -137,11 +143,10 @@ class _Building:
         return {"functionCall": used, "thoughtSignature": signature}
 
 
-def _signed_text(text: str, signature: str) -> JsonValue:
-    """Return a thought with its signature, or an empty text with the signature of a text."""
-    if text:
-        return {"text": text, "thought": True, "thoughtSignature": signature}
-    return {"text": "", "thoughtSignature": signature}
+def _thought(text: str, signature: str | None) -> JsonValue:
+    """Return a thought, or an empty text with the signature of a text."""
+    signed: dict[str, JsonValue] = {} if signature is None else {"thoughtSignature": signature}
+    return {"text": text, **({"thought": True} if text else {}), **signed}
 
 
 def _with_id(id_: str, fields: dict[str, JsonValue]) -> dict[str, JsonValue]:

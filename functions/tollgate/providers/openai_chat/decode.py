@@ -13,9 +13,10 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
+from tollgate.core.reasoning_details import text_of
 from tollgate.providers.base import Frame
 from tollgate.providers.openai_chat.notes import Citations, log_probs
-from tollgate.providers.openai_chat.thoughts import ReasoningDetails, thought
+from tollgate.providers.openai_chat.thoughts import OpenThought, open_thought
 from tollgate.providers.openai_chat.tool_calls import OrphanPiece, ToolCalls
 from tollgate.providers.openai_chat.usage import usage_of
 from tollgate.providers.openai_chat.wire import (
@@ -74,13 +75,13 @@ class ChatDecoder:
     finish reason or an error may too.
     """
 
-    def __init__(self, provider: str) -> None:
+    def __init__(self, provider: str, *, signer: str | None = None) -> None:
         self._provider = provider
         self._started = False
         # The open text is kept under _TEXT, calls under their number.
         self._parts = Parts[Hashable, OpenPart]()
-        self._calls = ToolCalls(provider, self._parts)
-        self._details = ReasoningDetails()
+        self._calls = ToolCalls(self._parts)
+        self._signer = signer
         self._citations = Citations()
         self._notes: list[Citation | LogProbs] = []
         self._finish: str | None = None
@@ -162,14 +163,7 @@ class ChatDecoder:
     def _delta(self, delta: Delta, data: bytes) -> Iterator[StreamEvent]:
         if delta.has_more:
             raise malformed_error(self._provider, "an image, a sound or a call in the form of 2023")
-        # Some servers send one reasoning text under two names, or three.
-        details = delta.reasoning_details or ()
-        plain = delta.reasoning_content or delta.reasoning
-        if thinking := plain or thought(details):
-            yield from self._text(Reasoning, thinking)
-        for detail in details:
-            yield from self._open(Reasoning)
-            self._details.add(detail)
+        yield from self._reasoning(delta)
         if isinstance(delta.content, str):
             yield from self._text(Text, delta.content)
         else:
@@ -187,6 +181,21 @@ class ChatDecoder:
                 raise malformed_error(
                     self._provider, "a piece of a call that has no name"
                 ) from orphan
+
+    def _reasoning(self, delta: Delta) -> Iterator[StreamEvent]:
+        """Yield the reasoning of a delta, which some servers send under two names, or three."""
+        details = delta.reasoning_details or ()
+        plain = delta.reasoning_content or delta.reasoning
+        if plain and not any(map(text_of, details)):
+            yield from self._text(Reasoning, plain)
+        for piece in details:
+            opened = self._parts.get(_TEXT)
+            if not isinstance(opened, OpenThought) or not opened.takes(piece):
+                yield from self._close_text()
+                opened = open_thought(piece, self._signer)
+                yield from self._parts.open(_TEXT, opened)
+            if text := opened.take(piece):
+                yield opened.add(text)
 
     def _item(self, item: TextItem | ThinkingItem | ReferenceItem) -> Iterator[StreamEvent]:
         match item:
@@ -213,7 +222,11 @@ class ChatDecoder:
         opened = self._parts.get(_TEXT)
         if opened is None or type(opened.part) is not kind:
             yield from self._close_text()
-            opened = OpenPart(part=kind(text=""))
+            opened = (
+                open_thought({}, self._signer)
+                if kind is Reasoning
+                else OpenPart(part=kind(text=""))
+            )
             yield from self._parts.open(_TEXT, opened)
         return opened
 
@@ -225,8 +238,4 @@ class ChatDecoder:
             self._notes.clear()
 
     def _close_text(self) -> Iterator[StreamEvent]:
-        opened = self._parts.get(_TEXT)
-        if opened is not None and isinstance(opened.part, Reasoning):
-            opened.opaque = self._details.opaque(self._provider)
-            self._details = ReasoningDetails()
         yield from self._parts.close(_TEXT)

@@ -16,6 +16,7 @@ from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.openai_chat.messages import ChatMessages, add_mark
 from tollgate.providers.openai_chat.reasoning import reasoning_fields
+from tollgate.providers.openai_chat.thoughts import readership
 from tollgate.providers.parameters import stated_parameters, unsupported
 from tollgate.providers.shared.emulation import (
     NOT_WRAPPED,
@@ -24,6 +25,7 @@ from tollgate.providers.shared.emulation import (
     use_output_tool,
 )
 from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
+from tollgate.providers.shared.readable import keep_readable
 from tollgate.providers.shared.strict_schema import close_schema
 
 _PATH: Final = "/chat/completions"
@@ -35,6 +37,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     RequestError for content that this server can never take.
     """
     dialect = target.dialect
+    request, unreadable = keep_readable(request, readership(target))
     wrapping = NOT_WRAPPED
     if not dialect.guided:
         request, wrapping = replace_guided(request)
@@ -58,6 +61,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         path=path_of(target, _PATH),
         body=body,
         adapted=(*unsupported(request, body.keys() | _met(dialect), stated), *changed),
+        unreadable=unreadable,
         wrapping=wrapping,
     )
 

@@ -30,6 +30,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect
+from tollgate.providers.openai_chat.thoughts import render_thoughts
 from tollgate.providers.shared.openai_writing import FILENAME, url_of
 
 _ATTACHED: Final = "(attached below)"
@@ -39,7 +40,6 @@ class ChatMessages:
     """The messages of one request in the dialect of one target."""
 
     def __init__(self, target: Target) -> None:
-        self._provider = target.provider
         self._dialect = target.dialect
         self._encoded: list[JsonValue] = []
         self._media: list[JsonValue] = []
@@ -96,7 +96,7 @@ class ChatMessages:
     def _assistant(self, message: AssistantMessage) -> dict[str, JsonValue]:
         texts: list[Text] = []
         thoughts: list[Reasoning] = []
-        calls: list[JsonValue] = []
+        calls: list[ToolCall] = []
         for part in message.content:
             match part:
                 case Text():
@@ -107,7 +107,7 @@ class ChatMessages:
                 case Reasoning():
                     thoughts.append(part)
                 case ToolCall():
-                    calls.append(self._call(part))
+                    calls.append(part)
                 case _:
                     assert_never(part)
         text = "".join(each.text for each in texts)
@@ -116,11 +116,11 @@ class ChatMessages:
             encoded["content"] = self._content(text for text in texts if text.text)
         if calls:
             encoded["content"] = encoded["content"] or None
-            encoded["tool_calls"] = calls
-        return encoded | self._thoughts(thoughts, text, calls=bool(calls))
+            encoded["tool_calls"] = [self._call(call) for call in calls]
+        return encoded | self._thoughts(thoughts, text, calls)
 
     def _thoughts(
-        self, thoughts: Sequence[Reasoning], text: str, *, calls: bool
+        self, thoughts: Sequence[Reasoning], text: str, calls: Sequence[ToolCall]
     ) -> dict[str, JsonValue]:
         """Return the fields of an assistant turn that carry, or contain, its reasoning."""
         thought = "".join(reasoning.text for reasoning in thoughts)
@@ -131,8 +131,7 @@ class ChatMessages:
                 # DeepSeek asks for the field on every turn that calls a tool, be it empty.
                 return {field: thought} if thoughts or calls else {}
             case "reasoning_details":
-                details = [item for reasoning in thoughts for item in self._details(reasoning)]
-                return {"reasoning_details": details} if details else {}
+                return render_thoughts(thoughts, calls)
             case "think_tags":
                 tagged = f"<think>\n{thought}\n</think>\n\n{text}"
                 return {"content": tagged} if thought else {}
@@ -146,21 +145,15 @@ class ChatMessages:
             case unknown:
                 assert_never(unknown)
 
-    def _details(self, reasoning: Reasoning) -> list[JsonValue]:
-        """Return the details that this provider sent with its reasoning, verbatim."""
-        kept = reasoning.opaque.get(self._provider)
-        details = kept.get("reasoning_details") if isinstance(kept, dict) else None
-        return details if isinstance(details, list) else []
-
     def _call(self, call: ToolCall) -> JsonValue:
         encoded: dict[str, JsonValue] = {
             "id": self._call_id(call.id),
             "type": "function",
             "function": {"name": call.name, "arguments": call.arguments or "{}"},
         }
-        kept = call.opaque.get(self._provider)
-        if isinstance(kept, dict) and "extra_content" in kept:
-            encoded["extra_content"] = kept["extra_content"]
+        signed = call.provenance
+        if signed is not None and self._dialect.reasoning_field != "reasoning_details":
+            encoded["extra_content"] = {"google": {"thought_signature": signed.signature}}
         return encoded
 
     def _call_id(self, id_: str) -> str:

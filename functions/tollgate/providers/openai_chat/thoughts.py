@@ -1,54 +1,94 @@
-"""`reasoning_details`, put together from the pieces in which they are streamed.
+"""Reasoning of OpenAI-like servers: parts of `reasoning_details`, and what goes back of them.
 
 OpenRouter and those that follow it (Snowflake, Vercel) carry signatures there; the details must
 come back as they were. https://openrouter.ai/docs/use-cases/reasoning-tokens
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 
+from msgspec import field
+from msgspec.structs import replace
 from pydantic import JsonValue
+from typing_extensions import override
 
-from tollgate.core.content import Opaque
-
-# The fields of a detail that a stream cuts into pieces.
-_STREAMED = ("text", "summary", "data")
-# What tells one detail from another.
-_SAME = ("type", "index")
-
-
-class ReasoningDetails:
-    """The details of one part of reasoning."""
-
-    def __init__(self) -> None:
-        self._items: list[dict[str, JsonValue]] = []
-
-    def add(self, piece: Mapping[str, JsonValue]) -> None:
-        """Add a piece, which continues the last detail unless it belongs to another."""
-        last = self._items[-1] if self._items else None
-        if last is None or _is_other(last, piece):
-            self._items.append(dict(piece))
-            return
-        for key, value in piece.items():
-            known = last.get(key)
-            if key in _STREAMED and isinstance(known, str) and isinstance(value, str):
-                last[key] = known + value
-            elif value is not None:
-                last[key] = value
-
-    def opaque(self, provider: str) -> Opaque:
-        """Return the details under the name of the provider, which wants them back."""
-        items: list[JsonValue] = [*self._items]
-        return {provider: {"reasoning_details": items}} if items else {}
+from tollgate.core.content import Reasoning, ToolCall
+from tollgate.core.events import StreamEvent
+from tollgate.core.reasoning_details import (
+    Detail,
+    continues,
+    join_piece,
+    read_detail,
+    text_of,
+    write_detail,
+)
+from tollgate.core.signers import GEMINI
+from tollgate.providers.base import Target
+from tollgate.providers.shared.parts import OpenPart
+from tollgate.providers.shared.readable import Readership
 
 
-def thought(pieces: Iterable[Mapping[str, JsonValue]]) -> str:
-    """Return the text of the pieces."""
-    texts = (piece.get("text") or piece.get("summary") for piece in pieces)
-    return "".join(text for text in texts if isinstance(text, str))
+class OpenThought(OpenPart, kw_only=True):
+    """Reasoning as it comes, and its detail if it has one."""
+
+    signer: str | None
+    detail: Detail = field(default_factory=dict)
+
+    def takes(self, piece: Detail) -> bool:
+        """Return whether a piece belongs to this reasoning."""
+        if self.detail:
+            return continues(self.detail, piece)
+        # A signature may follow a text that came without details.
+        return not self.length or not text_of(piece)
+
+    def take(self, piece: Detail) -> str:
+        """Take a piece and return its text."""
+        self.detail = join_piece(self.detail, piece)
+        return text_of(piece)
+
+    @override
+    def finish(self) -> Iterator[StreamEvent]:
+        """Yield the events that end the part."""
+        if self.detail:
+            self.provenance = read_detail(self.detail, self.signer).provenance
+        return super().finish()
 
 
-def _is_other(last: Mapping[str, JsonValue], piece: Mapping[str, JsonValue]) -> bool:
-    """Return whether a piece begins a detail: an id may come once, and a signature is the end."""
-    ids = {last.get("id"), piece.get("id")} - {None}
-    is_signed = bool(last.get("signature") and piece.get("text"))
-    return is_signed or len(ids) > 1 or any(last.get(key) != piece.get(key) for key in _SAME)
+def open_thought(piece: Detail, signer: str | None) -> OpenThought:
+    """Return the reasoning that begins with a piece of a detail, or with plain text."""
+    begun = read_detail(piece, signer).provenance if piece else None
+    return OpenThought(part=Reasoning(text="", provenance=begun), signer=signer)
+
+
+def readership(target: Target) -> Readership:
+    """Return the reasoning that a server takes back, which its row says."""
+    dialect, signer = target.dialect, target.dialect.known_signer
+    if dialect.reasoning_field == "reasoning_details":
+        # A router that serves many signers keeps apart whose reasoning is whose.
+        signers = None if signer is None else {signer}
+        calls = {GEMINI} if signer in (None, GEMINI) else set()
+        return Readership(model=target.model, signers=signers, unsigned="any", call_signers=calls)
+    return Readership(
+        model=target.model,
+        signers=(),
+        unsigned="none" if dialect.reasoning_field is None else "any",
+        call_signers={GEMINI} if signer == GEMINI else (),
+    )
+
+
+def render_thoughts(
+    thoughts: Iterable[Reasoning], calls: Iterable[ToolCall]
+) -> dict[str, JsonValue]:
+    """Return the fields of a turn with its reasoning; OpenRouter has signed calls there too."""
+    parts = [*thoughts, *_signatures(calls)]
+    if all(part.provenance is None for part in parts):
+        text = "".join(part.text for part in parts)
+        return {"reasoning": text} if text else {}
+    return {"reasoning_details": [write_detail(part, index) for index, part in enumerate(parts)]}
+
+
+def _signatures(calls: Iterable[ToolCall]) -> Iterator[Reasoning]:
+    for call in calls:
+        if call.provenance is not None:
+            signature = call.provenance.signature
+            proof = replace(call.provenance, signature=None, data=signature, id=call.id)
+            yield Reasoning(text="", provenance=proof)

@@ -9,8 +9,9 @@ if it has neither id nor name; else it begins one.
 import hashlib
 from collections.abc import Hashable, Iterator
 
-from tollgate.core.content import ToolCall
+from tollgate.core.content import Provenance, ToolCall
 from tollgate.core.events import StreamEvent
+from tollgate.core.signers import GEMINI
 from tollgate.providers.openai_chat.wire import ToolCallDelta
 from tollgate.providers.shared.parts import OpenPart, Parts
 
@@ -26,8 +27,7 @@ class OrphanPiece(Exception):
 class ToolCalls:
     """The calls of one stream."""
 
-    def __init__(self, provider: str, parts: Parts[Hashable, OpenPart]) -> None:
-        self._provider = provider
+    def __init__(self, parts: Parts[Hashable, OpenPart]) -> None:
         self._parts = parts
         self._calls: list[_OpenCall] = []
         self._by_index: dict[int, _OpenCall] = {}
@@ -42,9 +42,10 @@ class ToolCalls:
         if call is None:
             call = self._new(piece, seed)
             yield from self._parts.open(len(self._calls), call)
-        if piece.extra_content:
+        google = piece.extra_content and piece.extra_content.google
+        if google and google.thought_signature:
             # Google's OpenAI layer signs its calls there and wants the signature back.
-            call.opaque = {self._provider: {"extra_content": piece.extra_content}}
+            call.provenance = Provenance(signer=GEMINI, signature=google.thought_signature)
         if text := piece.function.text:
             yield call.add(text)
 

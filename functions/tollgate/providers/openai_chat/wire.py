@@ -43,13 +43,25 @@ class FunctionDelta(Struct, frozen=True):
         return self.arguments
 
 
+class GoogleContent(Struct, frozen=True):
+    """Gemini's data on a call."""
+
+    thought_signature: str | None = None
+
+
+class ExtraContent(Struct, frozen=True):
+    """Data for which the format has no field."""
+
+    google: GoogleContent | None = None
+
+
 class ToolCallDelta(Struct, frozen=True):
     """A piece of one of several calls."""
 
     index: int | None = None
     id: str | None = None
     function: FunctionDelta = FunctionDelta()
-    extra_content: dict[str, Any] | None = None
+    extra_content: ExtraContent | None = None
 
 
 class UrlCitation(Struct, frozen=True):

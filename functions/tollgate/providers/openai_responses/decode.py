@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import JsonValue, ValidationError
 
-from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import (
     Citation,
     Ended,
@@ -19,6 +19,7 @@ from tollgate.providers.base import Frame
 from tollgate.providers.openai_responses.notes import citation, log_probs
 from tollgate.providers.openai_responses.usage import usage_of
 from tollgate.providers.openai_responses.wire import (
+    BETWEEN_SUMMARIES,
     Annotation,
     Content,
     Event,
@@ -44,13 +45,15 @@ _SILENT: Final = frozenset(
         "response.in_progress",
         "response.output_text.done",
         "response.queued",
+        "response.reasoning_summary_part.added",
         "response.reasoning_summary_part.done",
         "response.reasoning_summary_text.done",
         "response.reasoning_text.done",
         "response.refusal.done",
     }
 )
-_BETWEEN_SUMMARIES: Final = "\n\n"
+# The place of what an item of reasoning has beside its texts.
+_HIDDEN: Final = -1
 
 # The index of an item of the output and, in a message, of a piece of its content.
 _Place = tuple[int, int]
@@ -60,8 +63,11 @@ _TEXT: Final = Text(text="")
 class ResponsesDecoder:
     """Decodes one stream, or a response that was not streamed."""
 
-    def __init__(self, provider: str) -> None:
+    def __init__(self, provider: str, *, signer: str | None) -> None:
         self._provider = provider
+        self._signer = signer
+        # The ids of reasoning items, by their index.
+        self._thought_ids: dict[int, str | None] = {}
         self._started = False
         self._parts = Parts[_Place, OpenPart]()
         # Places that had a part: a final item repeats what was streamed, and adds only what is new.
@@ -74,8 +80,7 @@ class ResponsesDecoder:
             "response.output_text.delta": self._text_delta,
             "response.output_text.annotation.added": self._annotated,
             "response.refusal.delta": self._refusal_delta,
-            "response.reasoning_summary_part.added": self._summary_added,
-            "response.reasoning_summary_text.delta": self._thought_delta,
+            "response.reasoning_summary_text.delta": self._summary_delta,
             "response.reasoning_text.delta": self._thought_delta,
             "response.function_call_arguments.delta": self._arguments_delta,
             "response.completed": self._finish,
@@ -166,7 +171,7 @@ class ResponsesDecoder:
             case "function_call":
                 yield from self._open(place, self._call(item))
             case "reasoning":
-                yield from self._open(place, Reasoning(text=""))
+                self._thought_ids[event.output_index] = item.id
             case "message":
                 pass
             case _:
@@ -184,7 +189,7 @@ class ResponsesDecoder:
                     yield from self._text(place, self._call(item), item.arguments)
                 yield from self._parts.close(place)
             case "reasoning":
-                yield from self._reasoned(place, item)
+                yield from self._reasoned(index, item)
             case "message":
                 for number, content in enumerate(item.content or ()):
                     yield from self._content((index, number), content)
@@ -192,23 +197,35 @@ class ResponsesDecoder:
             case _:
                 raise malformed_error(self._provider, "an item that was not requested")
 
-    def _reasoned(self, place: _Place, item: Item) -> Iterator[StreamEvent]:
-        if place in self._known and self._parts.get(place) is None:
-            return
+    def _reasoned(self, index: int, item: Item) -> Iterator[StreamEvent]:
+        """Yield the texts that no piece brought, then what OpenAI wants back: a part of its own."""
+        self._thought_ids[index] = item.id
         summaries = [piece.text for piece in item.summary or () if piece.text]
-        thoughts = summaries or [piece.text for piece in item.content or () if piece.text]
-        opened = yield from self._open(place, Reasoning(text=""))
-        if thoughts and not opened.length:
-            yield opened.add(_BETWEEN_SUMMARIES.join(thoughts))
-        if item.encrypted_content:
-            kept: dict[str, JsonValue] = {
-                "id": item.id,
-                "encrypted_content": item.encrypted_content,
-            }
-            if len(summaries) > 1:
-                kept["summary"] = [*summaries]
-            opened.opaque = {self._provider: kept}
-        yield from self._parts.close(place)
+        texts = summaries or [piece.text for piece in item.content or () if piece.text]
+        for number, text in enumerate(texts):
+            if (index, number) not in self._known:
+                yield from self._thought((index, number), text, is_summary=bool(summaries))
+            yield from self._parts.close((index, number))
+        hidden = (index, _HIDDEN)
+        if item.encrypted_content and hidden not in self._known:
+            signed = self._provenance(index, data=item.encrypted_content)
+            yield from self._open(hidden, Reasoning(text="", provenance=signed))
+        yield from self._parts.close(hidden)
+
+    def _provenance(
+        self, index: int, *, data: str | None = None, is_summary: bool = False
+    ) -> Provenance:
+        id_ = self._thought_ids.get(index)
+        return Provenance(signer=self._signer, id=id_, data=data, is_summary=is_summary)
+
+    def _thought(self, place: _Place, text: str, *, is_summary: bool) -> Iterator[StreamEvent]:
+        """Yield more of a summary or of a thought, each of which is a part."""
+        index, number = place
+        if number and place not in self._known:
+            # For clients that join all reasoning into one text.
+            text = BETWEEN_SUMMARIES + text
+        signed = self._provenance(index, is_summary=is_summary)
+        yield from self._text(place, Reasoning(text="", provenance=signed), text)
 
     def _content(self, place: _Place, content: Content) -> Iterator[StreamEvent]:
         part: Text | Refusal
@@ -236,13 +253,15 @@ class ResponsesDecoder:
         if event.delta:
             yield from self._text(place, Refusal(text=""), event.delta)
 
-    def _summary_added(self, event: Event) -> Iterator[StreamEvent]:
-        opened = self._parts.get((event.output_index, 0))
-        if event.summary_index and opened is not None:
-            yield opened.add(_BETWEEN_SUMMARIES)
+    def _summary_delta(self, event: Event) -> Iterator[StreamEvent]:
+        if event.delta:
+            place = (event.output_index, event.summary_index)
+            yield from self._thought(place, event.delta, is_summary=True)
 
     def _thought_delta(self, event: Event) -> Iterator[StreamEvent]:
-        yield from self._text((event.output_index, 0), Reasoning(text=""), event.delta)
+        if event.delta:
+            place = (event.output_index, event.content_index)
+            yield from self._thought(place, event.delta, is_summary=False)
 
     def _arguments_delta(self, event: Event) -> Iterator[StreamEvent]:
         opened = self._parts.get((event.output_index, 0))

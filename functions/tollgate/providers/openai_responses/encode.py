@@ -14,12 +14,13 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.providers.formats import WIRE_FORMATS, readership_of
 from tollgate.providers.openai_responses.items import items
 from tollgate.providers.parameters import stated_parameters, unsupported
 from tollgate.providers.shared.efforts import effort_wanted, nearest_effort, wants_thoughts
 from tollgate.providers.shared.emulation import Wrapping, replace_guided, use_output_tool
 from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
+from tollgate.providers.shared.readable import keep_readable
 from tollgate.providers.shared.strict_schema import close_schema
 
 _PATH: Final = "/responses"
@@ -33,6 +34,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
 
     RequestError for content that this format can never take.
     """
+    request, unreadable = keep_readable(request, readership_of("openai_responses", target))
     request, wrapping = replace_guided(request)
     if isinstance(request.output_format, SchemaOutput) and not target.enforces_schemas:
         request = use_output_tool(request)
@@ -60,6 +62,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
             *_raised(request),
             *changed,
         ),
+        unreadable=unreadable,
         wrapping=wrapping,
     )
 

@@ -1,6 +1,7 @@
 """A conversation as the input items of a Responses request."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import assert_never
 
 from pydantic import JsonValue
@@ -26,6 +27,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.providers.base import Target
+from tollgate.providers.openai_responses.wire import BETWEEN_SUMMARIES
 from tollgate.providers.shared.openai_writing import FILENAME, url_of
 
 
@@ -43,7 +45,7 @@ def _items(message: Message, target: Target) -> Iterator[JsonValue]:
         case UserMessage():
             yield {"role": "user", "content": _content(message.content)}
         case AssistantMessage():
-            yield from _assistant(message, target.provider)
+            yield from _assistant(message)
         case ToolMessage():
             yield {
                 "type": "function_call_output",
@@ -54,43 +56,52 @@ def _items(message: Message, target: Target) -> Iterator[JsonValue]:
             assert_never(message)
 
 
-def _assistant(message: AssistantMessage, provider: str) -> Iterator[JsonValue]:
+def _assistant(message: AssistantMessage) -> Iterator[JsonValue]:
     """Yield an item for each part in order: reasoning must stand before the call it led to."""
-    for part in message.content:
-        match part:
-            case Text() | Refusal():
-                if part.text:
-                    yield {"role": "assistant", "content": part.text}
-            case Reasoning():
-                item = _reasoning(part, provider)
-                if item is not None:
-                    yield item
-            case ToolCall():
-                yield {
-                    "type": "function_call",
-                    "call_id": part.id,
-                    "name": part.name,
-                    "arguments": part.arguments or "{}",
-                }
-            case _:
-                assert_never(part)
+    for is_reasoning, group in groupby(message.content, _item_of_reasoning):
+        if is_reasoning:
+            yield from _reasoning([part for part in group if isinstance(part, Reasoning)])
+            continue
+        for part in group:
+            match part:
+                case Text() | Refusal():
+                    if part.text:
+                        yield {"role": "assistant", "content": part.text}
+                case ToolCall():
+                    yield {
+                        "type": "function_call",
+                        "call_id": part.id,
+                        "name": part.name,
+                        "arguments": part.arguments or "{}",
+                    }
+                case Reasoning():
+                    pass
+                case _:
+                    assert_never(part)
 
 
-def _reasoning(part: Reasoning, provider: str) -> JsonValue:
-    kept = part.opaque.get(provider)
-    if not isinstance(kept, dict) or "encrypted_content" not in kept:
+def _item_of_reasoning(part: Text | Reasoning | Refusal | ToolCall) -> tuple[str | None] | None:
+    """Return what the parts of one item of reasoning have in common, None for other parts."""
+    if not isinstance(part, Reasoning):
         return None
-    texts = kept.get("summary") or ([part.text] if part.text else [])
+    return (part.provenance.id if part.provenance else None,)
+
+
+def _reasoning(parts: Sequence[Reasoning]) -> Iterator[JsonValue]:
+    """Yield the item whose summaries and encrypted content these parts are."""
+    signed = [part.provenance for part in parts if part.provenance and part.provenance.data]
+    texts = [part.text for part in parts if part.text]
+    later = (text.removeprefix(BETWEEN_SUMMARIES) for text in texts[1:])
     summary: list[JsonValue] = [
-        {"type": "summary_text", "text": text}
-        for text in (texts if isinstance(texts, list) else ())
+        {"type": "summary_text", "text": text} for text in (*texts[:1], *later)
     ]
-    return {
-        "type": "reasoning",
-        "id": kept.get("id"),
-        "encrypted_content": kept["encrypted_content"],
-        "summary": summary,
-    }
+    for number, provenance in enumerate(signed):
+        yield {
+            "type": "reasoning",
+            "id": provenance.id,
+            "encrypted_content": provenance.data,
+            "summary": summary if number == 0 else [],
+        }
 
 
 def _content(parts: Iterable[UserContent | ResultContent]) -> JsonValue:

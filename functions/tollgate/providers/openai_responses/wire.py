@@ -4,7 +4,12 @@ Only fields that are read are named. Shapes: OpenAI's published schemas of strea
 response (seen 2026-11-21).
 """
 
+from typing import Final
+
 from pydantic import BaseModel, ConfigDict, JsonValue
+
+# What stands between two summaries of one item, where all reasoning is one text.
+BETWEEN_SUMMARIES: Final = "\n\n"
 
 
 class _Shape(BaseModel):

@@ -3,9 +3,9 @@
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from tollgate.core.content import Opaque, Part, Refusal, ToolCall
+from tollgate.core.content import Part, Provenance, Refusal, ToolCall
 from tollgate.core.events import Citation, LogProbs, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.events import StreamEvent as Event
 
@@ -21,8 +21,8 @@ class OpenPart(Struct, kw_only=True):
     index: int = _NOT_BEGUN
     # The characters of its text or arguments so far.
     length: int = 0
-    # The data that the provider wants back with the part, filled in before it ends.
-    opaque: Opaque = field(default_factory=dict)
+    # The provenance that is known only as the part ends.
+    provenance: Provenance | None = None
 
     @property
     def has_begun(self) -> bool:
@@ -42,7 +42,7 @@ class OpenPart(Struct, kw_only=True):
         """Yield the events that end the part; a call without arguments gets the empty object."""
         if not self.length and isinstance(self.part, ToolCall):
             yield PartDelta(index=self.index, text="{}")
-        yield PartEnd(index=self.index, opaque=self.opaque)
+        yield PartEnd(index=self.index, provenance=self.provenance)
 
 
 _Key = TypeVar("_Key", bound=Hashable)

@@ -10,10 +10,11 @@ import pytest
 
 from tests.unit.providers.decoding import decoded, folded, sse_frames
 from tests.upstream import messages_events as sent
-from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Citation, Ended, PartStart, Started, UsageReported
 from tollgate.core.response import GenerationResponse
+from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
 from tollgate.core.usage import Usage
 from tollgate.providers.anthropic.decode import MessagesDecoder
 from tollgate.providers.base import Frame
@@ -67,19 +68,21 @@ def test_q33_a_thought_keeps_its_signature_verbatim() -> None:
         sent.delta(0, "signature_delta", signature="c2ln/+="),
         sent.block_stop(),
     )
-    assert said == (Reasoning(text="hm", opaque={"anthropic": {"signature": "c2ln/+="}}),)
+    assert said == (
+        Reasoning(text="hm", provenance=Provenance(signer=CLAUDE, signature="c2ln/+=")),
+    )
 
 
 def test_q36_a_thought_may_have_no_text_but_its_signature() -> None:
     thought = sent.block(0, type="thinking", thinking="", signature="")
     said = parts_of(thought, sent.delta(0, "signature_delta", signature="s"), sent.block_stop())
-    assert said == (Reasoning(text="", opaque={"anthropic": {"signature": "s"}}),)
+    assert said == (Reasoning(text="", provenance=Provenance(signer=CLAUDE, signature="s")),)
 
 
 def test_q33_a_hidden_thought_is_carried() -> None:
     hidden = sent.block(0, type="redacted_thinking", data="b64")
     assert parts_of(hidden, sent.block_stop()) == (
-        Reasoning(text="", opaque={"anthropic": {"redacted_thinking": "b64"}}),
+        Reasoning(text="", provenance=Provenance(signer=CLAUDE, data="b64")),
     )
 
 
@@ -253,9 +256,11 @@ def test_what_anthropics_own_tools_did_is_carried_whole() -> None:
         sent.block(1, **found), sent.block_stop(1),
         reason="pause_turn",
     )  # fmt: skip
-    assert [part.opaque for part in said if isinstance(part, Reasoning)] == [
-        {"anthropic": {"block": {**used, "input": {"query": "x"}}}},
-        {"anthropic": {"block": found}},
+    carried = [part.provenance for part in said if isinstance(part, Reasoning)]
+    assert [each and each.signer for each in carried] == [ANTHROPIC_BLOCKS] * 2
+    assert [json.loads(str(each and each.data)) for each in carried] == [
+        {**used, "input": {"query": "x"}},
+        found,
     ]
 
 
@@ -269,7 +274,7 @@ def test_d4_a_whole_message_is_the_stream_it_could_have_been() -> None:
     frame = Frame(data=json.dumps(message).encode())
     response = folded(decoded(MessagesDecoder("acme"), [frame]))
     assert response.parts == (
-        Reasoning(text="hm", opaque={"anthropic": {"signature": "s"}}),
+        Reasoning(text="hm", provenance=Provenance(signer=CLAUDE, signature="s")),
         Text(text="Hi"),
         call('{"id":100000000000000000000}'),
     )

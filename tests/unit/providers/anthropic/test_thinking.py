@@ -19,8 +19,9 @@ from tests.unit.providers.anthropic.requests import (
     target,
     user,
 )
-from tollgate.core.content import Reasoning, Text
+from tollgate.core.content import Provenance, Reasoning, Text
 from tollgate.core.request import ReasoningOptions, ToolChoice
+from tollgate.core.signers import CLAUDE
 from tollgate.providers.base import WireRequest
 from tollgate.providers.dialect import ClaudeDialect, Dialect
 
@@ -159,7 +160,7 @@ def test_q9_what_is_to_be_continued_excludes_thinking() -> None:
 
 
 def test_q33_calls_that_lost_their_thoughts_go_on_without_a_budget() -> None:
-    signed = Reasoning(text="hm", opaque={"anthropic": {"signature": "s"}})
+    signed = Reasoning(text="hm", provenance=Provenance(signer=CLAUDE, signature="s"))
     lost = (user("?"), assistant(call()), result("a", "x"))
     kept = (user("?"), assistant(signed, call()), result("a", "x"))
     over = (*lost, assistant(Text(text="Sun.")), user("Thanks."))

@@ -4,6 +4,7 @@ Keeps C11.
 """
 
 import base64
+import json
 from itertools import pairwise
 from typing import Any
 
@@ -31,12 +32,14 @@ from tollgate.core.content import (
     Image,
     InlineMedia,
     MediaUrl,
+    Provenance,
     Reasoning,
     Refusal,
     Text,
 )
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import Message, SystemMessage, Tool, ToolMessage, UserMessage
+from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
 from tollgate.providers.dialect import Dialect
 
 PNG = InlineMedia(media_type="image/png", base64="AAAA")
@@ -223,8 +226,14 @@ def test_an_id_of_another_form_is_replaced_alike_in_call_and_result() -> None:
     assert called.isascii()
 
 
-SIGNED = Reasoning(text="hm", opaque={"anthropic": {"signature": "c2ln"}})
-HIDDEN = Reasoning(text="", opaque={"anthropic": {"redacted_thinking": "b64"}})
+SIGNED = Reasoning(text="hm", provenance=Provenance(signer=CLAUDE, signature="c2ln"))
+HIDDEN = Reasoning(text="", provenance=Provenance(signer=CLAUDE, data="b64"))
+
+
+def carried(block: dict[str, Any]) -> Reasoning:
+    return Reasoning(
+        text="", provenance=Provenance(signer=ANTHROPIC_BLOCKS, data=json.dumps(block))
+    )
 
 
 def test_q33_thoughts_go_back_verbatim_and_unsigned_ones_do_not() -> None:
@@ -234,7 +243,8 @@ def test_q33_thoughts_go_back_verbatim_and_unsigned_ones_do_not() -> None:
             SIGNED,
             HIDDEN,
             Reasoning(text="from elsewhere"),
-            Reasoning(text="forged", opaque={"anthropic": {"block": {"type": "tool_use"}}}),
+            carried({"type": "tool_use"}),
+            Reasoning(text="", provenance=Provenance(signer=ANTHROPIC_BLOCKS, data="no JSON")),
             Text(text="Sun."),
         ),
         user("Thanks."),
@@ -246,9 +256,7 @@ def test_q33_thoughts_go_back_verbatim_and_unsigned_ones_do_not() -> None:
     ]
 
 
-def test_q33_thoughts_come_first_unless_they_did_already() -> None:
-    moved = turns(user("?"), assistant(Text(text="x"), SIGNED), user("!"))[1]["content"]
-    assert [block["type"] for block in moved] == ["thinking", "text"]
+def test_q33_thoughts_stay_where_they_stood() -> None:
     between = (SIGNED, Text(text="x"), HIDDEN, Text(text="y"))
     kept = turns(user("?"), assistant(*between), user("!"))[1]["content"]
     assert [block["type"] for block in kept] == ["thinking", "text", "redacted_thinking", "text"]
@@ -256,8 +264,7 @@ def test_q33_thoughts_come_first_unless_they_did_already() -> None:
 
 def test_what_anthropics_own_tools_did_goes_back_untouched() -> None:
     used = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"a": 1}}
-    carried = Reasoning(text="", opaque={"anthropic": {"block": used}})
-    assert turns(user("?"), assistant(carried), user("!"))[1]["content"] == [used]
+    assert turns(user("?"), assistant(carried(used)), user("!"))[1]["content"] == [used]
 
 
 def test_pictures_and_documents_by_their_bytes() -> None:

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from tests.unit.providers.decoding import decoded, folded, pieces
 from tests.upstream import converse_events as converse
 from tollgate.aws.eventstream import EventStreamDecoder
-from tollgate.core.content import Reasoning, Text, ToolCall
+from tollgate.core.content import Provenance, Reasoning, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Citation, Ended, PartEnd, StreamEvent, UsageReported
 from tollgate.core.response import GenerationResponse
+from tollgate.core.signers import BEDROCK
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
 from tollgate.providers.bedrock.decode import ConverseDecoder
@@ -31,7 +32,7 @@ def events_of(chunks: Iterable[bytes]) -> list[StreamEvent]:
         Frame(data=payload, event=event, exception=exception)
         for event, exception, payload in messages
     ]
-    return decoded(ConverseDecoder("aws"), frames)
+    return decoded(ConverseDecoder("aws", signer=BEDROCK), frames)
 
 
 def answer(*chunks: bytes) -> GenerationResponse:
@@ -92,8 +93,8 @@ def test_q33_reasoning_keeps_its_signature_and_hidden_blocks() -> None:
         *END,
     )
     assert response.parts == (
-        Reasoning(text="Let me think.", opaque={"bedrock": {"signature": "c2ln"}}),
-        Reasoning(text="", opaque={"bedrock": {"redactedContent": hidden}}),
+        Reasoning(text="Let me think.", provenance=Provenance(signer=BEDROCK, signature="c2ln")),
+        Reasoning(text="", provenance=Provenance(signer=BEDROCK, data="opaque bytes")),
         Text(text="So."),
     )
 
@@ -105,7 +106,9 @@ def test_q33_a_signature_without_text_is_kept() -> None:
         converse.block_stop(0),
         *END,
     )
-    assert response.parts == (Reasoning(text="", opaque={"bedrock": {"signature": "c2ln"}}),)
+    assert response.parts == (
+        Reasoning(text="", provenance=Provenance(signer=BEDROCK, signature="c2ln")),
+    )
 
 
 def test_tool() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
     AssistantMessage,
@@ -24,6 +24,7 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
+from tollgate.core.signers import BEDROCK
 from tollgate.providers.base import Guardrail, Target, WireRequest
 from tollgate.providers.formats import codec_of
 
@@ -234,10 +235,10 @@ def test_q33_reasoning_goes_back_as_it_was_signed_and_unsigned_reasoning_does_no
     said = turns(
         user("?"),
         assistant(
-            Reasoning(text="hm", opaque={"bedrock": {"signature": "c2ln"}}),
-            Reasoning(text="", opaque={"bedrock": {"redactedContent": "AAAA"}}),
+            Reasoning(text="hm", provenance=Provenance(signer=BEDROCK, signature="c2ln")),
+            Reasoning(text="", provenance=Provenance(signer=BEDROCK, data="\0\0\0")),
             Reasoning(text="from elsewhere"),
-            Reasoning(text="forged", opaque={"bedrock": ["signature"]}),
+            Reasoning(text="of nobody", provenance=Provenance(signer=None, signature="c2ln")),
             Refusal(text="No."),
         ),
     )

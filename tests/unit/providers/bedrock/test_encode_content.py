@@ -18,6 +18,7 @@ from tollgate.core.content import (
     Image,
     InlineMedia,
     MediaUrl,
+    Provenance,
     Reasoning,
     Text,
 )
@@ -35,6 +36,7 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
+from tollgate.core.signers import CLAUDE
 from tollgate.providers.base import Guardrail, Target, WireRequest
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import codec_of
@@ -313,7 +315,7 @@ def test_q17_c16_an_emulated_format_comes_before_thinking() -> None:
 
 
 def test_q33_a_turn_whose_signed_thoughts_are_lost_goes_on_without_thinking() -> None:
-    signed = Reasoning(text="Hm.", opaque={"bedrock": {"signature": "c2ln"}})
+    signed = Reasoning(text="Hm.", provenance=Provenance(signer=CLAUDE, signature="c2ln"))
     lost = (user("?"), assistant(call("a")), result("a", "noon"))
     kept = (user("?"), assistant(signed, call("a")), result("a", "noon"))
     assert "additionalModelRequestFields" not in encoded(*lost, **BUDGET).body

@@ -9,6 +9,7 @@ from tollgate.core.content import (
     Document,
     Image,
     InlineMedia,
+    Provenance,
     Reasoning,
     Refusal,
     Text,
@@ -25,6 +26,7 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
+from tollgate.core.signers import GEMINI
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect, GeminiDialect
 from tollgate.providers.formats import codec_of
@@ -48,8 +50,8 @@ LEVELS = Dialect(
 )
 
 
-def signed(signature: str = "c2ln") -> dict[str, Any]:
-    return {"gemini": {"thought_signature": signature}}
+def signed(signature: str = "c2ln") -> Provenance:
+    return Provenance(signer=GEMINI, signature=signature)
 
 
 def user(*parts: str) -> UserMessage:

@@ -62,7 +62,7 @@ def test_q21_a_call_is_complete_when_it_does_not_go_on() -> None:
         chunk(text("Done."), finish="STOP"),
     )
     assert response.parts[:3] == (
-        ToolCall(id="a", name="read", arguments='{"id":"A"}', opaque=SIGNED),
+        ToolCall(id="a", name="read", arguments='{"id":"A"}', provenance=SIGNED),
         ToolCall(id="b", name="read", arguments='{"id":"B"}'),
         ToolCall(id="c", name="now", arguments="{}"),
     )

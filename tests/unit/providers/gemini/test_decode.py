@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.providers.decoding import decoded, folded, pieces, sse_frames
 from tests.upstream import gemini_chunks as gemini
 from tests.upstream.gemini_chunks import SIGNATURE, call, chunk, text, thought, usage
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import (
     Citation,
@@ -25,11 +25,12 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.response import GenerationResponse
+from tollgate.core.signers import GEMINI
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
 from tollgate.providers.gemini.decode import GeminiDecoder
 
-SIGNED = {"gemini": {"thought_signature": SIGNATURE}}
+SIGNED = Provenance(signer=GEMINI, signature=SIGNATURE)
 
 
 def events_of(chunks: Iterable[object]) -> list[StreamEvent]:
@@ -80,7 +81,7 @@ def test_reasoning_comes_apart_from_text_and_keeps_its_signature() -> None:
         chunk(thought("think.", thoughtSignature=SIGNATURE)),
         chunk(text("So."), finish="STOP"),
     )
-    assert response.parts == (Reasoning(text="Let me think.", opaque=SIGNED), Text(text="So."))
+    assert response.parts == (Reasoning(text="Let me think.", provenance=SIGNED), Text(text="So."))
 
 
 def test_q34_a_signature_on_an_empty_text_is_kept_and_does_not_part_the_text() -> None:
@@ -89,16 +90,19 @@ def test_q34_a_signature_on_an_empty_text_is_kept_and_does_not_part_the_text() -
         chunk(text("", thoughtSignature=SIGNATURE)),
         chunk(text("sage"), finish="STOP"),
     )
-    assert response.parts == (Text(text="Joe sage"), Reasoning(text="", opaque=SIGNED))
+    assert response.parts == (Text(text="Joe sage"), Reasoning(text="", provenance=SIGNED))
 
 
 def test_q34_a_signature_on_a_text_or_without_one_is_kept() -> None:
     signed = answer(
         chunk(thought("Hm.")), chunk(text("5", thoughtSignature=SIGNATURE), finish="STOP")
     )
-    assert signed.parts[1:] == (Text(text="5"), Reasoning(text="", opaque=SIGNED))
+    assert signed.parts[1:] == (Text(text="5"), Reasoning(text="", provenance=SIGNED))
     alone = answer(chunk(thought("Hm.")), chunk({"thoughtSignature": SIGNATURE}, finish="STOP"))
-    assert alone.parts == (Reasoning(text="Hm."), Reasoning(text="", opaque=SIGNED))
+    assert alone.parts == (
+        Reasoning(text="Hm.", provenance=Provenance(signer=GEMINI)),
+        Reasoning(text="", provenance=SIGNED),
+    )
 
 
 def test_tool_q34_keeps_the_signature_of_the_call() -> None:
@@ -109,7 +113,7 @@ def test_tool_q34_keeps_the_signature_of_the_call() -> None:
     )
     assert response.parts == (
         Text(text="Wait."),
-        ToolCall(id="abc", name="weather", arguments='{"city":"Paris"}', opaque=SIGNED),
+        ToolCall(id="abc", name="weather", arguments='{"city":"Paris"}', provenance=SIGNED),
     )
     assert (response.finish, response.raw_finish) == ("tool_calls", "STOP")
 

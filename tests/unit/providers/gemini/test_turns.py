@@ -26,6 +26,7 @@ from tollgate.core.content import (
     Image,
     InlineMedia,
     MediaUrl,
+    Provenance,
     Reasoning,
     Text,
 )
@@ -34,6 +35,7 @@ from tollgate.core.request import (
     SystemMessage,
     UserMessage,
 )
+from tollgate.core.signers import CLAUDE
 
 
 def test_q4_turns_of_one_role_stay_apart_and_empty_text_is_sent() -> None:
@@ -146,13 +148,13 @@ def test_q34_signatures_go_back_with_the_parts_that_they_came_with() -> None:
     sent = turns(
         user("?"),
         assistant(
-            Reasoning(text="Hm.", opaque=signed("one")),
+            Reasoning(text="Hm.", provenance=signed("one")),
             Reasoning(text="Unsigned."),
-            Reasoning(text="Foreign.", opaque={"anthropic": {"signature": "x"}}),
+            Reasoning(text="Foreign.", provenance=Provenance(signer=CLAUDE, signature="x")),
             Text(text=""),
             Text(text="So."),
-            Reasoning(text="", opaque=signed("two")),
-            call("a", opaque=signed("three")),
+            Reasoning(text="", provenance=signed("two")),
+            call("a", provenance=signed("three")),
         ),
         result("a", "x"),
     )
@@ -175,7 +177,7 @@ def test_q34_a_lost_signature_is_replaced_on_the_first_call_of_each_step_where_o
         assistant(call("a"), call("b")),
         result("a", "x"),
         result("b", "x"),
-        assistant(call("c"), call("d", opaque=signed())),
+        assistant(call("c"), call("d", provenance=signed())),
         result("c", "x"),
         result("d", "x"),
     )

@@ -10,10 +10,11 @@ import pytest
 
 from tests.unit.providers.decoding import decoded, folded, sse_frames
 from tests.upstream.openai_chunks import DONE, call_delta, chunk, sse, usage
-from tollgate.core.content import Reasoning, Text, ToolCall
+from tollgate.core.content import Provenance, Reasoning, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Citation, LogProbs, PartDelta, PartNote, StreamEvent
 from tollgate.core.response import GenerationResponse
+from tollgate.core.signers import GEMINI
 from tollgate.providers.base import Frame
 from tollgate.providers.openai_chat.choices import ChoiceDemultiplexer
 from tollgate.providers.openai_chat.decode import ChatDecoder
@@ -107,17 +108,9 @@ def test_q33_signed_reasoning_is_put_together_and_kept_for_its_signer() -> None:
         thought(signature="c2ln"),
         sse(chunk({"content": "So."})),
     )
-    details = [
-        {
-            "type": "reasoning.text",
-            "index": 0,
-            "text": "Let me think.",
-            "format": "x-v1",
-            "signature": "c2ln",
-        }
-    ]
+    signed = Provenance(signer="x-v1", signature="c2ln")
     assert response.parts == (
-        Reasoning(text="Let me think.", opaque={"acme": {"reasoning_details": details}}),
+        Reasoning(text="Let me think.", provenance=signed),
         Text(text="So."),
     )
 
@@ -125,8 +118,8 @@ def test_q33_signed_reasoning_is_put_together_and_kept_for_its_signer() -> None:
 def test_q33_reasoning_that_is_hidden_is_a_part_without_words() -> None:
     hidden = {"type": "reasoning.encrypted", "data": "b64", "index": 0}
     response = answer(sse(chunk({"reasoning_details": [hidden]})), sse(chunk({"content": "So."})))
-    kept = {"acme": {"reasoning_details": [hidden]}}
-    assert response.parts == (Reasoning(text="", opaque=kept), Text(text="So."))
+    kept = Provenance(signer=None, data="b64")
+    assert response.parts == (Reasoning(text="", provenance=kept), Text(text="So."))
 
 
 def test_q35_details_alone_say_what_was_thought() -> None:
@@ -134,11 +127,13 @@ def test_q35_details_alone_say_what_was_thought() -> None:
         {"type": "reasoning.summary", "summary": "Hm. ", "index": 0},
         {"type": "reasoning.text", "text": "Right.", "index": 1},
     ]
-    first, _ = answer(
+    assert answer(
         sse(chunk({"reasoning_details": details})), sse(chunk({"content": "So."}))
-    ).parts
-    assert isinstance(first, Reasoning)
-    assert first.text == "Hm. Right."
+    ).parts == (
+        Reasoning(text="Hm. ", provenance=Provenance(signer=None, is_summary=True)),
+        Reasoning(text="Right."),
+        Text(text="So."),
+    )
 
 
 def test_q34_what_is_attached_to_a_call_is_kept_for_its_signer() -> None:
@@ -146,7 +141,12 @@ def test_q34_what_is_attached_to_a_call_is_kept_for_its_signer() -> None:
     signed = call_delta(0, id_="a", name="now", arguments="{}") | {"extra_content": extra}
     response = answer(sse(chunk({"tool_calls": [signed]})))
     assert response.parts == (
-        ToolCall(id="a", name="now", arguments="{}", opaque={"acme": {"extra_content": extra}}),
+        ToolCall(
+            id="a",
+            name="now",
+            arguments="{}",
+            provenance=Provenance(signer=GEMINI, signature="c2ln"),
+        ),
     )
 
 

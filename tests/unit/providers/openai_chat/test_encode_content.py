@@ -14,6 +14,7 @@ from tollgate.core.content import (
     Document,
     Image,
     MediaUrl,
+    Provenance,
     Reasoning,
     Text,
     ToolCall,
@@ -27,6 +28,7 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
+from tollgate.core.signers import CLAUDE, GEMINI, OPENAI
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import codec_of
@@ -158,7 +160,7 @@ THOUGHT = AssistantMessage(content=(Reasoning(text="Hm."), Text(text="So.")))
         (None, {"content": "So."}),
         ("reasoning", {"content": "So.", "reasoning": "Hm."}),
         ("reasoning_content", {"content": "So.", "reasoning_content": "Hm."}),
-        ("reasoning_details", {"content": "So."}),
+        ("reasoning_details", {"content": "So.", "reasoning": "Hm."}),
         ("think_tags", {"content": "<think>\nHm.\n</think>\n\nSo."}),
         (
             "thinking_parts",
@@ -182,20 +184,26 @@ def test_q35_where_nothing_was_thought_nothing_is_added(field: Any) -> None:
 
 
 def test_q33_signed_reasoning_goes_back_verbatim_and_to_its_signer_only() -> None:
-    details = [{"type": "reasoning.text", "text": "Hm.", "signature": "c2ln", "index": 0}]
-    ours = Reasoning(text="Hm.", opaque={"acme": {"reasoning_details": details}})
-    theirs = Reasoning(text="Hm.", opaque={"other": {"reasoning_details": details}})
+    signed = {"type": "reasoning.text", "text": "Hm.", "signature": "c2ln", "index": 0}
+    ours = Reasoning(text="Hm.", provenance=Provenance(signer=CLAUDE, signature="c2ln"))
+    theirs = Reasoning(text="", provenance=Provenance(signer=OPENAI, data="gAAA"))
     message = AssistantMessage(content=(ours, theirs, Text(text="So.")))
-    assert sent(message, reasoning_field="reasoning_details")[0]["reasoning_details"] == details
+    dialect = {"reasoning_field": "reasoning_details"}
+    [own] = sent(message, **dialect, signer=CLAUDE)
+    assert own["reasoning_details"] == [signed | {"format": CLAUDE}]
+    [routed] = sent(message, **dialect)
+    assert [each["format"] for each in routed["reasoning_details"]] == [CLAUDE, OPENAI]
 
 
 def test_q34_a_signed_call_goes_back_with_its_signature_to_its_signer_only() -> None:
     extra = {"google": {"thought_signature": "c2ln"}}
-    ours = ToolCall(id="a", name="f", arguments="{}", opaque={"acme": {"extra_content": extra}})
-    theirs = ToolCall(id="b", name="f", arguments="{}", opaque={"other": {"extra_content": extra}})
-    calls = sent(AssistantMessage(content=(ours, theirs)))[0]["tool_calls"]
-    assert calls[0]["extra_content"] == extra
-    assert "extra_content" not in calls[1]
+    signed = Provenance(signer=GEMINI, signature="c2ln")
+    said = AssistantMessage(
+        content=(ToolCall(id="a", name="f", arguments="{}", provenance=signed),)
+    )
+    [[google], [other]] = (sent(said, signer=signer)[0]["tool_calls"] for signer in (GEMINI, None))
+    assert google["extra_content"] == extra
+    assert "extra_content" not in other
 
 
 def test_q9_a_turn_that_the_model_is_to_continue_is_not_trimmed() -> None:

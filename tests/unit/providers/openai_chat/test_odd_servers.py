@@ -15,6 +15,7 @@ from tests.upstream.openai_chunks import DONE, chunk, sse, text_stream, usage
 from tollgate.core.content import Reasoning, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Citation, Finish
+from tollgate.core.reasoning_details import write_detail
 from tollgate.core.response import GenerationResponse
 from tollgate.providers.base import Frame, Target, UpstreamRefused
 from tollgate.providers.formats import codec_of
@@ -140,9 +141,9 @@ def test_q33_details_told_whole_stay_apart_with_all_their_fields() -> None:
     whole["choices"][0]["message"] = {"content": "So.", "reasoning_details": details}
     del whole["choices"][0]["delta"]
     reply = folded(decoded(ChatDecoder("acme"), [Frame(data=json.dumps(whole).encode())]))
-    [reasoning, _] = reply.parts
-    assert isinstance(reasoning, Reasoning)
-    assert reasoning.opaque == {"acme": {"reasoning_details": details}}
+    thoughts = [part for part in reply.parts if isinstance(part, Reasoning)]
+    sent_back = [write_detail(thought, 0) for thought in thoughts]
+    assert sent_back == [detail | {"index": 0} for detail in details]
 
 
 @pytest.mark.parametrize(

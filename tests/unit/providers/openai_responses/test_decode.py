@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from tests.unit.providers.decoding import decoded, folded, pieces, sse_frames
 from tests.upstream import responses_events as upstream
 from tests.upstream.openai_chunks import KEEP_ALIVE, sse
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Citation, LogProbs, Started, StreamEvent, UsageReported
 from tollgate.core.response import GenerationResponse
+from tollgate.core.signers import OPENAI
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
 from tollgate.providers.openai_responses.decode import ResponsesDecoder
@@ -25,7 +26,7 @@ WEATHER = ToolCall(id="call_1", name="weather", arguments='{"city":"Paris"}')
 
 
 def events_of(chunks: list[bytes]) -> list[StreamEvent]:
-    return decoded(ResponsesDecoder("acme"), sse_frames(chunks))
+    return decoded(ResponsesDecoder("acme", signer=OPENAI), sse_frames(chunks))
 
 
 def answer(*chunks: bytes) -> GenerationResponse:
@@ -54,7 +55,7 @@ def test_c25_the_tier_that_served_is_the_last_one_said() -> None:
 
 def test_d4_a_reply_that_was_not_streamed_says_the_same() -> None:
     reply = upstream.whole(upstream.message("Hello world"))
-    whole = folded(decoded(ResponsesDecoder("acme"), [Frame(data=reply)]))
+    whole = folded(decoded(ResponsesDecoder("acme", signer=OPENAI), [Frame(data=reply)]))
     assert whole == folded(events_of(upstream.text_stream("Hello", " world")))
 
 
@@ -106,18 +107,22 @@ def test_q33_reasoning_is_told_by_its_summary_and_kept_encrypted() -> None:
         upstream.text_delta("So.", 1),
         upstream.completed(item),
     )
-    kept = {"id": "rs_1", "encrypted_content": "gAAA", "summary": ["First.", "Second."]}
+    summary = Provenance(signer=OPENAI, id="rs_1", is_summary=True)
     assert response.parts == (
-        Reasoning(text="First.\n\nSecond.", opaque={"acme": kept}),
+        Reasoning(text="First.", provenance=summary),
+        Reasoning(text="\n\nSecond.", provenance=summary),
+        HIDDEN,
         Text(text="So."),
     )
 
 
+HIDDEN = Reasoning(text="", provenance=Provenance(signer=OPENAI, id="rs_1", data="gAAA"))
+
+
 def test_q33_reasoning_without_a_word_keeps_its_place_before_the_call() -> None:
     reply = upstream.whole(upstream.reasoning(), upstream.call('{"city":"Paris"}'))
-    response = folded(decoded(ResponsesDecoder("acme"), [Frame(data=reply)]))
-    kept = {"id": "rs_1", "encrypted_content": "gAAA"}
-    assert response.parts == (Reasoning(text="", opaque={"acme": kept}), WEATHER)
+    response = folded(decoded(ResponsesDecoder("acme", signer=OPENAI), [Frame(data=reply)]))
+    assert response.parts == (HIDDEN, WEATHER)
 
 
 def test_cache_hit_and_reasoning_are_parts_of_what_is_reported() -> None:
@@ -160,7 +165,9 @@ def test_refusal() -> None:
 
 def test_a_refusal_in_a_whole_reply() -> None:
     item = upstream.message("") | {"content": [{"type": "refusal", "refusal": "No."}]}
-    response = folded(decoded(ResponsesDecoder("acme"), [Frame(data=upstream.whole(item))]))
+    response = folded(
+        decoded(ResponsesDecoder("acme", signer=OPENAI), [Frame(data=upstream.whole(item))])
+    )
     assert response.parts == (Refusal(text="No."),)
 
 
@@ -210,7 +217,7 @@ def test_q31_overloaded_mid_stream_is_an_error_of_its_kind(
 def test_c52_what_a_response_used_before_it_failed_is_told(status: str) -> None:
     broken = upstream.response(status=status, usage=upstream.usage(9, 3))
     [frame] = sse_frames([upstream.event("failed", response=broken)])
-    events = iter(ResponsesDecoder("acme").feed(frame))
+    events = iter(ResponsesDecoder("acme", signer=OPENAI).feed(frame))
     assert isinstance(next(events), Started)
     reported = next(events)
     assert isinstance(reported, UsageReported)

@@ -13,6 +13,7 @@ from tollgate.core.content import (
     Document,
     Image,
     MediaUrl,
+    Provenance,
     Reasoning,
     Refusal,
     Text,
@@ -33,6 +34,7 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
+from tollgate.core.signers import CLAUDE, OPENAI
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import codec_of
@@ -94,14 +96,16 @@ def test_q39_tools_and_effort_go_together() -> None:
     ]
 
 
+HIDDEN = Reasoning(text="", provenance=Provenance(signer=OPENAI, id="rs_1", data="gAAA"))
+
+
 def test_a_conversation_becomes_items_in_order() -> None:
-    kept = {"id": "rs_1", "encrypted_content": "gAAA"}
-    signed = Reasoning(text="Hm.", opaque={"acme": kept})
+    said = Reasoning(text="Hm.", provenance=Provenance(signer=OPENAI, id="rs_1", is_summary=True))
     call = ToolCall(id="call_1", name="now", arguments="")
     assert items(
         SystemMessage(content=(Text(text="Be brief."),), role="developer"),
         HI,
-        AssistantMessage(content=(signed, Text(text="Let me see."), call)),
+        AssistantMessage(content=(said, HIDDEN, Text(text="Let me see."), call)),
         ToolMessage(call_id="call_1", content=(Text(text="noon"),)),
         AssistantMessage(content=(Refusal(text="No."),)),
     ) == [
@@ -131,14 +135,17 @@ def test_q10_developers_speak_where_the_server_knows_them(developer_role: bool, 
 
 
 def test_q33_several_summaries_go_back_as_several() -> None:
-    kept = {"id": "rs_1", "encrypted_content": "gAAA", "summary": ["a", "b"]}
-    (item,) = items(AssistantMessage(content=(Reasoning(text="a\n\nb", opaque={"acme": kept}),)))
+    summary = Provenance(signer=OPENAI, id="rs_1", is_summary=True)
+    said = (Reasoning(text=text, provenance=summary) for text in ("a", "\n\nb"))
+    (item,) = items(AssistantMessage(content=(*said, HIDDEN)))
     assert [piece["text"] for piece in item["summary"]] == ["a", "b"]
 
 
-@pytest.mark.parametrize("opaque", [{}, {"other": {"id": "rs_1", "encrypted_content": "gAAA"}}])
-def test_q33_reasoning_that_this_provider_did_not_encrypt_stays_here(opaque: Any) -> None:
-    assert items(AssistantMessage(content=(Reasoning(text="Hm.", opaque=opaque),))) == []
+@pytest.mark.parametrize("foreign", [None, Provenance(signer=CLAUDE, id="rs_1", data="gAAA")])
+def test_q33_reasoning_that_this_provider_did_not_encrypt_stays_here(
+    foreign: Provenance | None,
+) -> None:
+    assert items(AssistantMessage(content=(Reasoning(text="Hm.", provenance=foreign),))) == []
 
 
 def test_c11_media_in_messages_and_in_results() -> None:

@@ -1,6 +1,6 @@
 """The open parts of a stream: indices are dense, and every part that began ends once."""
 
-from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import PartDelta, PartEnd, PartStart
 from tollgate.providers.shared.parts import OpenPart, Parts
 
@@ -52,9 +52,9 @@ def test_a_held_part_that_never_began_is_no_part() -> None:
 def test_what_the_provider_wants_back_goes_out_with_the_end() -> None:
     parts = Parts[str, OpenPart]()
     made = opened(parts, "a", THOUGHT)
-    made.opaque = {"acme": {"signature": "s"}}
+    made.provenance = Provenance(signer="acme", signature="s")
     assert made.add("Hm.") == PartDelta(index=0, text="Hm.")
-    assert [*parts.close("a")] == [PartEnd(index=0, opaque={"acme": {"signature": "s"}})]
+    assert [*parts.close("a")] == [PartEnd(index=0, provenance=made.provenance)]
     assert [*parts.close("a")] == []
 
 

@@ -9,7 +9,6 @@ from pydantic import Discriminator, Field, Tag
 
 from tollgate.ingress.chat_completions.wire.parts import AssistantPart, TextPart, ToolPart, UserPart
 from tollgate.ingress.chat_completions.wire.request_model import (
-    Json,
     Name,
     String,
     Wire,
@@ -56,33 +55,52 @@ class FunctionCall(Wire):
     arguments: str = Field(description="JSON text, as the model wrote it.")
 
 
+class GoogleContent(Wire):
+    """Gemini's data on a call."""
+
+    thought_signature: str | None = None
+
+
+class ExtraContent(Wire):
+    """The data that providers attached to a call, by provider."""
+
+    google: GoogleContent | None = None
+
+
 class ToolCall(Wire):
     """A tool call of a model."""
 
     id: Annotated[str, Field(min_length=1)]
     type: Literal["function"] = "function"
     function: FunctionCall
-    extra_content: Json | None = Field(
+    extra_content: ExtraContent | None = Field(
         default=None, description="What a provider attached to the call; send it back untouched."
     )
+
+
+class Position(Wire):
+    """The place of a part of the reasoning: the text and the calls before it."""
+
+    text: Annotated[int, Field(ge=0)] = 0
+    calls: Annotated[int, Field(ge=0)] = 0
 
 
 class ReasoningDetail(Wire):
     """A part of a model's reasoning, as an answer had it; send it back untouched.
 
-    Signatures come back as `opaque`, or in OpenRouter's own fields.
     https://openrouter.ai/docs/use-cases/reasoning-tokens (2026-11-21)
     """
 
     type: str = "reasoning.text"
     index: int | None = None
     id: str | None = None
-    format: str | None = None
+    format: str | None = Field(default=None, description="The signer.")
     text: str | None = None
     summary: str | None = None
     signature: str | None = None
     data: str | None = None
-    opaque: Json | None = Field(default=None, description="Signatures, by provider.")
+    model: str | None = None
+    after: Position | None = None
 
 
 class SystemMessage(Wire):

@@ -36,13 +36,28 @@ class CalledTool(Answer):
     )
 
 
-class ReasoningDetail(Answer):
-    """A part of the model's reasoning; send it back untouched."""
+class Position(Answer):
+    """The place of a part of the reasoning: the text and the calls before it."""
 
-    type: Literal["reasoning.text"]
+    text: int = Field(description="Characters of `content`.")
+    calls: int = Field(description="Entries of `tool_calls`.")
+
+
+class ReasoningDetail(Answer):
+    """A part of the model's reasoning, in OpenRouter's form; send it back untouched."""
+
+    type: Literal["reasoning.text", "reasoning.summary", "reasoning.encrypted"]
     index: int
     text: str = ""
-    opaque: dict[str, Any] | None = Field(default=None, description="Signatures, by provider.")
+    summary: str | None = None
+    format: str | None = Field(default=None, description="The signer.")
+    id: str | None = None
+    signature: str | None = None
+    data: str | None = Field(default=None, description="Content that only the signer reads.")
+    model: str | None = Field(
+        default=None, description="The only model that takes the reasoning back, if there is one."
+    )
+    after: Position | None = Field(default=None, description="Null at the beginning.")
 
 
 class UrlCitation(Answer):

@@ -1,0 +1,111 @@
+"""The part of a conversation that a provider can read: reasoning belongs to who signed it."""
+
+from collections.abc import Collection, Iterator
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.request import AssistantMessage, GenerationRequest, Message
+from tollgate.core.signers import BOUND_TO_MODEL
+
+# The names of what is left out, for `x-tollgate-adapted`.
+_PLAIN = "messages[].reasoning"
+_SIGNED = "messages[].reasoning_details"
+_CALLS = "messages[].tool_calls[].extra_content"
+
+
+class Readership(Struct, frozen=True, kw_only=True):
+    """The reasoning that one endpoint of a model takes back."""
+
+    model: str
+    # None takes that of every signer.
+    signers: Collection[str | None] | None
+    # Reasoning that is taken without a signature: none, what a signer of these wrote, or any text.
+    unsigned: Literal["none", "own", "any"] = "none"
+    # The signers whose calls come back with their signature.
+    call_signers: Collection[str | None] = ()
+
+    def reads(self, provenance: Provenance) -> bool:
+        """Return whether the signer, and the model if it matters, are those of this endpoint."""
+        if provenance.signer in BOUND_TO_MODEL and provenance.model not in (None, self.model):
+            return False
+        return self.signers is None or provenance.signer in self.signers
+
+
+def keep_readable(
+    request: GenerationRequest, readership: Readership
+) -> tuple[GenerationRequest, tuple[str, ...]]:
+    """Return the request without what the endpoint cannot read, and the names of what is missing.
+
+    Text of another signer is kept, unsigned, where any text is taken.
+    """
+    lost: set[str] = set()
+    messages = tuple(
+        _readable(message, readership, lost)
+        if isinstance(message, AssistantMessage) and any(map(_has_provenance, message.content))
+        else message
+        for message in request.messages
+    )
+    if not lost:
+        return request, ()
+    return replace(request, messages=messages), tuple(sorted(lost))
+
+
+def _has_provenance(part: Text | Reasoning | Refusal | ToolCall) -> bool:
+    return isinstance(part, Reasoning) or (
+        isinstance(part, ToolCall) and part.provenance is not None
+    )
+
+
+def _readable(message: AssistantMessage, readership: Readership, lost: set[str]) -> Message:
+    content = tuple(_parts(message, readership, lost))
+    # A turn of nothing but foreign reasoning has said nothing.
+    return replace(message, content=content or (Text(text=""),))
+
+
+def _parts(
+    message: AssistantMessage, readership: Readership, lost: set[str]
+) -> Iterator[Text | Reasoning | Refusal | ToolCall]:
+    proven = {
+        part.provenance.id
+        for part in message.content
+        if isinstance(part, Reasoning) and part.provenance and part.provenance.is_signed
+    } - {None}
+    for part in message.content:
+        match part:
+            case Reasoning():
+                yield from _thoughts(part, readership, proven, lost)
+            case ToolCall(provenance=Provenance() as provenance):
+                if provenance.signer in readership.call_signers:
+                    yield part
+                else:
+                    lost.add(_CALLS)
+                    yield replace(part, provenance=None)
+            case _:
+                yield part
+
+
+def _thoughts(
+    part: Reasoning, readership: Readership, proven: Collection[str | None], lost: set[str]
+) -> Iterator[Reasoning]:
+    provenance = part.provenance
+    if provenance is None:
+        if readership.unsigned == "any":
+            yield part
+        elif part.text:
+            lost.add(_PLAIN)
+        return
+    is_signed = provenance.is_signed or provenance.id in proven
+    if readership.reads(provenance) and (is_signed or readership.unsigned != "none"):
+        yield part
+        return
+    if not part.text and not is_signed:
+        return
+    if readership.unsigned == "any" and part.text:
+        # The text is all that an endpoint like this one reads.
+        yield Reasoning(text=part.text)
+        if not is_signed:
+            return
+    lost.add(_SIGNED)
