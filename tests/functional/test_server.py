@@ -1,12 +1,96 @@
 """The web server of `tollgate dev` and `tollgate serve`: its sockets.
 
-Keeps no contract statement: it holds what a client feels as speed.
+Keeps C4, C40, C41: also for what never becomes a request.
 """
 
 import asyncio
+import json
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
 
-from tollgate.cli.server.server import listen_on
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from tests.deployment import PATIENCE_S
+from tollgate.cli.server.connections import ConnectionLimits
+from tollgate.cli.server.server import Server, listen_on
+from tollgate.core.clock import SystemClock
+from tollgate.core.ids import IdSource
+
+ENOUGH_S: Final = 0.05
+GET: Final = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+USUAL: Final = ConnectionLimits()
+
+
+async def app(scope: Scope, _receive: Receive, send: Send) -> None:
+    """Answer at once, without reading the body."""
+    body = scope["path"].encode()
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+
+
+class Client:
+    """A client that writes bytes of its own."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.writer = writer
+        self._reader = reader
+
+    async def head(self) -> str:
+        """The next head of an answer."""
+        async with asyncio.timeout(PATIENCE_S):
+            return (await self._reader.readuntil(b"\r\n\r\n")).decode().lower()
+
+    async def rest(self) -> bytes:
+        """Everything up to the end of the connection, which the server has to close."""
+        async with asyncio.timeout(PATIENCE_S):
+            return await self._reader.read()
+
+
+class Running:
+    """A running server."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self._address = address
+        self._clients: list[Client] = []
+
+    async def connect(self, sent: bytes = b"") -> Client:
+        client = Client(*await asyncio.open_connection(*self._address))
+        client.writer.write(sent)
+        self._clients.append(client)
+        return client
+
+    def close(self) -> None:
+        for client in self._clients:
+            client.writer.close()
+
+
+@asynccontextmanager
+async def serving(limits: ConnectionLimits = USUAL) -> AsyncIterator[Running]:
+    listener = listen_on("127.0.0.1", 0)
+    server = Server(app, ids=IdSource(SystemClock()), drain_s=1, limits=limits)
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    running = Running(listener.getsockname())
+    try:
+        yield running
+    finally:
+        running.close()
+        server.stop()
+        await task
+
+
+def refused(answer: bytes) -> dict[str, Any]:
+    """The error of a refusal, which has to be the only answer and the last one."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    lines = head.decode().lower().split("\r\n")
+    assert lines[0].startswith("http/1.1 400"), head
+    assert "connection: close" in lines
+    error: dict[str, Any] = json.loads(body)["error"]
+    assert error["code"] == "invalid_request"
+    assert f"x-request-id: {error['request_id']}".lower() in lines
+    return error
 
 
 async def test_a_small_answer_waits_for_no_acknowledgement() -> None:
@@ -23,3 +107,92 @@ async def test_a_small_answer_waits_for_no_acknowledgement() -> None:
         await reader.read()
         writer.close()
     assert delays == [1]
+
+
+@pytest.mark.parametrize("first", ["content-length: 5", "transfer-encoding: chunked"])
+async def test_a_body_of_two_lengths_is_refused_with_what_follows_it(first: str) -> None:
+    """A proxy that goes by the length takes the hidden request for a part of the first one's."""
+    lengths = ["content-length: 5", "transfer-encoding: chunked"]
+    lengths.sort(key=lambda line: line != first)
+    head = "\r\n".join(["POST / HTTP/1.1", "host: x", *lengths, "", ""]).encode()
+    async with serving() as server:
+        client = await server.connect(head + b"0\r\n\r\n" + GET.replace(b"/ ", b"/hidden "))
+        answer = await client.rest()
+    assert "exclude each other" in refused(answer)["message"]
+    assert b"hidden" not in answer
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"content-length: 2\r\n\r\n{}", b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"],
+)
+async def test_either_length_by_itself_is_served_and_the_connection_is_kept(body: bytes) -> None:
+    async with serving() as server:
+        client = await server.connect(b"POST / HTTP/1.1\r\nhost: x\r\n" + body)
+        assert (await client.head()).startswith("http/1.1 200")
+        client.writer.write(GET.replace(b"/ ", b"/again "))
+        client.writer.write_eof()
+        assert b"/again" in await client.rest()
+
+
+@pytest.mark.parametrize("before", [b"", GET])
+async def test_a_head_that_trickles_is_cut(before: bytes) -> None:
+    async with serving(ConnectionLimits(head_s=ENOUGH_S)) as server:
+        client = await server.connect(before)
+        if before:
+            await client.head()
+        client.writer.write(GET[:-2])
+        answer = await client.rest()
+    assert "did not arrive" in refused(answer[answer.index(b"HTTP/1.1 400") :])["message"]
+
+
+async def test_a_connection_between_requests_is_not_cut_by_the_deadline_of_a_head() -> None:
+    async with serving(ConnectionLimits(head_s=ENOUGH_S)) as server:
+        kept, cut = await server.connect(GET), await server.connect(GET[:-2])
+        await kept.head()
+        await cut.rest()
+        kept.writer.write(GET.replace(b"/ ", b"/again "))
+        kept.writer.write_eof()
+        assert b"/again" in await kept.rest()
+
+
+async def test_a_connection_that_never_sends_anything_is_closed() -> None:
+    async with serving(ConnectionLimits(idle_s=0)) as server:
+        assert await (await server.connect()).rest() == b""
+
+
+async def test_a_refused_body_may_not_trickle_for_ever() -> None:
+    head = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n"
+    async with serving(ConnectionLimits(head_s=ENOUGH_S)) as server:
+        client = await server.connect(head)
+        assert (await client.head()).startswith("http/1.1 200")
+        client.writer.write(b"{")
+        assert not (await client.rest()).startswith(b"HTTP/1.1")
+
+
+@pytest.mark.parametrize("ended", [b"\r\n\r\n", b""])
+async def test_a_long_head_is_refused_whether_it_arrives_whole_or_not(ended: bytes) -> None:
+    limits = ConnectionLimits(head_bytes_max=1_000)
+    async with serving(limits) as server:
+        client = await server.connect(GET[:-2] + b"x-long: " + b"x" * 2_000 + ended)
+        assert "more than 1000 bytes" in refused(await client.rest())["message"]
+
+
+async def test_bytes_that_are_no_request_are_refused_as_requests_are() -> None:
+    async with serving() as server:
+        client = await server.connect(b"\x16\x03\x01 hello\r\n\r\n")
+        assert "no HTTP request" in refused(await client.rest())["message"]
+
+
+async def test_of_too_many_waiting_connections_the_longest_waiting_one_is_closed() -> None:
+    async with serving(ConnectionLimits(waiting_max=2)) as server:
+        kept = await server.connect(GET)
+        await kept.head()
+        idle = [await server.connect(GET[:-2])]
+        idle.append(await server.connect(GET[:-2]))
+        await kept.rest()
+        served = await server.connect(GET)
+        assert (await served.head()).startswith("http/1.1 200")
+        assert await idle[0].rest() == b""
+        idle[1].writer.write(b"\r\n")
+        assert (await idle[1].head()).startswith("http/1.1 200")

@@ -19,6 +19,7 @@ from tollgate.cli.server.seed import LocalKeys, seed
 from tollgate.cli.server.server import Server, listen_on, stop_on_signals
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import LedgerError
+from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
@@ -105,7 +106,7 @@ async def _serve(
         gateways = Reloaded(catalog, gateway)
         catalogs = Reloaded(catalog, lambda catalog: catalog)
         app = wire_whole_app(settings, stores, gateways, catalogs, clock=clock, journal=journal)
-        server = Server(app, drain_s=_STOP_S)
+        server = Server(app, ids=IdSource(clock), drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         watching = asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace)))
         with stop_on_signals(server):

@@ -8,6 +8,7 @@ import click
 
 from tollgate.cli.server.server import Server, listen_on, stop_on_signals
 from tollgate.core.clock import SystemClock
+from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway
 from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
@@ -62,7 +63,8 @@ async def _serve(settings: Settings, listener: socket.socket, drain_s: int) -> N
         for closed_last in (observation, stores, upstream):
             await stack.enter_async_context(aclosing(closed_last))
         app = wire_whole_app(settings, stores, gateways, catalogs, clock=clock, journal=journal)
-        server = Server(add_request_hooks(app, settings, observation), drain_s=drain_s)
+        app = add_request_hooks(app, settings, observation)
+        server = Server(app, ids=IdSource(clock), drain_s=drain_s)
         with stop_on_signals(server):
             name, number = listener.getsockname()[:2]
             click.echo(f"Tollgate listens on {name}:{number}.")

@@ -14,11 +14,11 @@ import uvicorn
 from starlette.types import ASGIApp
 from typing_extensions import override
 
+from tollgate.cli.server.connections import BoundedConfig, ConnectionLimits
+from tollgate.core.ids import IdSource
 from tollgate.engine.generate import SETTLE_BUDGET_S
 
-# Above the 60 s after which load balancers close an idle connection, so that none of them sends
-# a request into one that is being closed (ELB user guide, "Connection idle timeout", 2026-11-21).
-_KEEPALIVE_S: Final = 75
+_LIMITS: Final = ConnectionLimits()
 
 
 class Server(uvicorn.Server):
@@ -28,15 +28,23 @@ class Server(uvicorn.Server):
     settle.
     """
 
-    def __init__(self, app: ASGIApp, *, drain_s: int) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        ids: IdSource,
+        drain_s: int,
+        limits: ConnectionLimits = _LIMITS,
+    ) -> None:
         super().__init__(
-            uvicorn.Config(
+            BoundedConfig(
                 app,
+                limits=limits,
+                ids=ids,
                 lifespan="off",
                 log_level="warning",
                 access_log=False,
                 timeout_graceful_shutdown=drain_s,
-                timeout_keep_alive=_KEEPALIVE_S,
             )
         )
         logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
