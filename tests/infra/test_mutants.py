@@ -147,7 +147,17 @@ FAULTS: Final = [
     Fault(
         at="Resources LedgerTable Properties PointInTimeRecoverySpecification",
         value=ABSENT,
-        seen_by=template.test_c64_money_and_keys_can_be_restored_to_a_point_in_time,
+        seen_by=template.test_c64_money_keys_and_records_can_be_restored_to_a_point_in_time,
+    ),
+    Fault(
+        at="Resources GenerationsTable Properties PointInTimeRecoverySpecification",
+        value=ABSENT,
+        seen_by=template.test_c64_money_keys_and_records_can_be_restored_to_a_point_in_time,
+    ),
+    Fault(
+        at="Resources ObjectsBucketPolicy Properties PolicyDocument Statement 0 Condition",
+        value={"Bool": {"aws:SecureTransport": "true"}},
+        seen_by=template.test_the_bucket_refuses_what_is_not_encrypted_on_its_way,
     ),
     Fault(
         at="Resources LedgerTable Properties TimeToLiveSpecification",
@@ -170,6 +180,7 @@ FAULTS: Final = [
         seen_by=roles.test_every_function_has_a_role_of_its_own,
     ),
     Fault(at=f"{CHAT_STATEMENTS} 6 Resource", value="*", seen_by=allowed),
+    Fault(at=f"{CHAT_STATEMENTS} 2 Condition Null", value=ABSENT, seen_by=allowed),
     Fault(at=f"{CHAT_STATEMENTS} 2 Action", value="dynamodb:*", seen_by=allowed),
     Fault(at=f"{CHAT_STATEMENTS} 0 NotAction", value="iam:*", seen_by=allowed),
     # Without a stated role SAM makes one that may write every log group of the account.
@@ -230,10 +241,19 @@ FAULTS: Final = [
         value='{"key": "$context.identity.apiKey"}',
         seen_by=options.test_access_logs_have_no_bodies_headers_or_query,
     ),
+    *(
+        Fault(at=at, value=ABSENT, seen_by=options.test_a_key_of_yours_encrypts_all_that_is_stored)
+        for at in (
+            "Resources LedgerTable Properties SSESpecification",
+            "Resources ChatLogs Properties KmsKeyId",
+            "Resources AlarmTopic Properties KmsMasterKeyId",
+            "Resources ObjectsBucket Properties BucketEncryption",
+        )
+    ),
     Fault(
-        at="Resources LedgerTable Properties SSESpecification",
-        value=ABSENT,
-        seen_by=options.test_tables_are_encrypted_with_a_key_of_yours_and_roles_may_use_it_for_them_only,
+        at=f"{CHAT_STATEMENTS} 11 Fn::If 1 Action",
+        value="kms:Decrypt",
+        seen_by=options.test_a_role_uses_a_key_of_yours_through_the_services_that_it_writes_to,
     ),
     Fault(
         at="Resources DomainUnderApi Properties BasePath",

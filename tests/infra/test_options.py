@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from tests.infra.test_roles import compile_permissions, statements
-from tests.infra.translation import Stack
+from tests.infra.translation import ROOT, Stack
 from tollgate.core.money import NANO_USD_PER_USD
 from tollgate.settings import Settings
 
@@ -70,21 +70,58 @@ def test_every_option_is_tested(any_stack: Stack) -> None:
         assert name in asked
 
 
-def test_tables_are_encrypted_with_a_key_of_yours_and_roles_may_use_it_for_them_only(
+def test_a_key_of_yours_encrypts_all_that_is_stored(any_stack: Stack) -> None:
+    stack = any_stack.given(KmsKeyArn=KEY, AccessLogs="true")
+    ours = {"Ref": "KmsKeyArn"}
+    for name, table in stack.properties("AWS::DynamoDB::Table").items():
+        encryption = {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": ours}
+        assert table["SSESpecification"] == encryption, name
+    for name, group in stack.properties("AWS::Logs::LogGroup").items():
+        assert group["KmsKeyId"] == ours, name
+    for name, topic in stack.properties("AWS::SNS::Topic").items():
+        assert topic["KmsMasterKeyId"] == ours, name
+    for bucket in stack.properties("AWS::S3::Bucket").values():
+        (rule,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+        by_default = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": ours}
+        assert rule == {"BucketKeyEnabled": True, "ServerSideEncryptionByDefault": by_default}
+
+
+def test_a_role_uses_a_key_of_yours_through_the_services_that_it_writes_to(
     any_stack: Stack,
 ) -> None:
-    stack = any_stack.given(KmsKeyArn=KEY)
-    for name, table in stack.properties("AWS::DynamoDB::Table").items():
-        assert table["SSESpecification"] == {
-            "SSEEnabled": True,
-            "SSEType": "KMS",
-            "KMSMasterKeyId": {"Ref": "KmsKeyArn"},
-        }, name
+    stack = any_stack.given(
+        KmsKeyArn=KEY, GitHubRepository="acme/gateway", GitHubOidcProviderArn=GITHUB
+    )
+    in_tables = {"kms:Decrypt", "kms:DescribeKey", "kms:Encrypt"}
+    in_tables |= {"kms:GenerateDataKey*", "kms:ReEncrypt*"}
+    in_bucket = {
+        "s3:GetObject": "kms:Decrypt",
+        "s3:PutObject": "kms:GenerateDataKey",
+    }
     for name, role in stack.properties("AWS::IAM::Role").items():
-        (use,) = (it for it in statements(role) if it["Resource"] == {"Ref": "KmsKeyArn"})
-        via = {"kms:ViaService": {"Fn::Sub": "dynamodb.${AWS::Region}.amazonaws.com"}}
-        assert use["Condition"] == {"StringEquals": via}, name
-        assert not any("Grant" in it or it == "kms:*" for it in use["Action"]), name
+        found = {}
+        objects: set[str] = set()
+        for statement in statements(role):
+            actions = statement["Action"]
+            taken = {actions} if isinstance(actions, str) else set(actions)
+            objects |= taken & set(in_bucket)
+            if statement["Resource"] == {"Ref": "KmsKeyArn"}:
+                ((operator, via),) = statement["Condition"].items()
+                assert (operator, set(via)) == ("StringEquals", {"kms:ViaService"})
+                found[via["kms:ViaService"]["Fn::Sub"].partition(".")[0]] = taken
+        needed = {in_bucket[action] for action in objects}
+        assert found == {"dynamodb": in_tables, **({"s3": needed} if needed else {})}, name
+
+
+def test_the_policy_of_a_key_that_the_readme_shows_lets_each_service_use_it() -> None:
+    page = (ROOT / "infra" / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```json\n(\[.*?\n\])\n```", page, re.DOTALL)
+    granted = {it["Principal"]["Service"]: it for it in json.loads(block)}
+    # Log groups and the topic are written by services of AWS, and no role of the stack.
+    assert set(granted) == {"logs.REGION.amazonaws.com", "cloudwatch.amazonaws.com"}
+    for service, statement in granted.items():
+        assert {"kms:Decrypt", "kms:GenerateDataKey*"} <= set(statement["Action"]), service
+        assert statement["Condition"], service
 
 
 def test_c61_the_sweeper_alone_may_send_alerts_and_only_where_they_go(any_stack: Stack) -> None:
@@ -132,9 +169,10 @@ def test_c61_a_webhook_is_https_has_a_secret_and_is_not_shown(any_stack: Stack) 
     assert not re.search(secret, SECRET.replace("AbCdEf", "*"))
 
 
-def test_without_a_key_of_yours_dynamodb_uses_its_own(stack: Stack) -> None:
+def test_without_a_key_of_yours_aws_uses_its_own(stack: Stack) -> None:
     for name, table in stack.properties("AWS::DynamoDB::Table").items():
         assert "SSESpecification" not in table, name
+    assert "KmsKeyArn" not in json.dumps(stack.template["Resources"])
 
 
 def test_concurrency_is_the_accounts_unless_asked(any_stack: Stack) -> None:

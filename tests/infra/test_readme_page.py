@@ -11,7 +11,12 @@ PAGE = (ROOT / "infra" / "README.md").read_text(encoding="utf-8")
 RESOURCE = re.compile(r"^  (\w+):\n    Type: (AWS::\S+)\n((?:    .*\n|\n)*)", re.MULTILINE)
 RESOURCES = RESOURCE.findall(TEMPLATE.partition("\nResources:")[2])
 # The words for retained resources in the paragraph on teardown.
-WORDS = {"AWS::DynamoDB::Table": "tables", "AWS::S3::Bucket": "bucket", "AWS::IAM::Role": "role"}
+WORDS = {
+    "AWS::DynamoDB::Table": "tables",
+    "AWS::S3::Bucket": "bucket",
+    "AWS::S3::BucketPolicy": "the bucket with its policy",
+    "AWS::IAM::Role": "role",
+}
 
 
 def test_every_function_is_in_the_table_and_counted() -> None:

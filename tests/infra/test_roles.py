@@ -101,7 +101,11 @@ def partitions(condition: JsonObject | None) -> str:
     match condition:
         case None:
             return ""
-        case {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [pattern]}}:
+        case {
+            "ForAllValues:StringLike": {"dynamodb:LeadingKeys": [pattern]},
+            # ForAllValues alone is also true for a request that names no key.
+            "Null": {"dynamodb:LeadingKeys": "false"},
+        }:
             assert pattern.count("*") == 1
             return f" where pk begins with {pattern.removesuffix('*')}"
         case _:
@@ -138,6 +142,20 @@ def test_every_function_has_a_role_of_its_own(stack: Stack) -> None:
 def test_roles_allow_exactly_what_their_functions_do(stack: Stack) -> None:
     roles = stack.properties("AWS::IAM::Role")
     assert {name: compile_permissions(role) for name, role in roles.items()} == PERMISSIONS
+
+
+def test_no_condition_on_all_keys_is_true_without_any(any_stack: Stack) -> None:
+    conditions = [
+        statement["Condition"]
+        for role in any_stack.properties("AWS::IAM::Role").values()
+        if "Policies" in role
+        for statement in statements(role)
+        if any("ForAllValues" in it for it in statement.get("Condition", ()))
+    ]
+    assert len(conditions) == 3
+    for condition in conditions:
+        (keys,) = (it for name, it in condition.items() if name.startswith("ForAllValues"))
+        assert condition["Null"] == dict.fromkeys(keys, "false")
 
 
 def test_c54_no_function_moves_what_is_published(stack: Stack) -> None:

@@ -256,13 +256,32 @@ def test_tables_are_on_demand_and_have_one_shape(stack: Stack) -> None:
         ], name
 
 
-def test_c64_money_and_keys_can_be_restored_to_a_point_in_time(stack: Stack) -> None:
+def test_c64_money_keys_and_records_can_be_restored_to_a_point_in_time(stack: Stack) -> None:
     recoverable = {
         name
         for name, table in stack.properties("AWS::DynamoDB::Table").items()
         if table.get("PointInTimeRecoverySpecification") == {"PointInTimeRecoveryEnabled": True}
     }
-    assert recoverable == {"CoreTable", "LedgerTable"}
+    assert recoverable == {"CoreTable", "LedgerTable", "GenerationsTable"}
+
+
+def test_the_bucket_refuses_what_is_not_encrypted_on_its_way(stack: Stack) -> None:
+    (policy,) = stack.resources("AWS::S3::BucketPolicy").values()
+    (refusal,) = policy["Properties"]["PolicyDocument"]["Statement"]
+    assert policy["Properties"]["Bucket"] == {"Ref": "ObjectsBucket"}
+    assert refusal == {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:*",
+        "Resource": [
+            {"Fn::GetAtt": ["ObjectsBucket", "Arn"]},
+            {"Fn::Sub": "${ObjectsBucket.Arn}/*"},
+        ],
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    # The bucket stays, and so does what protects it.
+    bucket = stack.template["Resources"]["ObjectsBucket"]
+    assert policy["DeletionPolicy"] == bucket["DeletionPolicy"]
 
 
 def test_c64_nothing_in_the_ledger_expires(stack: Stack) -> None:

@@ -35,7 +35,7 @@ class ObjectStore(Protocol):
 
 
 class S3Objects:
-    """A bucket; its objects are encrypted at rest."""
+    """A bucket; its own default decides with which key its objects are encrypted."""
 
     def __init__(
         self, bucket: str, region: str, signer: Signer, *, endpoint_url: str | None = None
@@ -85,7 +85,6 @@ class S3Objects:
         headers: dict[str, str] = {}
         if method == "PUT":
             headers["content-type"] = "application/octet-stream"
-            headers["x-amz-server-side-encryption"] = "AES256"
         async with self._open_session().request(
             method,
             URL(url, encoded=True),
