@@ -53,6 +53,7 @@ from tollgate.stores.rules.key_names import choose_free_name
 NOON_S = 1795264201.0
 REGION = "eu-central-1"
 PREFIX = "sk-tg-"
+RETENTION_S = 30 * 86_400
 
 
 class HandClock:
@@ -207,7 +208,7 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> Dynamo
     wallets = Wallets(client, tables.ledger)
     key_states = KeyStates(client, tables.ledger, clock)
     publications = PublicationStore(client, tables.core, None, clock=clock)
-    generations = DynamoGenerationStore(client, tables.generations)
+    generations = DynamoGenerationStore(client, tables.generations, retention_s=RETENTION_S)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     directory = DynamoKeyDirectory(
         client, tables, key_states, clock=clock, prefix=PREFIX, publications=publications
@@ -225,7 +226,14 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> Dynamo
         wallets=wallets,
         publications=publications,
         workspaces=workspaces,
-        audit=Audit(client, tables, wallets=wallets, workspaces=workspaces, clock=clock),
+        audit=Audit(
+            client,
+            tables,
+            wallets=wallets,
+            workspaces=workspaces,
+            clock=clock,
+            retention_s=RETENTION_S,
+        ),
         sweeper=Sweeper(
             client,
             tables.ledger,

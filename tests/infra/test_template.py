@@ -6,9 +6,11 @@ Keeps C1, C4, C32, C34, C35, C40, C41, C43, C44, C45, C64.
 import json
 import re
 
+from tests.infra.test_roles import PERMISSIONS
 from tests.infra.translation import JsonObject, Stack
 from tollgate.core.errors import ErrorCode
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
+from tollgate.settings import Settings
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
 
 CHAT_PATH = CHAT_COMPLETIONS.path
@@ -181,7 +183,8 @@ def test_a_changed_parameter_publishes_a_version(stack: Stack) -> None:
 def _longest(description: str, stack: Stack) -> int:
     def value(found: re.Match[str]) -> str:
         parameter = stack.parameters[found[1]]
-        longest = max(map(len, parameter.get("AllowedValues", [""])))
+        values = parameter.get("AllowedValues") or [str(parameter.get("MaxValue", ""))]
+        longest = max(map(len, values))
         return "x" * parameter.get("MaxLength", longest)
 
     return len(re.sub(r"\$\{(\w+)\}", value, description))
@@ -292,6 +295,24 @@ def test_c64_nothing_in_the_ledger_expires(stack: Stack) -> None:
     }
     ttl = {"AttributeName": "ttl", "Enabled": True}
     assert expiring == {"CoreTable": ttl, "GenerationsTable": ttl}
+
+
+def test_records_are_kept_as_long_as_the_parameter_says(stack: Stack) -> None:
+    parameter = stack.parameters["RecordRetentionDays"]
+    (least, most) = Settings.model_fields["record_days"].metadata
+    assert Settings().record_days == parameter["Default"] == 30
+    assert (parameter["MinValue"], parameter["MaxValue"]) == (least.ge, most.le)
+    writers = {name for name, it in PERMISSIONS.items() if writes_records(it)}
+    told = {
+        stack.functions[name]["Role"]["Fn::GetAtt"][0]
+        for name in stack.functions
+        if stack.environment(name).get("TOLLGATE_RECORD_DAYS") == {"Ref": "RecordRetentionDays"}
+    }
+    assert told == writers
+
+
+def writes_records(permissions: dict[str, set[str]]) -> bool:
+    return "dynamodb:PutItem" in permissions.get("GenerationsTable", set())
 
 
 def test_c68_c69_answers_and_content_expire_when_they_should(stack: Stack) -> None:

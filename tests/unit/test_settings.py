@@ -4,6 +4,7 @@ Keeps C45.
 """
 
 import pytest
+from pydantic import ValidationError
 
 from tollgate.settings import Settings, environment_variable
 
@@ -49,3 +50,15 @@ def test_c93_a_deployment_names_variables_that_may_hold_keys(monkeypatch: Enviro
     assert variables.allows("HF_TOKEN")
     assert variables.allows("ACME_SECRET")
     assert not variables.allows("AWS_SECRET_ACCESS_KEY")
+
+
+@pytest.mark.parametrize(("text", "accepted"), [("29", False), ("30", True), ("3651", False)])
+def test_records_outlive_the_days_that_are_still_open(
+    monkeypatch: Environment, text: str, accepted: bool
+) -> None:
+    monkeypatch.setenv("TOLLGATE_RECORD_DAYS", text)
+    if accepted:
+        assert Settings().record_days == int(text)
+        return
+    with pytest.raises(ValidationError):
+        Settings()

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from tollgate.core.activity import DAY_S
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.ids import IdSource
@@ -70,7 +71,9 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
     states = KeyStates(client, tables.ledger, clock)
     objects = wire_objects(settings, clock)
     publications = PublicationStore(client, tables.core, objects, clock=clock)
-    generations = DynamoGenerationStore(client, tables.generations)
+    generations = DynamoGenerationStore(
+        client, tables.generations, retention_s=settings.record_days * DAY_S
+    )
     answers = contents = None
     if objects is not None:
         answers = DynamoAnswerStore(client, tables.core, objects, clock=clock)

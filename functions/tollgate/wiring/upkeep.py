@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from tollgate.core.activity import DAY_S
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import SecretReference
@@ -53,7 +54,14 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
         maintenance=WorkspaceMaintenance(
             client, tables, wallets=wallets, workspaces=workspaces, budgets=budgets, ids=ids
         ),
-        audit=Audit(client, tables, wallets=wallets, workspaces=workspaces, clock=clock),
+        audit=Audit(
+            client,
+            tables,
+            wallets=wallets,
+            workspaces=workspaces,
+            clock=clock,
+            retention_s=settings.record_days * DAY_S,
+        ),
         secrets=secrets,
     )
 

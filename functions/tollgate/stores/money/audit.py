@@ -36,7 +36,6 @@ from tollgate.stores.aws.tables import (
 from tollgate.stores.keys.rows import is_gone
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
-from tollgate.stores.records.generations import RETENTION_S
 from tollgate.stores.rules.periods import day_name
 from tollgate.stores.rules.reports import BrokenInvariant
 
@@ -68,7 +67,9 @@ class Audit:
         wallets: Wallets,
         workspaces: Workspaces,
         clock: Clock,
+        retention_s: int,
     ) -> None:
+        self._retention_s = retention_s
         self._client = client
         self._tables = tables
         self._wallets = wallets
@@ -175,7 +176,7 @@ class Audit:
         }
         costs: dict[str, int] = {}
         # Tomorrow too: the clock that an id comes from may run ahead of this one.
-        first_s = max(workspace.created_s - _DAY_S, now_s - RETENTION_S)
+        first_s = max(workspace.created_s - _DAY_S, now_s - self._retention_s)
         for second in range(first_s, now_s + _DAY_S + 1, _DAY_S):
             if day_name(second) in closed:
                 continue

@@ -23,7 +23,6 @@ from tollgate.stores.aws.tables import (
     get_item,
 )
 
-RETENTION_S: Final = 30 * 86_400
 _COMPRESSION_LEVEL: Final = 6
 # One call of `page` reads a month of days, or some ten thousand records, and no more.
 _QUERIES_MAX: Final = 40
@@ -33,11 +32,12 @@ _RECORDS: Final = msgspec.json.Decoder(GenerationRecord)
 
 
 class DynamoGenerationStore:
-    """Records of generations, kept for thirty days."""
+    """Records of generations; each expires `retention_s` after it began."""
 
-    def __init__(self, client: AwsCaller, table: str) -> None:
+    def __init__(self, client: AwsCaller, table: str, *, retention_s: int) -> None:
         self._client = client
         self._table = table
+        self._retention_s = retention_s
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
         """Return a record of this workspace, read consistently; None if there is none."""
@@ -116,7 +116,7 @@ class DynamoGenerationStore:
                 "PutItem",
                 {
                     "TableName": self._table,
-                    "Item": record_item(record),
+                    "Item": record_item(record, retention_s=self._retention_s),
                     "ConditionExpression": IF_ABSENT,
                     "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
                 },
@@ -136,14 +136,14 @@ def _day_start(high: str) -> str:
     return first_id_of(max(second // DAY_S * DAY_S, 0))
 
 
-def record_item(record: GenerationRecord) -> Item:
+def record_item(record: GenerationRecord, *, retention_s: int) -> Item:
     """Return the item of a record: at most 1 KB, one write unit, for one attempt."""
     item: Item = {
         **generation_key(record.workspace_id, record.id),
         GenerationItem.OUTCOME: string(record.outcome),
         GenerationItem.COST: number(record.cost_nano_usd),
         GenerationItem.KEY: string(record.key_id),
-        GenerationItem.DELETE_AT: number(created_s(record.id) + RETENTION_S),
+        GenerationItem.DELETE_AT: number(created_s(record.id) + retention_s),
         GenerationItem.BLOB: binary(zlib.compress(msgspec.json.encode(record), _COMPRESSION_LEVEL)),
     }
     if record.model is not None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
+from tests.stores import RETENTION_S
 from tollgate.core.generation import (
     AttemptRecord,
     BillLine,
@@ -120,17 +121,17 @@ def item_bytes(item: Item) -> int:
 
 
 def test_a_generation_with_one_attempt_fits_into_one_kilobyte() -> None:
-    assert item_bytes(record_item(USUAL)) <= 1024
+    assert item_bytes(record_item(USUAL, retention_s=RETENTION_S)) <= 1024
 
 
 def test_what_is_queried_by_lies_beside_the_blob() -> None:
-    item = record_item(USUAL)
+    item = record_item(USUAL, retention_s=RETENTION_S)
 
     assert item["pk"] == {"S": "W#acme-production#20261121"}
     assert item["sk"] == {"S": f"G#{USUAL.id}"}
     assert item["st"] == {"S": "ok"}
     assert item["c"] == {"N": "1324850"}
-    assert item["ttl"] == {"N": str(created_s(USUAL.id) + 30 * 86_400)}
+    assert item["ttl"] == {"N": str(created_s(USUAL.id) + RETENTION_S)}
 
 
 short_text = st.text(max_size=12)
@@ -232,10 +233,10 @@ records = st.builds(
 @settings(deadline=None)
 @given(records)
 def test_c66_every_field_of_a_record_survives_exactly(record: GenerationRecord) -> None:
-    assert read_record(record_item(record)) == record
+    assert read_record(record_item(record, retention_s=RETENTION_S)) == record
 
 
 def test_a_record_without_model_has_no_such_attributes() -> None:
-    item = record_item(replace(USUAL, model=None, provider=None))
+    item = record_item(replace(USUAL, model=None, provider=None), retention_s=RETENTION_S)
 
     assert {"m", "p"}.isdisjoint(item)

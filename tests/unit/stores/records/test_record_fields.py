@@ -78,7 +78,7 @@ def _names(kind: type[Struct]) -> list[str]:
 def test_a_field_of_the_record_is_stored(name: str) -> None:
     changed = _with_another(USUAL, name, _OTHER_VALUES)
     assert changed != USUAL
-    assert read_record(record_item(changed)) == changed
+    assert read_record(record_item(changed, retention_s=1)) == changed
 
 
 @pytest.mark.parametrize("name", _names(GenerationRecord))
