@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import Message, Receive, Scope, Send
+from typing_extensions import override
 
 _EXPOSED_HEADERS: Final = (
     "retry-after",
@@ -37,10 +40,38 @@ class WebLimits(Struct, frozen=True, kw_only=True):
     stream_total_s: float = 885.0
 
 
+class Cors(CORSMiddleware):
+    """Answers preflights, and an OPTIONS of anyone else with the methods of its path."""
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        options = scope["type"] == "http" and scope["method"] == "OPTIONS"
+        await super().__call__(scope, receive, _allowing(send) if options else send)
+
+
+def _allowing(send: Send) -> Send:
+    """Return a `send` that makes a 405, which names the methods in `allow`, a 204."""
+    turned = False
+
+    async def send_allowed(message: Message) -> None:
+        nonlocal turned
+        if message["type"] == "http.response.start" and message["status"] == 405:
+            turned = True
+            headers = MutableHeaders(raw=list(message["headers"]))
+            for of_the_body in ("content-length", "content-type"):
+                del headers[of_the_body]
+            message = {**message, "status": 204, "headers": headers.raw}
+        elif turned:
+            message = {**message, "body": b""}
+        await send(message)
+
+    return send_allowed
+
+
 def cors(limits: WebLimits) -> Middleware:
     """Return the middleware that answers preflights and adds CORS headers to replies."""
     return Middleware(
-        CORSMiddleware,
+        Cors,
         allow_origins=list(limits.allowed_origins),
         allow_methods=["*"],
         allow_headers=["*"],

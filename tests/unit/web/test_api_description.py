@@ -1,6 +1,6 @@
 """What the api says of itself: its description, and the methods of a path.
 
-Keeps C6, C41.
+Keeps C6, C41, C45.
 """
 
 import pytest
@@ -50,3 +50,14 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         ("GET", "/v1/health/live"),
         ("GET", "/v1/health/ready"),
     }
+
+
+@pytest.mark.parametrize("origin", [None, "https://app.example"])
+async def test_c45_options_that_is_no_preflight_says_what_is_served(origin: str | None) -> None:
+    headers = {} if origin is None else {"origin": origin}
+    reply = await (await api())("OPTIONS", "/v1/keys", headers=headers)
+    assert (reply.status, reply.body) == (204, b"")
+    assert reply.headers["allow"] == "GET, HEAD, OPTIONS, POST"
+    assert reply.headers.get("access-control-allow-origin") == origin
+    unknown = await (await api())("OPTIONS", "/v1/nothing", headers=headers)
+    assert (unknown.status, unknown.error["code"]) == (404, "not_found")

@@ -54,7 +54,7 @@ async def test_c1_every_spelling_of_the_path_is_the_same_route(prefix: str, suff
     assert reply.status == 200
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE"])
 async def test_c41_another_method_is_405_in_the_envelope(method: str) -> None:
     reply = await request(app_of(await house()), method, PATH)
     assert reply.status == 405
@@ -377,6 +377,14 @@ async def test_c45_browsers_of_an_allowed_origin_may_call_and_read_the_headers()
         exposed = reply.headers["access-control-expose-headers"].split(", ")
         ours = {name for name in reply.headers if name.startswith("x-") or name == "retry-after"}
         assert ours <= set(exposed)
+
+
+async def test_c45_options_without_an_origin_says_what_is_served() -> None:
+    reply = await request(app_of(await house()), "OPTIONS", PATH)
+    assert (reply.status, reply.body) == (204, b"")
+    assert reply.headers["allow"] == "OPTIONS, POST"
+    assert is_id(reply.headers["x-request-id"])
+    assert not {"content-type", "content-length"} & set(reply.headers)
 
 
 async def test_c45_another_origin_is_not_allowed() -> None:
