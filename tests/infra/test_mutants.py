@@ -202,7 +202,12 @@ FAULTS: Final = [
     Fault(
         at="Resources Api Properties MethodSettings",
         value=ABSENT,
-        seen_by=watching.test_the_stage_is_throttled,
+        seen_by=watching.test_every_route_is_throttled_and_chat_by_itself,
+    ),
+    Fault(
+        at="Resources Api Properties MethodSettings 1 ResourcePath",
+        value="/v1/chat/completions",
+        seen_by=watching.test_every_route_is_throttled_and_chat_by_itself,
     ),
     Fault(
         at="Resources ChatThrottlesAlarm Properties AlarmActions",

@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from tests.infra.test_roles import compile_permissions, statements
+from tests.infra.test_watching import throttles
 from tests.infra.translation import ROOT, Stack
 from tollgate.core.money import NANO_USD_PER_USD
 from tollgate.settings import Settings
@@ -25,6 +26,8 @@ OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
     "key": ({"KmsKeyArn": KEY}, set()),
     "alerts by SNS": ({"AlertTopicArn": TOPIC}, set()),
     "alerts by webhook": ({"AlertWebhookUrl": HOOK, "AlertWebhookSecretArn": SECRET}, set()),
+    "rate of chat": ({"ChatRequestsPerSecond": "5"}, set()),
+    "burst of chat": ({"ChatRequestsBurst": "9"}, set()),
     "reserved": ({"ChatReservedConcurrency": "50"}, set()),
     "provisioned": ({"ChatProvisionedConcurrency": "2"}, set()),
     "snapshots": ({"ChatSnapStart": "true"}, set()),
@@ -173,6 +176,14 @@ def test_without_a_key_of_yours_aws_uses_its_own(stack: Stack) -> None:
     for name, table in stack.properties("AWS::DynamoDB::Table").items():
         assert "SSESpecification" not in table, name
     assert "KmsKeyArn" not in json.dumps(stack.template["Resources"])
+
+
+def test_chat_may_have_limits_of_its_own(any_stack: Stack) -> None:
+    asked = any_stack.given(ChatRequestsPerSecond="5", ChatRequestsBurst="9")
+    assert throttles(asked) == {
+        ("*", "*"): ("RequestsPerSecond", "RequestsBurst"),
+        ("POST", "/v1/chat/completions"): ("ChatRequestsPerSecond", "ChatRequestsBurst"),
+    }
 
 
 def test_concurrency_is_the_accounts_unless_asked(any_stack: Stack) -> None:

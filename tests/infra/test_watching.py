@@ -6,6 +6,7 @@ import re
 from typing import Any, Final
 
 from tests.infra.translation import FUNCTIONS, ROOT, JsonObject, Stack
+from tollgate.ingress.formats import CHAT_COMPLETIONS
 from tollgate.observability import emf
 
 NAMESPACE: Final = {"Fn::Sub": "Tollgate/${AWS::StackName}"}
@@ -73,16 +74,24 @@ def searches(stack: Stack) -> str:
     return "\n".join(row[0]["expression"] for row in rows if type(row[0]) is not str)
 
 
-def test_the_stage_is_throttled(stack: Stack) -> None:
+def throttles(stack: Stack) -> dict[tuple[str, str], tuple[str, str]]:
+    """The parameters of rate and burst for each method of each path."""
     (stage,) = stack.properties("AWS::ApiGateway::Stage").values()
-    assert stage["MethodSettings"] == [
-        {
-            "ResourcePath": "/*",
-            "HttpMethod": "*",
-            "ThrottlingRateLimit": {"Ref": "RequestsPerSecond"},
-            "ThrottlingBurstLimit": {"Ref": "RequestsBurst"},
-        }
-    ]
+    return {
+        # CloudFormation writes a slash within a path as ~1.
+        (it["HttpMethod"], it["ResourcePath"].removeprefix("/").replace("~1", "/")): (
+            it["ThrottlingRateLimit"]["Ref"],
+            it["ThrottlingBurstLimit"]["Ref"],
+        )
+        for it in stage["MethodSettings"]
+    }
+
+
+def test_every_route_is_throttled_and_chat_by_itself(stack: Stack) -> None:
+    chat = {("POST", it.path) for it in stack.routes() if it.method == "post"}
+    assert chat == {("POST", CHAT_COMPLETIONS.path)}
+    limits = ("RequestsPerSecond", "RequestsBurst")
+    assert throttles(stack) == {("*", "*"): limits, **dict.fromkeys(chat, limits)}
     assert stack.parameters["RequestsPerSecond"]["Default"] == 100
     assert stack.parameters["RequestsBurst"]["Default"] == 200
 
@@ -148,7 +157,7 @@ def test_the_dashboard_shows_metrics_that_exist(stack: Stack) -> None:
 
 def test_the_dashboard_searches_for_metrics_that_exist(stack: Stack) -> None:
     found = re.findall(r"SEARCH\('\{([^}]+(?:\}[^}]*)?)\} MetricName=\"(\w+)\"", searches(stack))
-    assert {name for _, name in found} == {"AttemptsFailed", "FirstToken"}
+    assert {name for _, name in found} == {"AttemptsFailed", "FirstToken", "UsageBounded"}
     for schema, name in found:
         namespace, *dimensions = schema.split(",")
         assert namespace == NAMESPACE["Fn::Sub"]
