@@ -73,7 +73,7 @@ class Emulator:
         timeout_s: float,
         env: dict[str, str] | None = None,
         handler: str | None = None,
-        memory_mb: int = 1769,
+        memory_mb: int = 1024,
         concurrency: int = 1,
         throttles: bool = False,
         integration_timeout_s: float | None = None,

@@ -125,6 +125,11 @@ FAULTS: Final = [
         seen_by=template.test_a_changed_parameter_publishes_a_version,
     ),
     Fault(
+        at="Resources ApiFunction Properties VersionDescription",
+        value={"Fn::Sub": "origins: ${AllowedOrigins}"},
+        seen_by=template.test_a_changed_parameter_publishes_a_version,
+    ),
+    Fault(
         at="Resources SweeperFunction Properties Timeout",
         value=300,
         seen_by=template.test_scheduled_functions_end_before_they_run_again,

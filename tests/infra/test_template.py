@@ -159,8 +159,14 @@ def test_only_chat_runs_under_our_runtime(stack: Stack) -> None:
         assert wrapper not in stack.environment(name)
 
 
-def test_chat_has_one_vcpu(stack: Stack) -> None:
-    assert stack.functions["ChatFunction"]["MemorySize"] == 1769
+def test_memory_is_a_parameter(stack: Stack) -> None:
+    memory = {
+        name: stack.parameters[it["MemorySize"]["Ref"]]["Default"]
+        for name, it in stack.functions.items()
+        if isinstance(it["MemorySize"], dict)
+    }
+    # Decision 118.
+    assert memory == {"ChatFunction": 1024, "ApiFunction": 1024}
 
 
 def test_the_data_paths_are_served_by_aliases(stack: Stack) -> None:
@@ -173,8 +179,9 @@ def test_the_data_paths_are_served_by_aliases(stack: Stack) -> None:
 
 def test_a_changed_parameter_publishes_a_version(stack: Stack) -> None:
     for name, version in stack.properties("AWS::Lambda::Version").items():
-        variables = stack.environment(version["FunctionName"]["Ref"]).values()
-        references = set(re.findall(r"'Ref': '(\w+)'", str(list(variables))))
+        function = stack.functions[version["FunctionName"]["Ref"]]
+        published = {**function["Environment"]["Variables"], "memory": function["MemorySize"]}
+        references = set(re.findall(r"'Ref': '(\w+)'", str(list(published.values()))))
         for parameter in references & set(stack.parameters):
             assert f"${{{parameter}}}" in version["Description"]["Fn::Sub"], name
         assert _longest(version["Description"]["Fn::Sub"], stack) <= 256, "what Lambda takes"
