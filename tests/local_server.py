@@ -6,7 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +47,11 @@ def environment() -> dict[str, str]:
 
 @contextmanager
 def local_server(
-    state: Path, *, by_make: bool = False, routing: Path | None = None
+    state: Path,
+    *,
+    by_make: bool = False,
+    routing: Path | None = None,
+    extra: Mapping[str, str] | None = None,
 ) -> Iterator[LocalServer]:
     """Start it, wait until it is ready, and end its whole process group afterwards."""
     ready_file = state / "ready.json"
@@ -60,7 +64,7 @@ def local_server(
     process = subprocess.Popen(
         command,
         cwd=ROOT,
-        env=environment(),
+        env=environment() | dict(extra or {}),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from tollgate.core.secret import create_secret_command
+
 _FIRST_USE: Final = """
 Next, once: a key to make other keys with. It is shown by this and kept nowhere.
   .venv/bin/tollgate first-key {stack}
@@ -24,10 +26,6 @@ secret; its value is typed or piped in, and ends with Ctrl-D:
 
 def next_steps(stack: str, region: str, missing_secrets: Sequence[str]) -> str:
     """Return the text; each secret that is not there yet has a line that makes it."""
-    lines = "".join(
-        f"  aws secretsmanager create-secret --region {region} --name {name}"
-        " --secret-string file:///dev/stdin\n"
-        for name in missing_secrets
-    )
+    lines = "".join(f"  {create_secret_command(name, region)}\n" for name in missing_secrets)
     text = _FIRST_USE.format(stack=f"--stack {stack} --region {region}")
     return text + (_SECRETS + lines if lines else "")

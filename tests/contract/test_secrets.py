@@ -12,7 +12,7 @@ import pytest
 from tests.ministack import free_port
 from tests.stores import HandClock, aws_client
 from tollgate.core.errors import ErrorCode, LedgerError
-from tollgate.core.secret import KeyVariables, SecretReference
+from tollgate.core.secret import CredentialPlace, KeyVariables, SecretReference
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsJson, AwsReply
 from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
 from tollgate.stores.aws.secrets import AwsSecretStore
@@ -103,6 +103,22 @@ async def test_c93_a_deployment_adds_variables_but_none_of_the_platform() -> Non
     secrets = AwsSecretStore(None, environment.get, HandClock(), variables=variables)
     assert await secrets.read(SecretReference(env="HF_TOKEN")) == "hf"
     assert await secrets.read(SecretReference(env="AWS_SESSION_TOKEN")) is None
+
+
+@pytest.mark.parametrize(
+    ("reachable", "prefers_secrets", "place"),
+    [
+        (False, False, CredentialPlace(variables=("ONE_API_KEY",))),
+        (True, False, CredentialPlace(variables=("ONE_API_KEY",), secret="tollgate/one")),
+        (True, True, CredentialPlace(secret="tollgate/one")),
+    ],
+)
+async def test_c44_a_key_is_wanted_only_where_this_process_looks_for_it(
+    reachable: bool, prefers_secrets: bool, place: CredentialPlace
+) -> None:
+    client = Refusing(StoreRejected("ResourceNotFoundException", "")) if reachable else None
+    secrets = AwsSecretStore(client, {}.get, HandClock(), prefers_secrets=prefers_secrets)
+    assert secrets.place(SecretReference(env="ONE_API_KEY", secret="tollgate/one")) == place
 
 
 class Refusing:

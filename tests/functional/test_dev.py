@@ -131,7 +131,15 @@ def test_c44_a_real_model_without_its_key_names_the_variable_to_set(
     with pytest.raises(openai.APIStatusError) as refused:
         client.chat.completions.create(model=models[0], messages=HELLO)
     assert (refused.value.status_code, refused.value.code) == (502, "provider_auth")
-    assert "OPENAI_API_KEY" in refused.value.message
+    assert "set environment variable OPENAI_API_KEY." in refused.value.message
+
+
+def test_c44_a_route_without_any_key_names_all_that_would_do(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.APIStatusError) as refused:
+        client.chat.completions.create(model="smart", messages=HELLO)
+    assert (refused.value.status_code, refused.value.code) == (502, "provider_auth")
+    assert "endpoints of smart has a usable key here: set one of " in refused.value.message
+    assert "ANTHROPIC_API_KEY" in refused.value.message
 
 
 def test_a_second_start_keeps_keys_and_money(tmp_path: Path) -> None:
@@ -190,6 +198,16 @@ def test_it_prints_what_a_newcomer_pastes(tmp_path: Path) -> None:
     assert started.key in output
     assert started.management_key in output
     assert re.search(r"^  curl -N ", output, re.MULTILINE)
+
+
+def test_it_says_which_providers_are_usable_and_what_the_others_need(tmp_path: Path) -> None:
+    with local_server(tmp_path, extra={"GROQ_API_KEY": "gsk-any"}) as started:
+        output = started.interrupt()
+    assert re.search(r"^  usable here     groq, simulator$", output, re.MULTILINE)
+    exports = dict(re.findall(r"^    export (\w+)=\.\.\. +# (.+)$", output, re.MULTILINE))
+    assert exports["OPENAI_API_KEY"] == "openai, openai-responses"
+    assert exports["AWS_SECRET_ACCESS_KEY"] == "bedrock"
+    assert "GROQ_API_KEY" not in exports
 
 
 def test_what_is_saved_is_served_and_a_broken_file_is_told_while_the_last_good_one_serves(

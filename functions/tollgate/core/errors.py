@@ -12,6 +12,7 @@ GatewayError
 from enum import StrEnum, unique
 
 from tollgate.core.limits import RateLimit
+from tollgate.core.secret import CredentialPlace
 
 
 @unique
@@ -144,7 +145,9 @@ class MissingCredentials(UpstreamError):
     """A provider without usable credentials here, to which nothing was sent.
 
     Its public code is that of credentials that the provider refuses, but every chain moves on.
+    `places` are those at which credentials would be found.
     """
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, places: tuple[CredentialPlace, ...] = ()) -> None:
         super().__init__(ErrorCode.PROVIDER_AUTH, message)
+        self.places = places

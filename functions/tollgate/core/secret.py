@@ -1,5 +1,6 @@
 """References to secrets: the place of a secret, never its value, and the places allowed."""
 
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -32,6 +33,40 @@ class SecretReference(Struct, frozen=True, kw_only=True):
             self.secret and f"secret {self.secret}",
         )
         return " or ".join(place for place in places if place)
+
+
+class CredentialPlace(Struct, frozen=True, kw_only=True):
+    """The place at which this process would find a provider's credentials."""
+
+    variables: tuple[str, ...] = ()
+    """Environment variables that are needed together."""
+    secret: str | None = None
+    region: str | None = None
+    """The region of the secret, where it is known."""
+
+
+def describe_remedy(places: Iterable[CredentialPlace]) -> str:
+    """Return how one of these places gets credentials, as an instruction without full stop."""
+    known = tuple(places)
+    sets = tuple(dict.fromkeys(" with ".join(each.variables) for each in known if each.variables))
+    secrets = {each.secret: each.region for each in known if each.secret is not None}
+    ways = []
+    if sets:
+        one_of = "environment variable" if len(sets) == 1 else "one of"
+        ways.append(f"set {one_of} {', '.join(sets)}")
+    if secrets:
+        one_of = "the secret" if len(secrets) == 1 else "one of the secrets"
+        command = create_secret_command(*next(iter(secrets.items())))
+        ways.append(f"make {one_of} {', '.join(secrets)}: `{command}`")
+    return ", or ".join(ways)
+
+
+def create_secret_command(name: str, region: str | None = None) -> str:
+    """Return the command that makes a secret of its input."""
+    where = f"--region {region} " if region else ""
+    return (
+        f"aws secretsmanager create-secret {where}--name {name} --secret-string file:///dev/stdin"
+    )
 
 
 class KeyVariables(Struct, frozen=True):

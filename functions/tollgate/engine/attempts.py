@@ -6,7 +6,7 @@ attempt may serve; a failure after it is the generation's.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import reduce
 from typing import assert_never
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tollgate.core.clock import Deadline
 from tollgate.core.content import ToolCall
-from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
+from tollgate.core.errors import ErrorCode, MissingCredentials, RequestError, UpstreamError
 from tollgate.core.events import (
     Ended,
     PartDelta,
@@ -25,6 +25,7 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
+from tollgate.core.secret import describe_remedy
 from tollgate.core.usage import Usage
 from tollgate.engine import retry
 from tollgate.engine.attempt_cursor import AttemptCursor
@@ -75,11 +76,15 @@ async def commit_first(context: AttemptContext) -> AsyncIterator[CommittedAttemp
 async def _first_to_commit(
     context: AttemptContext, connections: AsyncExitStack
 ) -> CommittedAttempt:
-    cursor = AttemptCursor(await _require_parameters(context))
+    plan = await _require_parameters(context)
+    cursor = AttemptCursor(plan)
+    without_key: list[MissingCredentials] = []
     while True:
         try:
             return await _commit(context, cursor, connections)
         except UpstreamError as error:
+            if isinstance(error, MissingCredentials):
+                without_key.append(error)
             context.failures.note(cursor.attempt.target.endpoint_id, error)
             decision = cursor.advance(
                 error,
@@ -92,9 +97,23 @@ async def _first_to_commit(
                 case retry.Next():
                     pass
                 case retry.Stop():
+                    if isinstance(error, MissingCredentials) and len(plan.attempts) > 1:
+                        raise _error_of_missing_keys(plan, without_key) from error
                     raise
                 case _:
                     assert_never(decision)
+
+
+def _error_of_missing_keys(plan: Plan, missing: Sequence[MissingCredentials]) -> MissingCredentials:
+    """Return the error of a chain that ended without a key, with all places where one would do."""
+    places = tuple(dict.fromkeys(place for each in missing for place in each.places))
+    endpoints, name = len(plan.attempts), plan.trace.requested_model
+    if len(missing) == endpoints:
+        summary = f"None of the {endpoints} endpoints of {name} has a usable key here"
+    else:
+        summary = f"{len(missing)} of the {endpoints} endpoints of {name} have no usable key here"
+    instruction = f": {describe_remedy(places)}" if places else ""
+    return MissingCredentials(f"{summary}{instruction}.", places)
 
 
 async def _require_parameters(context: AttemptContext) -> Plan:

@@ -187,6 +187,8 @@ TRANSPORT_NEEDS: Final[Mapping[str, Literal["base_url", "region"]]] = {
     "bedrock_invoke": "region",
     "sagemaker_runtime": "region",
 }
+# The transports that sign with the gateway's own AWS credentials.
+AWS_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke", "sagemaker_runtime"})
 
 
 def codec_of(name: FormatName) -> Codec:

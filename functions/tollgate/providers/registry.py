@@ -10,9 +10,11 @@ from msgspec import Struct
 
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.clock import Clock
+from tollgate.core.errors import LedgerError, MissingCredentials
+from tollgate.core.secret import CredentialPlace
 from tollgate.providers.base import Auth, Provider, ProviderRow, Transport
-from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS
-from tollgate.providers.transports.authorization import Authorization, KeyHeader
+from tollgate.providers.formats import AWS_TRANSPORTS, TRANSPORT_NEEDS, WIRE_FORMATS
+from tollgate.providers.transports.authorization import Authorization, KeyHeader, secret_of
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.base import SecretStore
@@ -109,6 +111,23 @@ class Registry:
             _check_needs(row)
             self._made[row] = Provider(wire_format.load(), transport(row, self._services))
         return self._made[row]
+
+    async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
+        """Return where a row's credentials are missing; None if it has some or needs none.
+
+        Google's default credentials are not looked for, which takes calls of other services.
+        """
+        if row.transport in AWS_TRANSPORTS:
+            from tollgate.providers.transports.aws_identity import AWS_IDENTITY
+
+            return AWS_IDENTITY if self._services.credentials() is None else None
+        if row.key is None:
+            return None
+        try:
+            await secret_of(row, self._services.secrets)
+        except (MissingCredentials, LedgerError):
+            return self._services.secrets.place(row.key)
+        return None
 
 
 def _named(table: Mapping[str, _Entry], name: str, what: str) -> _Entry:

@@ -13,7 +13,7 @@ from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import RateLimit, TierLimits
 from tollgate.core.principal import Principal
-from tollgate.core.secret import SecretReference
+from tollgate.core.secret import CredentialPlace, SecretReference
 
 
 class Hold(Struct, frozen=True, kw_only=True):
@@ -113,3 +113,6 @@ class SecretStore(Protocol):
 
     async def read(self, reference: SecretReference) -> str | None:
         """Return the secret, or None where it is not set."""
+
+    def place(self, reference: SecretReference) -> CredentialPlace:
+        """Return where the secret would be found by this process."""

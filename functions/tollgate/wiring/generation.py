@@ -1,10 +1,14 @@
 """Wires generations: providers, the gateway of a catalog, the app of the metered routes."""
 
+import asyncio
+from collections.abc import Mapping
+
 from msgspec import Struct
 from starlette.types import ASGIApp
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
+from tollgate.core.secret import CredentialPlace
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
 from tollgate.ingress.formats import FORMATS
 from tollgate.providers.registry import CatalogProviders, ProviderServices, Registry
@@ -12,7 +16,7 @@ from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.media_guard import MediaGuard
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
-from tollgate.settings import Settings, environment_variable
+from tollgate.settings import Settings, environment_variable, lambda_runtime_api
 from tollgate.stores.aws.aws_json import AwsJson
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.web.chat_app import chat_app
@@ -28,6 +32,12 @@ class Upstream(Struct, frozen=True, kw_only=True):
     registry: Registry
     pool: HttpPool
     secrets: AwsJson | None
+
+    async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
+        """Return, for each provider, where its credentials are missing; None if it is usable."""
+        rows = catalog.providers
+        places = await asyncio.gather(*map(self.registry.find_missing_key, rows.values()))
+        return dict(zip(rows, places, strict=True))
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -45,7 +55,14 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         secrets = aws_json(settings, "secretsmanager", endpoint_url, clock)
     services = ProviderServices(
         pool=pool,
-        secrets=AwsSecretStore(secrets, environment_variable, clock, variables=settings.variables),
+        secrets=AwsSecretStore(
+            secrets,
+            environment_variable,
+            clock,
+            variables=settings.variables,
+            region=settings.aws_region,
+            prefers_secrets=lambda_runtime_api() is not None,
+        ),
         credentials=lambda: credentials(settings),
         clock=clock,
     )

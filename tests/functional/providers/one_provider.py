@@ -17,7 +17,7 @@ from tollgate.core.errors import UpstreamError
 from tollgate.core.events import StreamEvent
 from tollgate.core.request import GenerationRequest, UserMessage
 from tollgate.core.response import GenerationResponse
-from tollgate.core.secret import SecretReference
+from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.providers.base import Provider, ProviderRow, Target, Timeouts
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.registry import ProviderServices, Registry
@@ -40,6 +40,10 @@ class Secrets:
     async def read(self, reference: SecretReference) -> str | None:
         assert reference == KEY
         return self.secret
+
+    def place(self, reference: SecretReference) -> CredentialPlace:
+        assert reference == KEY
+        return CredentialPlace(variables=("ACME_API_KEY",), secret="tollgate/acme")
 
 
 class OneProvider:

@@ -87,7 +87,8 @@ async def test_a_missing_key_is_provider_auth_and_says_what_to_set(
     provider.secrets.secret = secret
     error = await provider.failure(CHAT)
     assert isinstance(error, MissingCredentials)
-    assert "environment variable ACME_API_KEY or secret tollgate/acme" in error.message
+    assert "set environment variable ACME_API_KEY, or make the secret" in error.message
+    assert "aws secretsmanager create-secret --name tollgate/acme" in error.message
     assert upstream.received == []
 
 

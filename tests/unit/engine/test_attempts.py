@@ -29,6 +29,7 @@ from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.core.events import PartStart, Started, StreamEvent
 from tollgate.core.request import GenerationRequest
+from tollgate.core.secret import CredentialPlace
 from tollgate.providers.base import Frame, Target, WireRequest
 from tollgate.providers.formats import codec_of
 from tollgate.providers.shared.emulation import OUTPUT_TOOL, Wrapping
@@ -128,6 +129,41 @@ async def test_c44_an_absent_key_moves_on_where_a_refused_one_ends_the_chain() -
     home = await house(near=Scripted([absent]), far=Scripted(refuses(401)), routes=routes)
     assert (await home.serve("smart")).status == 502
     assert (home.record.error, home.record.cost_nano_usd) == ("provider_auth", 0)
+
+
+async def test_c44_a_chain_without_any_key_names_every_variable_that_would_do() -> None:
+    near = CredentialPlace(variables=("NEAR_API_KEY",))
+    far = CredentialPlace(variables=("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
+    home = await house(
+        near=Scripted([MissingCredentials("near: no key.", (near,))]),
+        far=Scripted([MissingCredentials("far: no key.", (far,))]),
+    )
+    reply = await home.serve("smart")
+    assert reply.status == 502
+    assert reply.json["error"]["message"] == (
+        "None of the 4 endpoints of smart has a usable key here: "
+        "set one of NEAR_API_KEY, AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY."
+    )
+    home = await house(
+        near=Scripted(refuses(429)), far=Scripted([MissingCredentials("far: no key.", (far,))])
+    )
+    message = (await home.serve("smart")).json["error"]["message"]
+    assert message.startswith("2 of the 4 endpoints of smart have no usable key here: set ")
+
+
+async def test_c44_a_chain_on_lambda_says_how_a_secret_is_made() -> None:
+    near, far = (
+        CredentialPlace(secret=f"tollgate/{name}", region="eu-west-1") for name in ("near", "far")
+    )
+    home = await house(
+        near=Scripted([MissingCredentials("near: no key.", (near,))]),
+        far=Scripted([MissingCredentials("far: no key.", (far,))]),
+    )
+    assert (await home.serve("smart")).json["error"]["message"] == (
+        "None of the 4 endpoints of smart has a usable key here: make one of the secrets "
+        "tollgate/near, tollgate/far: `aws secretsmanager create-secret --region eu-west-1 "
+        "--name tollgate/near --secret-string file:///dev/stdin`."
+    )
 
 
 async def test_c52_without_fallbacks_the_first_model_is_kept_with_its_endpoints() -> None:

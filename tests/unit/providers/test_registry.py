@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.clocks import FixedClock
-from tollgate.core.secret import SecretReference
+from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.providers.anthropic.decode import MessagesDecoder
 from tollgate.providers.base import ProviderRow, Target
 from tollgate.providers.bedrock.decode import ConverseDecoder
@@ -28,6 +28,9 @@ class NoSecrets:
 
     async def read(self, reference: SecretReference) -> str | None:
         return None
+
+    def place(self, reference: SecretReference) -> CredentialPlace:
+        return CredentialPlace()
 
 
 @pytest.fixture

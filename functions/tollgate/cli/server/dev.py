@@ -17,6 +17,7 @@ from tollgate.cli.server.ministack import Ministack, lock_folder, ministack
 from tollgate.cli.server.reload import Reloaded, RoutingSource
 from tollgate.cli.server.seed import LocalKeys, seed
 from tollgate.cli.server.server import Server, listen_on, stop_on_signals
+from tollgate.cli.server.usable_providers import describe_providers
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
@@ -109,8 +110,9 @@ async def _serve(
         server = Server(app, ids=IdSource(clock), drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         watching = asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace)))
+        providers = describe_providers(await upstream.find_missing_keys(catalog))
         with stop_on_signals(server):
-            _announce(options, catalog, listener, keys)
+            _announce(options, catalog, listener, keys=keys, providers=providers)
             await serving
         watching.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -136,7 +138,12 @@ async def _wait_for_store(stores: Stores, clock: Clock, store: Ministack) -> Non
 
 
 def _announce(
-    options: DevOptions, catalog: Catalog, listener: socket.socket, keys: LocalKeys
+    options: DevOptions,
+    catalog: Catalog,
+    listener: socket.socket,
+    *,
+    keys: LocalKeys,
+    providers: str,
 ) -> None:
     base_url = f"http://localhost:{listener.getsockname()[1]}/api/v1"
     if options.ready_file is not None:
@@ -162,6 +169,7 @@ def _announce(
             base_url=base_url,
             key=keys.inference,
             management_key=keys.management,
+            providers=providers,
         )
     )
 
@@ -172,6 +180,8 @@ Tollgate serves {models} models (catalog {sha}); its state is in {state}/.
   base URL        {base_url}
   inference key   {key}
   management key  {management_key}
+
+{providers}
 
   curl -N {base_url}/chat/completions \\
     -H 'authorization: Bearer {key}' \\

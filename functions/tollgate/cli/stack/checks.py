@@ -9,6 +9,7 @@ from msgspec import Struct
 from tollgate.cli.stack.aws_account import AccountError, ModelAccess
 from tollgate.cli.stack.probe import Probe, Unreachable
 from tollgate.core.clock import Clock
+from tollgate.core.secret import create_secret_command
 
 # A new account may run 10 environments, others 1,000 (Lambda quotas, 2026-11).
 _CONCURRENCY_RECOMMENDED: Final = 100
@@ -124,7 +125,7 @@ def secrets(patient: Patient) -> Iterator[CheckResult]:
         yield CheckResult(
             "FAIL",
             f"secret {name} is missing",
-            f"aws secretsmanager create-secret --name {name} --secret-string file:///dev/stdin",
+            create_secret_command(name),
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from tollgate.core.errors import MissingCredentials
+from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.providers.base import ProviderRow
 from tollgate.stores.base import SecretStore
 
@@ -21,13 +22,17 @@ async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
         return None
     secret = ((await secrets.read(row.key)) or "").strip()
     if not secret:
-        raise no_credentials(row, f"has no key: set {row.key.describe()}")
+        place = secrets.place(row.key)
+        raise no_credentials(row, f"has no key: {describe_remedy((place,))}", place)
     return secret
 
 
-def no_credentials(row: ProviderRow, what: str) -> MissingCredentials:
+def no_credentials(
+    row: ProviderRow, what: str, place: CredentialPlace | None = None
+) -> MissingCredentials:
     """Return the error of a row without credentials, in words that name no secret."""
-    return MissingCredentials(f"The provider {row.slug} {what}.")
+    places = () if place is None else (place,)
+    return MissingCredentials(f"The provider {row.slug} {what}.", places)
 
 
 class KeyHeader:
@@ -43,7 +48,8 @@ class KeyHeader:
             return {}
         if not (key.isascii() and key.isprintable()):
             described = self._row.key.describe() if self._row.key else ""
-            raise no_credentials(self._row, f"has an unusable key: check {described}")
+            place = self._secrets.place(self._row.key) if self._row.key else None
+            raise no_credentials(self._row, f"has an unusable key: check {described}", place)
         if self._row.auth == "bearer":
             return {"authorization": f"Bearer {key}"}
         return {self._row.auth: key}

@@ -1,9 +1,13 @@
 """AWS credentials for provider rows, which have no key of their own."""
 
 from collections.abc import Callable
+from typing import Final
 
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.errors import MissingCredentials
+from tollgate.core.secret import CredentialPlace, describe_remedy
+
+AWS_IDENTITY: Final = CredentialPlace(variables=("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
 
 
 def required_credentials(
@@ -15,8 +19,8 @@ def required_credentials(
         found = credentials()
         if found is None:
             raise MissingCredentials(
-                f"The provider {provider} has no credentials: set environment variables"
-                " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+                f"The provider {provider} has no credentials: {describe_remedy((AWS_IDENTITY,))}.",
+                (AWS_IDENTITY,),
             )
         return found
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
+from tollgate.core.secret import CredentialPlace
 from tollgate.providers.base import ProviderRow
 from tollgate.providers.transports.authorization import no_credentials, secret_of
 from tollgate.stores.base import SecretStore
@@ -28,6 +29,7 @@ _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 RENEWED_BEFORE_END_S: Final = 300.0
 _TIMEOUT_S: Final = 10.0
 _REPLY_BYTES_MAX: Final = 64 * 1024
+_DEFAULT_CREDENTIALS: Final = CredentialPlace(variables=("GOOGLE_APPLICATION_CREDENTIALS",))
 
 
 class GoogleToken:
@@ -95,7 +97,9 @@ class GoogleToken:
         return made
 
     def _no_token(self) -> MissingCredentials:
-        return no_credentials(self._row, f"got no access token: check {self._where()}")
+        key = self._row.key
+        place = self._secrets.place(key) if key else _DEFAULT_CREDENTIALS
+        return no_credentials(self._row, f"got no access token: check {self._where()}", place)
 
     def _token_refused(self) -> UpstreamError:
         """Return the error of an account that the token endpoint knows and refuses."""

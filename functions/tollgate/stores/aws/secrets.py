@@ -7,7 +7,12 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
-from tollgate.core.secret import STANDARD_VARIABLES, KeyVariables, SecretReference
+from tollgate.core.secret import (
+    STANDARD_VARIABLES,
+    CredentialPlace,
+    KeyVariables,
+    SecretReference,
+)
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.failures import StoreRejected, refusing_when_unavailable
 
@@ -38,11 +43,16 @@ class AwsSecretStore:
         clock: Clock,
         *,
         variables: KeyVariables = STANDARD_VARIABLES,
+        region: str | None = None,
+        prefers_secrets: bool = False,
     ) -> None:
         self._client = client
         self._environment_variable = environment_variable
         self._clock = clock
         self._variables = variables
+        self._region = region
+        # Whether variables are set by a deployment alone, as those of a Lambda function are.
+        self._prefers_secrets = prefers_secrets
         # Bounded by the references in routing.yaml, the only ones that are read.
         self._cache: dict[str, _Read] = {}
 
@@ -57,6 +67,14 @@ class AwsSecretStore:
         if reference.secret is None or self._client is None:
             return None
         return await self._from_secrets_manager(self._client, reference.secret)
+
+    def place(self, reference: SecretReference) -> CredentialPlace:
+        """Return where the secret would be found by this process."""
+        secret = reference.secret if self._client is not None else None
+        variable = reference.env
+        if variable is None or (secret is not None and self._prefers_secrets):
+            return CredentialPlace(secret=secret, region=self._region)
+        return CredentialPlace(variables=(variable,), secret=secret, region=self._region)
 
     def _from_environment(self, name: str | None) -> str | None:
         """Return a variable; None for one that no provider may get, whatever a catalog says."""
