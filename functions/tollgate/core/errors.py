@@ -125,7 +125,8 @@ class UpstreamError(GatewayError):
 
     `status` is the provider's HTTP status, if it sent one. The code is one of `provider_*`,
     `context_length_exceeded`, `content_filter`, or `invalid_request` if the provider reports that
-    the caller's own request is at fault.
+    the caller's own request is at fault. `provider_words` are the provider's own, without secrets;
+    pieces of the prompt may be among them.
     """
 
     def __init__(
@@ -136,9 +137,11 @@ class UpstreamError(GatewayError):
         status: int | None = None,
         param: str | None = None,
         retry_after_s: float | None = None,
+        provider_words: str = "",
     ) -> None:
         super().__init__(code, message, param=param, retry_after_s=retry_after_s)
         self.status = status
+        self.provider_words = provider_words
 
 
 class MissingCredentials(UpstreamError):

@@ -49,6 +49,8 @@ class AttemptRecord(Struct, frozen=True, kw_only=True):
     duration_ms: int
     operator_cost_nano_usd: int = 0
     """The operator's cost if the provider reported usage and then failed."""
+    provider_words: str = ""
+    """The words of the provider about a failure, without secrets and pieces of the prompt."""
 
 
 class RoutingTrace(Struct, frozen=True, kw_only=True):

@@ -101,12 +101,21 @@ async def _stream(
                 encoded.provider.transport.open(wire, encoded.attempt.timeouts)
             )
         except UpstreamRefused as refused:
-            raise codec.error(refused, target) from refused
+            raise _error_of(refused, encoded) from refused
         demultiplexer: Demultiplexer = _OneChoice()
         if choices > 1 and codec.demultiplexer is not None:
             demultiplexer = codec.demultiplexer(target, choices)
         decoders = [make_decoder(codec, target, wire.wrapping) for _ in range(choices)]
         yield _decode(frames, demultiplexer, decoders, encoded.attempt)
+
+
+def _error_of(refused: UpstreamRefused, encoded: EncodedAttempt) -> UpstreamError:
+    # Imported here, as codecs are: a function that is well never needs it.
+    from tollgate.providers.shared.refusals import redact_body
+
+    error = encoded.provider.codec.error(refused, encoded.attempt.target)
+    error.provider_words = error.provider_words or redact_body(refused.body)
+    return error
 
 
 class _OneChoice:

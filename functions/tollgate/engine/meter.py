@@ -39,6 +39,8 @@ from tollgate.stores.base import Hold
 # one could never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
 WORD_LENGTH_MAX: Final = 256
 RAW_USAGE_BYTES_MAX: Final = 32 * 1024
+PROVIDER_WORDS_LENGTH_MAX: Final = 1000
+ALL_WORDS_LENGTH_MAX: Final = 16_000
 STORED_INTEGER_MAX: Final = 2**63 - 1
 
 
@@ -93,7 +95,7 @@ class Meter:
             self._attempt_record(
                 attempt,
                 error.code.value,
-                status=error.status,
+                upstream=error,
                 operator_cost_nano_usd=self._reported_cost_nano_usd(
                     self._plausible(usage, attempt), attempt
                 ),
@@ -264,7 +266,7 @@ class Meter:
             self._attempt_record(
                 attempt,
                 error,
-                status=self._failure.status if isinstance(self._failure, UpstreamError) else None,
+                upstream=self._failure if isinstance(self._failure, UpstreamError) else None,
                 operator_cost_nano_usd=self._reported_cost_nano_usd(usage, attempt) if ours else 0,
             ),
         )
@@ -274,17 +276,28 @@ class Meter:
         attempt: Attempt,
         error: str | None,
         *,
-        status: int | None,
+        upstream: UpstreamError | None,
         operator_cost_nano_usd: int,
     ) -> AttemptRecord:
+        words = upstream.provider_words if upstream else ""
         return AttemptRecord(
             model=attempt.target.model,
             provider=attempt.target.provider,
             error=error,
-            status=status,
+            status=upstream.status if upstream else None,
             duration_ms=self._since_ms(self._attempt_start_s),
             operator_cost_nano_usd=operator_cost_nano_usd,
+            provider_words=self._keep_words(words) if words else "",
         )
+
+    def _keep_words(self, words: str) -> str:
+        """Return a provider's words as the record may have them, while the record has room."""
+        # Imported here: a function that is well never needs it.
+        from tollgate.engine.withheld import withhold_prompt
+
+        kept = sum(len(attempt.provider_words) for attempt in self._attempts)
+        room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - kept)
+        return withhold_prompt(words, self._call.parsed.request)[:room]
 
     def _price(self, attempt: Attempt, usage: Usage) -> Price:
         """Return the rates at the record's own time, so that its bill can be recalculated."""

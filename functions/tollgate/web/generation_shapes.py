@@ -45,6 +45,9 @@ class AttemptObject(BaseModel):
     provider_name: str
     error: str | None
     status: int | None
+    provider_words: str = Field(
+        description="what the provider answered to a failure, without secrets and prompt"
+    )
     latency: int = Field(description="milliseconds")
     operator_cost: Usd = Field(
         description="cost of a failed attempt: the operator pays it, not the caller"
@@ -58,6 +61,7 @@ class AttemptObject(BaseModel):
             provider_name=attempt.provider,
             error=attempt.error,
             status=attempt.status,
+            provider_words=attempt.provider_words,
             latency=attempt.duration_ms,
             operator_cost=usd(attempt.operator_cost_nano_usd),
         )

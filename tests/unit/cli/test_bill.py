@@ -30,12 +30,14 @@ def record(**changes: Any) -> dict[str, Any]:
                 "provider_name": "openai",
                 "status": 429,
                 "error": "provider_rate_limit",
+                "provider_words": "",
             },
             {
                 "model": "anthropic/claude-sonnet-5.5",
                 "provider_name": "anthropic",
                 "status": 200,
                 "error": None,
+                "provider_words": "",
             },
         ],
         "status": "ok",
@@ -86,6 +88,15 @@ def test_a_bill_of_nothing_says_what_went_wrong() -> None:
     head, *notes = explain_bill(broken, [])
     assert head.startswith("$0  nobody  key team-search")
     assert notes[-2].strip() == "error: provider_timeout"
+
+
+def test_a_failed_attempt_says_what_its_provider_answered() -> None:
+    refused, served = record()["provider_responses"]
+    words = "insufficient_quota: You exceeded your current quota."
+    told = explain_bill(
+        record(provider_responses=[{**refused, "provider_words": words}, served]), []
+    )
+    assert f"openai answered: {words}" in "\n".join(told)
 
 
 def test_a_search_of_the_provider_that_has_no_price_is_said_to_have_none() -> None:

@@ -75,6 +75,8 @@ def _explain_attempts(record: Any) -> Iterator[str]:
             failure = f"{attempt['status'] or ''} {attempt['error']}".strip()
             served = f"{attempt['model']} via {attempt['provider_name']}"
             yield f"attempt {number} {served}: {failure}, $0"
+            if words := attempt["provider_words"]:
+                yield f"  {attempt['provider_name']} answered: {words}"
     if record["status"] != "ok":
         yield f"{record['status']}: {record['error_code'] or 'the caller left'}"
 

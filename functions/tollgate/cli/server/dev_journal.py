@@ -26,6 +26,10 @@ class TerminalJournal:
             f"{click.style(outcome, fg=colour)} gen-{record.id}  "
             f"${usd_text(record.cost_nano_usd)}  {tokens}  {record.duration_ms} ms  {tried}"
         )
+        for attempt in record.attempts:
+            if attempt.provider_words:
+                status = f"{attempt.status} " if attempt.status else ""
+                click.echo(f"  {attempt.provider} answered {status}{attempt.provider_words}")
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
         """Print the id of a generation whose record could not be stored, and the failure."""

@@ -80,6 +80,8 @@ _FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.I
 
 # The provider's words are redacted by form, since the request is not at hand here.
 MESSAGE_LENGTH_MAX: Final = 300
+# Of the words that go on to the record, where the request is at hand.
+_KEPT_LENGTH_MAX: Final = 2000
 _INPUT_LENGTH_MAX: Final = 4096
 # A quotation longer than any name of a field, a model or a value may be a piece of the prompt.
 _LONG: Final = 48
@@ -127,6 +129,8 @@ _CUTS: Final = (
     ),
 )
 
+_MARKUP: Final = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+
 # A frame that is no JSON, no UTF-8 or of another shape, or that is nested too deep.
 UNREADABLE: Final = (ValueError, RecursionError)
 
@@ -150,7 +154,16 @@ def error_of_refusal(refusal: ProviderRefusal) -> UpstreamError:
         f"The provider {refusal.provider} {words}{status}.{_HINTS.get(refusal.code, '')}",
         status=refusal.status,
         retry_after_s=refusal.retry_after_s,
+        provider_words=redact(
+            ": ".join(filter(None, (refusal.code, refusal.message))), _KEPT_LENGTH_MAX
+        ),
     )
+
+
+def redact_body(body: bytes) -> str:
+    """Return the words of a reply that no codec can read, such as a proxy's page."""
+    text = body[: 4 * _INPUT_LENGTH_MAX].decode(errors="replace")
+    return redact(_MARKUP.sub(" ", text), _KEPT_LENGTH_MAX)
 
 
 def _meaning(refusal: ProviderRefusal) -> tuple[ErrorCode, str]:
@@ -171,15 +184,13 @@ def _meaning(refusal: ProviderRefusal) -> tuple[ErrorCode, str]:
     return ErrorCode.INVALID_REQUEST, f"refused the request: {shown}" if shown else "refused it"
 
 
-def redact(message: str) -> str:
-    """Return a line of at most MESSAGE_LENGTH_MAX characters, without secrets and quotations."""
+def redact(message: str, length_max: int = MESSAGE_LENGTH_MAX) -> str:
+    """Return a line of at most `length_max` characters, without secrets and long quotations."""
     text = " ".join(message[:_INPUT_LENGTH_MAX].split())
     text = "".join(character for character in text if character.isprintable())
     for pattern, replacement in _CUTS:
         text = pattern.sub(replacement, text)
-    if len(text) > MESSAGE_LENGTH_MAX:
-        text = text[: MESSAGE_LENGTH_MAX - 3] + "..."
-    return text
+    return text if len(text) <= length_max else text[: length_max - 3] + "..."
 
 
 def parse_retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -> float | None:

@@ -1,0 +1,123 @@
+"""A provider's words without pieces of the prompt, for readers who did not write the prompt.
+
+A provider may quote a request in its refusal. A record is read by others than the caller, and never
+contains a prompt: any run of three words of the request is withheld, any quotation of its words,
+and any single word that has a digit, or is of a message of one or two words.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import fields
+
+from tollgate.core.content import Reasoning, Refusal, Text
+from tollgate.core.request import GenerationRequest
+
+_WITHHELD: Final = "[prompt]"
+_RUN: Final = 3
+# A shorter number is one of many sentences.
+_NUMBER_LENGTH_MIN: Final = 4
+# Scripts without spaces: each of their characters counts as a word.
+_WORD: Final = re.compile(r"[A-Za-z0-9_]+|[^\x00-\x7f]")
+_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})|\\([nrt])|\\([\"'\\/])")
+_QUOTED: Final = re.compile(r"\"([^\"]+)\"|'([^']+)'|`([^`]+)`|“([^”]+)”")
+# Fields without any text that a caller wrote for the model, or too large to be quoted.
+_NO_PROSE: Final = frozenset({"base64", "id", "name", "model", "preferences"})
+
+
+def withhold_prompt(words: str, request: GenerationRequest) -> str:
+    """Return a provider's words, with `[prompt]` in place of what they have of the request."""
+    text = _unescape(words)
+    found = list(_WORD.finditer(text))
+    said = [match[0].casefold() for match in found]
+    overlap = _Overlap(said)
+    for message in request.messages:
+        for part in message.content:
+            if isinstance(part, Text | Reasoning | Refusal):
+                overlap.compare(part.text, is_message=True)
+    overlap.compare(request.user or "", is_message=True)
+    for other in _texts(request):
+        overlap.compare(other)
+    hidden = {place for place in range(len(said)) if overlap.hides(place)}
+    for quoted in _QUOTED.finditer(text):
+        inside = [
+            place
+            for place, match in enumerate(found)
+            if quoted.start() < match.start() and match.end() < quoted.end()
+        ]
+        if all(said[place] in overlap.common for place in inside):
+            hidden.update(inside)
+    return _without(text, [(found[place].start(), found[place].end()) for place in sorted(hidden)])
+
+
+class _Overlap:
+    """The words of a refusal that a request has as well; `common` are all of them."""
+
+    def __init__(self, said: Sequence[str]) -> None:
+        self._said = said
+        self._words = frozenset(said)
+        self._runs = {tuple(said[place : place + _RUN]) for place in range(len(said) - _RUN + 1)}
+        self._found: set[tuple[str, ...]] = set()
+        self._alone: set[str] = set()
+        self.common: set[str] = set()
+
+    def compare(self, text: str, *, is_message: bool = False) -> None:
+        """Note the words and runs of one text of the request."""
+        words = [word.casefold() for word in _WORD.findall(_unescape(text))]
+        self.common |= self._words.intersection(words)
+        self._found |= self._runs.intersection(zip(words, words[1:], words[2:], strict=False))
+        if is_message and len(words) < _RUN:
+            self._alone.update(word for word in words if len(word) > 1)
+
+    def hides(self, place: int) -> bool:
+        """Return whether the word at this place is withheld."""
+        word = self._said[place]
+        has_digit = len(word) >= _NUMBER_LENGTH_MIN and any(map(str.isdigit, word))
+        if word in self._alone or (has_digit and word in self.common):
+            return True
+        starts = range(max(0, place - _RUN + 1), place + 1)
+        return any(tuple(self._said[start : start + _RUN]) in self._found for start in starts)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield every text within a value of the request, apart from media and names."""
+    match value:
+        case str():
+            yield value
+        case Struct():
+            for field in fields(value):
+                if field.name not in _NO_PROSE:
+                    yield from _texts(getattr(value, field.name))
+        case Mapping():
+            for key, content in value.items():
+                yield from _texts(key)
+                yield from _texts(content)
+        case tuple() | list():
+            for content in value:
+                yield from _texts(content)
+        case _:
+            pass
+
+
+def _unescape(text: str) -> str:
+    """Return text whose JSON escapes, of a quotation within a quotation, are resolved."""
+    if "\\" not in text:
+        return text
+    return _ESCAPE.sub(
+        lambda found: chr(int(found[1], 16)) if found[1] else " " if found[2] else found[3], text
+    )
+
+
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return the text with one mark in place of each stretch of neighbouring spans."""
+    stretches: list[tuple[int, int]] = []
+    for start, end in spans:
+        if stretches and not _WORD.search(text, stretches[-1][1], start):
+            stretches[-1] = (stretches[-1][0], end)
+        else:
+            stretches.append((start, end))
+    ends = [(0, 0), *stretches, (len(text), len(text))]
+    return _WITHHELD.join(text[before[1] : after[0]] for before, after in pairwise(ends))

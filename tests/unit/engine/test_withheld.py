@@ -1,0 +1,120 @@
+"""What of a provider's words a record may keep: nothing that the caller wrote.
+
+Keeps C44, C69.
+"""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.gateways import house
+from tests.scripted import Scripted, says
+from tollgate.core.content import Text
+from tollgate.core.request import GenerationRequest, SystemMessage, Tool, UserMessage
+from tollgate.engine.meter import ALL_WORDS_LENGTH_MAX, PROVIDER_WORDS_LENGTH_MAX
+from tollgate.engine.withheld import withhold_prompt
+from tollgate.providers.base import Frame, UpstreamRefused
+
+PROMPT = "My patient Erika Mustermann, born 1964, takes Warfarin. Résumé: 你好世界 again."
+
+
+def asked(prompt: str = PROMPT, **fields: Any) -> GenerationRequest:
+    return GenerationRequest(
+        model="acme/large", messages=(UserMessage(content=(Text(text=prompt),)),), **fields
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("Bad: my patient erika mustermann, born", "Bad: [prompt]"),
+        ("Bad input 'Mustermann' here", "Bad input '[prompt]' here"),
+        ("Born 1964 is not allowed", "Born [prompt] is not allowed"),
+        ("Not allowed: 你好世", "Not allowed: [prompt]"),
+        ("Not allowed: \\u4f60\\u597d\\u4e16\\u754c", "Not allowed: [prompt]"),
+        ('{"input": "takes Warfarin. R\\u00e9sum\\u00e9:"}', '{"input": "[prompt]:"}'),
+        ("You exceeded your current quota.", "You exceeded your current quota."),
+        ("Unsupported parameter: 'temperature'.", "Unsupported parameter: 'temperature'."),
+    ],
+)
+def test_c44_what_a_provider_repeats_of_a_prompt_is_withheld(words: str, kept: str) -> None:
+    assert withhold_prompt(words, asked()) == kept
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tools": (Tool(name="t", description="Reads the secret ledger of Acme."),)},
+        {"tools": (Tool(name="t", parameters={"a": {"b": ["the secret ledger of Acme"]}}),)},
+        {"metadata": {"note": "the secret ledger of Acme"}},
+        {"guided": {"guided_regex": "the secret ledger of Acme"}},
+        {"messages": (SystemMessage(content=(Text(text="Keep the secret ledger of Acme!"),)),)},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_c44_every_field_of_a_request_is_withheld(fields: Any) -> None:
+    request = GenerationRequest(**{"model": "m", "messages": (), **fields})
+    told = withhold_prompt("Cannot read: the secret ledger of Acme", request)
+    assert told == "Cannot read: [prompt]"
+
+
+@pytest.mark.parametrize("prompt", ["hunter", "hunter two", "Hunter2"])
+def test_c44_a_prompt_of_a_word_is_withheld(prompt: str) -> None:
+    assert "unter" not in withhold_prompt(f"Rejected: {prompt}.", asked(prompt))
+
+
+@given(st.text(min_size=1, max_size=60), st.text(max_size=20), st.text(max_size=20))
+def test_c44_no_run_of_three_words_is_left(prompt: str, before: str, after: str) -> None:
+    told = withhold_prompt(f"{before} {prompt} {after}", asked(f"one two {prompt} three four"))
+    words = [word for word in prompt.split() if word.isascii() and word.isalpha()]
+    if len(words) >= 3 and len(words) == len(prompt.split()):
+        assert " ".join(words) not in told
+
+
+def refuses_with(status: int, body: bytes) -> list[Any]:
+    return [UpstreamRefused(status, {}, body)]
+
+
+async def test_c66_the_words_of_each_failed_attempt_are_kept() -> None:
+    home = await house(
+        near=Scripted(
+            refuses_with(401, b'{"error": {"message": "Key sk-proj-Ab12Cd34Ef56 is disabled."}}'),
+            refuses_with(429, b'{"error": {"message": "Quota of the project is used up."}}'),
+        ),
+        far=Scripted(refuses_with(529, b"<html><title>Bad gateway</title>cloud edge 7</html>")),
+    )
+    await home.serve("smart")
+    words = [attempt.provider_words for attempt in home.record.attempts]
+    assert words[:3] == [
+        "Key [redacted] is disabled.",
+        "Quota of the project is used up.",
+        "Bad gateway cloud edge 7",
+    ]
+
+
+async def test_c66_the_words_of_a_stream_that_broke_are_kept() -> None:
+    broken = b'{"error": {"message": "The engine is out of memory.", "code": 500}}'
+    near = Scripted([*says("Hel"), Frame(data=broken)])
+    home = await house(near=near)
+    await home.serve("acme/small")
+    assert home.record.attempts[-1].provider_words == "The engine is out of memory."
+
+
+async def test_c44_a_record_does_not_repeat_the_prompt_of_a_400() -> None:
+    body = b'{"error": {"message": "Invalid content: Say hello.", "code": "bad"}}'
+    home = await house(near=Scripted(refuses_with(400, body)))
+    await home.serve("acme/small")
+    assert home.record.attempts[0].provider_words == "bad: Invalid content: [prompt]."
+
+
+async def test_c66_words_are_bounded_for_each_attempt_and_for_all() -> None:
+    long = b'{"error": {"message": "%b"}}' % (b"so it is, " * 5_000)
+    home = await house(
+        near=Scripted(refuses_with(500, long)), far=Scripted(refuses_with(500, long))
+    )
+    await home.serve("smart")
+    lengths = [len(attempt.provider_words) for attempt in home.record.attempts]
+    assert max(lengths) == PROVIDER_WORDS_LENGTH_MAX
+    assert sum(lengths) <= ALL_WORDS_LENGTH_MAX
