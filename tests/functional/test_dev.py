@@ -76,6 +76,21 @@ def test_c7_the_openai_sdk_streams_with_base_url_and_key_changed(client: openai.
     assert chunks[-1].usage is not None
 
 
+def test_c25_a_reply_has_the_name_of_its_provider_streamed_and_whole(
+    client: openai.OpenAI,
+) -> None:
+    whole = client.chat.completions.create(model="test/echo", messages=HELLO)
+    chunks = list(client.chat.completions.create(model="test/echo", messages=HELLO, stream=True))
+    assert {getattr(told, "provider", None) for told in (whole, *chunks)} == {"Simulator"}
+
+
+def test_c3_every_name_that_is_listed_is_shown_and_dated(client: openai.OpenAI) -> None:
+    listed = {model.id: model for model in client.models.list()}
+    for name in ("smart", "default", "test/echo", "test/fallback"):
+        assert client.models.retrieve(name) == listed[name]
+        assert listed[name].created > 1_600_000_000
+
+
 def test_c66_the_record_says_what_the_usage_frame_said(
     server: LocalServer, client: openai.OpenAI
 ) -> None:

@@ -201,6 +201,7 @@ def _served_by(attempt: CommittedAttempt, context: AttemptContext) -> ServedBy:
         created_s=context.meter.created_s,
         model=attempt.target.model,
         provider=attempt.target.provider,
+        provider_name=attempt.target.provider_name,
         fallback_from=requested if attempt.target.model != requested else None,
         fallback_depth=attempt.depth,
         adapted=attempt.adapted,

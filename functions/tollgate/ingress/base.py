@@ -37,6 +37,8 @@ class ServedBy(Struct, frozen=True, kw_only=True):
     model: str
     provider: str | None
     """None if no attempt served."""
+    provider_name: str | None = None
+    """The provider's name for people; None if it has none beside its slug."""
     fallback_from: str | None = None
     """The model that was tried first, if another one serves."""
     fallback_depth: int = 0

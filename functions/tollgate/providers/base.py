@@ -42,6 +42,8 @@ class Target(Struct, frozen=True, kw_only=True):
     # The place of a Google Cloud endpoint, None elsewhere.
     project: str | None = None
     location: str | None = None
+    # The provider's name for people; None where the slug is all there is.
+    provider_name: str | None = None
 
     @property
     def endpoint_id(self) -> str:
@@ -188,6 +190,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     project: str | None = None
     location: str | None = None
     dialect: Dialect = field(default_factory=Dialect)
+    # For people; None where the slug is all there is.
+    name: str | None = None
 
 
 class Provider(Struct, frozen=True):

@@ -6,6 +6,7 @@ JSON Schema.
 """
 
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from typing import Annotated, Literal
 
@@ -138,6 +139,9 @@ class KeySection(Strict):
 class ProviderSection(Strict):
     """A provider as a row: its format, its transport, its address and its key."""
 
+    name: Sentence | None = Field(
+        default=None, description="Name for people, as OpenRouter shows it; by default the slug."
+    )
     codec: FormatName = Field(description="Format of its requests and answers.")
     transport: TransportName = Field(description="Way in which its bytes travel.")
     base_url: BaseUrl | None = Field(
@@ -176,6 +180,7 @@ class ProviderSection(Strict):
         """Build the row as the registry takes it."""
         return ProviderRow(
             slug=slug,
+            name=self.name,
             codec=self.codec,
             transport=self.transport,
             base_url=self.base_url,
@@ -224,6 +229,10 @@ class ModelSection(Strict):
     """A model with its limits and abilities, and its endpoints in order of preference."""
 
     name: Sentence = Field(description="Name for people.")
+    released: Day | None = Field(
+        default=None,
+        description="Day of its release, which `/models` shows; by default the first `checked`.",
+    )
     context: Tokens = Field(description="Tokens of prompt and answer together.")
     max_output: Tokens = Field(description="Tokens of one answer.")
     input: Annotated[tuple[Modality, ...], Field(min_length=1)] = Field(
@@ -231,6 +240,11 @@ class ModelSection(Strict):
     )
     supports: tuple[Capability, ...] = ()
     endpoints: Annotated[tuple[EndpointSection, ...], Field(min_length=1, max_length=16)]
+
+    @property
+    def known_since(self) -> date:
+        """The day of its release, or else the first on which one of its prices was checked."""
+        return self.released or min(endpoint.price.checked for endpoint in self.endpoints)
 
 
 class AliasSection(Strict):

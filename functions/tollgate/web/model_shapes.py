@@ -1,11 +1,11 @@
 """Models and endpoints as OpenRouter shows them, in OpenAI's list. Prices are USD per token."""
 
-from collections.abc import Iterable, Mapping
-from datetime import date
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Final, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from tollgate.core.request import Modality
 from tollgate.providers.formats import WIRE_FORMATS
@@ -15,6 +15,7 @@ from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
 from tollgate.routing.schema import EndpointSection, ModelSection
 
+_OWNER_OF_ROUTES: Final = "tollgate"
 _PER_TOKEN_EXPONENT: Final = -6
 # OpenRouter calls a document `file`; the other modalities have the same names.
 _MODALITIES: Final[Mapping[Modality, str]] = {"pdf": "file"}
@@ -81,12 +82,21 @@ class TopProvider(BaseModel):
 
 
 class ModelObject(BaseModel):
-    """A model, in OpenAI's shape and OpenRouter's; prices are of its first endpoint."""
+    """A model, an alias or a route, in OpenAI's shape and OpenRouter's.
+
+    An alias has the fields of what it stands for. A route has the prices of its first model, the
+    limits of its largest, and what any of its models takes. Prices are of the first endpoint.
+    """
 
     id: str
-    canonical_slug: str
+    canonical_slug: str = Field(description="The model or route that an alias stands for.")
     object: Literal["model"] = "model"
-    created: int = 0
+    kind: Literal["model", "alias", "route"] = "model"
+    models: list[str] | None = Field(
+        default=None, description="Of a route: the models that may serve, in order."
+    )
+    description: str | None = None
+    created: int = Field(description="Unix time of the release, or since when it is known here.")
     owned_by: str
     name: str
     context_length: int
@@ -116,13 +126,13 @@ class ModelEndpoints(BaseModel):
 
     id: str
     name: str
-    created: int = 0
+    created: int
     architecture: Architecture
     endpoints: list[EndpointObject]
 
 
 class ModelsReply(BaseModel):
-    """The models of the catalog."""
+    """The models, routes and aliases of the catalog."""
 
     object: Literal["list"] = "list"
     data: list[ModelObject]
@@ -150,6 +160,7 @@ def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
     return ModelObject(
         id=slug,
         canonical_slug=slug,
+        created=_created_s(model),
         owned_by=slug.partition("/")[0],
         name=model.name,
         context_length=model.context,
@@ -163,6 +174,39 @@ def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
     )
 
 
+def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: float) -> ModelObject:
+    """Build the object of a model, a route or an alias, of which a caller may use some models."""
+    target = catalog.target(name)
+    route = catalog.routes.get(target)
+    found = [model_object(catalog, slug, now_s=now_s) for slug in usable]
+    shown = found[0]
+    if route is not None:
+        taken = dict.fromkeys(it for each in found for it in each.architecture.input_modalities)
+        limits = TopProvider(
+            context_length=max(each.context_length for each in found),
+            max_completion_tokens=max(each.max_completion_tokens for each in found),
+        )
+        parameters = frozenset().union(*(each.supported_parameters for each in found))
+        shown = shown.model_copy(
+            update={
+                "canonical_slug": target,
+                "kind": "route",
+                "models": list(usable),
+                "description": route.description,
+                "created": max(each.created for each in found),
+                "owned_by": _OWNER_OF_ROUTES,
+                "name": target,
+                "context_length": limits.context_length,
+                "max_completion_tokens": limits.max_completion_tokens,
+                "architecture": _takes(list(taken)),
+                "top_provider": limits,
+                "supported_parameters": sorted(parameters),
+            }
+        )
+    kind = shown.kind if name == target else "alias"
+    return shown.model_copy(update={"id": name, "kind": kind})
+
+
 def model_endpoints(
     catalog: Catalog, slug: str, *, resting: Iterable[str], now_s: float
 ) -> ModelEndpoints:
@@ -171,6 +215,7 @@ def model_endpoints(
     return ModelEndpoints(
         id=slug,
         name=model.name,
+        created=_created_s(model),
         architecture=_architecture(model),
         endpoints=[
             EndpointObject(
@@ -190,10 +235,17 @@ def model_endpoints(
 
 
 def _architecture(model: ModelSection) -> Architecture:
-    taken = [_MODALITIES.get(modality, modality) for modality in model.input]
+    return _takes([_MODALITIES.get(modality, modality) for modality in model.input])
+
+
+def _takes(taken: list[str]) -> Architecture:
     return Architecture(
         modality=f"{'+'.join(taken)}->text", input_modalities=taken, output_modalities=["text"]
     )
+
+
+def _created_s(model: ModelSection) -> int:
+    return int(datetime.combine(model.known_since, time(), UTC).timestamp())
 
 
 def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:

@@ -20,6 +20,7 @@ SERVED = ServedBy(
     created_s=1_790_000_000,
     model="test/echo",
     provider="simulator",
+    provider_name="The Simulator",
 )
 
 RECORD = GenerationRecord(

@@ -116,6 +116,7 @@ def test_c5_c25_every_frame_says_which_reply_it_belongs_to() -> None:
         assert chunk["object"] == "chat.completion.chunk"
         assert chunk["created"] == SERVED.created_s
         assert chunk["model"] == "test/echo"
+        assert chunk["provider"] == "The Simulator"
         assert chunk["system_fingerprint"] == "fp_1"
         assert chunk["service_tier"] == "default"
         assert chunk["episode_id"] == EPISODE_ID
@@ -128,6 +129,7 @@ def test_c25_a_whole_reply() -> None:
         "object": "chat.completion",
         "created": SERVED.created_s,
         "model": "test/echo",
+        "provider": "The Simulator",
         "episode_id": EPISODE_ID,
         "choices": [
             {
@@ -336,7 +338,8 @@ def test_c27_the_usage_frame_says_what_headers_say_of_a_whole_reply() -> None:
     frame = renderer(served=served).close(record(model="b/b", provider="second"))
     accounts = frames(frame)[0]
     assert accounts["model_used"] == "b/b"
-    assert accounts["provider_used"] == "second"
+    # A provider without a name for people is named by its slug.
+    assert (accounts["provider"], accounts["provider_used"]) == ("second", "second")
     assert accounts["fallback_from"] == "a/a"
     assert accounts["fallback_depth"] == 2
     assert accounts["adapted"] == ["seed"]

@@ -94,6 +94,10 @@ def test_every_provider_with_a_key_names_both_of_its_homes() -> None:
         assert key.env == f"{account.upper()}_API_KEY"
 
 
+def test_c25_every_provider_has_a_name_as_openrouter_shows_it() -> None:
+    assert {slug for slug, row in load(FILE).providers.items() if row.name is None} == set()
+
+
 def test_the_simulator_answers_only_to_test_names() -> None:
     production, development = load(FILE), load(FILE, dev=True)
     added = (development.models.keys() - production.models.keys()) | (

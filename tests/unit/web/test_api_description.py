@@ -44,8 +44,7 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
     assert routes == served | {
         ("POST", "/v1/chat/completions"),
         ("GET", "/v1/models"),
-        ("GET", "/v1/models/{alias}"),
-        ("GET", "/v1/models/{author}/{slug}"),
+        ("GET", "/v1/models/{name}"),
         ("GET", "/v1/models/{author}/{slug}/endpoints"),
         ("GET", "/v1/health/live"),
         ("GET", "/v1/health/ready"),

@@ -3,6 +3,7 @@
 Keeps C3, C41.
 """
 
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -17,6 +18,7 @@ from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.providers.parameters import PARAMETERS
+from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.administration import NewKey
 
 LARGE = "/v1/models/acme/large"
@@ -66,11 +68,20 @@ async def test_c3_models_without_a_key_are_all_and_with_one_those_it_may_use() -
         "acme/large",
         "acme/small",
         "other/tools",
+        "smart",
+        "best",
+        "gpt-4o",
     ]
     new = NewKey(workspace_id="acme", label="x", models=("acme/*", "nobody/*"))
     secret = (await call.home.stores.keys.create(new)).secret
     mine = (await call("GET", "/v1/models", key=secret)).json["data"]
-    assert [model["id"] for model in mine] == ["acme/large", "acme/small"]
+    assert [(entry["id"], entry["kind"], entry.get("models")) for entry in mine] == [
+        ("acme/large", "model", None),
+        ("acme/small", "model", None),
+        ("smart", "route", ["acme/small", "acme/large"]),
+        ("best", "alias", ["acme/small", "acme/large"]),
+        ("gpt-4o", "alias", None),
+    ]
     assert (await call("GET", "/v1/models", key="sk-tg-nobody")).status == 401
     [large] = [model for model in mine if model["id"] == "acme/large"]
     assert large["pricing"]["prompt"] == "0.000003"
@@ -139,14 +150,85 @@ async def test_c3_one_model_is_shown_as_in_the_list() -> None:
     assert (listed["canonical_slug"], listed["owned_by"]) == ("acme/large", "acme")
 
 
-async def test_c3_an_alias_shows_the_model_that_it_stands_for() -> None:
+async def test_c3_an_alias_is_an_entry_with_the_fields_of_its_model() -> None:
     call = await dated()
-    assert (await call("GET", "/v1/models/big")).json == (await call("GET", LARGE)).json
+    alias, large = [(await call("GET", path)).json for path in ("/v1/models/big", LARGE)]
+    assert (alias["id"], alias["kind"], alias["canonical_slug"]) == ("big", "alias", "acme/large")
+    assert {**alias, "id": "acme/large", "kind": "model"} == large
+    assert alias in (await call("GET", "/v1/models")).json["data"]
 
 
-async def test_c3_a_route_is_no_model() -> None:
-    reply = await (await api())("GET", "/v1/models/smart")
+async def test_c3_a_route_is_an_entry_with_what_its_models_can() -> None:
+    small = model(endpoint("near", "s", dollars_in="1"), context=5_000, max_output=500)
+    large = model(
+        endpoint("far", "l", dollars_in="9"), input=("text", "pdf"), released=date(2026, 3, 1)
+    )
+    call = await api(
+        models={"acme/small": small, "acme/large": large},
+        aliases={"auto": {"to": "team/chat/auto"}},
+        routes={"team/chat/auto": {"description": "Both", "try": ("acme/small", "acme/large")}},
+    )
+    shown = (await call("GET", "/v1/models/team/chat/auto")).json
+    assert (shown["id"], shown["object"], shown["kind"]) == ("team/chat/auto", "model", "route")
+    assert shown["models"] == ["acme/small", "acme/large"]
+    assert shown["description"] == "Both"
+    assert (shown["context_length"], shown["max_completion_tokens"]) == (100_000, 10_000)
+    assert shown["architecture"]["input_modalities"] == ["text", "file"]
+    assert shown["pricing"]["prompt"] == "0.000001"
+    alias = (await call("GET", "/v1/models/auto")).json
+    assert {**alias, "id": "team/chat/auto", "kind": "route"} == shown
+
+
+async def test_c3_created_is_the_day_of_release_or_the_first_of_a_price() -> None:
+    models = {
+        "acme/new": model(endpoint("near", "n"), released=date(2026, 3, 1)),
+        "acme/old": model(endpoint("near", "o")),
+    }
+    routes = {"both": {"description": "Both", "try": ("acme/old", "acme/new")}}
+    call = await api(models=models, aliases={}, routes=routes)
+    listed = (await call("GET", "/v1/models")).json["data"]
+    released, checked, latest = [datetime.fromtimestamp(it["created"], UTC).date() for it in listed]
+    assert released == date(2026, 3, 1)
+    assert checked == date(2026, 11, 21)
+    assert latest == checked
+
+
+@pytest.mark.parametrize(
+    ("globs", "tier", "names"),
+    [
+        (("smart",), None, {"smart"}),
+        (("best",), None, {"best"}),
+        (("acme/small",), None, {"acme/small", "smart", "gpt-4o", "best"}),
+        (None, "free", {"other/tools", "smart", "best"}),
+        (("acme/*",), "free", set()),
+        (None, "gone", set()),
+    ],
+)
+async def test_c3_a_key_lists_the_names_that_planning_lets_it_use(
+    globs: tuple[str, ...] | None, tier: str | None, names: set[str]
+) -> None:
+    call = await api(key_tiers={"free": {"models": ("other/*",)}})
+    new = NewKey(workspace_id="acme", label="x", models=globs, tier=tier)
+    created = await call.home.stores.keys.create(new)
+    listed = (await call("GET", "/v1/models", key=created.secret)).json["data"]
+    assert {it["id"] for it in listed} == names
+    principal = await call.home.stores.keys.authenticate(created.secret)
+    for name in ("acme/large", "acme/small", "other/tools", "smart", "gpt-4o", "best"):
+        request = GenerationRequest(model=name, messages=())
+        wanted = PlanningRequest.of(request, principal=principal, request_id="r")
+        survey = call.home.gateway.planner.survey(wanted, now_s=0)
+        assert (survey.plan is not None) == (name in names)
+        reply = await call("GET", f"/v1/models/{name}", key=created.secret)
+        assert reply.status == (200 if name in names else 404)
+
+
+async def test_c3_the_endpoints_of_a_route_are_those_of_its_models() -> None:
+    call = await api(
+        aliases={}, routes={"team/smart": {"description": "One", "try": ("acme/large",)}}
+    )
+    reply = await call("GET", "/v1/models/team/smart/endpoints")
     assert (reply.status, reply.error["code"]) == (404, "model_not_found")
+    assert "team/smart?" not in reply.error["message"]
 
 
 @pytest.mark.parametrize(

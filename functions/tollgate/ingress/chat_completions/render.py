@@ -129,6 +129,9 @@ class ChatRenderer:
             "created": self._served.created_s,
             "model": self._served.model,
         }
+        if self._served.provider is not None:
+            # In each frame: clients of OpenRouter require it there.
+            envelope["provider"] = self._served.provider_name or self._served.provider
         if started.system_fingerprint is not None:
             envelope["system_fingerprint"] = started.system_fingerprint
         if started.service_tier in _SERVICE_TIERS:

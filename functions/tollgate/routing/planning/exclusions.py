@@ -99,18 +99,27 @@ def exclude_model(
 
     `name` is the name in the request that led to the model: globs may match either.
     """
-    for globs, cause in (
-        (wanted.key_models, Cause.KEY_MODELS),
-        (tier.models if tier else None, Cause.TIER_MODELS),
-    ):
-        if globs is not None and not (_match_any(globs, name) or _match_any(globs, slug)):
-            return Exclusion(cause)
+    if (cause := find_forbidden(slug, name, key_models=wanted.key_models, tier=tier)) is not None:
+        return Exclusion(cause)
     if lacking := wanted.capabilities - _abilities(model):
         return _lacks(Cause.CAPABILITIES, lacking)
     if untaken := wanted.modalities - frozenset(model.input):
         return _lacks(Cause.MODALITIES, untaken)
     if wanted.input_tokens_min > model.context:
         return Exclusion(Cause.CONTEXT, amounts=(str(model.context),))
+    return None
+
+
+def find_forbidden(
+    slug: str, name: str, *, key_models: tuple[str, ...] | None, tier: KeyTierSection | None
+) -> Cause | None:
+    """Return why a key may not use a model under a name that leads to it, None if it may."""
+    for globs, cause in (
+        (key_models, Cause.KEY_MODELS),
+        (tier.models if tier else None, Cause.TIER_MODELS),
+    ):
+        if globs is not None and not (_match_any(globs, name) or _match_any(globs, slug)):
+            return cause
     return None
 
 

@@ -127,6 +127,7 @@ def _target(
         input=frozenset(model.input),
         project=row.project,
         location=row.location,
+        provider_name=row.name,
         guardrail=(
             None if guardrail is None else Guardrail(id=guardrail.id, version=guardrail.version)
         ),

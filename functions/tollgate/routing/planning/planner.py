@@ -97,7 +97,7 @@ class Planner:
     def survey(self, wanted: PlanningRequest, *, now_s: float) -> Survey:
         """Return the plan or the refusal, with every candidate and its exclusion."""
         try:
-            tier = self._tier(wanted)
+            tier = find_tier(self.catalog, wanted.tier)
             names = (wanted.model, *wanted.preferences.models)
             chains = [self._named_chain(name, wanted) for name in names]
         except GatewayError as error:
@@ -161,18 +161,6 @@ class Planner:
     def _held_output_tokens(self, limit: int | None) -> int:
         return self.catalog.defaults.hold_output_tokens if limit is None else limit
 
-    def _tier(self, wanted: PlanningRequest) -> KeyTierSection | None:
-        """Return the limits of the key's tier; AccessError if only other tiers are defined."""
-        if wanted.tier is None:
-            return None
-        tier = self.catalog.key_tiers.get(wanted.tier)
-        if tier is None and self.catalog.key_tiers:
-            raise AccessError(
-                ErrorCode.MODEL_NOT_ALLOWED,
-                f"The key's tier {shorten(wanted.tier)} is not defined.",
-            )
-        return tier
-
     def _named_chain(self, name: str, wanted: PlanningRequest) -> _NamedChain:
         bare = _without_prefix(name)
         chain = self._chains.get(self.catalog.target(bare))
@@ -235,6 +223,18 @@ class Planner:
             cost_max_nano_usd(input_tokens_max, min(held, model.max_output), price)
             for price in attempt.prices.possible(now_s, input_tokens_max)
         )
+
+
+def find_tier(catalog: Catalog, name: str | None) -> KeyTierSection | None:
+    """Return the limits of a key's tier; AccessError if only other tiers are defined."""
+    if name is None:
+        return None
+    tier = catalog.key_tiers.get(name)
+    if tier is None and catalog.key_tiers:
+        raise AccessError(
+            ErrorCode.MODEL_NOT_ALLOWED, f"The key's tier {shorten(name)} is not defined."
+        )
+    return tier
 
 
 def _rank_models(

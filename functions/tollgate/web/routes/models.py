@@ -1,6 +1,5 @@
-"""Models of the catalog, with prices and capabilities."""
+"""Models, routes and aliases of the catalog, with prices and capabilities."""
 
-from fnmatch import fnmatchcase
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
@@ -9,12 +8,13 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.exclusions import shorten
+from tollgate.routing.planning.usable import list_usable_models
 from tollgate.web.model_shapes import (
     EndpointsReply,
     ModelObject,
     ModelsReply,
     model_endpoints,
-    model_object,
+    name_object,
     offers_of,
 )
 from tollgate.web.services import Services
@@ -30,32 +30,22 @@ def model_routes(services: Services) -> APIRouter:
 
     @router.get("/models", response_model_exclude_none=True)
     async def list_models(principal: optional_caller) -> ModelsReply:
-        """List all models, or with a key those that it may use.
+        """List all models, routes and aliases, or with a key those that it may use.
 
         Prices are the current ones of the first endpoint.
         """
         catalog, now_s = await catalog_of(principal), services.clock.now_s()
+        usable = {
+            name: list_usable_models(catalog, name, principal)
+            for name in (*catalog.models, *catalog.routes, *catalog.aliases)
+        }
         return ModelsReply(
             data=[
-                model_object(catalog, slug, now_s=now_s)
-                for slug in catalog.models
-                if _allowed(slug, principal)
+                name_object(catalog, name, models, now_s=now_s)
+                for name, models in usable.items()
+                if models
             ]
         )
-
-    @router.get("/models/{author}/{slug}", response_model_exclude_none=True)
-    async def show_model(author: str, slug: str, principal: optional_caller) -> ModelObject:
-        """Show one model, as OpenAI's `models.retrieve` does."""
-        catalog = await catalog_of(principal)
-        name = _resolve(catalog, f"{author}/{slug}", principal)
-        return model_object(catalog, name, now_s=services.clock.now_s())
-
-    @router.get("/models/{alias}", response_model_exclude_none=True)
-    async def resolve_alias(alias: str, principal: optional_caller) -> ModelObject:
-        """Show the model that an alias stands for."""
-        catalog = await catalog_of(principal)
-        slug = _resolve(catalog, alias, principal)
-        return model_object(catalog, slug, now_s=services.clock.now_s())
 
     @router.get("/models/{author}/{slug}/endpoints", response_model_exclude_none=True)
     async def list_endpoints(author: str, slug: str, principal: optional_caller) -> EndpointsReply:
@@ -68,6 +58,15 @@ def model_routes(services: Services) -> APIRouter:
             data=model_endpoints(catalog, name, resting=resting, now_s=services.clock.now_s())
         )
 
+    @router.get("/models/{name:path}", response_model_exclude_none=True)
+    async def show_model(name: str, principal: optional_caller) -> ModelObject:
+        """Show one model, route or alias, as OpenAI's `models.retrieve` does."""
+        catalog = await catalog_of(principal)
+        models = list_usable_models(catalog, name, principal)
+        if not models:
+            raise _unknown(catalog, name, principal)
+        return name_object(catalog, name, models, now_s=services.clock.now_s())
+
     return router
 
 
@@ -77,17 +76,19 @@ def _resolve(catalog: Catalog, name: str, principal: Principal | None) -> str:
     Raises RequestError if there is none, or the caller may not use it.
     """
     slug = catalog.target(name)
-    if slug in catalog.models and _allowed(slug, principal):
+    if slug in catalog.models and list_usable_models(catalog, name, principal):
         return slug
-    hint = " or ".join(near for near in catalog.nearest(name) if _allowed(near, principal))
-    raise RequestError(
+    raise _unknown(catalog, name, principal)
+
+
+def _unknown(catalog: Catalog, name: str, principal: Principal | None) -> RequestError:
+    hint = " or ".join(
+        near
+        for near in catalog.nearest(name)
+        if near != name and list_usable_models(catalog, near, principal)
+    )
+    return RequestError(
         ErrorCode.MODEL_NOT_FOUND,
         f"There is no model {shorten(name)}." + (f" Did you mean {hint}?" if hint else ""),
         param="model",
     )
-
-
-def _allowed(slug: str, principal: Principal | None) -> bool:
-    if principal is None or principal.models is None:
-        return True
-    return any(fnmatchcase(slug, glob) for glob in principal.models)

@@ -190,6 +190,7 @@ class ChatCompletion(Accounts):
     object: Literal["chat.completion"]
     created: int = Field(description="Unix time in seconds.")
     model: str = Field(description="The slug of the model that served.")
+    provider: str = Field(description="The name of the provider that served, as OpenRouter has it.")
     system_fingerprint: str | None = None
     service_tier: str | None = None
     episode_id: str
@@ -267,6 +268,7 @@ class ChatCompletionChunk(Answer):
     object: Literal["chat.completion.chunk"]
     created: int
     model: str
+    provider: str | None = None
     system_fingerprint: str | None = None
     service_tier: str | None = None
     episode_id: str
