@@ -121,8 +121,9 @@ def test_a_tool_call_of_the_simulator_reaches_the_sdk(client: openai.OpenAI) -> 
 def test_c41_a_fault_asked_for_in_the_name_has_its_status(
     client: openai.OpenAI, model: str, status: int, code: str
 ) -> None:
+    tool = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
     with pytest.raises(openai.APIStatusError) as refused:
-        client.chat.completions.create(model=model, messages=HELLO)
+        client.chat.completions.create(model=model, messages=HELLO, tools=[tool])
     assert (refused.value.status_code, refused.value.code) == (status, code)
     assert int(refused.value.response.headers["retry-after"]) >= 1
 

@@ -162,7 +162,7 @@ SEEN = {OPENAI.name: seen_by_openai, BEDROCK.name: seen_by_bedrock}
 async def test_c15_a_model_without_tools_refuses_them_before_anything_is_spent(
     deployment: Deployment, workspace: Workspace
 ) -> None:
-    body = {"model": "test/echo", "messages": [QUESTION], "tools": TOOLS}
+    body = {"model": "keyless/one", "messages": [QUESTION], "tools": TOOLS}
     answer = await deployment.ask("POST", "/v1/chat/completions", workspace.inference, body=body)
     assert answer.status == 400
     assert answer.json["error"]["code"] == "invalid_request"

@@ -74,18 +74,21 @@ class SimulatedRequest(_Shape):
     tool_choice: Literal["auto", "none", "required"] | _NamedChoice = "auto"
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
+    stop: str | list[str] = []
     response_format: _Format | None = None
 
 
-def deltas(request: SimulatedRequest, *, calls_tools_as: str | None) -> tuple[list[JsonValue], str]:
+def deltas(
+    request: SimulatedRequest, *, call_id: str, calls_unforced: bool
+) -> tuple[list[JsonValue], str]:
     """Return the deltas of the answer after the role, and its finish reason.
 
-    `calls_tools_as` starts the ids of calls; None calls no tools.
+    `call_id` starts the ids of calls; without `calls_unforced` only a forced call is made.
     """
-    chosen = _chosen(request) if calls_tools_as is not None else []
+    chosen = _chosen(request, calls_unforced=calls_unforced)
     if chosen:
-        return list(_calls(chosen, calls_tools_as)), "tool_calls"
-    words = _words(_answer_text(request))
+        return list(_calls(chosen, call_id)), "tool_calls"
+    words = _words(_until_stop(_answer_text(request), request.stop))
     limit = request.max_tokens or request.max_completion_tokens
     kept = words if limit is None else words[:limit]
     return [{"content": word} for word in kept], "stop" if kept == words else "length"
@@ -109,6 +112,13 @@ def _answer_text(request: SimulatedRequest) -> str:
     return text
 
 
+def _until_stop(text: str, stop: str | list[str]) -> str:
+    """Return the text up to the first of the texts that stop it."""
+    stops = [stop] if isinstance(stop, str) else stop
+    found = [place for each in stops if each and (place := text.find(each)) >= 0]
+    return text[: min(found, default=len(text))]
+
+
 def _spoken(request: SimulatedRequest) -> str:
     last = request.messages[-1] if request.messages else None
     if last is not None and last.role == "tool":
@@ -121,8 +131,10 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\s*\S+|\s+$", text)
 
 
-def _chosen(request: SimulatedRequest) -> list[_Function]:
+def _chosen(request: SimulatedRequest, *, calls_unforced: bool) -> list[_Function]:
     """Return the tools to call: none after a result, the one that is named, else the first two."""
+    if request.tool_choice == "auto" and not calls_unforced:
+        return []
     answered = bool(request.messages) and request.messages[-1].role == "tool"
     if answered or request.tool_choice == "none":
         return []
@@ -133,7 +145,7 @@ def _chosen(request: SimulatedRequest) -> list[_Function]:
     return offered[:_CALLS_MAX]
 
 
-def _calls(functions: Sequence[_Function], id_: str | None) -> Iterator[JsonValue]:
+def _calls(functions: Sequence[_Function], id_: str) -> Iterator[JsonValue]:
     for index, function in enumerate(functions):
         arguments = pydantic_core.to_json(_arguments(function.parameters)).decode()
         yield {

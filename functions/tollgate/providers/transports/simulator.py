@@ -1,7 +1,8 @@
 """A simulated provider: it answers OpenAI-format requests by fixed rules.
 
-The upstream model names the rule: `echo` repeats the last user text, in an object where JSON is
-requested, `tools` calls the first tools offered, `slow` echoes with pauses. A suffix is a fault to
+The upstream model names the rule: `echo` repeats the last user text up to a stop text, in an object
+where JSON is requested, and calls a tool only if that is forced; `tools` calls the first tools
+offered, `slow` echoes with pauses. A suffix is a fault to
 simulate: `:429`, `:529`, `:timeout`, `:drop-after-N` and `:500-once`, which fails the first try of
 every body. It must never stand in for a real provider.
 """
@@ -89,7 +90,7 @@ class _Answer:
         self._request = request
         name = request.model.partition(":")[0]
         self._deltas, self._finish = deltas(
-            request, calls_tools_as=f"call_{digest[:16]}" if name == "tools" else None
+            request, call_id=f"call_{digest[:16]}", calls_unforced=name == "tools"
         )
         self._head: dict[str, JsonValue] = {
             "id": f"sim-{digest[:24]}",

@@ -12,7 +12,9 @@ from tollgate.core.request import (
     AssistantMessage,
     GenerationRequest,
     JsonOutput,
+    Sampling,
     Tool,
+    ToolChoice,
     ToolMessage,
     UserMessage,
 )
@@ -78,6 +80,25 @@ async def test_echo_repeats_the_last_user_text_and_counts_words() -> None:
 async def test_echo_keeps_to_the_output_limit() -> None:
     response = await answer("echo", output_tokens_max=2)
     assert (response.parts, response.finish) == ((Text(text="one two"),), "length")
+
+
+@pytest.mark.parametrize(
+    ("stop", "text"),
+    [(("two",), "one "), (("three", "two"), "one "), (("four", "n"), "o"), (("four",), None)],
+)
+async def test_c13_echo_ends_before_the_first_text_that_stops_it(
+    stop: tuple[str, ...], text: str | None
+) -> None:
+    response = await answer("echo", sampling=Sampling(stop=stop))
+    assert (response.parts, response.finish) == ((Text(text=text or "one two three"),), "stop")
+
+
+async def test_echo_calls_a_tool_only_if_that_is_forced() -> None:
+    assert (await answer("echo", tools=(NOW,))).parts == (Text(text="one two three"),)
+    for choice in (ToolChoice(mode="required"), ToolChoice(mode="named", name="now")):
+        (call,) = (await answer("echo", tools=(NOW,), tool_choice=choice)).parts
+        assert isinstance(call, ToolCall)
+        assert call.name == "now"
 
 
 async def test_c16_json_that_is_asked_for_is_json() -> None:
