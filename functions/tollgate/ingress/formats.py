@@ -23,6 +23,8 @@ class FormatModels(Struct, frozen=True, kw_only=True):
     """The body of a reply that is not streamed."""
     event: type[BaseModel]
     """The data of one server-sent event."""
+    failure: type[BaseModel]
+    """The data of the event that ends a broken stream."""
     error: type[BaseModel]
 
 
@@ -47,6 +49,7 @@ def _load_chat_completions_models() -> FormatModels:
     from tollgate.ingress.chat_completions.wire.response import (
         ChatCompletion,
         ChatCompletionChunk,
+        ChatCompletionFailure,
         ErrorEnvelope,
     )
 
@@ -54,6 +57,7 @@ def _load_chat_completions_models() -> FormatModels:
         request=ChatRequest,
         reply=ChatCompletion,
         event=ChatCompletionChunk,
+        failure=ChatCompletionFailure,
         error=ErrorEnvelope,
     )
 

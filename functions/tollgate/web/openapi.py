@@ -30,7 +30,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     for each in FORMATS:
         models = each.load_models()
         schemas |= _schemas(models.request, "validation")
-        for model in (models.reply, models.event, models.error):
+        for model in (models.reply, models.event, models.failure, models.error):
             schemas |= _schemas(model, "serialization")
         document["paths"][each.path] = {"post": _describe(each, models)}
         errors[each.path] = models.error
@@ -58,7 +58,9 @@ def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
                 "description": "The answer; with `stream: true` as server-sent events.",
                 "content": {
                     **_json(models.reply),
-                    "text/event-stream": {"schema": _reference(models.event)},
+                    "text/event-stream": {
+                        "schema": {"anyOf": [_reference(models.event), _reference(models.failure)]}
+                    },
                 },
             }
         },

@@ -141,6 +141,7 @@ async def test_c14_one_choice_that_fails_fails_the_response_in_band(failure: Ans
     reply = await serve(home, stream=True, n=2)
     assert reply.status == 200
     assert reply.error["code"] == "provider_overloaded"
+    assert ["choices" in frame for frame in frames(reply.body)][-2:] == [True, False]
     assert home.record.outcome == "error"
     assert home.record.cost_nano_usd == 0
     assert home.far.requests == []

@@ -144,6 +144,9 @@ async def test_c33_c44_a_break_is_told_in_band_and_leaks_nothing(wire: Wire) -> 
     home = await home_of(wire, framed(wire, [*events[: wire.head + 3], wire.overloaded]))
     reply = await asked(home, QUESTION, stream=True)
     assert (reply.status, reply.error["code"]) == (200, "provider_overloaded")
+    with pytest.raises(openai.APIError) as raised:
+        SDK.message(reply)
+    assert raised.value.code == "provider_overloaded"
     assert not [secret for secret in SECRETS if secret.encode() in reply.body]
     assert home.spent_nano_usd == 0
 

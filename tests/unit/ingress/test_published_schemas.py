@@ -8,6 +8,7 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
+from pydantic import BaseModel
 
 from tests.references import published_schema
 from tests.strategies import event_streams, usages
@@ -16,7 +17,11 @@ from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.usage import Usage
 from tollgate.ingress.chat_completions.wire.request import ChatRequest
-from tollgate.ingress.chat_completions.wire.response import ChatCompletion, ChatCompletionChunk
+from tollgate.ingress.chat_completions.wire.response import (
+    ChatCompletion,
+    ChatCompletionChunk,
+    ChatCompletionFailure,
+)
 from tollgate.ingress.errors import openai_reply
 
 
@@ -52,8 +57,8 @@ def test_c40_errors_validate_against_openais_schema(code: ErrorCode) -> None:
     validator.validate(json.loads(openai_reply(GatewayError(code, "Why."), "req").body))
 
 
-@pytest.mark.parametrize("model", [ChatRequest, ChatCompletion, ChatCompletionChunk])
-def test_c6_the_models_make_schemas(
-    model: type[ChatRequest | ChatCompletion | ChatCompletionChunk],
-) -> None:
+@pytest.mark.parametrize(
+    "model", [ChatRequest, ChatCompletion, ChatCompletionChunk, ChatCompletionFailure]
+)
+def test_c6_the_models_make_schemas(model: type[BaseModel]) -> None:
     Draft202012Validator.check_schema(model.model_json_schema())

@@ -28,6 +28,7 @@ from tollgate.core.signers import CLAUDE, GEMINI
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.chat_completions.render import ChatRenderer
+from tollgate.ingress.chat_completions.wire.response import ChatCompletionFailure
 
 STOP = Ended(finish="stop", raw_finish="end_turn")
 
@@ -356,7 +357,9 @@ def test_c33_a_stream_that_breaks_ends_with_an_error_chunk_and_the_mark() -> Non
         {"role": "assistant", "content": ""},
         {"content": "Hel"},
     ]
-    assert last["choices"] == [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]
+    ChatCompletionFailure.model_validate(last)
+    assert "choices" not in last
+    assert list(last)[:4] == ["id", "object", "created", "model"]
     assert last["error"] == {
         "message": "The provider closed the stream.",
         "type": "server_error",
@@ -366,6 +369,15 @@ def test_c33_a_stream_that_breaks_ends_with_an_error_chunk_and_the_mark() -> Non
     }
     assert last["usage"]["completion_tokens"] == 5
     assert last["credits_used"] == 0
+
+
+def test_c33_a_finish_frame_that_waits_for_the_usage_is_not_sent_by_a_failure() -> None:
+    writer = renderer(usage_on_finish=True)
+    stream = streamed(writer, Started(), *said(Text(text=""), "hi"), STOP)
+    error = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "The provider closed the stream.")
+    *before, last = frames(stream + writer.fail(error, record(outcome="error")))
+    assert [frame["choices"][0]["finish_reason"] for frame in before] == [None, None]
+    assert "choices" not in last
 
 
 def test_c33_a_stream_may_break_before_it_has_begun() -> None:

@@ -16,6 +16,7 @@ from tollgate.engine.gateway import StreamTiming
 from tollgate.ingress.chat_completions.wire.response import (
     ChatCompletion,
     ChatCompletionChunk,
+    ChatCompletionFailure,
     ErrorEnvelope,
 )
 from tollgate.providers.base import Frame
@@ -85,7 +86,8 @@ async def ask(
         json.loads(line[6:]) for line in reply.body.split(b"\n") if line.startswith(b"data: {")
     ]
     for chunk in chunks:
-        ChatCompletionChunk.model_validate(chunk)
+        frame = ChatCompletionChunk if "choices" in chunk else ChatCompletionFailure
+        frame.model_validate(chunk)
     if not chunks:
         published = ChatCompletion if reply.status == 200 else ErrorEnvelope
         published.model_validate(reply.json)

@@ -1,6 +1,7 @@
 """Renders an answer in OpenAI's format: a stream of frames, or one whole body.
 
-A stream is a role frame, deltas, a finish frame, one frame with usage and accounts, `[DONE]`.
+A stream is a role frame, deltas, a finish frame, one frame with usage and accounts, `[DONE]`. A
+broken one ends with an error frame in place of those that claim success.
 """
 
 from collections.abc import Sequence
@@ -100,13 +101,9 @@ class ChatRenderer:
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Render the frames that end a stream which failed after the commit point."""
-        broken = to_json(
-            {
-                "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}],
-                "error": openai_error(error, self._served.generation_id),
-            }
-        )
-        return b"%b,%b,%b}\n\n%b" % (self._head, broken[1:-1], self._accounts(record), DONE)
+        # Without `choices`: beside them, some clients show the fragment as a complete answer.
+        broken = to_json(openai_error(error, self._served.generation_id))
+        return b'%b,"error":%b,%b}\n\n%b' % (self._head, broken, self._accounts(record), DONE)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body of a reply that is not streamed, from a response for each choice."""

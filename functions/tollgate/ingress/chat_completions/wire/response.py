@@ -235,12 +235,12 @@ class Delta(Answer):
 
 
 class ChunkChoice(Answer):
-    """More of one answer; finish reason `error` ends a stream that failed."""
+    """More of one answer."""
 
     index: int
     delta: Delta
     logprobs: LogProbs | None = None
-    finish_reason: FinishReason | Literal["error"] | None
+    finish_reason: FinishReason | None
     native_finish_reason: str | None = None
 
 
@@ -273,7 +273,6 @@ class ChatCompletionChunk(Answer):
     service_tier: str | None = None
     episode_id: str
     choices: list[ChunkChoice]
-    error: ErrorObject | None = None
     usage: Usage | None = None
     credits_used: float | None = None
     model_used: str | None = None
@@ -282,3 +281,17 @@ class ChatCompletionChunk(Answer):
     fallback_depth: int | None = None
     adapted: list[str] | None = None
     tollgate_metadata: TollgateMetadata | None = None
+
+
+class ChatCompletionFailure(Accounts):
+    """The last frame of a stream that failed: an error and the partial usage, without choices."""
+
+    id: str
+    object: Literal["chat.completion.chunk"]
+    created: int
+    model: str
+    system_fingerprint: str | None = None
+    service_tier: str | None = None
+    episode_id: str
+    error: ErrorObject
+    usage: Usage
