@@ -24,7 +24,8 @@ from tollgate.core.principal import Principal
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import generate
 from tollgate.engine.kept_answers import AnswerStore
-from tollgate.engine.sink import ClientGone, CollectSink, EventSink, SseSink
+from tollgate.engine.reply_sink import reply_sink
+from tollgate.engine.sink import ClientGone, EventSink
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.ingress.formats import CHAT_COMPLETIONS
 from tollgate.providers.base import Codec, FetchedMedia, MediaFetcher, Provider
@@ -272,16 +273,7 @@ class House:
         return RecordedReply(trace=self.trace, **manners)
 
     def sink(self, call: Call, reply: RecordedReply) -> EventSink:
-        if not call.parsed.stream:
-            return CollectSink(reply, self.ingress, call.parsed, credits_per_usd=Decimal(1))
-        return SseSink(
-            reply,
-            self.ingress,
-            call.parsed,
-            clock=self.gateway.clock,
-            timing=self.gateway.timing,
-            credits_per_usd=self.gateway.credits_per_usd,
-        )
+        return reply_sink(self.gateway, reply, self.ingress, call.parsed)
 
     async def serve(
         self, name: str = "acme/large", *, reply: RecordedReply | None = None, **changes: Any

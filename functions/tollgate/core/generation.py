@@ -98,6 +98,8 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
     upstream_id: str | None = None
     finish: Finish | None = None
     raw_finish: str | None = None
+    withheld_calls: int = 0
+    """The tool calls that the model made and the caller did not want: all but one of a choice."""
     service_tier: str | None = None
     error: str | None = None
     usage: Usage = field(default_factory=Usage)

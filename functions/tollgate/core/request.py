@@ -177,6 +177,11 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     """The length of the body as received, from which input tokens are estimated."""
 
     @property
+    def wants_single_call(self) -> bool:
+        """True if at most one tool call of each choice is delivered."""
+        return self.parallel_tool_calls is False
+
+    @property
     def capabilities(self) -> frozenset[Capability]:
         """The capabilities that a model needs to serve the request."""
         wanted: set[Capability] = set()

@@ -14,7 +14,8 @@ from tollgate.core.events import PartDelta, StreamEvent
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.idempotency import Claim
 from tollgate.engine.gateway import Gateway
-from tollgate.engine.sink import EventSink, ReplyWriter, reply_sink, request_headers
+from tollgate.engine.reply_sink import reply_sink
+from tollgate.engine.sink import EventSink, ReplyWriter, request_headers
 from tollgate.ingress.base import Ingress, ParsedCall, ServedBy
 from tollgate.stores.base import Hold
 

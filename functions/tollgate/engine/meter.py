@@ -1,5 +1,6 @@
 """Observes a generation and makes its record: usage, timing, outcome, bill."""
 
+from collections import Counter
 from functools import reduce
 from typing import Final, assert_never
 
@@ -8,6 +9,7 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.clock import Clock
+from tollgate.core.content import ToolCall
 from tollgate.core.errors import GatewayError, UpstreamError
 from tollgate.core.events import (
     Ended,
@@ -80,6 +82,8 @@ class Meter:
         self._choices = call.parsed.request.choices
         self._accounts = [StreamUsage(self._choices)]
         self._ended: dict[int, Ended] = {}
+        # The tool calls of each choice.
+        self._calls: Counter[int] = Counter()
         self._failure: GatewayError | None = None
         self._outcome: Outcome = "cancelled"
 
@@ -114,8 +118,12 @@ class Meter:
         """Record an event of the attempt that serves."""
         self._accounts[choice if len(self._accounts) > 1 else 0].observe(event)
         match event:
-            case PartDelta() | PartStart():
+            case PartDelta():
                 self._mark_first_token()
+            case PartStart(part=part):
+                self._mark_first_token()
+                if isinstance(part, ToolCall):
+                    self._calls[choice] += 1
             case Started():
                 self._started = event
             case UsageReported(service_tier=str(tier)):
@@ -196,6 +204,7 @@ class Meter:
             upstream_id=_truncate(self._started.upstream_id),
             finish=ended.finish if ended else None,
             raw_finish=_truncate(ended.raw_finish) if ended else None,
+            withheld_calls=self._withheld_calls(),
             service_tier=_truncate(self._started.service_tier),
             error=self._failure.code.value if self._failure else None,
             usage=usage,
@@ -214,6 +223,11 @@ class Meter:
             key_label=self._call.principal.label,
             labels=self._call.principal.labels,
         )
+
+    def _withheld_calls(self) -> int:
+        if not self._call.parsed.request.wants_single_call:
+            return 0
+        return self._calls.total() - len(self._calls)
 
     def _measure(self) -> tuple[Usage, UsageSource]:
         """Sum the usage of all streams; one estimated stream makes the sum an estimate."""

@@ -6,13 +6,15 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from typing import Final, Protocol
 
+from msgspec.structs import replace
+
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import credits_text
 from tollgate.core.response import Fold
-from tollgate.engine.gateway import Gateway, StreamTiming
+from tollgate.engine.gateway import StreamTiming
 from tollgate.ingress.base import Ingress, ParsedCall, Renderer, Routed, ServedBy
 from tollgate.stores.base import Hold
 
@@ -20,7 +22,7 @@ from tollgate.stores.base import Hold
 KEEP_ALIVE: Final = b": keep-alive\n"
 
 Headers = Mapping[str, str]
-_NO_HEADERS: Final[Headers] = {}
+NO_HEADERS: Final[Headers] = {}
 
 
 class ClientGone(Exception):
@@ -71,7 +73,7 @@ class SseSink:
         clock: Clock,
         timing: StreamTiming,
         credits_per_usd: Decimal,
-        headers: Headers = _NO_HEADERS,
+        headers: Headers = NO_HEADERS,
     ) -> None:
         self._reply = reply
         self._ingress = ingress
@@ -180,7 +182,7 @@ class CollectSink:
         parsed: ParsedCall,
         *,
         credits_per_usd: Decimal,
-        headers: Headers = _NO_HEADERS,
+        headers: Headers = NO_HEADERS,
     ) -> None:
         self._reply = reply
         self._ingress = ingress
@@ -205,8 +207,9 @@ class CollectSink:
     async def finish(self, record: GenerationRecord) -> None:
         if self._served is None:
             raise RuntimeError("finish() before begin()")
+        served = replace(self._served, adapted=self._served.all_adapted(record))
         renderer = self._ingress.renderer(
-            self._parsed, self._served, credits_per_usd=self._credits_per_usd
+            self._parsed, served, credits_per_usd=self._credits_per_usd
         )
         body = renderer.whole([fold.response() for fold in self._folds], record)
         headers = {
@@ -214,6 +217,7 @@ class CollectSink:
             "content-length": str(len(body)),
             "x-credits-used": credits_text(record.cost_nano_usd, self._credits_per_usd),
             **self._headers,
+            **served_headers(served, self._parsed),
         }
         await self._reply.start(200, headers)
         await self._reply.end(body)
@@ -238,33 +242,6 @@ STREAM_HEADERS: Final = {
     "cache-control": "no-cache",
     "x-accel-buffering": "no",
 }
-
-
-def reply_sink(
-    gateway: Gateway,
-    reply: ReplyWriter,
-    ingress: Ingress,
-    parsed: ParsedCall,
-    *,
-    headers: Headers = _NO_HEADERS,
-) -> EventSink:
-    """Return the sink that replies as the caller wants it, streamed or whole.
-
-    `headers` are those known without a hold; `open` puts the ones of its hold in their place.
-    """
-    if not parsed.stream:
-        return CollectSink(
-            reply, ingress, parsed, credits_per_usd=gateway.credits_per_usd, headers=headers
-        )
-    return SseSink(
-        reply,
-        ingress,
-        parsed,
-        clock=gateway.clock,
-        timing=gateway.timing,
-        credits_per_usd=gateway.credits_per_usd,
-        headers=headers,
-    )
 
 
 async def send_error(

@@ -159,6 +159,7 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "outcome": record.outcome,
         "error": record.error,
         "finish_reason": record.finish,
+        "withheld_tool_calls": record.withheld_calls,
         "input_tokens": record.usage.input_tokens,
         "cache_read_input_tokens": record.usage.cache_read_input_tokens,
         "output_tokens": record.usage.output_tokens,

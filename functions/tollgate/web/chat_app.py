@@ -26,11 +26,11 @@ from tollgate.engine.content_log import ContentLog, ContentSink
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
 from tollgate.engine.kept_answers import AnswerStore
+from tollgate.engine.reply_sink import reply_sink
 from tollgate.engine.sink import (
     ClientGone,
     EventSink,
     refused_headers,
-    reply_sink,
     request_headers,
     send_error,
 )

@@ -91,6 +91,9 @@ class GenerationObject(BaseModel):
     error_code: str | None
     finish_reason: str | None
     native_finish_reason: str | None
+    withheld_tool_calls: int = Field(
+        description="calls that parallel_tool_calls: false kept from the reply"
+    )
     service_tier: str | None = Field(description="the tier that served, as the provider names it")
     tokens_prompt: int
     tokens_completion: int
@@ -144,6 +147,7 @@ class GenerationObject(BaseModel):
             error_code=record.error,
             finish_reason=record.finish,
             native_finish_reason=record.raw_finish,
+            withheld_tool_calls=record.withheld_calls,
             service_tier=record.service_tier,
             tokens_prompt=record.usage.input_tokens,
             tokens_completion=record.usage.output_tokens or 0,

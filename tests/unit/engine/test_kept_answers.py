@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.gateways import house
+from tests.gateways import house, request_body
 from tests.unit.stores.records.test_generations import USUAL
 from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import (
@@ -117,6 +117,26 @@ def test_c68_an_answer_that_is_corrupt_is_not_read(damaged: bytes) -> None:
 def test_c68_an_answer_of_a_version_before_tags_is_not_read() -> None:
     with pytest.raises(ValueError, match="required field"):
         KeptAnswer.from_bytes(BEFORE_TAGS)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_c15_c68_a_replay_delivers_one_call_if_the_first_answer_did(stream: bool) -> None:
+    home = await house()
+    tools = [{"type": "function", "function": {"name": "now"}}]
+    body = request_body(stream=stream, tools=tools, parallel_tool_calls=False)
+    calls = [
+        event
+        for index, id_ in enumerate(("call-1", "call-2"))
+        for event in (
+            PartStart(index=index, part=ToolCall(id=id_, name="now", arguments="")),
+            PartEnd(index=index),
+        )
+    ]
+    answer = kept(*((0, event) for event in (Started(), *calls, Ended(finish="tool_calls"))))
+    reply, parsed = home.reply(), home.ingress.parse(body)
+    await replay(answer, home.gateway, reply, home.ingress, parsed=parsed, request_id="again")
+    assert b"call-1" in reply.body
+    assert b"call-2" not in reply.body
 
 
 @pytest.mark.parametrize("stream", [False, True])

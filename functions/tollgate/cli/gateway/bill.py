@@ -89,6 +89,8 @@ def _explain_figures(record: Any) -> Iterator[str]:
         yield f"of the output, {record['tokens_reasoning']:,} are reasoning"
     if _quantity(record, "unpriced_web_search"):
         yield "the provider searched the web, and the catalog has no price for that"
+    if withheld := record.get("withheld_tool_calls"):
+        yield f"{withheld} tool calls were billed and withheld: the caller wanted one at most"
     if record["usage_source"] == "estimated":
         yield "the provider did not count; this is an estimate"
     if record["usage_source"] == "bounded":
