@@ -15,6 +15,10 @@ locked := $(pip) --require-hashes --only-binary :all: --requirement
 in_parallel := $(MAKE) --no-print-directory -j2
 # The other tests start processes of their own, and stay one after the other.
 on_all_cores := -p xdist.plugin --numprocesses logical --dist worksteal
+# These run with what a function carries and no more: a library of `dev` that a provider imports fails
+# them. The conftest of other functional tests imports such libraries.
+of_providers := tests/unit/providers tests/functional/providers
+without_dev := -p tests.conftest --confcutdir tests/functional/providers
 uv_compile := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(LOCK_ARGS)
 
@@ -33,9 +37,10 @@ run: ## Serve the gateway on this machine (DEV=... for options); the first time,
 	@exec .venv/bin/tollgate dev $(DEV)
 
 test: check ## Run every check and every test
-	@$(in_parallel) .tools/ministack/stamp .tools/sam/stamp
-	.venv/bin/python -m pytest $(on_all_cores) tests/unit
-	.venv/bin/python -m pytest --ignore tests/unit
+	@$(in_parallel) .tools/ministack/stamp .tools/sam/stamp .tools/functions/stamp
+	.venv/bin/python -m pytest $(on_all_cores) tests/unit $(addprefix --ignore ,$(of_providers))
+	.tools/functions/bin/python -m pytest $(without_dev) $(of_providers)
+	.venv/bin/python -m pytest --ignore tests/unit $(addprefix --ignore ,$(of_providers))
 
 unit: .venv/dev.stamp ## Run the unit tests, on all cores
 	.venv/bin/python -m pytest -q $(on_all_cores) tests/unit
@@ -88,6 +93,7 @@ lock: ## Lock the dependencies again (maintainers; needs uv)
 	$(uv_compile) pyproject.toml --extra cli --group dev -o $(environments)/dev.txt
 	$(uv_compile) pyproject.toml --extra cli --group install -c $(environments)/dev.txt -o $(environments)/run.txt
 	$(uv_compile) pyproject.toml -c $(environments)/dev.txt -o functions/requirements.txt
+	$(uv_compile) --group functions-tests -c $(environments)/dev.txt -o $(environments)/functions-tests.txt
 	$(uv_compile) --group ministack -o $(environments)/ministack.txt
 	$(uv_compile) --group sam -o $(environments)/sam.txt
 
@@ -111,6 +117,15 @@ clean: ## Delete the environments, the caches and the local state in .dev
 .venv/dev.stamp: .venv/run.stamp
 	@echo "tollgate: installing what development needs"
 	@.venv/bin/python $(locked) $(environments)/dev.txt
+	@touch $@
+
+.tools/functions/made-from: always
+	@$(environments)/create .tools/functions functions/requirements.txt $(environments)/functions-tests.txt
+
+.tools/functions/stamp: .tools/functions/made-from
+	@echo "tollgate: installing what a function carries, and pytest"
+	@.tools/functions/bin/python $(locked) functions/requirements.txt
+	@.tools/functions/bin/python $(locked) $(environments)/functions-tests.txt
 	@touch $@
 
 .tools/%/stamp: .tools/%/made-from

@@ -88,8 +88,22 @@ class Settings(BaseSettings):
     container_credentials_token_file: Path | None = Field(
         default=None, validation_alias="AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
     )
+    google_application_credentials: Path | None = Field(
+        default=None, validation_alias="GOOGLE_APPLICATION_CREDENTIALS"
+    )
+    # Of the gcloud command line: a developer's own login.
+    gcloud_folder: str = Field(default="~/.config/gcloud", validation_alias="CLOUDSDK_CONFIG")
     # `snap-start` if Lambda takes a snapshot once the function has started.
     initialization_type: str = Field(default="", validation_alias="AWS_LAMBDA_INITIALIZATION_TYPE")
+
+    @property
+    def google_file(self) -> Path:
+        """The file of Google credentials, which need not exist."""
+        if self.google_application_credentials is not None:
+            return self.google_application_credentials
+        # Unlike Path.expanduser, this does not fail where the user has no home.
+        folder = os.path.expanduser(self.gcloud_folder)
+        return Path(folder, "application_default_credentials.json")
 
     @property
     def variables(self) -> KeyVariables:

@@ -3,6 +3,8 @@
 Keeps C45.
 """
 
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
@@ -62,3 +64,18 @@ def test_records_outlive_the_days_that_are_still_open(
         return
     with pytest.raises(ValidationError):
         Settings()
+
+
+def test_google_credentials_are_those_of_the_variable_or_of_gcloud(
+    monkeypatch: Environment,
+) -> None:
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    monkeypatch.setenv("CLOUDSDK_CONFIG", "/etc/gcloud")
+    assert Settings().google_file == Path("/etc/gcloud/application_default_credentials.json")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/etc/google.json")
+    assert Settings().google_file == Path("/etc/google.json")
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS")
+    monkeypatch.delenv("CLOUDSDK_CONFIG")
+    monkeypatch.setenv("HOME", "/home/ada")
+    expected = "/home/ada/.config/gcloud/application_default_credentials.json"
+    assert str(Settings().google_file) == expected

@@ -4,6 +4,7 @@ Loaders import what they load, so that a deployment without an AWS provider neve
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -27,6 +28,10 @@ class ProviderServices(Struct, frozen=True, kw_only=True):
     secrets: SecretStore
     # Returns None where there is no AWS identity.
     credentials: Callable[[], Credentials | None]
+    # The region of that identity.
+    aws_region: str
+    # The environment's own Google credentials, if it names a file.
+    google_file: Path | None
     clock: Clock
 
 
@@ -42,9 +47,13 @@ def _key_header(row: ProviderRow, services: ProviderServices) -> Authorization:
 
 
 def _google_token(row: ProviderRow, services: ProviderServices) -> Authorization:
+    from tollgate.providers.transports.aws_identity import required_credentials
+    from tollgate.providers.transports.google_credentials import AwsRole
     from tollgate.providers.transports.google_token import GoogleToken
 
-    return GoogleToken(row, services.secrets, services.clock)
+    identity = required_credentials(row.slug, services.credentials)
+    role = AwsRole(identity, services.aws_region)
+    return GoogleToken(row, services.secrets, services.clock, file=services.google_file, role=role)
 
 
 def _http_sse(row: ProviderRow, services: ProviderServices) -> Transport:

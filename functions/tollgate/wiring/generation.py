@@ -64,6 +64,8 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
             prefers_secrets=lambda_runtime_api() is not None,
         ),
         credentials=lambda: credentials(settings),
+        aws_region=settings.aws_region,
+        google_file=settings.google_file,
         clock=clock,
     )
     return Upstream(registry=Registry(services), pool=pool, secrets=secrets)

@@ -1,6 +1,7 @@
 """A scripted upstream, and a provider that points at it."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,13 @@ async def upstream() -> AsyncIterator[FakeUpstream]:
 
 
 @pytest.fixture
-async def provider(upstream: FakeUpstream) -> AsyncIterator[OneProvider]:
+def google_file(tmp_path: Path) -> Path:
+    """The place of the environment's own Google credentials; nothing is there yet."""
+    return tmp_path / "google.json"
+
+
+@pytest.fixture
+async def provider(upstream: FakeUpstream, google_file: Path) -> AsyncIterator[OneProvider]:
     pool = HttpPool()
-    yield OneProvider(upstream.url, pool)
+    yield OneProvider(upstream.url, pool, google_file)
     await pool.close()

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ class Secrets:
 class OneProvider:
     """One provider of each transport, in front of the scripted upstream."""
 
-    def __init__(self, base_url: str, pool: HttpPool) -> None:
+    def __init__(self, base_url: str, pool: HttpPool, google_file: Path | None = None) -> None:
         self.secrets = Secrets("sk-secret")
         self.credentials: Credentials | None = Credentials("AKID", "shh", "token")
         self._base_url = base_url
@@ -58,6 +59,8 @@ class OneProvider:
                 pool=pool,
                 secrets=self.secrets,
                 credentials=lambda: self.credentials,
+                aws_region="eu-west-1",
+                google_file=google_file,
                 clock=SystemClock(),
             )
         )

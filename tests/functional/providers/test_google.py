@@ -187,29 +187,18 @@ async def test_a_token_endpoint_that_cannot_be_reached_is_provider_unavailable(
     assert "127.0.0.1" not in error.message
 
 
+@pytest.fixture
+def google_file(tmp_path: Path, account: str) -> Path:
+    """The environment's own credentials, those of the account."""
+    file = tmp_path / "google.json"
+    file.write_text(account)
+    return file
+
+
 async def test_a_row_without_a_key_uses_the_credentials_of_the_environment(
-    upstream: FakeUpstream,
-    token_endpoint: FakeUpstream,
-    google: Google,
-    account: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    upstream: FakeUpstream, token_endpoint: FakeUpstream, google: Google
 ) -> None:
-    credentials = tmp_path / "account.json"
-    credentials.write_text(account)
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(credentials))
     token_endpoint.enqueue(token("default"))
     upstream.enqueue(answered())
     await google.answer(key=None)
     assert upstream.received[0].headers["authorization"] == "Bearer default"
-
-
-async def test_an_environment_without_credentials_is_provider_auth(
-    google: Google, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
-    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
-    monkeypatch.setenv("NO_GCE_CHECK", "true")
-    error = await google.failure(key=None)
-    assert isinstance(error, MissingCredentials)
-    assert "check the Google credentials of this environment" in error.message

@@ -37,7 +37,12 @@ class NoSecrets:
 def registry() -> Registry:
     return Registry(
         ProviderServices(
-            pool=HttpPool(), secrets=NoSecrets(), credentials=lambda: None, clock=FixedClock()
+            pool=HttpPool(),
+            secrets=NoSecrets(),
+            credentials=lambda: None,
+            aws_region="eu-west-1",
+            google_file=None,
+            clock=FixedClock(),
         )
     )
 

@@ -8,6 +8,7 @@ import asyncio
 import http.client
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -19,12 +20,16 @@ from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.core.secret import CredentialPlace
 from tollgate.providers.base import ProviderRow
 from tollgate.providers.transports.authorization import no_credentials, secret_of
+from tollgate.providers.transports.google_credentials import (
+    AwsRole,
+    UnusableCredentials,
+    load_google_credentials,
+)
 from tollgate.stores.base import SecretStore
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
 
-_SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 # A token lives an hour; one that ends in 5 minutes is renewed, lest it end on its way.
 RENEWED_BEFORE_END_S: Final = 300.0
 _TIMEOUT_S: Final = 10.0
@@ -35,15 +40,24 @@ _DEFAULT_CREDENTIALS: Final = CredentialPlace(variables=("GOOGLE_APPLICATION_CRE
 class GoogleToken:
     """The token of one row, shared by its requests until shortly before it ends.
 
-    The row's secret is the JSON key of a service account. A row without one uses what the
-    environment has (Application Default Credentials: a file that GOOGLE_APPLICATION_CREDENTIALS
-    names, workload identity federation from AWS among them, or a metadata server).
+    The row's secret is JSON as Google writes it: the key of a service account, or the configuration
+    of a federation. A row without one reads `file`, the environment's own.
     """
 
-    def __init__(self, row: ProviderRow, secrets: SecretStore, clock: Clock) -> None:
+    def __init__(
+        self,
+        row: ProviderRow,
+        secrets: SecretStore,
+        clock: Clock,
+        *,
+        file: Path | None,
+        role: AwsRole,
+    ) -> None:
         self._row = row
         self._secrets = secrets
         self._clock = clock
+        self._file = file
+        self._role = role
         self._refreshing = asyncio.Lock()
         self._account: str | None = None
         self._credentials: Credentials | None = None
@@ -65,8 +79,10 @@ class GoogleToken:
 
         try:
             if self._credentials is None:
-                self._credentials = self._found()
+                self._credentials = load_google_credentials(self._read(), self._role)
             self._credentials.refresh(_over_http)  # type: ignore[no-untyped-call]
+        except UnusableCredentials as unusable:
+            raise no_credentials(self._row, f"cannot use {self._where()}: {unusable}") from unusable
         except (exceptions.GoogleAuthError, ValueError) as failed:
             if isinstance(failed, exceptions.GoogleAuthError) and failed.retryable:
                 raise UpstreamError(
@@ -82,19 +98,21 @@ class GoogleToken:
         # The expiry of google-auth is in UTC, but without a time zone.
         return token, ends.replace(tzinfo=UTC).timestamp()
 
-    def _found(self) -> "Credentials":
-        if self._account is None:
-            from google.auth import default
-
-            # google-auth calls any function of this form, though its annotation names a class.
-            return default(scopes=_SCOPES, request=_over_http)[0]  # type: ignore[arg-type]
-        from google.oauth2.service_account import Credentials as ServiceAccount
-
-        account = pydantic_core.from_json(self._account)
-        if not isinstance(account, dict):
-            raise ValueError("the key of a service account is a JSON object")
-        made: Credentials = ServiceAccount.from_service_account_info(account, scopes=_SCOPES)  # type: ignore[no-untyped-call]
-        return made
+    def _read(self) -> object:
+        """Return the JSON of the row's secret or of the environment's file."""
+        if self._account is not None:
+            return pydantic_core.from_json(self._account)
+        try:
+            content = self._file.read_bytes() if self._file else None
+        except OSError:
+            content = None
+        if content is None:
+            raise no_credentials(
+                self._row,
+                "has no Google credentials: give its row a key, or set environment variable"
+                " GOOGLE_APPLICATION_CREDENTIALS to a file that can be read",
+            )
+        return pydantic_core.from_json(content)
 
     def _no_token(self) -> MissingCredentials:
         key = self._row.key
@@ -122,7 +140,7 @@ class _Reply(Struct, frozen=True):
 
 
 def _over_http(
-    url: str,
+    url: str | None,
     method: str = "GET",
     body: bytes | None = None,
     *,
@@ -133,7 +151,10 @@ def _over_http(
     """Send one request for google-auth, whose own clients need packages that we do not ship."""
     from google.auth.exceptions import TransportError
 
-    address = urlsplit(url)
+    address = urlsplit(url or "")
+    if address.scheme not in ("http", "https") or not address.hostname:
+        # google-auth passes a URL on as the JSON has it, absent ones too.
+        raise TransportError("a URL is missing, or none of http")  # type: ignore[no-untyped-call]
     secure = address.scheme == "https"
     kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
     try:

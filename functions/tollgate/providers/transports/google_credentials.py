@@ -1,0 +1,112 @@
+"""Makes credentials of google-auth from the JSON that Google writes for a client.
+
+google-auth's own loader imports `requests` for federated credentials, which no function carries.
+Its loaders of each kind do not; their credentials send requests through what refreshes them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from tollgate.aws.sigv4 import Credentials as AwsCredentials
+
+if TYPE_CHECKING:
+    from google.auth.credentials import Credentials
+
+_SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
+_AWS_TOKEN: Final = "urn:ietf:params:aws:token-type:aws4_request"  # noqa: S105 - names a kind
+
+Info = Mapping[str, Any]
+
+
+class UnusableCredentials(ValueError):
+    """The JSON is of a kind that is not supported; the message says which."""
+
+
+class AwsRole:
+    """The gateway's own AWS identity, as google-auth asks a supplier for it."""
+
+    def __init__(self, credentials: Callable[[], AwsCredentials], region: str) -> None:
+        self._credentials = credentials
+        self._region = region
+
+    def get_aws_security_credentials(self, context: object, request: object) -> AwsCredentials:
+        """Return the credentials that sign; google-auth reads fields of these names."""
+        return self._credentials()
+
+    def get_aws_region(self, context: object, request: object) -> str:
+        """Return the region whose STS vouches for the identity."""
+        return self._region
+
+
+def load_google_credentials(info: object, role: AwsRole) -> "Credentials":
+    """Return credentials for Google Cloud; UnusableCredentials for a kind that is not supported.
+
+    `role` is what a federation from AWS proves. ValueError if the JSON lacks something.
+    """
+    from google.auth.credentials import with_scopes_if_required
+
+    if not isinstance(info, dict):
+        raise UnusableCredentials("a JSON object is expected")
+    kind = info.get("type")
+    if not isinstance(kind, str) or kind not in _LOADERS:
+        raise UnusableCredentials(f"its type is none of {', '.join(_LOADERS)}")
+    try:
+        unscoped = _LOADERS[kind](info, role)
+    except (AttributeError, KeyError, TypeError) as malformed:
+        # google-auth reads some fields before it checks what they are.
+        raise ValueError("a field is missing, or of another form") from malformed
+    scoped: Credentials = with_scopes_if_required(unscoped, _SCOPES)  # type: ignore[no-untyped-call]
+    return scoped
+
+
+def _service_account(info: Info, role: AwsRole) -> Any:
+    from google.oauth2.service_account import Credentials
+
+    return Credentials.from_service_account_info(info)  # type: ignore[no-untyped-call]
+
+
+def _user(info: Info, role: AwsRole) -> Any:
+    from google.oauth2.credentials import Credentials
+
+    return Credentials.from_authorized_user_info(info)  # type: ignore[no-untyped-call]
+
+
+def _federated(info: Info, role: AwsRole) -> Any:
+    source = info.get("credential_source") or {}
+    if info.get("subject_token_type") == _AWS_TOKEN:
+        from google.auth import aws
+
+        # google-auth's own source reads variables that restored snapshots and containers lack.
+        return aws.Credentials.from_info(  # type: ignore[no-untyped-call]
+            {**info, "credential_source": None}, aws_security_credentials_supplier=role
+        )
+    if "executable" in source:
+        raise UnusableCredentials("a credential source that runs a program is refused")
+    if "certificate" in source:
+        raise UnusableCredentials("a credential source with a client certificate is not supported")
+    from google.auth import identity_pool
+
+    return identity_pool.Credentials.from_info(info)  # type: ignore[no-untyped-call]
+
+
+def _federated_user(info: Info, role: AwsRole) -> Any:
+    from google.auth.external_account_authorized_user import Credentials
+
+    return Credentials.from_info(info)  # type: ignore[no-untyped-call]
+
+
+def _impersonated(info: Info, role: AwsRole) -> Any:
+    from google.auth.impersonated_credentials import Credentials
+
+    return Credentials.from_impersonated_service_account_info(  # type: ignore[no-untyped-call]
+        info, scopes=_SCOPES
+    )
+
+
+_LOADERS: Final[Mapping[str, Callable[[Info, AwsRole], Any]]] = {
+    "authorized_user": _user,
+    "external_account": _federated,
+    "external_account_authorized_user": _federated_user,
+    "impersonated_service_account": _impersonated,
+    "service_account": _service_account,
+}
