@@ -115,6 +115,13 @@ class Dialect(BaseModel):
     output_limit_field: Literal["max_tokens", "max_completion_tokens"] = Field(
         default="max_tokens", description="The field that limits the tokens of an answer."
     )
+    seed_field: Literal["seed", "random_seed"] = Field(
+        default="seed", description="The field of the seed: Mistral's is `random_seed`."
+    )
+    document_part: Literal["file", "document_url"] = Field(
+        default="file",
+        description="The kind of part that carries a document: Mistral's is `document_url`.",
+    )
     developer_role: bool = Field(
         default=False, description="Whether the role `developer` is known; else it is `system`."
     )

@@ -1,5 +1,6 @@
 """A generation request in OpenAI's chat completions format, as its imitators understand it."""
 
+from collections.abc import Mapping
 from typing import Final, assert_never
 
 from pydantic import JsonValue
@@ -53,7 +54,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         **_limits(request, target),
         **_tools(request, dialect),
         **_output_format(request.output_format),
-        **{name: value for name, value in stated.items() if name not in dialect.refuses},
+        **_parameters(stated, dialect),
         **reasoning,
         **request.guided,
     }
@@ -78,6 +79,14 @@ def _is_native(output: OutputFormat, target: Target) -> bool:
             assert_never(output)
 
 
+def _parameters(stated: Mapping[str, JsonValue], dialect: Dialect) -> dict[str, JsonValue]:
+    """Return the parameters that the server takes, each under its own name for it."""
+    sent = {name: value for name, value in stated.items() if name not in dialect.refuses}
+    if "seed" in sent:
+        sent[dialect.seed_field] = sent.pop("seed")
+    return sent
+
+
 def _limits(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
     dialect = target.dialect
     fields: dict[str, JsonValue] = {}
@@ -91,12 +100,13 @@ def _limits(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
 
 
 def _met(dialect: Dialect) -> set[str]:
-    """Return the names of the options that go out within messages and tools."""
+    """Return the names of what goes out within messages and tools, or under another name."""
     return {
         "image_url.detail",
         "tools.strict",
         *(("cache_control",) if dialect.cache_marks else ()),
         *(("messages[].name",) if dialect.message_names else ()),
+        *(() if "seed" in dialect.refuses else ("seed",)),
     }
 
 

@@ -188,9 +188,34 @@ class ChatMessages:
                 audio: JsonValue = {"data": part.source.base64, "format": part.format}
                 return {"type": "input_audio", "input_audio": audio}
             case Document():
-                return add_mark({"type": "file", "file": _file(part)}, part.cache, self._dialect)
+                return add_mark(self._document(part), part.cache, self._dialect)
             case _:
                 assert_never(part)
+
+    def _document(self, part: Document) -> dict[str, JsonValue]:
+        if isinstance(part.source, MediaUrl) and "file" not in self._dialect.fetches_urls:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                "messages: this model takes files as data, not as a URL",
+                param="messages",
+            )
+        match self._dialect.document_part:
+            case "file":
+                # OpenRouter takes a URL in the field of the data.
+                file: JsonValue = {
+                    "filename": part.filename or FILENAME,
+                    "file_data": url_of(part.source),
+                }
+                return {"type": "file", "file": file}
+            case "document_url":
+                document: dict[str, JsonValue] = {
+                    "type": "document_url",
+                    "document_url": url_of(part.source),
+                }
+                name = part.filename
+                return document if name is None else document | {"document_name": name}
+            case unknown:
+                assert_never(unknown)
 
 
 def add_mark(
@@ -201,13 +226,3 @@ def add_mark(
         return encoded
     mark: dict[str, JsonValue] = {"type": "ephemeral"}
     return encoded | {"cache_control": mark | ({"ttl": "1h"} if cache.lifetime == "1h" else {})}
-
-
-def _file(part: Document) -> JsonValue:
-    if isinstance(part.source, MediaUrl):
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            "messages: this model takes files as data, not as a URL",
-            param="messages",
-        )
-    return {"filename": part.filename or FILENAME, "file_data": url_of(part.source)}

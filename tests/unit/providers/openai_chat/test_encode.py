@@ -231,6 +231,17 @@ def test_c13_a_server_that_refuses_nothing_gets_everything() -> None:
     assert wire.body["repetition_penalty"] == 1.1
 
 
+def test_c13_a_seed_goes_out_under_the_servers_own_name() -> None:
+    wire = encoded(sampling=SAMPLING, dialect=Dialect(seed_field="random_seed"))
+    assert wire.body["random_seed"] == 0
+    assert "seed" not in wire.body
+    assert "seed" not in wire.adapted
+    refusing = Dialect(seed_field="random_seed", refuses=frozenset({"seed"}))
+    refused = encoded(sampling=SAMPLING, dialect=refusing)
+    assert "seed" in refused.adapted
+    assert not {"seed", "random_seed"} & set(refused.body)
+
+
 def test_c13_only_what_the_caller_set_is_named() -> None:
     refuses = frozenset({"seed", "user", "temperature"})
     assert encoded(user="me", dialect=Dialect(refuses=refuses)).adapted == ("user",)

@@ -83,6 +83,27 @@ def test_c71_a_file_behind_a_url_is_refused_by_name() -> None:
     assert "example.org" not in raised.value.message
 
 
+def test_c71_a_server_that_fetches_files_gets_the_url_in_the_field_of_the_data() -> None:
+    remote = Document(source=MediaUrl(url="https://example.org/a.pdf"), filename="a.pdf")
+    file = {"filename": "a.pdf", "file_data": "https://example.org/a.pdf"}
+    assert shown(remote, fetches_urls=("file",)) == [{"type": "file", "file": file}]
+
+
+def test_c11_mistral_takes_documents_by_url_and_as_data_urls() -> None:
+    mistral: dict[str, Any] = {"document_part": "document_url", "fetches_urls": ("file",)}
+    remote = Document(source=MediaUrl(url="https://example.org/a.pdf"))
+    assert shown(remote, **mistral) == [
+        {"type": "document_url", "document_url": "https://example.org/a.pdf"}
+    ]
+    assert shown(Document(source=PDF, filename="a.pdf"), **mistral) == [
+        {
+            "type": "document_url",
+            "document_url": "data:application/pdf;base64,JVBERi0=",
+            "document_name": "a.pdf",
+        }
+    ]
+
+
 def test_q24_media_of_tool_results_follow_the_run_of_results() -> None:
     calls = (ToolCall(id="a", name="see", arguments=""), ToolCall(id="b", name="see", arguments=""))
     messages = sent(
