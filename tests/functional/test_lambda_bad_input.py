@@ -166,6 +166,18 @@ async def test_c1_a_trailing_slash_and_the_longer_path_behave(
     assert answer.status == 200
 
 
+async def test_c1_c41_a_doubled_slash_before_a_metered_route_says_how_it_is_written(
+    deployment: Deployment, workspace: Workspace
+) -> None:
+    """The REST API sends any other spelling to the buffered function."""
+    path = CHAT.replace("/chat/", "//chat/")
+    answer = await deployment.ask("POST", path, workspace.inference, body=GOOD)
+    assert (answer.status, answer.json["error"]["code"]) == (404, "not_found")
+    assert "without doubled slashes" in answer.json["error"]["message"]
+    answer = await deployment.ask("GET", "/api/v1//models", workspace.inference)
+    assert answer.status == 200
+
+
 async def test_c1_head_is_get_without_a_body(deployment: Deployment, workspace: Workspace) -> None:
     for path, status in (("/v1/models", 200), ("/v1/nope", 404), (CHAT, 405)):
         answer = await deployment.ask("HEAD", path, workspace.inference)

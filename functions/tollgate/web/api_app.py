@@ -20,6 +20,7 @@ from tollgate.web.paths import (
     CanonicalPath,
     HeadAsGet,
     no_route,
+    wrong_function,
 )
 from tollgate.web.request_id import RequestIds, request_id_of
 from tollgate.web.routes.activity import activity_routes
@@ -114,6 +115,8 @@ def _render_errors(app: FastAPI, services: Services) -> None:
         match error.status_code:
             case 404 if request.scope["path"] not in METERED_PATHS:
                 refusal: GatewayError = no_route(method, path)
+            case 404 if method == "POST":
+                refusal = wrong_function(path)
             case 404 | 405:
                 refusal = MethodNotAllowed(
                     f"{method} {path} is not served.", _methods_at(app, request)

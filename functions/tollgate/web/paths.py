@@ -1,5 +1,7 @@
 """Middleware that maps every spelling of a path, and HEAD, to the declared routes."""
 
+import re
+from collections.abc import Mapping
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -13,9 +15,26 @@ METERED_PATHS: Final = frozenset(each.path for each in FORMATS)
 METERED_METHODS: Final = ("OPTIONS", "POST")
 _MOUNT: Final = "/api"
 
+_CHAT: Final = "use POST /chat/completions under the same base URL"
+_PROVIDER: Final = "use the provider's own API"
+# What to use in place of formats that other gateways and OpenAI have, by the path's first segment.
+_INSTEAD: Final[Mapping[str, str]] = {
+    "audio": _PROVIDER,
+    "completions": f"{_CHAT}, with the prompt as a user message",
+    "embeddings": _PROVIDER,
+    "files": f"{_CHAT}, with the file in a message",
+    "images": _PROVIDER,
+    "messages": f"{_CHAT}, with an OpenAI client",
+    "moderations": _PROVIDER,
+    "rerank": _PROVIDER,
+    "responses": f"{_CHAT} (`chat.completions` in OpenAI's SDKs, `openai.chat(…)` in the AI SDK)",
+    "uploads": f"{_CHAT}, with the file in a message",
+}
+_SLASHES: Final = re.compile("/{2,}")
+
 
 class CanonicalPath:
-    """Lets `/api/v1/…`, `/v1/…` and a trailing slash reach the same route.
+    """Lets `/api/v1/…`, `/v1/…` and trailing or doubled slashes reach the same route.
 
     The execute-api URL carries the stage `api`, which API Gateway strips; other hosts do not.
     """
@@ -55,13 +74,29 @@ def no_route(method: str, path: str) -> RequestError:
 
     A path outside /v1/ mostly means that a client's base URL lacks its version.
     """
-    known = f"GET {OPENAPI} lists what there is"
-    hint = known if path.startswith("/v1/") else f"a client's base URL ends in /api/v1, and {known}"
+    hint = f"GET {OPENAPI} lists what there is"
+    if not path.startswith("/v1/"):
+        hint = f"a client's base URL ends in /api/v1, and {hint}"
+    elif instead := _INSTEAD.get(path.split("/")[2]):
+        hint = instead
     return RequestError(ErrorCode.NOT_FOUND, f"There is no {method} {path}; {hint}.")
 
 
+def wrong_function(path: str) -> RequestError:
+    """Return the not_found error of a POST to a metered path that reached the buffered function.
+
+    API Gateway sends only the declared spelling to the streaming function.
+    """
+    return RequestError(
+        ErrorCode.NOT_FOUND,
+        f"POST {path} is served under this spelling alone, without doubled slashes; a client's base"
+        " URL ends in /api/v1, without a slash.",
+    )
+
+
 def canonical_path(path: str) -> str:
-    """Return a path as its route declares it: without `/api` and without a trailing slash."""
+    """Return a path as its route declares it: without `/api`, slashes single, none at the end."""
+    path = _SLASHES.sub("/", path)
     if path.startswith(f"{_MOUNT}/"):
         path = path.removeprefix(_MOUNT)
     return path.rstrip("/") or "/"

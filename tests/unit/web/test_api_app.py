@@ -119,15 +119,6 @@ async def test_c1_c3_open_routes_answer_to_every_spelling_without_a_key(
     assert head.headers["content-length"] == reply.headers["content-length"]
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/nothing"), ("GET", "/"), ("HEAD", "/x")])
-async def test_c41_an_unknown_path_is_404_in_the_envelope(method: str, path: str) -> None:
-    reply = await (await api())(method, path)
-    assert reply.status == 404
-    if method != "HEAD":
-        assert reply.error["code"] == "not_found"
-        assert ("base URL ends in /api/v1" in reply.error["message"]) == (path == "/")
-
-
 async def test_c41_a_field_is_told_in_the_words_of_the_chat_route() -> None:
     call = await api()
     missing = await call("GET", "/v1/generation", key=call.management)

@@ -40,7 +40,7 @@ async def post(home: House, body: bytes, **headers: str) -> Exchange:
     )
 
 
-@pytest.mark.parametrize("prefix", ["", "/api"])
+@pytest.mark.parametrize("prefix", ["", "/api", "/", "//api/"])
 @pytest.mark.parametrize("suffix", ["", "/", "//"])
 async def test_c1_every_spelling_of_the_path_is_the_same_route(prefix: str, suffix: str) -> None:
     home = await house()

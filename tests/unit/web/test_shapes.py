@@ -53,6 +53,9 @@ def test_c64_an_amount_is_read_as_it_is_written(amount: int) -> None:
         ("/api/v1/key", "/v1/key"),
         ("/api/v1/key/", "/v1/key"),
         ("/v1/key///", "/v1/key"),
+        ("/api/v1//key", "/v1/key"),
+        ("//api///v1/key", "/v1/key"),
+        ("//", "/"),
         ("/api/api/v1/key", "/api/v1/key"),
         ("/apiv1/key", "/apiv1/key"),
         ("/api", "/api"),
@@ -69,6 +72,7 @@ def test_c1_a_path_has_one_canonical_spelling(path: str, canonical: str) -> None
     ("scope", "expected"),
     [
         ({"type": "http", "path": "/api/v1/chat/completions/"}, "chat"),
+        ({"type": "http", "path": "/api/v1//chat/completions"}, "chat"),
         ({"type": "http", "path": "/v1/chat"}, "api"),
         ({"type": "lifespan"}, "api"),
     ],

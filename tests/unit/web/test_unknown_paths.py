@@ -1,0 +1,55 @@
+"""What a path that is not served is told: why, and what to use in its place.
+
+Keeps C41.
+"""
+
+import pytest
+
+from tests.unit.web.test_api_app import api
+from tollgate.web.paths import METERED_PATHS, no_route
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/nothing"), ("GET", "/"), ("HEAD", "/x")])
+async def test_c41_an_unknown_path_is_404_in_the_envelope(method: str, path: str) -> None:
+    reply = await (await api())(method, path)
+    assert reply.status == 404
+    if method != "HEAD":
+        assert reply.error["code"] == "not_found"
+        assert ("base URL ends in /api/v1" in reply.error["message"]) == (path == "/")
+
+
+@pytest.mark.parametrize("prefix", ["/v1/", "/api/v1/", "/v1//"])
+@pytest.mark.parametrize(
+    ("path", "instead"),
+    [
+        ("responses", "use POST /chat/completions"),
+        ("responses/resp_1", "use POST /chat/completions"),
+        ("messages", "use POST /chat/completions"),
+        ("messages/count_tokens", "use POST /chat/completions"),
+        ("completions", "use POST /chat/completions"),
+        ("files", "with the file in a message"),
+        ("embeddings", "the provider's own API"),
+        ("images/generations", "the provider's own API"),
+        ("audio/speech", "the provider's own API"),
+        ("rerank", "the provider's own API"),
+        ("moderations", "the provider's own API"),
+    ],
+)
+async def test_c41_a_format_that_is_not_served_says_what_to_use(
+    prefix: str, path: str, instead: str
+) -> None:
+    reply = await (await api())("POST", f"{prefix}{path}", content={})
+    assert (reply.status, reply.error["code"]) == (404, "not_found")
+    assert instead in reply.error["message"]
+
+
+async def test_c41_a_metered_post_that_came_astray_says_how_it_is_written() -> None:
+    reply = await (await api())("POST", "/api/v1//chat/completions", content={})
+    assert (reply.status, reply.error["code"]) == (404, "not_found")
+    assert reply.error["message"].startswith("POST /v1/chat/completions is served under this")
+    assert "without doubled slashes" in reply.error["message"]
+
+
+@pytest.mark.parametrize("path", METERED_PATHS)
+def test_c41_a_format_that_is_served_has_no_substitute(path: str) -> None:
+    assert "lists what there is" in no_route("POST", path).message
