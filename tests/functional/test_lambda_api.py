@@ -5,6 +5,7 @@ Keeps C3, C40, C60, C61, C64, C66.
 
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 from openai import AsyncOpenAI, AuthenticationError
@@ -154,6 +155,17 @@ async def test_c66_a_generation_is_shown_by_either_id_and_to_its_workspace_alone
     for key in (stranger.inference, stranger.management):
         refused = await deployment.ask("GET", f"/v1/generation?id={bare}", key)
         assert (refused.status, refused.json["error"]["code"]) == (404, "not_found")
+
+
+async def test_c66_a_record_has_the_ids_by_which_the_platforms_logs_are_searched(
+    deployment: Deployment, workspace: Workspace
+) -> None:
+    answer = await deployment.ask("POST", "/v1/chat/completions", workspace.inference, body=ECHO)
+    path = f"/v1/generation?id={answer.headers['x-generation-id']}"
+    data = (await deployment.ask("GET", path, workspace.inference)).json["data"]
+    assert data["api_gateway_request_id"] == answer.headers["x-amzn-requestid"]
+    assert str(UUID(data["lambda_request_id"])) == data["lambda_request_id"]
+    assert data["lambda_request_id"] != data["api_gateway_request_id"]
 
 
 async def test_c3_models_and_health_need_no_key(

@@ -1,4 +1,8 @@
-"""The record of one generation: its request, the endpoint that served it, its cost and why."""
+"""The record of one generation: its request, the endpoint that served it, its cost and why.
+
+What is stored leaves out fields that have their default, which a read fills in again: a default
+never changes. DynamoDB bills a write by the kilobyte, and a record stays within one.
+"""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -53,7 +57,7 @@ class AttemptRecord(Struct, frozen=True, kw_only=True):
     """The words of the provider about a failure, without secrets and pieces of the prompt."""
 
 
-class RoutingTrace(Struct, frozen=True, kw_only=True):
+class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The planner's input and choice, with which a plan is replayed against another catalog."""
 
     requested_model: str
@@ -80,7 +84,7 @@ class RoutingTrace(Struct, frozen=True, kw_only=True):
     fallbacks: bool = True
 
 
-class GenerationRecord(Struct, frozen=True, kw_only=True):
+class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The stored account of one generation; never contains a prompt or an answer."""
 
     id: str
@@ -121,3 +125,6 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
     """The key's label at the time of the request; empty in a record that the sweeper wrote."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The key's labels at the time of the request; none in a record that the sweeper wrote."""
+    api_gateway_request_id: str | None = None
+    """None outside AWS, as `lambda_request_id`, and in a record that the sweeper wrote."""
+    lambda_request_id: str | None = None

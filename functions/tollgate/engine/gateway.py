@@ -9,6 +9,7 @@ from tollgate.core.clock import Clock, Deadline
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
+from tollgate.core.platform_ids import PlatformIds
 from tollgate.core.principal import Admission, Principal
 from tollgate.ingress.base import ParsedCall
 from tollgate.providers.base import MediaFetcher, Provider
@@ -84,5 +85,7 @@ class Call(Struct, frozen=True, kw_only=True):
     """The name of the client format, of `ingress.formats`."""
     client_request_id: str | None = None
     """The caller's own id of the request (`x-request-id`)."""
+    platform_ids: PlatformIds = PlatformIds()
+    """The platform's own ids of the request."""
     fallbacks: bool = True
     """False if only the first model of the chain may serve."""

@@ -222,6 +222,8 @@ class Meter:
             user=self._call.parsed.request.user,
             key_label=self._call.principal.label,
             labels=self._call.principal.labels,
+            api_gateway_request_id=_truncate(self._call.platform_ids.api_gateway_request_id),
+            lambda_request_id=_truncate(self._call.platform_ids.lambda_request_id),
         )
 
     def _withheld_calls(self) -> int:

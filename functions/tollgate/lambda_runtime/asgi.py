@@ -13,6 +13,7 @@ from mangum.types import LambdaConfig
 from pydantic_core import from_json, to_json
 
 from tollgate.core.clock import DEADLINE_EXTENSION
+from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION
 from tollgate.lambda_runtime.runtime_api import FunctionError, Invocation, ResponseStream
 
 Scope = MutableMapping[str, Any]
@@ -78,8 +79,22 @@ def read_http_request(invocation: Invocation) -> tuple[Scope, bytes] | None:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise EventError(f"the event is not a REST request: {type(error).__name__}") from error
     del scope["aws.event"], scope["aws.context"]
-    scope["extensions"] = {DEADLINE_EXTENSION: {"epoch_ms": invocation.deadline_ms}}
+    scope["extensions"] = {
+        DEADLINE_EXTENSION: {"epoch_ms": invocation.deadline_ms},
+        PLATFORM_IDS_EXTENSION: {
+            "api_gateway_request_id": _gateway_request_id(event),
+            "lambda_request_id": invocation.request_id,
+        },
+    }
     return scope, body
+
+
+def _gateway_request_id(event: Mapping[str, Any]) -> str | None:
+    match event.get("requestContext"):
+        case {"requestId": str(request_id)}:
+            return request_id
+        case _:
+            return None
 
 
 def encode_prelude(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:

@@ -143,6 +143,8 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
     return {
         "generation_id": record.id,
         "client_request_id": record.client_request_id,
+        "api_gateway_request_id": record.api_gateway_request_id,
+        "lambda_request_id": record.lambda_request_id,
         "trace_id": span.trace_id if span else None,
         "upstream_id": record.upstream_id,
         "workspace_id": record.workspace_id,

@@ -22,6 +22,7 @@ from tollgate.core.errors import (
     RequestError,
 )
 from tollgate.core.idempotency import Claim
+from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION, PlatformIds
 from tollgate.engine.content_log import ContentLog, ContentSink
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
@@ -165,6 +166,7 @@ class MeteredEndpoint:
             ingress_format=self._format_name,
             deadline=self._deadline(scope, gateway.timing, streamed=parsed.stream),
             client_request_id=client_request_id(headers),
+            platform_ids=_platform_ids(scope),
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
         )
         claim = claim_of(headers, call, path=scope["path"], body=body)
@@ -212,6 +214,11 @@ class MeteredEndpoint:
             total_s = extensions[DEADLINE_EXTENSION]["epoch_ms"] / 1000 - clock.now_s()
         deadline = Deadline.within(clock, total_s - SETTLE_BUDGET_S)
         return deadline if streamed else deadline.sooner(timing.non_streamed_total_s)
+
+
+def _platform_ids(scope: Scope) -> PlatformIds:
+    extensions = scope.get("extensions") or {}
+    return PlatformIds(**extensions.get(PLATFORM_IDS_EXTENSION, {}))
 
 
 def _routed(admitted: _Admitted) -> Routed | None:

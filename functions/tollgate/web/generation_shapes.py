@@ -119,6 +119,12 @@ class GenerationObject(BaseModel):
     provider_responses: list[AttemptObject]
     catalog_sha: str
     client_request_id: str | None
+    api_gateway_request_id: str | None = Field(
+        description="API Gateway's id, as in its access log; null outside AWS"
+    )
+    lambda_request_id: str | None = Field(
+        description="Lambda's id, as in the function's log; null outside AWS"
+    )
     external_user: str | None
     tokens: TokensObject = Field(description="tokens by price class")
     trace: TraceObject = Field(description="input of the planner, which `tollgate plan` replays")
@@ -177,6 +183,8 @@ class GenerationObject(BaseModel):
             provider_responses=[AttemptObject.of(attempt) for attempt in record.attempts],
             catalog_sha=record.catalog_sha,
             client_request_id=record.client_request_id,
+            api_gateway_request_id=record.api_gateway_request_id,
+            lambda_request_id=record.lambda_request_id,
             external_user=record.user,
             tokens=TokensObject.model_validate(record.usage),
             trace=TraceObject.model_validate(record.trace),

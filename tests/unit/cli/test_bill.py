@@ -107,6 +107,13 @@ def test_a_search_of_the_provider_that_has_no_price_is_said_to_have_none() -> No
     assert "no price" not in "\n".join(explain_bill(record(), []))
 
 
+def test_a_bill_ends_with_the_ids_of_the_platforms_where_there_are_any() -> None:
+    ids = {"api_gateway_request_id": "41b45ea3", "lambda_request_id": "8476a536"}
+    shown = explain_bill(record(**ids), [])
+    assert shown[-2:] == ["  API Gateway request 41b45ea3", "  Lambda request 8476a536"]
+    assert explain_bill(record(**dict.fromkeys(ids)), []) == shown[:-2]
+
+
 def test_an_estimate_says_that_it_is_one() -> None:
     assert "estimate" in explain_bill(record(usage_source="estimated"), [])[-1]
 

@@ -12,6 +12,7 @@ import pytest
 from mangum import Mangum
 
 from tests.unit.lambda_runtime.serving import EVENT
+from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION, PlatformIds
 from tollgate.lambda_runtime.asgi import (
     DEADLINE_EXTENSION,
     PRELUDE_BYTES_MAX,
@@ -50,7 +51,20 @@ def test_a_rest_event_becomes_a_scope() -> None:
 
 def test_the_deadline_is_in_the_extensions_under_the_name_that_the_web_layer_reads() -> None:
     scope, _ = request(EVENT)
-    assert scope["extensions"] == {DEADLINE_EXTENSION: {"epoch_ms": 1_700_000_000_123}}
+    assert scope["extensions"][DEADLINE_EXTENSION] == {"epoch_ms": 1_700_000_000_123}
+
+
+@pytest.mark.parametrize(
+    ("context", "gateway_id"),
+    [({"requestId": "41b45ea3"}, "41b45ea3"), ({"requestId": 41}, None), ({}, None)],
+)
+def test_the_ids_of_both_platforms_are_in_the_extensions(
+    context: dict[str, object], gateway_id: str | None
+) -> None:
+    scope, _ = request(EVENT | {"requestContext": EVENT["requestContext"] | context})
+    assert PlatformIds(**scope["extensions"][PLATFORM_IDS_EXTENSION]) == PlatformIds(
+        api_gateway_request_id=gateway_id, lambda_request_id="r"
+    )
 
 
 def test_nothing_of_aws_is_in_the_scope() -> None:

@@ -23,6 +23,8 @@ _NAMES: Final = {
 }
 # Tokens are priced per million; pieces such as searches read better per thousand.
 _TOKENS: Final = {*_TOKEN_NAMES, "output"}
+# The ids with which the platforms' own logs are searched.
+_PLATFORMS: Final = {"api_gateway_request_id": "API Gateway", "lambda_request_id": "Lambda"}
 # A median of fewer bills means little, and less than twice the median is no surprise.
 _OTHERS_MIN: Final = 10
 _SURPRISING_TIMES: Final = 2
@@ -46,6 +48,11 @@ def explain_bill(record: Any, others: Sequence[Any]) -> list[str]:
         note = f"        {notes[index]}" if index < len(notes) else ""
         lines.append(f"  {name:<15} {amounts}  {Decimal(line['cost']):>12.9f}{note}")
     lines += [f"  {note}" for note in notes[len(record["cost_lines"]) :]]
+    lines += [
+        f"  {name} request {record[field]}"
+        for field, name in _PLATFORMS.items()
+        if record.get(field)
+    ]
     return lines
 
 

@@ -99,6 +99,8 @@ USUAL = GenerationRecord(
     first_token_ms=812,
     client_request_id="3f2504e0-4f89-41d3-9a0c-0305e82c3301",
     user="user-1234",
+    api_gateway_request_id="9c1d2f43-77ab-4c1e-8a40-4f2b6a7c9d11",
+    lambda_request_id="c6af9ac6-7b61-11e6-9a41-93e8deadbeef",
 )
 
 
@@ -227,6 +229,8 @@ records = st.builds(
     first_token_ms=maybe_count,
     client_request_id=maybe_text,
     user=maybe_text,
+    api_gateway_request_id=maybe_text,
+    lambda_request_id=maybe_text,
 )
 
 
