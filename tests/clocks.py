@@ -1,5 +1,9 @@
 """Clocks that tests hold in their hands."""
 
+from typing_extensions import override
+
+from tollgate.core.clock import SystemClock
+
 STARTED_S = 1_645_557_742.0
 
 
@@ -17,3 +21,14 @@ class FixedClock:
 
     async def sleep(self, delay_s: float) -> None:
         raise AssertionError(f"asked to sleep {delay_s} s on a clock that stands still")
+
+
+class ShiftedClock(SystemClock):
+    """The clock of another time."""
+
+    def __init__(self, ahead_s: float) -> None:
+        self._ahead_s = ahead_s
+
+    @override
+    def now_s(self) -> float:
+        return super().now_s() + self._ahead_s

@@ -21,6 +21,8 @@ from openai import AsyncOpenAI
 from tests.emulator import Emulator, Function
 from tests.emulator.credentials import CredentialsServer
 from tests.emulator.process import EXEC_WRAPPER
+from tests.iam.proxy import AuthorisingProxy
+from tests.iam.roles import Resources, function_statements, template_stack
 from tests.upstream import FakeUpstream
 from tests.upstream.speakers import Speaker
 from tollgate.core.clock import Clock, SystemClock
@@ -136,6 +138,7 @@ class Deployment:
     """A running deployment; `stores` look at its tables from outside."""
 
     emulator: Emulator
+    proxy: AuthorisingProxy
     chat: Function
     api: Function
     settings: Settings
@@ -174,7 +177,8 @@ class Deployment:
         headers = {"content-type": "application/json"}
         if key is not None:
             headers["authorization"] = f"Bearer {key.secret}"
-        content = body if isinstance(body, bytes) else json.dumps(body).encode() if body else b""
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        content = b"" if body is None else content
         url = f"{self.emulator.url}{path}"
         async with self.http.request(method, url, headers=headers, data=content) as response:
             named = {name.lower(): value for name, value in response.headers.items()}
@@ -227,29 +231,36 @@ async def deployed(
     code: Code = SOURCE,
     credentials: CredentialsServer | None = None,
     chat_environment: Mapping[str, str] | None = None,
+    bucket: str | None = None,
+    parameters: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Deployment]:
     """Deploy to this machine; `directory` is for the routing file and what is made of it.
 
     With `credentials` the streaming function has SnapStart; `chat_environment` are variables that
-    it has besides.
+    it has besides. The functions may do what infra/template.yaml with `parameters` lets their roles
+    do, and a request that was refused fails the test. `bucket` lies at `dynamodb_url` too.
     """
     upstreams = Upstreams()
     async with AsyncExitStack() as stack:
         for upstream in upstreams.each:
             await stack.enter_async_context(upstream)
-        settings = _settings(dynamodb_url, directory)
+        settings = _settings(dynamodb_url, directory, bucket)
         stores = open_stores(settings, SystemClock())
         stack.push_async_callback(stores.aclose)
         await stores.create_tables()
         _compile(settings.catalog_file, upstreams, limits or Limits())
         emulator = await stack.enter_async_context(Emulator())
-        variables = {**environment(settings), **(chat_environment or {})}
-        chat = await _start_chat(emulator, variables, code, credentials)
-        api = await _start_api(emulator, settings, code)
+        proxy = _authorising_proxy(settings, upstreams, parameters or {})
+        await stack.enter_async_context(proxy)
+        variables = environment(settings, endpoint_url=proxy.url)
+        chat_variables = {**variables, **(chat_environment or {})}
+        chat = await _start_chat(emulator, chat_variables, code, credentials)
+        api = await _start_api(emulator, variables, code)
         http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PATIENCE_S))
         await stack.enter_async_context(http)
         yield Deployment(
             emulator=emulator,
+            proxy=proxy,
             chat=chat,
             api=api,
             settings=settings,
@@ -258,6 +269,7 @@ async def deployed(
             upstreams=upstreams,
             http=http,
         )
+        assert proxy.take_refusals() == []
 
 
 def open_stores(settings: Settings, clock: Clock) -> Stores:
@@ -265,7 +277,7 @@ def open_stores(settings: Settings, clock: Clock) -> Stores:
     return wire_stores(settings, clock)
 
 
-def _settings(dynamodb_url: str, directory: Path) -> Settings:
+def _settings(dynamodb_url: str, directory: Path, bucket: str | None) -> Settings:
     name = os.urandom(6).hex()
     return Settings(
         core_table=f"{name}-core",
@@ -273,20 +285,42 @@ def _settings(dynamodb_url: str, directory: Path) -> Settings:
         generations_table=f"{name}-generations",
         catalog_file=directory / "routing.json",
         dynamodb_endpoint_url=dynamodb_url,
+        objects_bucket=bucket,
+        s3_endpoint_url=dynamodb_url,
     )
 
 
-def environment(settings: Settings) -> dict[str, str]:
-    """The variables that every function of the deployment has."""
+def _authorising_proxy(
+    settings: Settings, upstreams: Upstreams, parameters: Mapping[str, str]
+) -> AuthorisingProxy:
+    """Return what stands before the store, and before Bedrock where a catalog names it."""
+    resources = Resources(settings=settings, parameters=parameters)
     assert settings.dynamodb_endpoint_url is not None
-    return {
+    services = ("dynamodb", "s3", "secretsmanager", "sns")
+    targets = dict.fromkeys(services, settings.dynamodb_endpoint_url)
+    targets["bedrock"] = upstreams.bedrock.url
+    return AuthorisingProxy(function_statements(template_stack(), resources), targets)
+
+
+def environment(settings: Settings, *, endpoint_url: str | None = None) -> dict[str, str]:
+    """The variables that every function of the deployment has.
+
+    AWS is at `endpoint_url`, or without the proxy where it always is.
+    """
+    endpoint_url = endpoint_url or settings.dynamodb_endpoint_url
+    assert endpoint_url is not None
+    variables = {
         "TOLLGATE_CORE_TABLE": settings.core_table,
         "TOLLGATE_LEDGER_TABLE": settings.ledger_table,
         "TOLLGATE_GENERATIONS_TABLE": settings.generations_table,
         "TOLLGATE_CATALOG_FILE": str(settings.catalog_file),
-        "TOLLGATE_DYNAMODB_ENDPOINT_URL": settings.dynamodb_endpoint_url,
         "TOLLGATE_BODY_BYTES_MAX": str(BODY_BYTES_MAX),
     }
+    for service in ("DYNAMODB", "S3", "SECRETSMANAGER", "SNS"):
+        variables[f"TOLLGATE_{service}_ENDPOINT_URL"] = endpoint_url
+    if settings.objects_bucket is not None:
+        variables["TOLLGATE_OBJECTS_BUCKET"] = settings.objects_bucket
+    return variables
 
 
 async def _start_chat(
@@ -312,11 +346,11 @@ async def _start_chat(
     )
 
 
-async def _start_api(emulator: Emulator, settings: Settings, code: Code) -> Function:
+async def _start_api(emulator: Emulator, variables: Mapping[str, str], code: Code) -> Function:
     return await emulator.start_function(
         name="api",
         command=[*code.command, "api.handler"],
-        env={**environment(settings), **code.environment},
+        env={**variables, **code.environment},
         mode="BUFFERED",
         timeout_s=API_TIMEOUT_S,
         routes=API_ROUTES,

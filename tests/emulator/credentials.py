@@ -16,7 +16,9 @@ from aiohttp import web
 
 
 class CredentialsServer:
-    """Gives the identity `ASIAEMULATED…n` to the n-th caller, good for `lasts_s`.
+    """Gives the identity `ASIACHAT…n` to the n-th caller, good for `lasts_s`.
+
+    Only the streaming function starts from a snapshot.
 
     Callers without the token are refused; `broken` answers everybody with a 500.
     """
@@ -65,4 +67,4 @@ class CredentialsServer:
 
     def identity(self, number: int) -> str:
         """The access key id that the n-th caller got."""
-        return f"ASIAEMULATED{number:08}"
+        return f"ASIACHAT{number:08}"

@@ -72,6 +72,11 @@ class FunctionConfig:
         return f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{self.name}"
 
     @property
+    def access_key_id(self) -> str:
+        """The access key of the function's role, which is named after the function."""
+        return f"ASIA{self.name.upper()}00000000"
+
+    @property
     def argv(self) -> tuple[str, ...]:
         """What Lambda starts: the wrapper gets the interpreter and its original arguments.
 
@@ -106,7 +111,7 @@ class FunctionConfig:
         if self.credentials is None:
             return {
                 "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
-                "AWS_ACCESS_KEY_ID": "ASIAEMULATED00000000",
+                "AWS_ACCESS_KEY_ID": self.access_key_id,
                 "AWS_SECRET_ACCESS_KEY": "emulated-secret",
                 "AWS_SESSION_TOKEN": "emulated-session",
             }

@@ -31,6 +31,7 @@ async def workspace(deployment: Deployment) -> AsyncIterator[Workspace]:
     assert await deployment.holds(made) == {}
     assert [upstream.unplayed for upstream in deployment.upstreams.each] == [0, 0, 0]
     assert deployment.emulator.take_violations() == []
+    assert deployment.proxy.take_refusals() == []
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -22,8 +22,8 @@ from openai import (
     InternalServerError,
 )
 from openai.types.chat import ChatCompletionChunk
-from typing_extensions import override
 
+from tests.clocks import ShiftedClock
 from tests.deployment import (
     FUNCTIONS,
     Deployment,
@@ -34,7 +34,6 @@ from tests.deployment import (
 )
 from tests.ministack import Ministack, ministack_command, stoppable_ministack
 from tests.upstream.speakers import OPENAI
-from tollgate.core.clock import SystemClock
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S, SweepReport
@@ -50,17 +49,6 @@ ASKED: dict[str, Any] = {
 FRAMES = OPENAI.text(["Hello", " world"])
 # Whoever takes longer is killed by the emulator, which the tests would see.
 BUDGET_S = SETTLE_BUDGET_S + 4
-
-
-class ShiftedClock(SystemClock):
-    """The clock of another time."""
-
-    def __init__(self, ahead_s: float) -> None:
-        self._ahead_s = ahead_s
-
-    @override
-    def now_s(self) -> float:
-        return super().now_s() + self._ahead_s
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +157,7 @@ async def test_the_sweeper_function_resolves_what_is_older_than_any_process(
     sweeper = await fragile.emulator.start_function(
         name="sweeper",
         command=[sys.executable, "-m", "awslambdaric", "sweeper.handler"],
-        env=environment(fragile.settings),
+        env=environment(fragile.settings, endpoint_url=fragile.proxy.url),
         mode="BUFFERED",
         timeout_s=240,
         routes=[],

@@ -140,7 +140,7 @@ def seen_by_openai(first: Received, second: Received) -> None:
 
 def seen_by_bedrock(first: Received, second: Received) -> None:
     assert first.path == "/model/us.bedrock.one-v1%3A0/converse-stream"
-    assert first.headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=ASIAEMULATED")
+    assert first.headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=ASIACHAT")
     assert first.headers["x-amz-security-token"] == "emulated-session"
     assert first.json["toolConfig"]["toolChoice"] == {"any": {}}
     assert second.json["system"] == [{"text": "Be brief."}]

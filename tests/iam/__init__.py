@@ -1,0 +1,1 @@
+"""AWS's authorisation before an emulated service: policies, the calls they decide, and a proxy."""

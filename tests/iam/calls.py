@@ -1,0 +1,196 @@
+"""Read from a signed request which actions it needs on which resources.
+
+"Actions, resources, and condition keys" for DynamoDB, S3, Secrets Manager, SNS and Bedrock in the
+Service Authorization Reference (seen 2026-11-22). A request that is not in these tables is refused.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qs, unquote
+
+from tests.emulator.event import ACCOUNT_ID, REGION
+from tests.iam.policy import LEADING_KEYS, Access
+
+_SIGNED: Final = re.compile(
+    r"AWS4-HMAC-SHA256 Credential=(?P<key>[A-Z0-9]+)/\d{8}/(?P<region>[a-z0-9-]+)"
+    r"/(?P<service>[a-z0-9]+)/aws4_request,"
+)
+# An item's partition key is called so in every table of infra/template.yaml.
+PARTITION: Final = "pk"
+_KEY_EQUALS: Final = re.compile(r"([#\w]+)\s*=\s*(:\w+)")
+# Secrets Manager appends these to the name of a secret: a hyphen and six random characters.
+SECRET_SUFFIX: Final = "-AbCdEf"
+_BEDROCK_PATH: Final = re.compile(
+    r"/model/(?P<model>[^/]+)/(converse-stream|invoke-with-response-stream)"
+)
+_GEOGRAPHIES: Final = frozenset({"apac", "au", "ca", "eu", "global", "jp", "us", "us-gov"})
+
+# The actions that DynamoDB decides alone by the table, without keys of items.
+_SINGLE: Final = frozenset({"DeleteItem", "GetItem", "PutItem", "UpdateItem"})
+_TRANSACTED: Final = {
+    "ConditionCheck": "ConditionCheckItem",
+    "Delete": "DeleteItem",
+    "Get": "GetItem",
+    "Put": "PutItem",
+    "Update": "UpdateItem",
+}
+
+
+class UnknownCall(Exception):
+    """A request of which it is not known what it needs, which refuses it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A request as it came in; header names are in lower case."""
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """Who signed a request, and for which service."""
+
+    access_key_id: str
+    region: str
+    service: str
+
+
+def read_signature(call: Call) -> Signature:
+    """Return who signed; raise UnknownCall for a request that nobody did."""
+    found = _SIGNED.match(call.headers.get("authorization", ""))
+    if found is None:
+        raise UnknownCall("the request is not signed")
+    return Signature(access_key_id=found["key"], region=found["region"], service=found["service"])
+
+
+def read_accesses(call: Call, signature: Signature) -> tuple[Access, ...]:
+    """Return all that a request needs; raise UnknownCall where that is not known."""
+    if signature.region != REGION:
+        raise UnknownCall(f"region {signature.region}")
+    reader = _READERS.get(signature.service)
+    if reader is None:
+        raise UnknownCall(f"service {signature.service}")
+    try:
+        return tuple(reader(call))
+    except (KeyError, ValueError, TypeError) as error:
+        raise UnknownCall(f"{signature.service}: {error!r}") from error
+
+
+def bucket_listing(call: Call) -> Access:
+    """Return what S3 needs to answer 404 and not 403 for an object that does not exist."""
+    bucket = unquote(call.path).split("/")[1]
+    return Access("s3:ListBucket", f"arn:aws:s3:::{bucket}", {})
+
+
+def _read_dynamodb(call: Call) -> Iterator[Access]:
+    version, _, operation = call.headers["x-amz-target"].partition(".")
+    if version != "DynamoDB_20120810":
+        raise UnknownCall(call.headers["x-amz-target"])
+    body = json.loads(call.body)
+    match operation:
+        case operation if operation in _SINGLE:
+            yield _item_access(operation, body)
+        case "Query":
+            yield _table_access(operation, body, (_queried_partition(body),))
+        case "Scan":
+            # "Using IAM policy conditions for fine-grained access control": it has no leading key.
+            yield _table_access(operation, body, None)
+        case "BatchGetItem":
+            for table, wanted in body["RequestItems"].items():
+                keys = tuple(_partition(key) for key in wanted["Keys"])
+                yield _table_access(operation, {"TableName": table}, keys)
+        case "TransactGetItems" | "TransactWriteItems":
+            # "Amazon DynamoDB Transactions: How it works": allowed through those of their parts.
+            for action in body["TransactItems"]:
+                ((verb, part),) = action.items()
+                yield _item_access(_TRANSACTED[verb], part)
+        case _:
+            raise UnknownCall(f"dynamodb:{operation}")
+
+
+def _item_access(action: str, part: Mapping[str, Any]) -> Access:
+    return _table_access(action, part, (_partition(part["Item" if "Item" in part else "Key"]),))
+
+
+def _table_access(
+    action: str, body: Mapping[str, Any], leading_keys: tuple[str, ...] | None
+) -> Access:
+    resource = f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{body['TableName']}"
+    if "IndexName" in body:
+        resource += f"/index/{body['IndexName']}"
+    return Access(f"dynamodb:{action}", resource, {LEADING_KEYS: leading_keys})
+
+
+def _partition(key: Mapping[str, Any]) -> str:
+    return str(key[PARTITION]["S"])
+
+
+def _queried_partition(body: Mapping[str, Any]) -> str:
+    """Return the partition that a query is for, which must be stated by `=`."""
+    names = body.get("ExpressionAttributeNames", {})
+    for name, value in _KEY_EQUALS.findall(body["KeyConditionExpression"]):
+        if names.get(name, name) == PARTITION:
+            return str(body["ExpressionAttributeValues"][value]["S"])
+    raise UnknownCall(f"the query {body['KeyConditionExpression']!r}")
+
+
+def _read_s3(call: Call) -> Iterator[Access]:
+    actions = {"GET": "s3:GetObject", "PUT": "s3:PutObject"}
+    _, bucket, key = unquote(call.path).split("/", 2)
+    if call.query or not key or call.method not in actions:
+        raise UnknownCall(f"s3: {call.method} {call.path}?{call.query}")
+    yield Access(actions[call.method], f"arn:aws:s3:::{bucket}/{key}", {})
+
+
+def _read_secrets_manager(call: Call) -> Iterator[Access]:
+    if call.headers["x-amz-target"] != "secretsmanager.GetSecretValue":
+        raise UnknownCall(call.headers["x-amz-target"])
+    name = json.loads(call.body)["SecretId"]
+    if not name.startswith("arn:"):
+        ours = f"arn:aws:secretsmanager:{REGION}:{ACCOUNT_ID}"
+        name = f"{ours}:secret:{name}{SECRET_SUFFIX}"
+    yield Access("secretsmanager:GetSecretValue", name, {})
+
+
+def _read_sns(call: Call) -> Iterator[Access]:
+    form = parse_qs(call.body.decode(), strict_parsing=True)
+    if form["Action"] != ["Publish"]:
+        raise UnknownCall(f"sns:{form['Action']}")
+    (topic,) = form["TopicArn"]
+    yield Access("sns:Publish", topic, {})
+
+
+def _read_bedrock(call: Call) -> Iterator[Access]:
+    """Yield the profile and its model: "Prerequisites for inference profiles", Bedrock user guide.
+
+    A guardrail needs an action of its own, which is refused until this file knows it.
+    """
+    found = _BEDROCK_PATH.fullmatch(unquote(call.path))
+    if found is None or call.method != "POST":
+        raise UnknownCall(f"bedrock: {call.method} {call.path}")
+    if b"guardrailConfig" in call.body or "x-amzn-bedrock-guardrailidentifier" in call.headers:
+        raise UnknownCall("bedrock:ApplyGuardrail")
+    action, model = "bedrock:InvokeModelWithResponseStream", found["model"]
+    geography, _, base = model.partition(".")
+    if geography in _GEOGRAPHIES:
+        profile = f"arn:aws:bedrock:{REGION}:{ACCOUNT_ID}:inference-profile/{model}"
+        yield Access(action, profile, {})
+        model = base
+    yield Access(action, f"arn:aws:bedrock:{REGION}::foundation-model/{model}", {})
+
+
+_READERS: Final[Mapping[str, Callable[[Call], Iterator[Access]]]] = {
+    "bedrock": _read_bedrock,
+    "dynamodb": _read_dynamodb,
+    "s3": _read_s3,
+    "secretsmanager": _read_secrets_manager,
+    "sns": _read_sns,
+}

@@ -1,0 +1,154 @@
+"""AWS's endpoint for functions: it decides each request by its signer's role, then forwards it.
+
+A refusal has the form of its service: "Common errors" of the DynamoDB, Secrets Manager and SNS API
+references, "Error responses" of S3, "Common error types" of Bedrock (seen 2026-11-22).
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+from tests.iam.calls import (
+    Call,
+    Signature,
+    UnknownCall,
+    bucket_listing,
+    read_accesses,
+    read_signature,
+)
+from tests.iam.policy import Access, Statement, decide
+
+# The emulator names a function's access keys after it.
+_ACCESS_KEY: Final = re.compile(r"ASIA([A-Z]+?)\d{8}")
+_NOT_FORWARDED: Final = frozenset({"connection", "content-length", "host", "transfer-encoding"})
+_NOT_RETURNED: Final = frozenset({"connection", "content-length", "transfer-encoding", "date"})
+_JSON_SERVICES: Final = {
+    "dynamodb": "application/x-amz-json-1.0",
+    "secretsmanager": "application/x-amz-json-1.1",
+}
+
+
+class AuthorisingProxy:
+    """Forwards what the roles allow to `targets`, by service.
+
+    `refusals` says each request that was refused. `accesses` has what functions were allowed, each
+    beside its function's name.
+    """
+
+    def __init__(
+        self, roles: Mapping[str, Sequence[Statement]], targets: Mapping[str, str]
+    ) -> None:
+        self.url = ""
+        self.refusals: list[str] = []
+        self.accesses: set[tuple[str, Access]] = set()
+        self.roles = roles
+        self._targets = targets
+        self._runner = web.ServerRunner(web.Server(self._serve), shutdown_timeout=0.1)
+        self._client: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._client = aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=None),
+            connector=aiohttp.TCPConnector(limit=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
+        )
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._runner.cleanup()
+        assert self._client is not None
+        await self._client.close()
+
+    def take_refusals(self) -> list[str]:
+        """Return the refusals so far, which then no longer count."""
+        taken = list(self.refusals)
+        self.refusals.clear()
+        return taken
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        call = Call(
+            method=request.method,
+            path=request.raw_path.partition("?")[0],
+            query=request.query_string,
+            headers={name.lower(): value for name, value in request.headers.items()},
+            body=await request.read(),
+        )
+        signature = None
+        try:
+            signature = read_signature(call)
+            refusal = self._decide(signature, read_accesses(call, signature))
+        except UnknownCall as unknown:
+            refusal = f"nothing is known of {unknown}"
+        if signature is None or refusal is not None:
+            return self._refuse(signature, refusal or "")
+        return await self._forward(request, call, signature)
+
+    def _decide(self, signature: Signature, accesses: Sequence[Access]) -> str | None:
+        """Return why a request is refused, None if it is not; note what it is allowed."""
+        found = _ACCESS_KEY.fullmatch(signature.access_key_id)
+        function = found[1].lower() if found is not None else ""
+        if function not in self.roles:
+            return f"no function has the access key {signature.access_key_id}"
+        decisions = [decide(self.roles[function], access) for access in accesses]
+        refusals = [it.refusal for it in decisions if it.refusal is not None]
+        if refusals or not decisions:
+            return f"{function}: {'; '.join(refusals) or 'it needs nothing'}"
+        self.accesses |= {(function, access) for access in accesses}
+        return None
+
+    async def _forward(
+        self, request: web.BaseRequest, call: Call, signature: Signature
+    ) -> web.StreamResponse:
+        assert self._client is not None
+        target = self._targets[signature.service].rstrip("/")
+        url = URL(f"{target}{request.raw_path}", encoded=True)
+        headers = {it: value for it, value in call.headers.items() if it not in _NOT_FORWARDED}
+        try:
+            async with self._client.request(
+                call.method, url, data=call.body or None, headers=headers, allow_redirects=False
+            ) as answer:
+                body = await answer.read()
+        except aiohttp.ClientError:
+            # The caller sees what the service did: a connection that ends without an answer.
+            assert request.transport is not None
+            request.transport.abort()
+            return web.Response(status=502)
+        if signature.service == "s3" and answer.status == 404:
+            refusal = self._decide(signature, (bucket_listing(call),))
+            if refusal is not None:
+                return self._refuse(signature, refusal)
+        kept = [it for it in answer.headers.items() if it[0].lower() not in _NOT_RETURNED]
+        return web.Response(status=answer.status, body=body, headers=dict(kept))
+
+    def _refuse(self, signature: Signature | None, refusal: str) -> web.Response:
+        self.refusals.append(refusal)
+        service = signature.service if signature is not None else ""
+        message = f"User is not authorized to perform this: {refusal}"
+        if service in _JSON_SERVICES:
+            content = {"__type": "AccessDeniedException", "Message": message}
+            media_type = _JSON_SERVICES[service]
+            return web.Response(status=400, text=json.dumps(content), content_type=media_type)
+        if service == "bedrock":
+            named = {"x-amzn-ErrorType": "AccessDeniedException"}
+            return web.json_response({"message": message}, status=403, headers=named)
+        code = "AuthorizationError" if service == "sns" else "AccessDenied"
+        text = f"<Error><Code>{code}</Code><Message>Access Denied</Message></Error>"
+        if service == "sns":
+            text = f"<ErrorResponse>{text}</ErrorResponse>"
+        return web.Response(status=403, text=text, content_type="application/xml")
