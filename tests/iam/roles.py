@@ -1,13 +1,13 @@
 """The statements of each function's role, as SAM's translator and CloudFormation make them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
 from tests.emulator.event import ACCOUNT_ID, REGION
-from tests.iam.policy import Statement, parse_statements
+from tests.iam.policy import Access, Grant, Statement, decide, parse_statements
 from tests.infra.translation import Stack, load_template, translate
 from tollgate.settings import Settings
 
@@ -17,6 +17,12 @@ _PSEUDO: Final = {
     "AWS::AccountId": ACCOUNT_ID,
 }
 _REFERENCE: Final = re.compile(r"\$\{([\w:.]+)\}")
+
+# Grants that no call of a function can show, and why.
+USED_BY_AWS: Final = {
+    "logs:CreateLogStream": "Lambda itself writes the logs, with the function's role",
+    "logs:PutLogEvents": "Lambda itself writes the logs, with the function's role",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,3 +85,22 @@ def function_statements(stack: Stack, resources: Resources) -> dict[str, tuple[S
         name = function.removesuffix("Function").lower()
         found[name] = parse_statements(role, resources.resolve(statements))
     return found
+
+
+def unneeded_grants(
+    roles: Mapping[str, tuple[Statement, ...]], accesses: Iterable[tuple[str, Access]]
+) -> set[Grant]:
+    """Return the grants of which no access had need: unused ones, and those that others repeat."""
+    grants = {
+        grant
+        for statements in roles.values()
+        for statement in statements
+        if statement.effect == "Allow"
+        for grant in statement.grants
+        if grant.action not in USED_BY_AWS
+    }
+    for function, access in accesses:
+        granted = decide(roles[function], access).grants
+        if len(granted) == 1:
+            grants.discard(granted[0])
+    return grants

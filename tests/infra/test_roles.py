@@ -26,8 +26,8 @@ PERMISSIONS: Final = {
         "${ObjectsBucket.Arn}/catalogs/*": {"s3:GetObject"},
         "${ObjectsBucket.Arn}/content/*": {"s3:PutObject"},
         "ObjectsBucket": {"s3:ListBucket"},
-        "LedgerTable": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
-        "GenerationsTable": {"dynamodb:GetItem", "dynamodb:PutItem"},
+        "LedgerTable": {"dynamodb:UpdateItem"},
+        "GenerationsTable": {"dynamodb:PutItem"},
         **{secret: {"secretsmanager:GetSecretValue"} for secret in NEEDED.secrets},
         **{guardrail: {"bedrock:ApplyGuardrail"} for guardrail in NEEDED.guardrails},
         **{model: {"bedrock:InvokeModelWithResponseStream"} for model in NEEDED.models},
@@ -50,7 +50,6 @@ PERMISSIONS: Final = {
             "dynamodb:DeleteItem",
             "dynamodb:GetItem",
             "dynamodb:PutItem",
-            "dynamodb:Query",
             "dynamodb:UpdateItem",
         },
         "GenerationsTable": {"dynamodb:GetItem", "dynamodb:Query"},
@@ -61,7 +60,6 @@ PERMISSIONS: Final = {
     "SweeperRole": {
         "SweeperLogs": LOGS,
         "CoreTable": {
-            "dynamodb:BatchGetItem",
             "dynamodb:GetItem",
             "dynamodb:PutItem",
             "dynamodb:Query",
@@ -73,7 +71,7 @@ PERMISSIONS: Final = {
             "dynamodb:Scan",
             "dynamodb:UpdateItem",
         },
-        "GenerationsTable": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"},
+        "GenerationsTable": {"dynamodb:PutItem", "dynamodb:Query"},
     },
     "RollupRole": {
         "RollupLogs": LOGS,

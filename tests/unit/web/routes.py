@@ -11,7 +11,11 @@ GENERATION_ID = "gen-x"
 EVERY_KEYS_ROUTES = [
     ("GET", "/v1/key", None),
     ("GET", f"/v1/generation?id={GENERATION_ID}", None),
-    ("POST", "/v1/route/explain", {"model": "smart", "messages": []}),
+    (
+        "POST",
+        "/v1/route/explain",
+        {"model": "smart", "messages": [{"role": "user", "content": "Hi"}]},
+    ),
 ]
 WORKSPACE_ROUTES = [
     ("POST", "/v1/keys", {"name": "new"}),
@@ -34,7 +38,7 @@ OPERATOR_ROUTES = [
     ("GET", f"/v1/workspaces/{WORKSPACE}/credits", None),
     ("POST", f"/v1/workspaces/{WORKSPACE}/keys", {"name": "new"}),
     ("POST", "/v1/credits/grants", {"id": "g", "amount": 1, "workspace_id": WORKSPACE}),
-    ("POST", "/v1/credits/adjustments", {"id": "g", "amount": -1, "workspace_id": WORKSPACE}),
+    ("POST", "/v1/credits/adjustments", {"id": "a", "amount": -1, "workspace_id": WORKSPACE}),
     (
         "POST",
         "/v1/credits/refunds",

@@ -1,0 +1,229 @@
+"""One walk through all that the four functions do: what their roles grant, and nothing else, is
+asked of AWS on the way.
+
+routing.yaml is served as it is, from scripted hosts in place of its own.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from typing import Any, Final
+
+from tests.clocks import ShiftedClock
+from tests.deployment import (
+    CHAT_ROUTES,
+    FUNCTIONS,
+    TOP,
+    Answer,
+    Deployment,
+    Workspace,
+    environment,
+    open_stores,
+)
+from tests.stores import record_of
+from tests.unit.web.routes import GENERATION_ID, KEY_ID, OPERATOR_ROUTES, ROUTES, WORKSPACE
+from tests.upstream import Script
+from tollgate.core.clock import SystemClock
+from tollgate.core.publication import Signature, publish_to_all
+from tollgate.routing.file.compile import canonical_json, compile_catalog
+from tollgate.routing.schema import Routing
+from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
+
+CHAT: Final = CHAT_ROUTES[0].removeprefix("POST ")
+ECHO: Final = {"model": "test/echo", "messages": [{"role": "user", "content": "Hello"}]}
+REFUSED: Final = {"error": {"message": "no such key"}}
+DAY_S: Final = 86_400
+# More holds than one shard should have, so that maintenance adds shards.
+CROWD: Final = 70
+PUBLIC_ROUTES: Final = ("/v1/models", "/v1/health/live", "/v1/health/ready", "/v1/openapi.json")
+
+
+async def tour(
+    deployment: Deployment, scheduled: Mapping[str, str], expire_answers: Callable[[], None]
+) -> None:
+    """Let every function do all that it does.
+
+    `scheduled` are variables of the functions on a schedule; `expire_answers` deletes kept answers,
+    as the bucket does after a day.
+    """
+    workspace = await deployment.workspace()
+    routing = await publish(deployment)
+    generation_id = await complete(deployment, workspace, expire_answers)
+    await read_the_pointer_alone(deployment)
+    await call_every_provider(deployment, workspace, routing)
+    await call_every_route(deployment, workspace, generation_id)
+    await leave_work(deployment)
+    await run_on_schedule(deployment, scheduled)
+
+
+async def publish(deployment: Deployment) -> Routing:
+    """Publish routing.yaml; its hosts are a scripted provider, and the proxy for Bedrock."""
+    routing = compile_catalog(TOP / "routing.yaml", dev=True).routing
+    providers = dict(routing.providers)
+    for slug, provider in providers.items():
+        is_signed = provider.transport.startswith("bedrock")
+        url = deployment.proxy.url if is_signed else deployment.upstreams.beta.url
+        if provider.transport != "simulator":
+            providers[slug] = provider.model_copy(update={"base_url": url})
+    published = routing.model_copy(update={"providers": providers})
+    publications = deployment.stores.publications
+    sha = await publications.keep(canonical_json(published))
+    signature = Signature(by="test", at_s=int(SystemClock().now_s()))
+    await publications.move(publish_to_all(None, sha, signature))
+    return published
+
+
+async def complete(
+    deployment: Deployment, workspace: Workspace, expire_answers: Callable[[], None]
+) -> str:
+    """Generate, keep the content, repeat and fail under an Idempotency-Key; return an id."""
+    settings = {"name": "keeps", "content_days": 7}
+    answer = await ask(deployment, "POST", "/v1/keys", workspace, 201, body=settings)
+    key = answer.json["key"]
+
+    async def generate(idempotency_key: str, model: str) -> tuple[int, str | None]:
+        headers = {"authorization": f"Bearer {key}", "idempotency-key": idempotency_key}
+        url = f"{deployment.emulator.url}{CHAT}"
+        async with deployment.http.post(url, headers=headers, json=ECHO | {"model": model}) as said:
+            return said.status, said.headers.get("x-generation-id")
+
+    status, generation_id = await generate("first", "test/echo")
+    assert status == 200
+    assert await generate("first", "test/echo") == (200, generation_id)
+    expire_answers()
+    assert (await generate("first", "test/echo"))[0] == 409
+    assert (await generate("second", "test/echo:529"))[0] == 529
+    assert generation_id is not None
+    return generation_id
+
+
+async def read_the_pointer_alone(deployment: Deployment) -> None:
+    """Read the published catalog's name as chat does where five seconds end within a request."""
+    chat = deployment.chat.config
+    settings = deployment.settings.model_copy(
+        update={
+            "dynamodb_endpoint_url": deployment.proxy.url,
+            "aws_access_key_id": chat.access_key_id,
+            "aws_secret_access_key": "synthetic",
+        }
+    )
+    async with aclosing(open_stores(settings, SystemClock())) as stores:
+        assert await stores.publications.publication() is not None
+
+
+async def call_every_provider(
+    deployment: Deployment, workspace: Workspace, routing: Routing
+) -> None:
+    """Ask each provider once, and each model of Bedrock's; all of them refuse."""
+    asked = set()
+    for slug, model in routing.models.items():
+        for endpoint in model.endpoints:
+            provider = routing.providers[endpoint.provider]
+            is_signed = provider.transport.startswith("bedrock")
+            once = endpoint.upstream if is_signed else endpoint.provider
+            if provider.transport == "simulator" or once in asked:
+                continue
+            asked.add(once)
+            for upstream in (deployment.upstreams.bedrock, deployment.upstreams.beta):
+                upstream.reset()
+                upstream.enqueue(Script.json(401, REFUSED))
+            only = {"only": [endpoint.provider], "allow_fallbacks": False}
+            body = ECHO | {"model": slug, "provider": only, "max_tokens": 16}
+            answer = await deployment.ask("POST", CHAT, workspace.inference, body=body)
+            assert answer.status >= 400
+            left = deployment.upstreams.bedrock.unplayed + deployment.upstreams.beta.unplayed
+            assert left == 1, (slug, endpoint.provider, answer.json)
+
+
+async def call_every_route(
+    deployment: Deployment, workspace: Workspace, generation_id: str
+) -> None:
+    """Ask every route of the api function for something that there is."""
+    for path in PUBLIC_ROUTES:
+        await ask(deployment, "GET", path, workspace, 200)
+    operator = await deployment.operator()
+    for number, route in enumerate(ROUTES):
+        named = {"name": f"for route {number}"}
+        made = await ask(deployment, "POST", "/v1/keys", workspace, 201, body=named)
+        known = {
+            KEY_ID: made.json["data"]["id"],
+            WORKSPACE: workspace.id,
+            GENERATION_ID: generation_id,
+            "new": f"new-{number}",
+        }
+        method, path, body = route
+        for placeholder, value in known.items():
+            path = path.replace(placeholder, value)
+            body = replaced(body, placeholder, value)
+        key = operator if route in OPERATOR_ROUTES else workspace.management
+        answer = await deployment.ask(method, path, key, body=body)
+        assert answer.status < 300, (method, path, answer.json)
+
+
+def replaced(value: Any, placeholder: str, real: str) -> Any:
+    """Return a body with the real name of a resource in place of a placeholder."""
+    match value:
+        case dict():
+            return {key: replaced(it, placeholder, real) for key, it in value.items()}
+        case _:
+            return real if value == placeholder else value
+
+
+async def ask(
+    deployment: Deployment,
+    method: str,
+    path: str,
+    workspace: Workspace,
+    status: int,
+    body: object = None,
+) -> Answer:
+    """Return the answer to a management key, which has that status."""
+    answer = await deployment.ask(method, path, workspace.management, body=body)
+    assert answer.status == status, (path, answer.body)
+    return answer
+
+
+async def leave_work(deployment: Deployment) -> None:
+    """Leave to schedules a hold of a dead process, a crowded wallet, a spent budget and a day."""
+    workspace, operator = await deployment.workspace(), await deployment.operator()
+    settings = {"budget": 0.0001, "pause_at_budget": True}
+    path = f"/v1/workspaces/{workspace.id}"
+    answer = await deployment.ask("PATCH", path, operator, body=settings)
+    assert answer.status == 200, answer.body
+    yesterday = ShiftedClock(-2 * DAY_S)
+    dead = ShiftedClock(-HOLD_LIFETIME_S - 60)
+    async with (
+        aclosing(open_stores(deployment.settings, yesterday)) as earlier,
+        aclosing(open_stores(deployment.settings, dead)) as before,
+    ):
+        principal = await deployment.stores.keys.authenticate(workspace.inference.secret)
+        hold = await earlier.ledger.hold(principal, 1_000_000)
+        await earlier.ledger.settle(hold, record_of(hold, 500_000))
+        await before.ledger.hold(principal, 1_000_000)
+        ledger = deployment.stores.ledger
+        await asyncio.gather(*(ledger.hold(principal, 1) for _ in range(CROWD)))
+
+
+async def run_on_schedule(deployment: Deployment, scheduled: Mapping[str, str]) -> None:
+    """Run the sweeper, the roll-up and then the audit, as their schedules do."""
+    variables = environment(deployment.settings, endpoint_url=deployment.proxy.url)
+    for name, event in (
+        ("sweeper", {}),
+        ("rollup", {}),
+        ("sweeper", {"task": "audit"}),
+    ):
+        function = deployment.emulator.functions.get(name)
+        if function is None:
+            function = await deployment.emulator.start_function(
+                name=name,
+                command=[sys.executable, "-m", "awslambdaric", f"{name}.handler"],
+                env={**variables, **scheduled},
+                mode="BUFFERED",
+                timeout_s=240,
+                routes=[],
+                task_root=FUNCTIONS,
+            )
+        invocation = function.invoke(event)
+        await invocation.finished.wait()
+        assert invocation.error is None, function.log
