@@ -64,7 +64,7 @@ class Settings(BaseSettings):
     # Days that records of generations are kept. A roll-up closes a day within four weeks, so that
     # fewer than 30 would lose days that were not closed in time.
     record_days: int = Field(default=30, ge=30, le=3650)
-    # API Gateway and Lambda stop at 6 MB; hosts without that limit get this one.
+    # Of metered routes. API Gateway and Lambda stop at 6 MB; hosts without that limit get this one.
     body_bytes_max: int = Field(default=50_000_000, gt=0)
 
     aws_region: str = Field(default="us-east-1", validation_alias="AWS_REGION")

@@ -54,7 +54,6 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
             Middleware(HeadAsGet),
             Middleware(
                 ErrorBoundary,
-                body_bytes_max=limits.body_bytes_max,
                 errors=services.chat,
                 journal=services.journal,
             ),

@@ -1,6 +1,6 @@
 """Authentication of a request by its headers."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from tollgate.core.errors import AccessError, ErrorCode
 from tollgate.core.principal import KeyRole, Principal
@@ -8,12 +8,12 @@ from tollgate.stores.base import KeyDirectory
 
 
 async def authenticate(
-    keys: KeyDirectory, headers: Mapping[str, str], role: KeyRole | None = None
+    keys: KeyDirectory, headers: Mapping[str, str], roles: Collection[KeyRole]
 ) -> Principal:
     """Return the holder of the key in the `Authorization: Bearer` header.
 
     Raises AccessError(invalid_api_key) if there is no valid key, and AccessError(permission_denied)
-    if `role` is given and the key has another role.
+    if its role is none of `roles`.
     """
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
@@ -21,8 +21,9 @@ async def authenticate(
             ErrorCode.INVALID_API_KEY, "Send your API key as `Authorization: Bearer <key>`."
         )
     principal = await keys.authenticate(secret.strip())
-    if role is not None and principal.role != role:
+    if principal.role not in roles:
+        needed = " or ".join(sorted(roles))
         raise AccessError(
-            ErrorCode.PERMISSION_DENIED, f"This needs a key of role {role}, not {principal.role}."
+            ErrorCode.PERMISSION_DENIED, f"This needs a key of role {needed}, not {principal.role}."
         )
     return principal

@@ -38,6 +38,7 @@ from tollgate.engine.sink import (
 from tollgate.ingress.base import Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS
+from tollgate.web.access import METERED
 from tollgate.web.auth import authenticate
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.idempotency import claim_of, generate_once
@@ -152,7 +153,7 @@ class MeteredEndpoint:
             raise MethodNotAllowed(
                 f"{scope['method']} is not served here; use POST.", METERED_METHODS
             )
-        principal = await authenticate(self._services.keys, headers, role="inference")
+        principal = await authenticate(self._services.keys, headers, METERED.roles)
         gateway = await self._gateways.for_key(principal.key_id)
         body = await read_body(receive, self._limits.body_bytes_max)
         parsed = replace(

@@ -35,6 +35,7 @@ class WebLimits(Struct, frozen=True, kw_only=True):
 
     # Origins whose pages may call the api from a browser.
     allowed_origins: Sequence[str] = ("*",)
+    # Of metered routes.
     body_bytes_max: int = 50_000_000
     # Seconds from the start of a request to the end of its stream: Lambda's 15 minutes, less 15 s.
     stream_total_s: float = 885.0

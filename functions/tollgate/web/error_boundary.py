@@ -1,4 +1,4 @@
-"""Limit of a request's size, and the error envelope for every failure."""
+"""The error envelope for every failure of an api route."""
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -7,18 +7,14 @@ from tollgate.core.errors import GatewayError, InternalError
 from tollgate.engine.gateway import Journal
 from tollgate.engine.sink import ClientGone
 from tollgate.ingress.base import Ingress
-from tollgate.web.reply import read_body
 from tollgate.web.request_id import request_id_of
 
 
 class ErrorBoundary:
-    """Reads the body up to the limit before any route does, and answers unhandled errors."""
+    """Answers the errors that no route has handled; it reads no body."""
 
-    def __init__(
-        self, app: ASGIApp, *, body_bytes_max: int, errors: Ingress, journal: Journal
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, errors: Ingress, journal: Journal) -> None:
         self._app = app
-        self._body_bytes_max = body_bytes_max
         self._errors = errors
         self._journal = journal
 
@@ -34,8 +30,7 @@ class ErrorBoundary:
             await send(message)
 
         try:
-            body = await read_body(receive, self._body_bytes_max)
-            await self._app(_as_json(scope), _receive_again(body, receive), send_watched)
+            await self._app(_as_json(scope), receive, send_watched)
         except ClientGone:
             return
         except GatewayError as refusal:
@@ -63,13 +58,3 @@ def _as_json(scope: Scope) -> Scope:
     """
     headers = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
     return {**scope, "headers": [*headers, (b"content-type", b"application/json")]}
-
-
-def _receive_again(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives a body already read, then the messages after it."""
-    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def next_message() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return next_message

@@ -9,10 +9,8 @@ from pydantic.json_schema import models_json_schema
 
 from tollgate.ingress.chat_completions.wire.response import ErrorEnvelope
 from tollgate.ingress.formats import FORMATS, FormatModels, IngressFormat
-from tollgate.web.paths import OPENAPI
+from tollgate.web.access import ACCESS
 
-# Routes that need no key (contract C3); /v1/models shows a key only the models it may use.
-_OPEN: Final = frozenset({"/v1/models", "/v1/health/live", "/v1/health/ready", OPENAPI})
 _KEY: Final = "key"
 _REF: Final = "#/components/schemas/{model}"
 # FastAPI's own reply to invalid input, which our error envelope replaces.
@@ -37,10 +35,12 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     # The envelope of the api routes, whatever the formats have.
     schemas |= _schemas(ErrorEnvelope, "serialization")
     for path, item in document["paths"].items():
-        for operation in item.values():
+        for method, operation in item.items():
             _describe_errors(operation["responses"], errors.get(path, ErrorEnvelope))
+            access = ACCESS[method.upper(), path]
             # A second, empty requirement makes the key optional.
-            operation["security"] = [{_KEY: []}, *([{}] if path in _OPEN else [])]
+            is_optional = access.keyless or not access.roles
+            operation["security"] = [{_KEY: []}, *([{}] if is_optional else [])]
     document["components"]["securitySchemes"] = {_KEY: {"type": "http", "scheme": "bearer"}}
     document["servers"] = [{"url": "/api"}, {"url": "/"}]
     return document

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from msgspec import Struct
-from starlette.requests import Request
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
@@ -24,6 +23,7 @@ from tollgate.stores.administration import (
 )
 from tollgate.stores.base import CooldownStore
 from tollgate.stores.rules.key_names import find_key_id
+from tollgate.web.access import Access
 from tollgate.web.auth import authenticate
 
 
@@ -71,36 +71,23 @@ class Services(Struct, frozen=True, kw_only=True):
         """Return the current Unix second."""
         return int(self.clock.now_s())
 
-    async def authenticated_untracked(self, request: Request) -> Principal:
-        """Authenticate the caller without recording last use."""
-        return await authenticate(self.keys, request.headers)
+    async def admit(self, headers: Mapping[str, str], access: Access) -> Principal | None:
+        """Authenticate a caller whom a route serves, and record the last use of the key.
 
-    async def caller(self, request: Request) -> Principal:
-        """Authenticate the caller by a key of any role, and record its last use."""
-        principal = await authenticate(self.keys, request.headers)
-        await self.keys.note_use(principal)
-        return principal
-
-    async def administrator(self, request: Request) -> Principal:
-        """Authenticate the caller by a management key, and record its last use.
-
-        Raises AccessError(permission_denied) for a key of another role.
+        Returns None for a caller without a key, where the route serves such callers. Raises
+        AccessError(invalid_api_key), or AccessError(permission_denied) for a key of another role
+        or workspace.
         """
-        principal = await authenticate(self.keys, request.headers, role="management")
-        await self.keys.note_use(principal)
-        return principal
-
-    async def operator(self, request: Request) -> Principal:
-        """Authenticate the caller by a management key of the operator's workspace.
-
-        Raises AccessError(permission_denied) for every other key.
-        """
-        principal = await self.administrator(request)
-        if principal.workspace_id != self.operator_workspace:
+        if not access.roles or (access.keyless and "authorization" not in headers):
+            return None
+        principal = await authenticate(self.keys, headers, access.roles)
+        if access.operator and principal.workspace_id != self.operator_workspace:
             raise AccessError(
                 ErrorCode.PERMISSION_DENIED,
-                f"This needs a management key of the workspace {self.operator_workspace}.",
+                f"This needs a key of the workspace {self.operator_workspace}.",
             )
+        if access.notes_use:
+            await self.keys.note_use(principal)
         return principal
 
     def check_content_days(self, days: int | None) -> None:
@@ -111,9 +98,3 @@ class Services(Struct, frozen=True, kw_only=True):
                 "This deployment has no bucket for content.",
                 param="content_days",
             )
-
-    async def optional_caller(self, request: Request) -> Principal | None:
-        """Authenticate the caller if it sends a key; return None for a caller without one."""
-        if "authorization" not in request.headers:
-            return None
-        return await self.caller(request)

@@ -234,7 +234,11 @@ async def test_c8_a_body_that_is_no_json_is_400(raw: bytes) -> None:
 async def test_c8_a_body_over_the_limit_is_413() -> None:
     call = await api()
     reply = await call(
-        "POST", "/v1/keys", raw=b" " * 20_001, headers={"origin": "https://app.example"}
+        "POST",
+        "/v1/keys",
+        raw=b" " * 1_000_001,
+        key=call.management,
+        headers={"origin": "https://app.example"},
     )
     assert (reply.status, reply.error["code"]) == (413, "payload_too_large")
     assert reply.headers["access-control-allow-origin"] == "https://app.example"

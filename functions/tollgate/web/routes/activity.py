@@ -10,7 +10,7 @@ from starlette.responses import Response
 from tollgate.core.activity import DAY_S, ActivityRow
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.money import usd
-from tollgate.core.principal import Principal
+from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.csv_columns import csv_cells, csv_columns
 from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.routes.generations import Selection
@@ -86,12 +86,11 @@ class ActivityReply(BaseModel):
 
 def activity_routes(services: Services) -> APIRouter:
     """Return the route `/v1/activity`."""
-    router = APIRouter(prefix="/v1", tags=["generations"])
-    administrator = Annotated[Principal, Depends(services.administrator)]
+    router = admitted_router(services, prefix="/v1", tag="generations")
 
     @router.get("/activity", response_model=ActivityReply, responses=OR_CSV)
     async def show_activity(
-        principal: administrator,
+        principal: Caller,
         query: Annotated[Selection, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> ActivityReply | Response:

@@ -4,14 +4,14 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money import nano_usd, usd, usd_text
-from tollgate.core.principal import Principal
 from tollgate.stores.administration import ENTRIES_PAGE_MAX, CreditEntry, EntryKind
+from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.services import Services
 from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
@@ -87,19 +87,17 @@ class GrantReply(CreditsReply):
 
 def credit_routes(services: Services) -> APIRouter:
     """Return the routes below `/v1/credits`."""
-    router = APIRouter(prefix="/v1", tags=["credits"])
-    administrator = Annotated[Principal, Depends(services.administrator)]
-    operator = Annotated[Principal, Depends(services.operator)]
+    router = admitted_router(services, prefix="/v1", tag="credits")
 
     @router.get("/credits")
-    async def show_credits(principal: administrator) -> CreditsReply:
+    async def show_credits(principal: Caller) -> CreditsReply:
         """Show the granted, spent, held and available amounts."""
         balance = await services.credits.balance(principal.workspace_id)
         return CreditsReply(data=CreditsObject.of(balance))
 
     @router.get("/credits/ledger")
     async def list_entries(
-        principal: administrator,
+        principal: Caller,
         cursor: str | None = None,
         limit: Annotated[int, Query(ge=1, le=ENTRIES_PAGE_MAX)] = ENTRIES_PAGE_MAX,
     ) -> EntriesReply:
@@ -112,12 +110,12 @@ def credit_routes(services: Services) -> APIRouter:
         )
 
     @router.post("/credits/grants")
-    async def grant_credits(principal: operator, body: GrantBody) -> GrantReply:
+    async def grant_credits(principal: Caller, body: GrantBody) -> GrantReply:
         """Add credit; repeating a grant's id adds nothing."""
         return await _enter("grant", body.workspace_id or principal.workspace_id, body)
 
     @router.post("/credits/adjustments")
-    async def adjust_credits(principal: operator, body: AdjustmentBody) -> GrantReply:
+    async def adjust_credits(principal: Caller, body: AdjustmentBody) -> GrantReply:
         """Add credit or take it back; repeating an adjustment's id changes nothing."""
         if not body.amount:
             raise RequestError(
@@ -126,7 +124,7 @@ def credit_routes(services: Services) -> APIRouter:
         return await _enter("adjustment", body.workspace_id or principal.workspace_id, body)
 
     @router.post("/credits/refunds")
-    async def refund_generation(principal: operator, body: RefundBody) -> GrantReply:
+    async def refund_generation(principal: Caller, body: RefundBody) -> GrantReply:
         """Give back what a generation cost; each generation is refunded once."""
         workspace_id = body.workspace_id or principal.workspace_id
         return await _write(await _refund(services, workspace_id, body))

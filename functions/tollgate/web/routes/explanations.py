@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from starlette.requests import Request
 
-from tollgate.core.principal import Principal
 from tollgate.engine.simulation import Fault
 from tollgate.ingress.chat_completions.wire.request import ChatRequest
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.explanation_shapes import ExplanationObject, answer_time_s, explain_plan
 from tollgate.web.request_id import request_id_of
 from tollgate.web.services import Services
@@ -27,12 +27,11 @@ _Fault = Annotated[str, Query(max_length=256)]
 
 def explanation_routes(services: Services) -> APIRouter:
     """Build the router of `/v1/route/explain`."""
-    router = APIRouter(prefix="/v1", tags=["models"])
-    reader = Annotated[Principal, Depends(services.authenticated_untracked)]
+    router = admitted_router(services, prefix="/v1", tag="models")
 
     @router.post("/route/explain", openapi_extra={"requestBody": _CHAT_BODY})
     async def explain_route(
-        principal: reader,
+        principal: Caller,
         request: Request,
         simulate: Annotated[
             list[_Fault],

@@ -12,7 +12,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.generation import Outcome
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money import nano_usd
-from tollgate.core.principal import Principal
+from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.csv_columns import csv_cells, csv_columns
 from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.generation_shapes import (
@@ -82,12 +82,10 @@ class GenerationsQuery(Selection):
 
 def generation_routes(services: Services) -> APIRouter:
     """Return the routes `/v1/generation`, its content and `/v1/generations`."""
-    router = APIRouter(prefix="/v1", tags=["generations"])
-    caller = Annotated[Principal, Depends(services.caller)]
-    administrator = Annotated[Principal, Depends(services.administrator)]
+    router = admitted_router(services, prefix="/v1", tag="generations")
 
     @router.get("/generation")
-    async def show_generation(principal: caller, id_: GenerationId) -> GenerationReply:
+    async def show_generation(principal: Caller, id_: GenerationId) -> GenerationReply:
         """Show a generation of this workspace, which is readable before its stream has ended."""
         bare = without_prefix(id_)
         record = None
@@ -100,7 +98,7 @@ def generation_routes(services: Services) -> APIRouter:
         return GenerationReply(data=GenerationObject.of(record))
 
     @router.get("/generation/content")
-    async def show_content(principal: administrator, id_: GenerationId) -> ContentReply:
+    async def show_content(principal: Caller, id_: GenerationId) -> ContentReply:
         """Show the request and the answer, for the days that the key keeps content."""
         bare, content = without_prefix(id_), None
         if is_id(bare) and services.contents is not None:
@@ -120,7 +118,7 @@ def generation_routes(services: Services) -> APIRouter:
 
     @router.get("/generations", response_model=GenerationsReply, responses=OR_CSV)
     async def list_generations(
-        principal: administrator,
+        principal: Caller,
         query: Annotated[GenerationsQuery, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> GenerationsReply | Response:

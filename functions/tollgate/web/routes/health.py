@@ -5,6 +5,7 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from tollgate.web.admission import admitted_router
 from tollgate.web.services import Services
 
 
@@ -17,7 +18,7 @@ class Health(BaseModel):
 
 def health_routes(services: Services) -> APIRouter:
     """Return the routes `/v1/health/live` and `/v1/health/ready`."""
-    router = APIRouter(prefix="/v1/health", tags=["health"])
+    router = admitted_router(services, prefix="/v1/health", tag="health")
 
     @router.get("/live")
     async def live() -> Health:

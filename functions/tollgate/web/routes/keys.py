@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.principal import Principal
 from tollgate.stores.administration import KEYS_PAGE_MAX, KeyStore
+from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.key_shapes import (
     DeletedKeyReply,
     KeyChangeBody,
@@ -23,17 +23,15 @@ from tollgate.web.services import Services
 
 def key_routes(services: Services) -> APIRouter:
     """Return the routes `/v1/key` and `/v1/keys`."""
-    router = APIRouter(prefix="/v1", tags=["keys"])
-    caller = Annotated[Principal, Depends(services.caller)]
-    administrator = Annotated[Principal, Depends(services.administrator)]
+    router = admitted_router(services, prefix="/v1", tag="keys")
 
     @router.get("/key")
-    async def show_own_key(principal: caller) -> KeyReply:
+    async def show_own_key(principal: Caller) -> KeyReply:
         """Show the key of this request, with what it has spent and may still spend."""
         return await _show(services.keys, principal.workspace_id, principal.key_id)
 
     @router.post("/keys", status_code=201)
-    async def create_key(principal: administrator, body: NewKeyBody) -> NewKeyReply:
+    async def create_key(principal: Caller, body: NewKeyBody) -> NewKeyReply:
         """Create a key; its secret is in this reply and nowhere else."""
         new = body.new_key(principal.workspace_id, await services.key_tiers())
         services.check_content_days(new.content_days)
@@ -41,7 +39,7 @@ def key_routes(services: Services) -> APIRouter:
 
     @router.get("/keys")
     async def list_keys(
-        principal: administrator,
+        principal: Caller,
         cursor: str | None = None,
         limit: Annotated[int, Query(ge=1, le=KEYS_PAGE_MAX)] = KEYS_PAGE_MAX,
     ) -> KeysReply:
@@ -54,12 +52,12 @@ def key_routes(services: Services) -> APIRouter:
         )
 
     @router.get("/keys/{key_id}")
-    async def show_key(principal: administrator, key_id: str) -> KeyReply:
+    async def show_key(principal: Caller, key_id: str) -> KeyReply:
         """Show one key of the workspace."""
         return await _show(services.keys, principal.workspace_id, key_id)
 
     @router.patch("/keys/{key_id}")
-    async def change_key(principal: administrator, key_id: str, body: KeyChangeBody) -> KeyReply:
+    async def change_key(principal: Caller, key_id: str, body: KeyChangeBody) -> KeyReply:
         """Change a key; one that is disabled is refused everywhere within five seconds."""
         changed = body.plain_settings()
         services.check_content_days(changed.get("content_days"))
@@ -70,7 +68,7 @@ def key_routes(services: Services) -> APIRouter:
         return KeyReply(data=KeyObject.of(key))
 
     @router.post("/keys/{key_id}/rotate")
-    async def rotate_key(principal: administrator, key_id: str, body: RotationBody) -> NewKeyReply:
+    async def rotate_key(principal: Caller, key_id: str, body: RotationBody) -> NewKeyReply:
         """Give a key a new secret; limits, spending and id stay."""
         created = await services.keys.rotate(principal.workspace_id, key_id, grace_s=body.grace_s)
         if created is None:
@@ -78,9 +76,7 @@ def key_routes(services: Services) -> APIRouter:
         return NewKeyReply.of(created)
 
     @router.delete("/keys/{key_id}", responses={202: {"model": DeletedKeyReply}})
-    async def delete_key(
-        principal: administrator, key_id: str, response: Response
-    ) -> DeletedKeyReply:
+    async def delete_key(principal: Caller, key_id: str, response: Response) -> DeletedKeyReply:
         """Refuse a key for good; 202 while a request of it runs: ask again until it is 200."""
         deleted = await services.keys.delete(principal.workspace_id, key_id)
         if deleted is None:

@@ -1,14 +1,14 @@
 """Models, routes and aliases of the catalog, with prices and capabilities."""
 
-from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.exclusions import shorten
 from tollgate.routing.planning.usable import list_usable_models
+from tollgate.web.admission import OptionalCaller, admitted_router
 from tollgate.web.model_shapes import (
     EndpointsReply,
     ModelObject,
@@ -22,14 +22,13 @@ from tollgate.web.services import Services
 
 def model_routes(services: Services) -> APIRouter:
     """Return the routes of all models, one model, and its endpoints."""
-    router = APIRouter(prefix="/v1", tags=["models"])
-    optional_caller = Annotated[Principal | None, Depends(services.optional_caller)]
+    router = admitted_router(services, prefix="/v1", tag="models")
 
     async def catalog_of(principal: Principal | None) -> Catalog:
         return await services.catalogs.for_key(principal.key_id if principal else None)
 
     @router.get("/models", response_model_exclude_none=True)
-    async def list_models(principal: optional_caller) -> ModelsReply:
+    async def list_models(principal: OptionalCaller) -> ModelsReply:
         """List all models, routes and aliases, or with a key those that it may use.
 
         Prices are the current ones of the first endpoint.
@@ -48,7 +47,7 @@ def model_routes(services: Services) -> APIRouter:
         )
 
     @router.get("/models/{author}/{slug}/endpoints", response_model_exclude_none=True)
-    async def list_endpoints(author: str, slug: str, principal: optional_caller) -> EndpointsReply:
+    async def list_endpoints(author: str, slug: str, principal: OptionalCaller) -> EndpointsReply:
         """List the endpoints of a model, with prices and cooldowns after failures."""
         catalog = await catalog_of(principal)
         name = _resolve(catalog, f"{author}/{slug}", principal)
@@ -59,7 +58,7 @@ def model_routes(services: Services) -> APIRouter:
         )
 
     @router.get("/models/{name:path}", response_model_exclude_none=True)
-    async def show_model(name: str, principal: optional_caller) -> ModelObject:
+    async def show_model(name: str, principal: OptionalCaller) -> ModelObject:
         """Show one model, route or alias, as OpenAI's `models.retrieve` does."""
         catalog = await catalog_of(principal)
         models = list_usable_models(catalog, name, principal)

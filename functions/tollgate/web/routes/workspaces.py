@@ -3,13 +3,14 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.money import nano_usd, usd
-from tollgate.core.principal import Admission, Principal
+from tollgate.core.principal import Admission
 from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
+from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.key_shapes import NewKeyBody, NewKeyReply
 from tollgate.web.services import Services
@@ -93,11 +94,10 @@ class WorkspacesReply(BaseModel):
 
 def workspace_routes(services: Services) -> APIRouter:
     """Return the routes below `/v1/workspaces`."""
-    router = APIRouter(prefix="/v1", tags=["workspaces"])
-    operator = Annotated[Principal, Depends(services.operator)]
+    router = admitted_router(services, prefix="/v1", tag="workspaces")
 
     @router.post("/workspaces", status_code=201)
-    async def create_workspace(_: operator, body: NewWorkspaceBody) -> WorkspaceReply:
+    async def create_workspace(_: Caller, body: NewWorkspaceBody) -> WorkspaceReply:
         """Create a workspace, without credit and without keys."""
         workspace = await services.workspaces.create(body.id, body.edit(WorkspaceSettings()))
         if workspace is None:
@@ -108,7 +108,7 @@ def workspace_routes(services: Services) -> APIRouter:
 
     @router.get("/workspaces")
     async def list_workspaces(
-        _: operator,
+        _: Caller,
         cursor: str | None = None,
         limit: Annotated[int, Query(ge=1, le=WORKSPACES_PAGE_MAX)] = WORKSPACES_PAGE_MAX,
     ) -> WorkspacesReply:
@@ -121,13 +121,13 @@ def workspace_routes(services: Services) -> APIRouter:
         )
 
     @router.get("/workspaces/{workspace_id}")
-    async def show_workspace(_: operator, workspace_id: str) -> WorkspaceReply:
+    async def show_workspace(_: Caller, workspace_id: str) -> WorkspaceReply:
         """Show one workspace."""
         return WorkspaceReply(data=await _found(workspace_id))
 
     @router.patch("/workspaces/{workspace_id}")
     async def change_workspace(
-        _: operator, workspace_id: str, body: WorkspaceChangeBody
+        _: Caller, workspace_id: str, body: WorkspaceChangeBody
     ) -> WorkspaceReply:
         """Change a workspace; a locked one is refused from its next request on."""
         await services.workspaces.change(workspace_id, body.edit)
@@ -136,14 +136,14 @@ def workspace_routes(services: Services) -> APIRouter:
         return WorkspaceReply(data=await _found(workspace_id))
 
     @router.get("/workspaces/{workspace_id}/credits")
-    async def show_workspace_credits(_: operator, workspace_id: str) -> CreditsReply:
+    async def show_workspace_credits(_: Caller, workspace_id: str) -> CreditsReply:
         """Show the granted, spent, held and available amounts of a workspace."""
         await _found(workspace_id)
         balance = await services.credits.balance(workspace_id)
         return CreditsReply(data=CreditsObject.of(balance))
 
     @router.post("/workspaces/{workspace_id}/keys", status_code=201)
-    async def create_workspace_key(_: operator, workspace_id: str, body: NewKeyBody) -> NewKeyReply:
+    async def create_workspace_key(_: Caller, workspace_id: str, body: NewKeyBody) -> NewKeyReply:
         """Create a key in a workspace, such as its first management key."""
         new = body.new_key(workspace_id, await services.key_tiers())
         services.check_content_days(new.content_days)

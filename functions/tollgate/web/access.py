@@ -1,0 +1,65 @@
+"""The one table of routes and the keys that each of them serves."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.core.principal import KeyRole
+from tollgate.web.paths import METERED_PATHS, OPENAPI
+
+
+class Access(Struct, frozen=True, kw_only=True):
+    """The keys that a route serves."""
+
+    # Roles of the keys that are served. A route without any serves everybody and reads no key.
+    roles: frozenset[KeyRole] = frozenset()
+    # Whether only keys of the operator's workspace are served.
+    operator: bool = False
+    # Whether a caller who sends no key is served too.
+    keyless: bool = False
+    # Whether a call is noted as the last use of the key.
+    notes_use: bool = True
+
+
+METERED: Final = Access(roles=frozenset({"inference"}))
+_OPEN: Final = Access()
+_EVERY_KEY: Final = Access(roles=frozenset({"inference", "management"}))
+_MANAGER: Final = Access(roles=frozenset({"management"}))
+_OPERATOR: Final = Access(roles=_MANAGER.roles, operator=True)
+_CATALOG: Final = Access(roles=_EVERY_KEY.roles, keyless=True)
+
+# By method and path. A route that is missing here cannot be declared.
+ACCESS: Final[Mapping[tuple[str, str], Access]] = {
+    **{("POST", path): METERED for path in METERED_PATHS},
+    ("GET", OPENAPI): _OPEN,
+    ("GET", "/v1/health/live"): _OPEN,
+    ("GET", "/v1/health/ready"): _OPEN,
+    ("GET", "/v1/models"): _CATALOG,
+    ("GET", "/v1/models/{alias}"): _CATALOG,
+    ("GET", "/v1/models/{author}/{slug}"): _CATALOG,
+    ("GET", "/v1/models/{author}/{slug}/endpoints"): _CATALOG,
+    ("POST", "/v1/route/explain"): Access(roles=_EVERY_KEY.roles, notes_use=False),
+    ("GET", "/v1/key"): _EVERY_KEY,
+    ("GET", "/v1/keys"): _MANAGER,
+    ("POST", "/v1/keys"): _MANAGER,
+    ("GET", "/v1/keys/{key_id}"): _MANAGER,
+    ("PATCH", "/v1/keys/{key_id}"): _MANAGER,
+    ("DELETE", "/v1/keys/{key_id}"): _MANAGER,
+    ("POST", "/v1/keys/{key_id}/rotate"): _MANAGER,
+    ("GET", "/v1/credits"): _MANAGER,
+    ("GET", "/v1/credits/ledger"): _MANAGER,
+    ("POST", "/v1/credits/grants"): _OPERATOR,
+    ("POST", "/v1/credits/adjustments"): _OPERATOR,
+    ("POST", "/v1/credits/refunds"): _OPERATOR,
+    ("GET", "/v1/generation"): _EVERY_KEY,
+    ("GET", "/v1/generation/content"): _MANAGER,
+    ("GET", "/v1/generations"): _MANAGER,
+    ("GET", "/v1/activity"): _MANAGER,
+    ("GET", "/v1/workspaces"): _OPERATOR,
+    ("POST", "/v1/workspaces"): _OPERATOR,
+    ("GET", "/v1/workspaces/{workspace_id}"): _OPERATOR,
+    ("PATCH", "/v1/workspaces/{workspace_id}"): _OPERATOR,
+    ("GET", "/v1/workspaces/{workspace_id}/credits"): _OPERATOR,
+    ("POST", "/v1/workspaces/{workspace_id}/keys"): _OPERATOR,
+}

@@ -1,0 +1,70 @@
+"""Routes that authenticate the caller before they read a body, as the table of access says."""
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.routing import APIRoute
+from starlette.types import Message, Receive
+from typing_extensions import override
+
+from tollgate.core.principal import Principal
+from tollgate.web.access import ACCESS
+from tollgate.web.reply import read_body
+from tollgate.web.services import Services
+
+BODY_BYTES_MAX: Final = 1_000_000
+_PRINCIPAL: Final = "tollgate.principal"
+_WITH_BODY: Final = frozenset({"PATCH", "POST", "PUT"})
+
+
+def admitted_router(services: Services, *, prefix: str, tag: str) -> APIRouter:
+    """Return a router whose routes serve only the callers that the table of access lists.
+
+    A route that the table lacks raises KeyError when it is declared. FastAPI parses a body before
+    it calls dependencies, so that a dependency would authenticate too late.
+    """
+
+    class AdmittedRoute(APIRoute):
+        """A route that authenticates first, then reads the body up to its limit."""
+
+        @override
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            handle = super().get_route_handler()
+            [method] = self.methods or set()
+            access = ACCESS[method, self.path]
+
+            async def admit(request: Request) -> Response:
+                request.scope[_PRINCIPAL] = await services.admit(request.headers, access)
+                if method not in _WITH_BODY:
+                    return await handle(request)
+                body = await read_body(request.receive, BODY_BYTES_MAX)
+                return await handle(Request(request.scope, _receive_again(body, request.receive)))
+
+            return admit
+
+    return APIRouter(prefix=prefix, tags=[tag], route_class=AdmittedRoute)
+
+
+async def _optional_caller(request: Request) -> Principal | None:
+    principal: Principal | None = request.scope[_PRINCIPAL]
+    return principal
+
+
+async def _caller(request: Request) -> Principal:
+    principal: Principal = request.scope[_PRINCIPAL]
+    return principal
+
+
+Caller = Annotated[Principal, Depends(_caller)]
+OptionalCaller = Annotated[Principal | None, Depends(_optional_caller)]
+
+
+def _receive_again(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives a body already read, then the messages after it."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def next_message() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return next_message
