@@ -5,6 +5,7 @@ Keeps C60, C61, C67, C69.
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -44,6 +45,19 @@ def test_c67_an_unknown_key_is_an_error_that_suggests(server: LocalServer) -> No
         assert "no key with the name or id local inferense. Did you mean local inf" in (
             refused.stderr
         )
+
+
+def test_c61_c91_a_read_key_lists_and_changes_nothing(server: LocalServer) -> None:
+    secret = printed(server, "keys", "create", "auditor", "--role", "read").strip()
+    reading = replace(server, management_key=secret)
+    listed = json.loads(printed(reading, "keys", "ls", "--json"))
+    assert {key["role"] for key in listed if key["name"] == "auditor"} == {"read"}
+    for asked in (("credits", "ledger"), ("spend",), ("generations", "ls")):
+        printed(reading, *asked)
+    refused = run(reading, "keys", "disable", "auditor")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "needs a key of role management, not read. (permission_denied," in refused.stderr
+    printed(server, "keys", "delete", "auditor")
 
 
 def test_a_key_that_has_expired_is_not_said_to_be_on(server: LocalServer) -> None:

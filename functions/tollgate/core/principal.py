@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-KeyRole = Literal["inference", "management"]
+KeyRole = Literal["inference", "management", "read"]
 # `positive` admits a request while any balance is left, `covered` only if the balance covers the
 # highest cost of the request.
 Admission = Literal["positive", "covered"]

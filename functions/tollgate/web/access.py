@@ -24,10 +24,12 @@ class Access(Struct, frozen=True, kw_only=True):
 
 METERED: Final = Access(roles=frozenset({"inference"}))
 _OPEN: Final = Access()
-_EVERY_KEY: Final = Access(roles=frozenset({"inference", "management"}))
 _MANAGER: Final = Access(roles=frozenset({"management"}))
-_OPERATOR: Final = Access(roles=_MANAGER.roles, operator=True)
+_READER: Final = Access(roles=_MANAGER.roles | {"read"})
+_EVERY_KEY: Final = Access(roles=_READER.roles | {"inference"})
 _CATALOG: Final = Access(roles=_EVERY_KEY.roles, keyless=True)
+_OPERATOR: Final = Access(roles=_MANAGER.roles, operator=True)
+_OPERATORS_READER: Final = Access(roles=_READER.roles, operator=True)
 
 # By method and path. A route that is missing here cannot be declared.
 ACCESS: Final[Mapping[tuple[str, str], Access]] = {
@@ -41,25 +43,25 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/models/{author}/{slug}/endpoints"): _CATALOG,
     ("POST", "/v1/route/explain"): Access(roles=_EVERY_KEY.roles, notes_use=False),
     ("GET", "/v1/key"): _EVERY_KEY,
-    ("GET", "/v1/keys"): _MANAGER,
+    ("GET", "/v1/keys"): _READER,
     ("POST", "/v1/keys"): _MANAGER,
-    ("GET", "/v1/keys/{key_id}"): _MANAGER,
+    ("GET", "/v1/keys/{key_id}"): _READER,
     ("PATCH", "/v1/keys/{key_id}"): _MANAGER,
     ("DELETE", "/v1/keys/{key_id}"): _MANAGER,
     ("POST", "/v1/keys/{key_id}/rotate"): _MANAGER,
-    ("GET", "/v1/credits"): _MANAGER,
-    ("GET", "/v1/credits/ledger"): _MANAGER,
+    ("GET", "/v1/credits"): _READER,
+    ("GET", "/v1/credits/ledger"): _READER,
     ("POST", "/v1/credits/grants"): _OPERATOR,
     ("POST", "/v1/credits/adjustments"): _OPERATOR,
     ("POST", "/v1/credits/refunds"): _OPERATOR,
     ("GET", "/v1/generation"): _EVERY_KEY,
     ("GET", "/v1/generation/content"): _MANAGER,
-    ("GET", "/v1/generations"): _MANAGER,
-    ("GET", "/v1/activity"): _MANAGER,
-    ("GET", "/v1/workspaces"): _OPERATOR,
+    ("GET", "/v1/generations"): _READER,
+    ("GET", "/v1/activity"): _READER,
+    ("GET", "/v1/workspaces"): _OPERATORS_READER,
     ("POST", "/v1/workspaces"): _OPERATOR,
-    ("GET", "/v1/workspaces/{workspace_id}"): _OPERATOR,
+    ("GET", "/v1/workspaces/{workspace_id}"): _OPERATORS_READER,
     ("PATCH", "/v1/workspaces/{workspace_id}"): _OPERATOR,
-    ("GET", "/v1/workspaces/{workspace_id}/credits"): _OPERATOR,
+    ("GET", "/v1/workspaces/{workspace_id}/credits"): _OPERATORS_READER,
     ("POST", "/v1/workspaces/{workspace_id}/keys"): _OPERATOR,
 }

@@ -1,5 +1,7 @@
 """The routes of the api function that need a key, by the key they need, each with a body it takes.
 
+A key of the role `read` may use the lists; contents are beside the changes, which it may not use.
+
 KEY_ID, WORKSPACE and GENERATION_ID stand for a resource: none of that name exists, and a test that
 needs an existing one replaces them.
 """
@@ -17,25 +19,29 @@ EVERY_KEYS_ROUTES = [
         {"model": "smart", "messages": [{"role": "user", "content": "Hi"}]},
     ),
 ]
-WORKSPACE_ROUTES = [
-    ("POST", "/v1/keys", {"name": "new"}),
+WORKSPACE_LISTS = [
     ("GET", "/v1/keys", None),
     ("GET", f"/v1/keys/{KEY_ID}", None),
-    ("PATCH", f"/v1/keys/{KEY_ID}", {"disabled": True}),
-    ("POST", f"/v1/keys/{KEY_ID}/rotate", {}),
-    ("DELETE", f"/v1/keys/{KEY_ID}", None),
     ("GET", "/v1/credits", None),
     ("GET", "/v1/credits/ledger", None),
-    ("GET", f"/v1/generation/content?id={GENERATION_ID}", None),
     ("GET", "/v1/generations", None),
     ("GET", "/v1/activity", None),
 ]
-OPERATOR_ROUTES = [
-    ("POST", "/v1/workspaces", {"id": "new"}),
+WORKSPACE_CHANGES = [
+    ("POST", "/v1/keys", {"name": "new"}),
+    ("PATCH", f"/v1/keys/{KEY_ID}", {"disabled": True}),
+    ("POST", f"/v1/keys/{KEY_ID}/rotate", {}),
+    ("DELETE", f"/v1/keys/{KEY_ID}", None),
+    ("GET", f"/v1/generation/content?id={GENERATION_ID}", None),
+]
+OPERATOR_LISTS = [
     ("GET", "/v1/workspaces", None),
     ("GET", f"/v1/workspaces/{WORKSPACE}", None),
-    ("PATCH", f"/v1/workspaces/{WORKSPACE}", {"locked": True}),
     ("GET", f"/v1/workspaces/{WORKSPACE}/credits", None),
+]
+OPERATOR_CHANGES = [
+    ("POST", "/v1/workspaces", {"id": "new"}),
+    ("PATCH", f"/v1/workspaces/{WORKSPACE}", {"locked": True}),
     ("POST", f"/v1/workspaces/{WORKSPACE}/keys", {"name": "new"}),
     ("POST", "/v1/credits/grants", {"id": "g", "amount": 1, "workspace_id": WORKSPACE}),
     ("POST", "/v1/credits/adjustments", {"id": "a", "amount": -1, "workspace_id": WORKSPACE}),
@@ -45,5 +51,7 @@ OPERATOR_ROUTES = [
         {"generation_id": GENERATION_ID, "workspace_id": WORKSPACE},
     ),
 ]
+WORKSPACE_ROUTES = WORKSPACE_LISTS + WORKSPACE_CHANGES
+OPERATOR_ROUTES = OPERATOR_LISTS + OPERATOR_CHANGES
 MANAGEMENT_ROUTES = WORKSPACE_ROUTES + OPERATOR_ROUTES
 ROUTES = EVERY_KEYS_ROUTES + MANAGEMENT_ROUTES

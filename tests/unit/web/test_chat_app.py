@@ -17,7 +17,7 @@ from tests.gateways import Always, House, house, request_body, store_is_away
 from tests.scripted import FOREVER, Scripted, refuses, says
 from tests.stores import disable
 from tollgate.core.ids import is_id
-from tollgate.core.principal import Principal
+from tollgate.core.principal import KeyRole, Principal
 from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import DEADLINE_EXTENSION, chat_app
 from tollgate.web.cors import WebLimits
@@ -107,9 +107,10 @@ async def test_c2_the_scheme_is_read_as_http_has_it(scheme: str) -> None:
     ).status == 200
 
 
-async def test_c41_a_management_key_may_not_generate() -> None:
+@pytest.mark.parametrize("role", ["management", "read"])
+async def test_c41_c91_only_an_inference_key_may_generate(role: KeyRole) -> None:
     home = await house()
-    new = NewKey(workspace_id="acme", label="m", role="management")
+    new = NewKey(workspace_id="acme", label="m", role=role)
     secret = (await home.stores.keys.create(new)).secret
     reply = await request(app_of(home), "POST", PATH, headers=bearer(secret), body=request_body())
     assert (reply.status, reply.error["code"]) == (403, "permission_denied")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
@@ -12,6 +12,7 @@ from tollgate.cli.gateway.http import Api
 from tollgate.cli.tables import OutputStyle, as_json, exact, show, show_one
 from tollgate.core.clock import SystemClock
 from tollgate.core.errors import RequestError
+from tollgate.core.principal import KeyRole
 from tollgate.stores.rules.key_names import KeyName, find_key_id
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS
 from tollgate.stores.rules.periods import PERIODS
@@ -123,7 +124,13 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
 
 @keys.command("create")
 @click.argument("name")
-@click.option("--role", type=click.Choice(["inference", "management"]), default="inference")
+@click.option(
+    "--role",
+    type=click.Choice(get_args(KeyRole)),
+    default="inference",
+    show_default=True,
+    help="inference generates, read lists, management lists and changes.",
+)
 @click.option("--workspace", metavar="ID", help="Workspace of the key, for the operator.")
 @_settings
 @calls_gateway
