@@ -60,6 +60,25 @@ def test_c61_c91_a_read_key_lists_and_changes_nothing(server: LocalServer) -> No
     printed(server, "keys", "delete", "auditor")
 
 
+def test_c91_the_operator_lists_and_stops_keys_of_another_workspace(server: LocalServer) -> None:
+    printed(server, "workspaces", "create", "search")
+    there = ("--workspace", "search")
+    secret = printed(server, "keys", "create", "leaked", *there, "--role", "management").strip()
+    tenant = replace(server, management_key=secret)
+    printed(tenant, "keys", "ls")
+    assert "leaked" in printed(server, "keys", "ls", *there)
+    assert "leaked" not in printed(server, "keys", "ls")
+    stopped = json.loads(printed(server, "keys", "disable", "leaked", *there, "--json"))
+    assert stopped["disabled"] is True
+    refused = run(tenant, "keys", "ls")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "(invalid_api_key, " in refused.stderr
+    printed(server, "keys", "enable", "leaked", *there)
+    printed(tenant, "keys", "ls")
+    for asked in (("keys", "ls"), ("keys", "disable", "leaked")):
+        assert "(permission_denied, " in run(tenant, *asked, "--workspace", "default").stderr
+
+
 def test_a_key_that_has_expired_is_not_said_to_be_on(server: LocalServer) -> None:
     printed(server, "keys", "create", "bygone", "--expires", "2026-01-01T00:00:00Z")
     shown = printed(server, "keys", "show", "bygone").splitlines()[1]

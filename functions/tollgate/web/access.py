@@ -38,9 +38,8 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/health/live"): _OPEN,
     ("GET", "/v1/health/ready"): _OPEN,
     ("GET", "/v1/models"): _CATALOG,
-    ("GET", "/v1/models/{alias}"): _CATALOG,
-    ("GET", "/v1/models/{author}/{slug}"): _CATALOG,
     ("GET", "/v1/models/{author}/{slug}/endpoints"): _CATALOG,
+    ("GET", "/v1/models/{name}"): _CATALOG,
     ("POST", "/v1/route/explain"): Access(roles=_EVERY_KEY.roles, notes_use=False),
     ("GET", "/v1/key"): _EVERY_KEY,
     ("GET", "/v1/keys"): _READER,
@@ -63,5 +62,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/workspaces/{workspace_id}"): _OPERATORS_READER,
     ("PATCH", "/v1/workspaces/{workspace_id}"): _OPERATOR,
     ("GET", "/v1/workspaces/{workspace_id}/credits"): _OPERATORS_READER,
+    ("GET", "/v1/workspaces/{workspace_id}/keys"): _OPERATORS_READER,
     ("POST", "/v1/workspaces/{workspace_id}/keys"): _OPERATOR,
+    ("PATCH", "/v1/workspaces/{workspace_id}/keys/{key_id}"): _OPERATOR,
 }

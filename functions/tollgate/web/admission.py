@@ -32,7 +32,7 @@ def admitted_router(services: Services, *, prefix: str, tag: str) -> APIRouter:
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
             handle = super().get_route_handler()
             [method] = self.methods or set()
-            access = ACCESS[method, self.path]
+            access = ACCESS[method, self.path_format]
 
             async def admit(request: Request) -> Response:
                 request.scope[_PRINCIPAL] = await services.admit(request.headers, access)

@@ -28,7 +28,7 @@ from tollgate.web.routes.credits import credit_routes
 from tollgate.web.routes.explanations import explanation_routes
 from tollgate.web.routes.generations import generation_routes
 from tollgate.web.routes.health import health_routes
-from tollgate.web.routes.keys import key_routes
+from tollgate.web.routes.keys import key_routes, workspace_key_routes
 from tollgate.web.routes.models import model_routes
 from tollgate.web.routes.workspaces import workspace_routes
 from tollgate.web.services import Services
@@ -62,6 +62,7 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
     for routes in (
         key_routes,
         workspace_routes,
+        workspace_key_routes,
         credit_routes,
         generation_routes,
         activity_routes,

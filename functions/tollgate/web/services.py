@@ -19,6 +19,7 @@ from tollgate.stores.administration import (
     CreditStore,
     GenerationStore,
     KeyStore,
+    Workspace,
     WorkspaceStore,
 )
 from tollgate.stores.base import CooldownStore
@@ -66,6 +67,17 @@ class Services(Struct, frozen=True, kw_only=True):
         if key is None:
             return None
         return find_key_id(await self.keys.names(workspace_id), key, param="key")
+
+    async def find_workspace(self, workspace_id: str) -> Workspace:
+        """Return a workspace; raise RequestError(not_found) if there is none with this id."""
+        workspace = await self.workspaces.get(workspace_id)
+        if workspace is None:
+            raise RequestError(
+                ErrorCode.NOT_FOUND,
+                f"There is no workspace {workspace_id!r}.",
+                param="workspace_id",
+            )
+        return workspace
 
     def now_s(self) -> int:
         """Return the current Unix second."""

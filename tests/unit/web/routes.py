@@ -38,11 +38,13 @@ OPERATOR_LISTS = [
     ("GET", "/v1/workspaces", None),
     ("GET", f"/v1/workspaces/{WORKSPACE}", None),
     ("GET", f"/v1/workspaces/{WORKSPACE}/credits", None),
+    ("GET", f"/v1/workspaces/{WORKSPACE}/keys", None),
 ]
 OPERATOR_CHANGES = [
     ("POST", "/v1/workspaces", {"id": "new"}),
     ("PATCH", f"/v1/workspaces/{WORKSPACE}", {"locked": True}),
     ("POST", f"/v1/workspaces/{WORKSPACE}/keys", {"name": "new"}),
+    ("PATCH", f"/v1/workspaces/{WORKSPACE}/keys/{KEY_ID}", {"disabled": True}),
     ("POST", "/v1/credits/grants", {"id": "g", "amount": 1, "workspace_id": WORKSPACE}),
     ("POST", "/v1/credits/adjustments", {"id": "a", "amount": -1, "workspace_id": WORKSPACE}),
     (

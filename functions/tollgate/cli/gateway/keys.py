@@ -45,25 +45,32 @@ _HOUR_S: Final = 3_600
 _UNITS_S: Final = {"m": 60, "h": _HOUR_S, "d": 24 * _HOUR_S}
 
 
+_workspace = click.option(
+    "--workspace", metavar="ID", help="Workspace of the key, for the operator."
+)
+
+
 @click.group()
 def keys() -> None:
     """List, create, change, rotate and delete keys of the workspace."""
 
 
 @keys.command("ls")
+@_workspace
 @calls_gateway
-def list_keys(api: Api, style: OutputStyle) -> None:
+def list_keys(api: Api, style: OutputStyle, workspace: str | None) -> None:
     """List the keys, oldest first."""
-    found = list(api.pages("/keys", {}, "cursor"))
+    found = list(api.pages(_path(workspace), {}, "cursor"))
     show([_row(key) for key in found], _LISTED, style, data=found, shape=_key_shape)
 
 
 @keys.command("show")
 @click.argument("name")
+@_workspace
 @calls_gateway
-def show_key(api: Api, style: OutputStyle, name: str) -> None:
+def show_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> None:
     """Show rights, limits and spending of the key with this NAME or id."""
-    key = _find_key(api, name)
+    key = _find_key(api, name, workspace)
     show_one(_row(key), _SHOWN, style, data=key, shape=_key_shape)
 
 
@@ -131,7 +138,7 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
     show_default=True,
     help="inference generates, read lists, management lists and changes.",
 )
-@click.option("--workspace", metavar="ID", help="Workspace of the key, for the operator.")
+@_workspace
 @_settings
 @calls_gateway
 def create_key(
@@ -144,8 +151,7 @@ def create_key(
     settings: dict[str, Any],
 ) -> None:
     """Create a key; its secret is shown this once."""
-    path = f"/workspaces/{workspace}/keys" if workspace else "/keys"
-    _tell_secret(api.post(path, {"name": name, "role": role, **settings}), style)
+    _tell_secret(api.post(_path(workspace), {"name": name, "role": role, **settings}), style)
 
 
 @keys.command("update")
@@ -195,18 +201,20 @@ def rotate_key(api: Api, style: OutputStyle, *, name: str, grace: str) -> None:
 
 @keys.command("disable")
 @click.argument("name")
+@_workspace
 @calls_gateway
-def disable_key(api: Api, style: OutputStyle, name: str) -> None:
+def disable_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> None:
     """Stop a key: it is refused everywhere within five seconds."""
-    _switch(api, style, name, disabled=True)
+    _switch(api, style, name, workspace, disabled=True)
 
 
 @keys.command("enable")
 @click.argument("name")
+@_workspace
 @calls_gateway
-def enable_key(api: Api, style: OutputStyle, name: str) -> None:
+def enable_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> None:
     """Let a key work again."""
-    _switch(api, style, name, disabled=False)
+    _switch(api, style, name, workspace, disabled=False)
 
 
 @keys.command("delete")
@@ -233,9 +241,16 @@ def _key_shape() -> "type[BaseModel]":
     return KeyObject
 
 
-def _switch(api: Api, style: OutputStyle, name: str, *, disabled: bool) -> None:
-    key = _find_key(api, name)
-    reply = api.patch(f"/keys/{key['id']}", {"disabled": disabled})
+def _path(workspace: str | None) -> str:
+    """Return the path of the keys of a workspace, or of those of the caller's own."""
+    return f"/workspaces/{workspace}/keys" if workspace else "/keys"
+
+
+def _switch(
+    api: Api, style: OutputStyle, name: str, workspace: str | None, *, disabled: bool
+) -> None:
+    key = _find_key(api, name, workspace)
+    reply = api.patch(f"{_path(workspace)}/{key['id']}", {"disabled": disabled})
     show_one(_row(reply["data"]), _LISTED, style, data=reply["data"], shape=_key_shape)
 
 
@@ -253,9 +268,9 @@ def _take_away(settings: dict[str, Any], without: tuple[str, ...]) -> None:
             raise click.UsageError(f"--no: {name!r} is none of {known}.")
 
 
-def _find_key(api: Api, name: str) -> Any:
+def _find_key(api: Api, name: str, workspace: str | None = None) -> Any:
     """Return the key with this id or name; raise ClickException unless there is exactly one."""
-    listed = {key["id"]: key for key in api.pages("/keys", {}, "cursor")}
+    listed = {key["id"]: key for key in api.pages(_path(workspace), {}, "cursor")}
     try:
         return listed[
             find_key_id(

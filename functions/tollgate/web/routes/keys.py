@@ -33,9 +33,7 @@ def key_routes(services: Services) -> APIRouter:
     @router.post("/keys", status_code=201)
     async def create_key(principal: Caller, body: NewKeyBody) -> NewKeyReply:
         """Create a key; its secret is in this reply and nowhere else."""
-        new = body.new_key(principal.workspace_id, await services.key_tiers())
-        services.check_content_days(new.content_days)
-        return NewKeyReply.of(await services.keys.create(new))
+        return await _create(services, principal.workspace_id, body)
 
     @router.get("/keys")
     async def list_keys(
@@ -44,12 +42,7 @@ def key_routes(services: Services) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=KEYS_PAGE_MAX)] = KEYS_PAGE_MAX,
     ) -> KeysReply:
         """List the keys of the workspace, oldest first."""
-        page = await services.keys.list(principal.workspace_id, after=cursor, limit=limit)
-        return KeysReply(
-            data=[KeyObject.of(key) for key in page.found],
-            next_cursor=page.next,
-            unreadable=list(page.unreadable),
-        )
+        return await _list(services.keys, principal.workspace_id, after=cursor, limit=limit)
 
     @router.get("/keys/{key_id}")
     async def show_key(principal: Caller, key_id: str) -> KeyReply:
@@ -59,13 +52,7 @@ def key_routes(services: Services) -> APIRouter:
     @router.patch("/keys/{key_id}")
     async def change_key(principal: Caller, key_id: str, body: KeyChangeBody) -> KeyReply:
         """Change a key; one that is disabled is refused everywhere within five seconds."""
-        changed = body.plain_settings()
-        services.check_content_days(changed.get("content_days"))
-        refuse_unknown_tier(changed.get("tier"), await services.key_tiers())
-        key = await services.keys.change(principal.workspace_id, key_id, body.edit)
-        if key is None:
-            raise _no_such_key()
-        return KeyReply(data=KeyObject.of(key))
+        return await _change(services, principal.workspace_id, key_id, body)
 
     @router.post("/keys/{key_id}/rotate")
     async def rotate_key(principal: Caller, key_id: str, body: RotationBody) -> NewKeyReply:
@@ -86,6 +73,65 @@ def key_routes(services: Services) -> APIRouter:
         return DeletedKeyReply(id=key_id, deleted=deleted)
 
     return router
+
+
+def workspace_key_routes(services: Services) -> APIRouter:
+    """Return the routes by which the operator reaches the keys of every workspace."""
+    router = admitted_router(services, prefix="/v1", tag="workspaces")
+
+    @router.post("/workspaces/{workspace_id}/keys", status_code=201)
+    async def create_workspace_key(_: Caller, workspace_id: str, body: NewKeyBody) -> NewKeyReply:
+        """Create a key in a workspace, such as its first management key."""
+        await services.find_workspace(workspace_id)
+        return await _create(services, workspace_id, body)
+
+    @router.get("/workspaces/{workspace_id}/keys")
+    async def list_workspace_keys(
+        _: Caller,
+        workspace_id: str,
+        cursor: str | None = None,
+        limit: Annotated[int, Query(ge=1, le=KEYS_PAGE_MAX)] = KEYS_PAGE_MAX,
+    ) -> KeysReply:
+        """List the keys of a workspace, oldest first."""
+        await services.find_workspace(workspace_id)
+        return await _list(services.keys, workspace_id, after=cursor, limit=limit)
+
+    @router.patch("/workspaces/{workspace_id}/keys/{key_id}")
+    async def change_workspace_key(
+        _: Caller, workspace_id: str, key_id: str, body: KeyChangeBody
+    ) -> KeyReply:
+        """Change or disable a key of a workspace, as its own management keys may."""
+        await services.find_workspace(workspace_id)
+        return await _change(services, workspace_id, key_id, body)
+
+    return router
+
+
+async def _create(services: Services, workspace_id: str, body: NewKeyBody) -> NewKeyReply:
+    new = body.new_key(workspace_id, await services.key_tiers())
+    services.check_content_days(new.content_days)
+    return NewKeyReply.of(await services.keys.create(new))
+
+
+async def _list(keys: KeyStore, workspace_id: str, *, after: str | None, limit: int) -> KeysReply:
+    page = await keys.list(workspace_id, after=after, limit=limit)
+    return KeysReply(
+        data=[KeyObject.of(key) for key in page.found],
+        next_cursor=page.next,
+        unreadable=list(page.unreadable),
+    )
+
+
+async def _change(
+    services: Services, workspace_id: str, key_id: str, body: KeyChangeBody
+) -> KeyReply:
+    changed = body.plain_settings()
+    services.check_content_days(changed.get("content_days"))
+    refuse_unknown_tier(changed.get("tier"), await services.key_tiers())
+    key = await services.keys.change(workspace_id, key_id, body.edit)
+    if key is None:
+        raise _no_such_key()
+    return KeyReply(data=KeyObject.of(key))
 
 
 async def _show(keys: KeyStore, workspace_id: str, key_id: str) -> KeyReply:

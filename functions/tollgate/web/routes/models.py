@@ -1,6 +1,5 @@
 """Models, routes and aliases of the catalog, with prices and capabilities."""
 
-
 from fastapi import APIRouter
 
 from tollgate.core.errors import ErrorCode, RequestError

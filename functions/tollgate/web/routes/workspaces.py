@@ -12,7 +12,6 @@ from tollgate.core.principal import Admission
 from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
 from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
-from tollgate.web.key_shapes import NewKeyBody, NewKeyReply
 from tollgate.web.services import Services
 from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
 
@@ -123,7 +122,7 @@ def workspace_routes(services: Services) -> APIRouter:
     @router.get("/workspaces/{workspace_id}")
     async def show_workspace(_: Caller, workspace_id: str) -> WorkspaceReply:
         """Show one workspace."""
-        return WorkspaceReply(data=await _found(workspace_id))
+        return WorkspaceReply(data=WorkspaceObject.of(await services.find_workspace(workspace_id)))
 
     @router.patch("/workspaces/{workspace_id}")
     async def change_workspace(
@@ -133,31 +132,13 @@ def workspace_routes(services: Services) -> APIRouter:
         await services.workspaces.change(workspace_id, body.edit)
         if body.locked is not None:
             await services.workspaces.set_locked(workspace_id, locked=body.locked)
-        return WorkspaceReply(data=await _found(workspace_id))
+        return WorkspaceReply(data=WorkspaceObject.of(await services.find_workspace(workspace_id)))
 
     @router.get("/workspaces/{workspace_id}/credits")
     async def show_workspace_credits(_: Caller, workspace_id: str) -> CreditsReply:
         """Show the granted, spent, held and available amounts of a workspace."""
-        await _found(workspace_id)
+        await services.find_workspace(workspace_id)
         balance = await services.credits.balance(workspace_id)
         return CreditsReply(data=CreditsObject.of(balance))
-
-    @router.post("/workspaces/{workspace_id}/keys", status_code=201)
-    async def create_workspace_key(_: Caller, workspace_id: str, body: NewKeyBody) -> NewKeyReply:
-        """Create a key in a workspace, such as its first management key."""
-        new = body.new_key(workspace_id, await services.key_tiers())
-        services.check_content_days(new.content_days)
-        await _found(workspace_id)
-        return NewKeyReply.of(await services.keys.create(new))
-
-    async def _found(workspace_id: str) -> WorkspaceObject:
-        workspace = await services.workspaces.get(workspace_id)
-        if workspace is None:
-            raise RequestError(
-                ErrorCode.NOT_FOUND,
-                f"There is no workspace {workspace_id!r}.",
-                param="workspace_id",
-            )
-        return WorkspaceObject.of(workspace)
 
     return router

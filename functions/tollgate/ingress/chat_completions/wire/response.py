@@ -292,6 +292,7 @@ class ChatCompletionFailure(Accounts):
     model: str
     system_fingerprint: str | None = None
     service_tier: str | None = None
+    provider: str | None = None
     episode_id: str
     error: ErrorObject
     usage: Usage
