@@ -68,6 +68,25 @@ async def test_c31_parallel_calls_stream_and_the_sdk_accumulates_them(
 
 
 @each_speaker
+async def test_c15_a_caller_without_parallel_calls_gets_one_and_its_record_counts_the_other(
+    deployment: Deployment, workspace: Workspace, client: AsyncOpenAI, speaker: Speaker
+) -> None:
+    deployment.upstreams.of(speaker).enqueue(speaker.script(speaker.calls(CALLS)))
+    async with client.chat.completions.stream(
+        model=speaker.model, messages=[QUESTION], tools=TOOLS, parallel_tool_calls=False
+    ) as stream:
+        final = await stream.get_final_completion()
+    choice = final.choices[0]
+    assert choice.finish_reason == "tool_calls"
+    called = choice.message.tool_calls or []
+    assert [(call.id, call.function.arguments) for call in called] == [
+        (CALLS[0].id, CALLS[0].arguments)
+    ]
+    record = await deployment.record(workspace, final.id)
+    assert (record.withheld_calls, record.outcome) == (1, "ok")
+
+
+@each_speaker
 async def test_c31_indexes_are_dense_and_id_type_and_name_come_once(
     deployment: Deployment, client: AsyncOpenAI, speaker: Speaker
 ) -> None:
