@@ -10,11 +10,15 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 import pytest
+from typing_extensions import override
 
-from tests.functional.providers.one_provider import OneProvider
+from tests.functional.providers.one_provider import KEY, OneProvider
 from tests.functional.providers.test_google import Google, answered, token
 from tests.upstream import FakeUpstream, Script
-from tollgate.core.errors import ErrorCode, MissingCredentials
+from tollgate.aws.sigv4 import Credentials
+from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
+from tollgate.core.response import GenerationResponse
+from tollgate.providers.transports.google_credentials import AwsRole, load_google_credentials
 
 AUDIENCE = "//iam.googleapis.com/projects/7/locations/global/workloadIdentityPools/p/providers/q"
 JWT = "urn:ietf:params:oauth:token-type:jwt"
@@ -27,9 +31,28 @@ async def token_endpoint() -> AsyncIterator[FakeUpstream]:
         yield server
 
 
+class Federated(Google):
+    """A row of Google Cloud that reads the environment's own credentials."""
+
+    def __init__(self, provider: OneProvider, file: Path) -> None:
+        super().__init__(provider, "unset")
+        self._file = file
+
+    def configure(self, configuration: str) -> None:
+        self._file.write_text(configuration)
+
+    @override
+    async def answer(self, **fields: Any) -> GenerationResponse:
+        return await super().answer(**({"key": None} | fields))
+
+    @override
+    async def failure(self, **fields: Any) -> UpstreamError:
+        return await super().failure(**({"key": None} | fields))
+
+
 @pytest.fixture
-def google(provider: OneProvider) -> Google:
-    return Google(provider, "unset")
+def google(provider: OneProvider, google_file: Path) -> Federated:
+    return Federated(provider, google_file)
 
 
 def federation(
@@ -71,29 +94,13 @@ def projected(tmp_path: Path) -> str:
     return str(file)
 
 
-@pytest.fixture(params=["in the secret", "in the file"])
-def row(
-    request: pytest.FixtureRequest,
-    google: Google,
-    google_file: Path,
-    token_endpoint: FakeUpstream,
-    projected: str,
-) -> dict[str, Any]:
-    """The fields of a row that reads the configuration of a federation, from either place."""
-    configuration = federation(token_endpoint, {"file": projected})
-    if request.param == "in the file":
-        google_file.write_text(configuration)
-        return {"key": None}
-    google.rotate(configuration)
-    return {}
-
-
 async def test_a_token_from_a_file_is_exchanged(
-    row: dict[str, Any], upstream: FakeUpstream, token_endpoint: FakeUpstream, google: Google
+    projected: str, upstream: FakeUpstream, token_endpoint: FakeUpstream, google: Federated
 ) -> None:
+    google.configure(federation(token_endpoint, {"file": projected}))
     token_endpoint.enqueue(exchanged("ya29.file"))
     upstream.enqueue(answered())
-    await google.answer(**row)
+    await google.answer()
     (asked,) = token_endpoint.received
     assert asked.path == "/v1/token"
     assert subject_token(asked.body) == "jwt-of-the-pod"
@@ -101,14 +108,14 @@ async def test_a_token_from_a_file_is_exchanged(
 
 
 async def test_a_token_from_a_url_is_exchanged(
-    upstream: FakeUpstream, token_endpoint: FakeUpstream, google: Google
+    upstream: FakeUpstream, token_endpoint: FakeUpstream, google: Federated
 ) -> None:
     source = {
         "url": f"{token_endpoint.url}/identity?audience=x",
         "headers": {"metadata": "True"},
         "format": {"type": "json", "subject_token_field_name": "access_token"},
     }
-    google.rotate(federation(token_endpoint, source))
+    google.configure(federation(token_endpoint, source))
     token_endpoint.enqueue(
         Script.json(200, {"access_token": "jwt-of-azure"}), exchanged("ya29.url")
     )
@@ -122,7 +129,7 @@ async def test_a_token_from_a_url_is_exchanged(
 
 
 async def test_the_aws_identity_of_the_gateway_is_exchanged_for_an_impersonated_account(
-    upstream: FakeUpstream, token_endpoint: FakeUpstream, google: Google
+    upstream: FakeUpstream, token_endpoint: FakeUpstream, google: Federated
 ) -> None:
     source = {
         "environment_id": "aws1",
@@ -131,7 +138,7 @@ async def test_the_aws_identity_of_the_gateway_is_exchanged_for_an_impersonated_
         "regional_cred_verification_url": "https://sts.{region}.amazonaws.com?Action=GetCallerIdentity&Version=2011-06-15",
     }
     account = f"{token_endpoint.url}/v1/projects/-/serviceAccounts/a@b.example:generateAccessToken"
-    google.rotate(
+    google.configure(
         federation(token_endpoint, source, subject=AWS, service_account_impersonation_url=account)
     )
     granted = {"accessToken": "ya29.account", "expireTime": "2099-01-01T00:00:00Z"}
@@ -149,10 +156,10 @@ async def test_the_aws_identity_of_the_gateway_is_exchanged_for_an_impersonated_
 
 
 async def test_a_gateway_without_an_aws_identity_says_what_to_set(
-    token_endpoint: FakeUpstream, google: Google, provider: OneProvider
+    token_endpoint: FakeUpstream, google: Federated, provider: OneProvider
 ) -> None:
     provider.credentials = None
-    google.rotate(federation(token_endpoint, {"environment_id": "aws1"}, subject=AWS))
+    google.configure(federation(token_endpoint, {"environment_id": "aws1"}, subject=AWS))
     error = await google.failure()
     assert isinstance(error, MissingCredentials)
     assert "AWS_ACCESS_KEY_ID" in error.message
@@ -160,9 +167,9 @@ async def test_a_gateway_without_an_aws_identity_says_what_to_set(
 
 
 async def test_a_user_of_a_workforce_pool_refreshes(
-    upstream: FakeUpstream, token_endpoint: FakeUpstream, google: Google
+    upstream: FakeUpstream, token_endpoint: FakeUpstream, google: Federated
 ) -> None:
-    google.rotate(
+    google.configure(
         json.dumps(
             {
                 "type": "external_account_authorized_user",
@@ -185,25 +192,64 @@ async def test_a_user_of_a_workforce_pool_refreshes(
     [
         ({"executable": {"command": "/bin/true"}}, "runs a program is refused"),
         ({"certificate": {"use_default_certificate_config": True}}, "client certificate"),
-        ({}, "check environment variable ACME_API_KEY"),
-        (["no", "object"], "check environment variable ACME_API_KEY"),
-        ("words", "check environment variable ACME_API_KEY"),
+        ({}, "check the Google credentials of this environment"),
+        (["no", "object"], "check the Google credentials of this environment"),
+        ("words", "check the Google credentials of this environment"),
     ],
 )
 async def test_a_source_that_cannot_be_used_is_provider_auth_and_says_why(
-    source: object, reason: str, token_endpoint: FakeUpstream, google: Google
+    source: object, reason: str, token_endpoint: FakeUpstream, google: Federated
 ) -> None:
-    google.rotate(federation(token_endpoint, source))
+    google.configure(federation(token_endpoint, source))
     error = await google.failure()
     assert isinstance(error, MissingCredentials)
     assert reason in error.message
     assert token_endpoint.received == []
 
 
-async def test_an_environment_without_credentials_is_provider_auth(google: Google) -> None:
-    error = await google.failure(key=None)
+async def test_an_environment_without_credentials_is_provider_auth(google: Federated) -> None:
+    error = await google.failure()
     assert isinstance(error, MissingCredentials)
     assert "set environment variable GOOGLE_APPLICATION_CREDENTIALS" in error.message
+
+
+def secret(**changes: str) -> str:
+    """The configuration of a federation from AWS, as it may be a row's key."""
+    plain = {
+        "type": "external_account",
+        "audience": AUDIENCE,
+        "subject_token_type": AWS,
+        "token_url": "https://sts.googleapis.com/v1/token",
+        "service_account_impersonation_url": "https://iamcredentials.googleapis.com/v1/projects/-/"
+        "serviceAccounts/a@b.example:generateAccessToken",
+    }
+    return json.dumps(plain | changes)
+
+
+def test_a_secret_may_federate_the_role_of_the_gateway() -> None:
+    role = AwsRole(lambda: Credentials("AKID", "shh"), "eu-west-1")
+    load_google_credentials(json.loads(secret()), role, is_secret=True)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "reason"),
+    [
+        (secret(subject_token_type=JWT), "may federate from AWS alone"),
+        (secret(token_url="https://sts.googleapis.com.evil.example/v1/token"), "token_url"),
+        (secret(token_url="https://sts.googleapis.com@evil.example/v1/token"), "token_url"),
+        (secret(token_url="http://sts.googleapis.com/v1/token"), "token_url"),
+        (secret(token_url="http://127.0.0.1:9001/2018-06-01"), "token_url"),
+        (secret(service_account_impersonation_url="https://evil.example/a"), "impersonation_url"),
+    ],
+)
+async def test_a_secret_reads_nothing_of_this_machine_and_sends_no_identity_elsewhere(
+    configuration: str, reason: str, google: Federated
+) -> None:
+    google.rotate(configuration)
+    error = await google.failure(key=KEY)
+    assert isinstance(error, MissingCredentials)
+    assert reason in error.message
+    assert "evil.example" not in error.message
 
 
 @pytest.mark.parametrize(
@@ -221,16 +267,16 @@ async def test_an_environment_without_credentials_is_provider_auth(google: Googl
     ],
 )
 async def test_a_configuration_that_lacks_something_is_provider_auth(
-    configuration: dict[str, object], google: Google
+    configuration: dict[str, object], google: Federated
 ) -> None:
-    google.rotate(json.dumps(configuration))
+    google.configure(json.dumps(configuration))
     assert isinstance(await google.failure(), MissingCredentials)
 
 
 async def test_an_exchange_that_is_refused_is_provider_auth_in_words_of_ours(
-    token_endpoint: FakeUpstream, google: Google, projected: str
+    token_endpoint: FakeUpstream, google: Federated, projected: str
 ) -> None:
-    google.rotate(federation(token_endpoint, {"file": projected}))
+    google.configure(federation(token_endpoint, {"file": projected}))
     refusal = {"error": "invalid_grant", "error_description": "jwt-of-the-pod is of nobody"}
     token_endpoint.enqueue(Script.json(400, refusal))
     error = await google.failure()

@@ -6,6 +6,7 @@ Its loaders of each kind do not; their credentials send requests through what re
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from tollgate.aws.sigv4 import Credentials as AwsCredentials
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _AWS_TOKEN: Final = "urn:ietf:params:aws:token-type:aws4_request"  # noqa: S105 - names a kind
+_GOOGLE: Final = "googleapis.com"
 
 Info = Mapping[str, Any]
 
@@ -38,10 +40,11 @@ class AwsRole:
         return self._region
 
 
-def load_google_credentials(info: object, role: AwsRole) -> "Credentials":
+def load_google_credentials(info: object, role: AwsRole, *, is_secret: bool) -> "Credentials":
     """Return credentials for Google Cloud; UnusableCredentials for a kind that is not supported.
 
-    `role` is what a federation from AWS proves. ValueError if the JSON lacks something.
+    `role` is what a federation from AWS proves. A federation that comes as a secret may read
+    nothing of this machine. ValueError if the JSON lacks something.
     """
     from google.auth.credentials import with_scopes_if_required
 
@@ -50,6 +53,8 @@ def load_google_credentials(info: object, role: AwsRole) -> "Credentials":
     kind = info.get("type")
     if not isinstance(kind, str) or kind not in _LOADERS:
         raise UnusableCredentials(f"its type is none of {', '.join(_LOADERS)}")
+    if is_secret and kind == "external_account":
+        _check_federation(info)
     try:
         unscoped = _LOADERS[kind](info, role)
     except (AttributeError, KeyError, TypeError) as malformed:
@@ -57,6 +62,26 @@ def load_google_credentials(info: object, role: AwsRole) -> "Credentials":
         raise ValueError("a field is missing, or of another form") from malformed
     scoped: Credentials = with_scopes_if_required(unscoped, _SCOPES)  # type: ignore[no-untyped-call]
     return scoped
+
+
+def _check_federation(info: Info) -> None:
+    """Raise UnusableCredentials if a federation would carry files or identities elsewhere.
+
+    A right to write the secret must not become one to read the function's files and variables.
+    """
+    if info.get("subject_token_type") != _AWS_TOKEN:
+        raise UnusableCredentials(
+            "a secret may federate from AWS alone; a file or a URL as its source belongs into the"
+            " file that GOOGLE_APPLICATION_CREDENTIALS names"
+        )
+    for field in ("token_url", "service_account_impersonation_url"):
+        url = urlsplit(str(info.get(field, "")))
+        if field in info and (url.scheme, _is_googles(url.hostname)) != ("https", True):
+            raise UnusableCredentials(f"the {field} of a secret is on {_GOOGLE} over https")
+
+
+def _is_googles(host: str | None) -> bool:
+    return host is not None and host.endswith(f".{_GOOGLE}")
 
 
 def _service_account(info: Info, role: AwsRole) -> Any:

@@ -79,7 +79,9 @@ class GoogleToken:
 
         try:
             if self._credentials is None:
-                self._credentials = load_google_credentials(self._read(), self._role)
+                self._credentials = load_google_credentials(
+                    self._read(), self._role, is_secret=self._account is not None
+                )
             self._credentials.refresh(_over_http)  # type: ignore[no-untyped-call]
         except UnusableCredentials as unusable:
             raise no_credentials(self._row, f"cannot use {self._where()}: {unusable}") from unusable
