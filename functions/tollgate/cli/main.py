@@ -33,7 +33,7 @@ _SECTIONS: Final = {
 }
 _ENTRIES: Final = {
     "canary": _Entry("stack.publish", "canary", "Try a catalog on a share of the keys."),
-    "catalogs": _Entry("stack.publish", "catalogs", "List the published catalogs."),
+    "catalogs": _Entry("stack.catalogs", "catalogs", "List published catalogs, show their prices."),
     "check": _Entry("routing.check", "check", "Report the errors of a routing file."),
     "compile": _Entry("routing.compile", "compile_file", "Write the catalog that functions read."),
     "credits": _Entry("gateway.credits", "credit", "Show, add, refund and adjust money."),

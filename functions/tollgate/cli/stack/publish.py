@@ -1,22 +1,17 @@
-"""`tollgate publish`, `canary`, `rollback` and `catalogs`: the catalogs of a deployed stack."""
+"""`tollgate publish`, `canary` and `rollback`: the catalog that a deployed stack serves."""
 
-import asyncio
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from shutil import which
-from typing import Final, TypeVar
+from typing import Final
 
 import click
-from msgspec.structs import asdict
 
 from tollgate.cli.options import region, routing_file, stack
 from tollgate.cli.routing.permissions import list_missing
-from tollgate.cli.stack.aws_account import AccountError, AwsAccount
-from tollgate.cli.tables import show
+from tollgate.cli.stack.aws_account import AwsAccount
+from tollgate.cli.stack.stored_catalogs import check_length, run_on_stack, short_sha
 from tollgate.core.clock import SystemClock
-from tollgate.core.errors import GatewayError
 from tollgate.core.publication import (
     Publication,
     Publications,
@@ -25,19 +20,12 @@ from tollgate.core.publication import (
     publish_to_all,
 )
 from tollgate.routing.file.compile import CompiledCatalog, compile_catalog
-from tollgate.routing.file.permissions import NotPermissible, compile_permissions
+from tollgate.routing.file.permissions import compile_permissions
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.schema import CompiledRouting, Routing
 from tollgate.settings import Settings
-from tollgate.web.shapes import moment
-from tollgate.wiring.stores import wire_stores
 
-# Characters of a sha that are printed.
-_SHOWN: Final = 12
-_ABBREVIATED_MIN: Final = 7
 _FOLLOWED: Final = "Every instance follows within 30 seconds."
-_COLUMNS: Final = ("revision", "at", "live", "canary", "commit", "by")
-_Result = TypeVar("_Result")
 
 
 @click.command()
@@ -52,14 +40,14 @@ def publish(file: Path, stack: str, region: str | None) -> None:
         _check_allowed(account, stack, catalog.routing)
         before = await store.publication()
         if before is not None and (before.live, before.candidate) == (catalog.sha, None):
-            return f"{_short(catalog.sha)} is live already."
+            return f"{short_sha(catalog.sha)} is live already."
         await store.keep(catalog.content)
         now = publish_to_all(before, catalog.sha, _signature(account, file.parent))
         await store.move(now)
-        undo = f" `tollgate rollback` returns to {_short(now.previous)}." if now.previous else ""
-        return f"{_short(catalog.sha)} is live.{_canary_ended(before)} {_FOLLOWED}{undo}"
+        undo = f" `tollgate rollback` returns to {short_sha(now.previous)}." if now.previous else ""
+        return f"{short_sha(catalog.sha)} is live.{_canary_ended(before)} {_FOLLOWED}{undo}"
 
-    click.echo(_run_on(stack, region, move))
+    click.echo(run_on_stack(stack, region, move))
 
 
 @click.command()
@@ -77,9 +65,9 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
         await _check_servable(store, account, stack, wanted)
         now = publish_to_all(before, wanted, _signature(account, None))
         await store.move(now)
-        return f"{_short(wanted)} is live again.{_canary_ended(before)} {_FOLLOWED}"
+        return f"{short_sha(wanted)} is live again.{_canary_ended(before)} {_FOLLOWED}"
 
-    click.echo(_run_on(stack, region, move))
+    click.echo(run_on_stack(stack, region, move))
 
 
 @click.command()
@@ -109,30 +97,14 @@ def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None
         wanted = await _resolve(store, sha, file)
         await _check_servable(store, account, stack, wanted)
         if wanted == before.live:
-            raise click.ClickException(f"{_short(wanted)} is live for every key already.")
+            raise click.ClickException(f"{short_sha(wanted)} is live for every key already.")
         await store.move(publish_canary(before, wanted, percent, _signature(account, file.parent)))
         return (
-            f"{_short(wanted)} serves {percent} % of the keys, {_short(before.live)} the others. "
-            f"{_FOLLOWED}"
+            f"{short_sha(wanted)} serves {percent} % of the keys, {short_sha(before.live)} the"
+            f" others. {_FOLLOWED}"
         )
 
-    click.echo(_run_on(stack, region, move))
-
-
-@click.command()
-@stack
-@region
-@click.option("--json", "style", flag_value="json", help="Print JSON.")
-def catalogs(stack: str, region: str | None, style: str | None) -> None:
-    """List published catalogs, latest first."""
-
-    async def read_history(store: Publications, _: AwsAccount) -> Sequence[Publication]:
-        return await store.history()
-
-    history = _run_on(stack, region, read_history)
-    whole = [asdict(publication) | {"at": _at(publication)} for publication in history]
-    rows = [_row(publication) for publication in history]
-    show(rows, _COLUMNS, "json" if style else "auto", data=whole)
+    click.echo(run_on_stack(stack, region, move))
 
 
 def _compile(file: Path) -> CompiledCatalog:
@@ -146,35 +118,6 @@ def _compiled_if_present(file: Path) -> CompiledCatalog | None:
     return _compile(file) if file.is_file() else None
 
 
-def _run_on(
-    stack: str,
-    region: str | None,
-    work: Callable[[Publications, AwsAccount], Awaitable[_Result]],
-) -> _Result:
-    """Run `work` with the publications of a stack; its errors become ClickException."""
-    try:
-        account = AwsAccount(region)
-        return asyncio.run(_with_store(account, stack, work))
-    except (AccountError, GatewayError, NotPermissible) as error:
-        raise click.ClickException(str(error)) from error
-
-
-async def _with_store(
-    account: AwsAccount,
-    stack: str,
-    work: Callable[[Publications, AwsAccount], Awaitable[_Result]],
-) -> _Result:
-    async with _stores(account, stack) as store:
-        return await work(store, account)
-
-
-@asynccontextmanager
-async def _stores(account: AwsAccount, stack: str) -> AsyncIterator[Publications]:
-    settings = account.settings(account.stack(stack))
-    async with aclosing(wire_stores(settings, SystemClock())) as stores:
-        yield stores.publications
-
-
 async def _current(store: Publications) -> Publication:
     publication = await store.publication()
     if publication is None:
@@ -184,13 +127,13 @@ async def _current(store: Publications) -> Publication:
 
 async def _end(store: Publications, before: Publication, sha: str, signature: Signature) -> str:
     """End the canary of a sha, even if its catalog can no longer be read."""
-    _check_length(sha)
+    check_length(sha)
     if before.candidate is None or not before.candidate.startswith(sha):
         raise click.ClickException(
             f"No canary of {sha} runs; `tollgate catalogs` shows which does."
         )
     await store.move(publish_canary(before, before.candidate, 0, signature))
-    return f"The canary has ended; {_short(before.live)} serves every key. {_FOLLOWED}"
+    return f"The canary has ended; {short_sha(before.live)} serves every key. {_FOLLOWED}"
 
 
 async def _resolve(store: Publications, sha: str, file: Path | None = None) -> str:
@@ -198,7 +141,7 @@ async def _resolve(store: Publications, sha: str, file: Path | None = None) -> s
 
     Raises ClickException unless exactly one catalog matches.
     """
-    _check_length(sha)
+    check_length(sha)
     shas = {
         known
         for each in await store.history()
@@ -216,12 +159,7 @@ async def _resolve(store: Publications, sha: str, file: Path | None = None) -> s
 
 
 def _short_of(at_hand: CompiledCatalog | None) -> str:
-    return _short(at_hand.sha) if at_hand else "no file"
-
-
-def _check_length(sha: str) -> None:
-    if len(sha) < _ABBREVIATED_MIN:
-        raise click.UsageError(f"{sha!r}: give {_ABBREVIATED_MIN} characters of the sha or more.")
+    return short_sha(at_hand.sha) if at_hand else "no file"
 
 
 async def _check_servable(store: Publications, account: AwsAccount, stack: str, sha: str) -> None:
@@ -231,7 +169,7 @@ async def _check_servable(store: Publications, account: AwsAccount, stack: str, 
         routing = CompiledRouting.model_validate_json(content, strict=True)
     except ValueError as unreadable:
         raise click.ClickException(
-            f"{_short(sha)} was compiled by another version of Tollgate; publish its file again."
+            f"{short_sha(sha)} was compiled by another version of Tollgate; publish its file again."
         ) from unreadable
     _check_allowed(account, stack, routing)
 
@@ -269,24 +207,4 @@ def _commit(folder: Path) -> str | None:
 
 def _canary_ended(before: Publication | None) -> str:
     candidate = before.candidate if before else None
-    return f" The canary of {_short(candidate)} has ended." if candidate else ""
-
-
-def _row(publication: Publication) -> dict[str, str]:
-    candidate = publication.candidate
-    return {
-        "revision": str(publication.revision),
-        "at": _at(publication),
-        "live": _short(publication.live),
-        "canary": f"{_short(candidate)} {publication.percent} %" if candidate else "",
-        "commit": (publication.commit or "")[:_SHOWN],
-        "by": publication.by,
-    }
-
-
-def _at(publication: Publication) -> str:
-    return moment(publication.moved_s).isoformat().replace("+00:00", "Z")
-
-
-def _short(sha: str) -> str:
-    return sha[:_SHOWN]
+    return f" The canary of {short_sha(candidate)} has ended." if candidate else ""

@@ -1,0 +1,183 @@
+"""`tollgate catalogs`: the published catalogs of a stack, and what each of them charges."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import click
+from msgspec.structs import asdict
+
+from tollgate.cli.options import region, since_moment, stack
+from tollgate.cli.stack.aws_account import AwsAccount
+from tollgate.cli.stack.catalog_prices import (
+    ServedPeriod,
+    describe_prices,
+    list_price_rows,
+    list_served_periods,
+)
+from tollgate.cli.stack.stored_catalogs import check_length, run_on_stack, short_sha
+from tollgate.cli.tables import OutputStyle, as_json, show
+from tollgate.core.clock import SystemClock
+from tollgate.core.publication import Publication, Publications
+from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.file.problems import InvalidRouting
+from tollgate.routing.schema import CompiledRouting
+from tollgate.settings import Settings
+from tollgate.web.shapes import moment
+
+_COLUMNS: Final = ("revision", "at", "live", "canary", "commit", "by")
+_PRICE_COLUMNS: Final = (
+    "model",
+    "provider",
+    "when",
+    "input",
+    "output",
+    "cache_read",
+    "cache_write",
+    "others",
+    "checked",
+    "upstream",
+    "source",
+)
+_SHA_LENGTH: Final = 64
+_as_json = click.option("--json", "style", flag_value="json", help="Print JSON.")
+
+
+@click.group(invoke_without_command=True)
+@stack
+@region
+@_as_json
+@click.pass_context
+def catalogs(ctx: click.Context, stack: str, region: str | None, style: str | None) -> None:
+    """List published catalogs, latest first; `show` has the prices of one."""
+    if ctx.invoked_subcommand is not None:
+        # Options may stand before the subcommand as well as behind it.
+        given = {"stack": stack, "region": region, "style": style}
+        ctx.default_map = {ctx.invoked_subcommand: given}
+        return
+
+    async def read_history(store: Publications, _: AwsAccount) -> Sequence[Publication]:
+        return await store.history()
+
+    history = run_on_stack(stack, region, read_history)
+    whole = [asdict(publication) | {"at": _text(publication.moved_s)} for publication in history]
+    rows = [_row(publication) for publication in history]
+    show(rows, _COLUMNS, "json" if style else "auto", data=whole)
+
+
+@catalogs.command("show")
+@click.argument("sha")
+@click.option("--model", metavar="GLOB", default="*", help="Only these models.")
+@click.option("--at", metavar="MOMENT", help="Only prices of this day: a bill's created_at, 7d.")
+@click.option(
+    "--file",
+    default=Path("routing.yaml"),
+    show_default=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Read in place of the stack if SHA is its own, as it is of a local gateway.",
+)
+@stack
+@region
+@_as_json
+def show_catalog(
+    sha: str,
+    *,
+    model: str,
+    at: str | None,
+    file: Path,
+    stack: str,
+    region: str | None,
+    style: OutputStyle | None,
+) -> None:
+    """Show the prices of the catalog SHA, which a bill names; the first characters are enough.
+
+    A row with conditions replaces the rates of the row without, rate by rate; of several that hold,
+    the last one counts. Rates are dollars per million tokens, and per piece among the others.
+    """
+    check_length(sha)
+    at_s = None if at is None else _seconds(at)
+
+    async def read(
+        store: Publications, _: AwsAccount
+    ) -> tuple[str, bytes, tuple[ServedPeriod, ...]]:
+        history = await store.history()
+        whole = _find(sha, history)
+        return whole, await store.catalog(whole), list_served_periods(history, whole)
+
+    at_hand = _compiled_here(sha, file)
+    whole, content, periods = at_hand or run_on_stack(stack, region, read)
+    try:
+        routing = CompiledRouting.model_validate_json(content, strict=True)
+    except ValueError as unreadable:
+        raise click.ClickException(
+            f"{short_sha(whole)} was compiled by another version of Tollgate: ask that version."
+        ) from unreadable
+    if style == "json":
+        prices = describe_prices(routing, model, at_s)
+        served = [period.as_object(_text) for period in periods]
+        click.echo(as_json({"sha": whole, "served": served, "endpoints": prices}))
+        return
+    click.echo(f"Catalog {whole}{f', of {file.as_posix()} here' if at_hand else ''}", err=True)
+    for period in periods:
+        click.echo(f"  {period.describe(_text)}", err=True)
+    show(list_price_rows(routing, model, at_s), _PRICE_COLUMNS, "auto")
+
+
+def _find(sha: str, history: Sequence[Publication]) -> str:
+    """Return the whole sha of an abbreviated one; ClickException unless exactly one matches."""
+    found = {
+        known
+        for each in history
+        for known in (each.live, each.candidate, each.previous)
+        if known is not None and known.startswith(sha)
+    }
+    if not found and len(sha) == _SHA_LENGTH:
+        # Older than the history that is listed, but kept as long as its bills.
+        return sha
+    if len(found) != 1:
+        listed = f": {', '.join(sorted(found))}" if found else "; `tollgate catalogs` lists them"
+        many = "more than one catalog" if found else "no published catalog"
+        raise click.ClickException(
+            f"{sha} names {many}{listed}. One that was deployed and never published is that of "
+            "its commit's routing file: check that commit out, or give --file."
+        )
+    return found.pop()
+
+
+def _compiled_here(sha: str, file: Path) -> tuple[str, bytes, tuple[ServedPeriod, ...]] | None:
+    """Return the catalog of a file here if it has this sha, with or without those of `dev`."""
+    for dev in (False, True) if file.is_file() else ():
+        try:
+            compiled = compile_catalog(file, dev=dev, variables=Settings().variables)
+        except InvalidRouting:
+            return None
+        if compiled.sha.startswith(sha):
+            return compiled.sha, compiled.content, ()
+    return None
+
+
+def _seconds(text: str) -> float:
+    try:
+        stated = datetime.fromisoformat(since_moment(text, SystemClock().now_s()))
+    except ValueError as unreadable:
+        raise click.UsageError(
+            f"--at {text!r}: give 7d, 12h, 2026-11-21 or 2026-11-21T12:00:00Z."
+        ) from unreadable
+    return (stated if stated.tzinfo else stated.replace(tzinfo=UTC)).timestamp()
+
+
+def _row(publication: Publication) -> dict[str, str]:
+    candidate = publication.candidate
+    return {
+        "revision": str(publication.revision),
+        "at": _text(publication.moved_s),
+        "live": short_sha(publication.live),
+        "canary": f"{short_sha(candidate)} {publication.percent} %" if candidate else "",
+        "commit": short_sha(publication.commit or ""),
+        "by": publication.by,
+    }
+
+
+def _text(at_s: int) -> str:
+    return moment(at_s).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,60 @@
+"""The catalogs of a deployed stack, for the commands that read and move them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import Final, TypeVar
+
+import click
+
+from tollgate.cli.stack.aws_account import AccountError, AwsAccount
+from tollgate.core.clock import SystemClock
+from tollgate.core.errors import GatewayError
+from tollgate.core.publication import Publications
+from tollgate.routing.file.permissions import NotPermissible
+from tollgate.wiring.stores import wire_stores
+
+# Characters of a sha that are printed.
+SHA_SHOWN: Final = 12
+_ABBREVIATED_MIN: Final = 7
+_Result = TypeVar("_Result")
+
+
+def run_on_stack(
+    stack: str,
+    region: str | None,
+    work: Callable[[Publications, AwsAccount], Awaitable[_Result]],
+) -> _Result:
+    """Run `work` with the publications of a stack; its errors become ClickException."""
+    try:
+        account = AwsAccount(region)
+        return asyncio.run(_with_store(account, stack, work))
+    except (AccountError, GatewayError, NotPermissible) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def check_length(sha: str) -> None:
+    """Raise UsageError for a sha that is abbreviated too much."""
+    if len(sha) < _ABBREVIATED_MIN:
+        raise click.UsageError(f"{sha!r}: give {_ABBREVIATED_MIN} characters of the sha or more.")
+
+
+def short_sha(sha: str) -> str:
+    """Return the characters of a sha that are printed."""
+    return sha[:SHA_SHOWN]
+
+
+async def _with_store(
+    account: AwsAccount,
+    stack: str,
+    work: Callable[[Publications, AwsAccount], Awaitable[_Result]],
+) -> _Result:
+    async with _stores(account, stack) as store:
+        return await work(store, account)
+
+
+@asynccontextmanager
+async def _stores(account: AwsAccount, stack: str) -> AsyncIterator[Publications]:
+    settings = account.settings(account.stack(stack))
+    async with aclosing(wire_stores(settings, SystemClock())) as stores:
+        yield stores.publications
