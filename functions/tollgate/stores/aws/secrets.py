@@ -18,7 +18,7 @@ from tollgate.stores.aws.failures import StoreRejected, refusing_when_unavailabl
 
 _log = logging.getLogger(__name__)
 
-_CACHED_FOR_S: Final = 300.0
+CACHED_FOR_S: Final = 300.0
 # A new secret is used within a minute; until then its absence costs no call to each request.
 _ABSENT_FOR_S: Final = 60.0
 
@@ -99,6 +99,6 @@ class AwsSecretStore:
                 rejection = rejected.code
         if value is None and (last is None or last.value is not None):
             _log.warning("the secret %s cannot be used: %s", name, rejection)
-        lasts_s = _ABSENT_FOR_S if value is None else _CACHED_FOR_S
+        lasts_s = _ABSENT_FOR_S if value is None else CACHED_FOR_S
         self._cache[name] = _Read(now_s + lasts_s, value)
         return value

@@ -23,7 +23,7 @@ from tollgate.stores.rules.account import key_refused
 _log = logging.getLogger(__name__)
 
 # A disabled key is refused everywhere within this time (contract C60).
-_FOUND_FOR_S: Final = 5.0
+FOUND_FOR_S: Final = 5.0
 _ABSENT_FOR_S: Final = 1.0
 _CACHED_MAX: Final = 10_000
 _USE_NOTED_FOR_S: Final = 60.0
@@ -109,7 +109,7 @@ class DynamoKeyDirectory:
 def _cache_entry(row: Item | None, sent_s: float) -> _Cached:
     if row is None or read_number(row, SecretItem.ENABLED) != 1:
         return _Cached(sent_s + _ABSENT_FOR_S, None)
-    return _Cached(sent_s + _FOUND_FOR_S, principal_of(row), refused_from_s(row))
+    return _Cached(sent_s + FOUND_FOR_S, principal_of(row), refused_from_s(row))
 
 
 def _remember(cache: OrderedDict[_Name, _Value], name: _Name, value: _Value) -> None:

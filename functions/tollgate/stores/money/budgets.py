@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 PERCENTS: Final = (50, 75, 90, 100)
 _DAY_S: Final = 86_400
-_KEPT_S: Final = 400 * _DAY_S
+KEPT_S: Final = 400 * _DAY_S
 # Older alerts are stale: not sent again, and not sent to a channel that is new.
 _SENT_WITHIN_S: Final = 3 * _DAY_S
 # Longer than the timeout of a channel, shorter than the five minutes between rounds.
@@ -129,7 +129,7 @@ class Budgets:
         item: Item = {
             **alert_key(workspace.id, month, budget, percent),
             BudgetAlertItem.EVENT: string(to_json(event).decode()),
-            BudgetAlertItem.DELETE_AT: number(now_s + _KEPT_S),
+            BudgetAlertItem.DELETE_AT: number(now_s + KEPT_S),
         }
         try:
             await self._client.call(
@@ -147,7 +147,7 @@ class Budgets:
     async def _deliver(self, workspace_id: str) -> None:
         since_s = self._clock.now_s() - _SENT_WITHIN_S
         for row in await all_rows(self._client, self._tables.core, f"W#{workspace_id}", "E#"):
-            if read_number(row, BudgetAlertItem.DELETE_AT) - _KEPT_S < since_s:
+            if read_number(row, BudgetAlertItem.DELETE_AT) - KEPT_S < since_s:
                 continue
             for channel in self._channels:
                 if _sent_name(channel) not in row and await self._take_lease(row, channel):

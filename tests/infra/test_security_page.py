@@ -1,0 +1,129 @@
+"""docs/security.md against the code: how long data stays, and commands that exist.
+
+Keeps C60, C68, C69: their times, as the page states them.
+"""
+
+import ast
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Final
+
+import click
+import pytest
+
+from tests.infra.translation import Stack
+from tests.local_server import ROOT
+from tollgate.cli.main import main
+from tollgate.settings import Settings
+from tollgate.stores.aws import items, secrets
+from tollgate.stores.keys import lookup
+from tollgate.stores.money import budgets
+from tollgate.stores.records.kept_answers import KEPT_FOR_S
+from tollgate.stores.rules.key_settings import CONTENT_DAYS
+from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
+
+PAGE: Final = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+DAY_S: Final = 86_400
+GOOD: Final = "for good"
+STORED: Final = PAGE.partition("\n## What is stored")[2].partition("\n## ")[0]
+ROWS: Final = {
+    data: (where, stays)
+    for data, where, stays in re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", STORED, re.MULTILINE)
+    if data not in ("data", "---")
+}
+COMMANDS: Final = sorted(
+    {
+        line.partition("#")[0].strip()
+        for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+        for line in block.splitlines()
+        if line.startswith("tollgate ")
+    }
+    | set(re.findall(r"`(tollgate [a-z][^`]*)`", PAGE))
+)
+# The row of the page for each kind of item; the kinds that share attributes are no items.
+ROW_OF_ITEM: Final[Mapping[str, str]] = {
+    "WalletItem": "wallets",
+    "KeyStateItem": "wallets",
+    "SecretItem": "keys",
+    "KeyPointerItem": "keys",
+    "KeyNameItem": "keys",
+    "WorkspaceItem": "workspaces",
+    "CreditIdItem": "credit",
+    "CreditEntryItem": "credit",
+    "BudgetAlertItem": "alerts",
+    "PublicationItem": "published catalogs",
+    "CooldownItem": "failures",
+    "AnswerClaimItem": "claims",
+    "ActivityItem": "sums",
+    "ClosedDayItem": "sums",
+    "GenerationItem": "records",
+}
+SHARED: Final = {"AnyItem", "HoldingItem", "KeyRow"}
+# Items that some code gives a time to be deleted at.
+EXPIRING: Final = {"BudgetAlertItem", "AnswerClaimItem", "GenerationItem", "SecretItem"}
+
+
+def row(beginning: str) -> tuple[str, str]:
+    (found,) = (row for data, row in ROWS.items() if data.startswith(beginning))
+    return found
+
+
+def test_every_kind_of_item_has_a_row() -> None:
+    kinds = {name for name, it in vars(items).items() if isinstance(it, type)} - SHARED
+    assert set(ROW_OF_ITEM) == kinds
+    for beginning in ROW_OF_ITEM.values():
+        assert row(beginning)
+
+
+def test_what_expires_is_what_the_page_does_not_keep_for_good() -> None:
+    found = {
+        node.value.id
+        for file in sorted((ROOT / "functions" / "tollgate" / "stores").rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and node.attr == "DELETE_AT"
+        and isinstance(node.value, ast.Name)
+    }
+    assert found == EXPIRING
+    # A secret expires only by a rotation, which has a row of its own.
+    assert row("a rotated key's old secret")[1] == "until its grace ends"
+    for item in set(ROW_OF_ITEM) - EXPIRING:
+        assert row(ROW_OF_ITEM[item])[1].startswith(GOOD), item
+
+
+def test_times_are_those_of_code_and_template(stack: Stack) -> None:
+    *most, last = map(str, CONTENT_DAYS)
+    assert row("prompts and answers")[1] == f"{', '.join(most)} or {last} days"
+    (bucket,) = stack.properties("AWS::S3::Bucket").values()
+    days = {
+        it["Prefix"]: it["ExpirationInDays"] for it in bucket["LifecycleConfiguration"]["Rules"]
+    }
+    assert row("answers under")[1] == f"{days['answers/']} days"
+    assert not any(prefix.startswith("catalogs") for prefix in days)
+    assert row("claims")[1] == f"{KEPT_FOR_S // DAY_S} day"
+    kept = Settings().record_days
+    assert row("records of generations")[1] == f"`RecordRetentionDays`, {kept} days by default"
+    logs = stack.parameters["LogRetentionDays"]["Default"]
+    assert row("log lines")[1] == f"`LogRetentionDays`, {logs} days by default"
+    assert row("alerts of budgets")[1] == f"{budgets.KEPT_S // DAY_S} days"
+    assert row("provider keys")[1] == f"{int(secrets.CACHED_FOR_S) // 60} minutes in memory"
+
+
+def test_moments_of_the_runbook_are_those_of_the_code() -> None:
+    assert f"within {lookup.FOUND_FOR_S:g} s" in PAGE
+    assert f"{-(-HOLD_LIFETIME_S // 60)} minutes after it was made" in PAGE
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_of_the_page_exists_with_its_options(line: str) -> None:
+    assert parsed(main, shlex.split(line)[1:])
+
+
+def parsed(command: click.Command, words: list[str]) -> bool:
+    """Whether the command and its options exist; nothing is run."""
+    if isinstance(command, click.Group):
+        inner = command.get_command(click.Context(command), words[0])
+        assert inner is not None, words
+        return parsed(inner, words[1:])
+    return bool(command.make_context(command.name, words))
