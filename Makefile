@@ -22,10 +22,15 @@ without_dev := -p tests.conftest --confcutdir tests/functional/providers
 uv_compile := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(LOCK_ARGS)
 
+dist := dist
+# A bill of materials that says the same for the same lock: no time of day, no random number.
+bill := PYTHONWARNINGS=ignore .tools/supply/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application \
+	--spec-version 1.6 --output-reproducible --of JSON --validate
+
 deployment := .venv/bin/python -m infra.deployment
 
 .DEFAULT_GOAL := help
-.PHONY: help run test unit soak bench check check-types check-style check-tidy fmt build deploy smoke lock clean always
+.PHONY: help run test unit soak bench check check-types check-style check-tidy fmt build deploy smoke dist sbom audit lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
@@ -37,7 +42,7 @@ run: ## Serve the gateway on this machine (DEV=... for options); the first time,
 	@exec .venv/bin/tollgate dev $(DEV)
 
 test: check ## Run every check and every test
-	@$(in_parallel) .tools/ministack/stamp .tools/sam/stamp .tools/functions/stamp
+	@$(in_parallel) .tools/ministack/stamp .tools/sam/stamp .tools/functions/stamp .tools/supply/stamp
 	.venv/bin/python -m pytest $(on_all_cores) tests/unit $(addprefix --ignore ,$(of_providers))
 	.tools/functions/bin/python -m pytest $(without_dev) $(of_providers)
 	.venv/bin/python -m pytest --ignore tests/unit $(addprefix --ignore ,$(of_providers))
@@ -87,6 +92,23 @@ smoke: .venv/dev.stamp ## Run the OpenAI SDK against a stack (STACK=..., or URL=
 	@TOLLGATE_SMOKE_STACK="$(or $(STACK),tollgate)" TOLLGATE_SMOKE_URL="$(URL)" \
 		TOLLGATE_SMOKE_MODEL="$(MODEL)" .venv/bin/python -m pytest tests/live
 
+sbom: .tools/supply/stamp ## Write what the functions and the command consist of into dist/ (CycloneDX)
+	@mkdir -p $(dist)
+	@$(bill) functions/requirements.txt -o $(dist)/tollgate-functions.cdx.json
+	@$(bill) $(environments)/run.txt -o $(dist)/tollgate-command.cdx.json
+
+dist: build sbom ## Write what a release consists of into dist/
+	@tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C .aws-sam/build -cf - . \
+		| gzip -n > $(dist)/tollgate-functions.tar.gz
+
+# One at a time, since the locks pin different versions of the same packages.
+audit: .tools/supply/stamp ## Look up known weaknesses of the locked dependencies (needs the network)
+	@failed=0; for lock in functions/requirements.txt $(sort $(wildcard $(environments)/*.txt)); do \
+		echo "tollgate: auditing $$lock"; \
+		.tools/supply/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
+			$(AUDIT_ARGS) --requirement $$lock || failed=1; \
+	done; exit $$failed
+
 # The development lock is made first and holds the others, so that all agree. Pins that are there stay:
 # `make lock LOCK_ARGS=--upgrade` moves them.
 lock: ## Lock the dependencies again (maintainers; needs uv)
@@ -96,9 +118,10 @@ lock: ## Lock the dependencies again (maintainers; needs uv)
 	$(uv_compile) --group functions-tests -c $(environments)/dev.txt -o $(environments)/functions-tests.txt
 	$(uv_compile) --group ministack -o $(environments)/ministack.txt
 	$(uv_compile) --group sam -o $(environments)/sam.txt
+	$(uv_compile) --group supply -o $(environments)/supply.txt
 
 clean: ## Delete the environments, the caches and the local state in .dev
-	rm -rf .venv .tools .dev .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .tools .dev .aws-sam dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # `create` leaves an environment that is up to date alone, and with it everything below.
