@@ -30,12 +30,12 @@ bill := PYTHONWARNINGS=ignore .tools/supply/bin/cyclonedx-py requirements --pypr
 deployment := .venv/bin/python -m infra.deployment
 
 .DEFAULT_GOAL := help
-.PHONY: help run test unit soak bench check check-types check-style check-tidy fmt build deploy smoke dist sbom audit lock clean always
+.PHONY: help run test unit soak bench check check-types check-style check-tidy fmt build deploy account-check smoke dist sbom audit lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s%s\n", $$1, $$2 }' Makefile
 
 run: ## Serve the gateway on this machine (DEV=... for options); the first time, install it too
 	@$(in_parallel) .venv/run.stamp .tools/ministack/stamp
@@ -87,6 +87,9 @@ deploy: .venv/run.stamp ## Build and deploy (STAGE=prod for another stack; REGIO
 	@$(deployment) prepare "$(or $(STAGE),default)" --region "$(REGION)" --email "$(EMAIL)"
 	@$(MAKE) --no-print-directory build DEPLOYING=1
 	@$(deployment) apply "$(or $(STAGE),default)" --region "$(REGION)"
+
+account-check: .venv/run.stamp ## Ask a stack what only an account shows (STAGE=..., CHECK=--json), with TOLLGATE_API_KEY
+	@.venv/bin/python -m infra.account_check "$(or $(STAGE),default)" $(CHECK)
 
 smoke: .venv/dev.stamp ## Run the OpenAI SDK against a stack (STACK=..., or URL=...), with TOLLGATE_API_KEY
 	@TOLLGATE_SMOKE_STACK="$(or $(STACK),tollgate)" TOLLGATE_SMOKE_URL="$(URL)" \

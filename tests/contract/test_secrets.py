@@ -157,6 +157,9 @@ async def test_c44_a_rejected_read_is_an_absent_secret_that_is_logged_once(
     assert [record.getMessage() for record in caplog.records] == [
         f"the secret tollgate/one cannot be used: {code}"
     ]
+    # By these fields `make account-check` finds the line.
+    fields = {"secret": "tollgate/one", "rejection": code}
+    assert caplog.records[0].__dict__["fields"] == fields
     await secrets.read(SecretReference(secret="tollgate/two"))
     assert len(caplog.records) == 2
 

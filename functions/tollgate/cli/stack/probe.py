@@ -12,6 +12,9 @@ from pydantic_core import from_json, to_json
 from tollgate.core.clock import Clock
 
 _TIMEOUT_S: Final = 60.0
+# The part of an answer's time over which its events must arrive. A proxy that buffers delivers them
+# all at the end.
+_SPREAD_MIN: Final = 0.05
 
 
 class Unreachable(Exception):
@@ -46,6 +49,20 @@ class StreamSeen(Struct, frozen=True):
     reply: ProbeReply
     # When each event arrived, in seconds after the request.
     arrived_s: tuple[float, ...]
+
+    @property
+    def whole(self) -> bool:
+        """True for an answer that came to its end without an error."""
+        if self.reply.status != 200 or b'"error"' in self.reply.body:
+            return False
+        return self.reply.body.rstrip().endswith(b"data: [DONE]")
+
+    @property
+    def came_apart(self) -> bool:
+        """True if no proxy kept the events until the end."""
+        if "content-length" in self.reply.headers or len(self.arrived_s) <= 2:
+            return False
+        return self.arrived_s[-1] - self.arrived_s[0] > _SPREAD_MIN * self.arrived_s[-1]
 
 
 class Probe:

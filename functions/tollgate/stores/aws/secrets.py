@@ -98,7 +98,10 @@ class AwsSecretStore:
                 # ListSecrets, a caller is denied what does not exist.
                 rejection = rejected.code
         if value is None and (last is None or last.value is not None):
-            _log.warning("the secret %s cannot be used: %s", name, rejection)
+            fields = {"secret": name, "rejection": rejection}
+            _log.warning(
+                "the secret %s cannot be used: %s", name, rejection, extra={"fields": fields}
+            )
         lasts_s = _ABSENT_FOR_S if value is None else CACHED_FOR_S
         self._cache[name] = _Read(now_s + lasts_s, value)
         return value

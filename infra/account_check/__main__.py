@@ -1,0 +1,91 @@
+"""`make account-check`: run every probe against one stage of samconfig.toml."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import boto3  # type: ignore[import-untyped]  # ships no types
+import click
+
+from infra.account_check.chat_function import ChatFunction
+from infra.account_check.probes import PROBES, Subject, run_probe
+from infra.account_check.verdicts import Verdict, print_verdicts
+from infra.deployment.stages import InvalidAnswer, read_stage
+from tollgate.cli.stack.aws_account import AccountError, AwsAccount
+from tollgate.cli.stack.probe import Probe
+from tollgate.core.clock import SystemClock
+from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.schema import Routing
+
+_ROOT: Final = Path(__file__).parents[2]
+_COST: Final = (
+    "This takes about 20 minutes. By AWS's price list it costs less than 10 cents: the snapshot of"
+    " one version, billed for three hours, and some answers of {model}. While the throttle is"
+    " probed, for some seconds, the stack answers nobody."
+)
+
+
+@click.command()
+@click.argument("stage", default="default")
+@click.option("--region", default="", help="Region of the stage; samconfig.toml has it by default.")
+@click.option("--url", default="", help="Another base URL of the stack.")
+@click.option("--model", default="fast", show_default=True, help="Model that answers the probes.")
+@click.option(
+    "--key", envvar="TOLLGATE_API_KEY", show_envvar=True, required=True, help="Inference key."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    default=_ROOT / "samconfig.toml",
+)
+def account_check(config: Path, stage: str, *, as_json: bool, **options: str) -> None:
+    """Answer what only a real account can show; exit status 1 unless all is as expected."""
+    try:
+        chosen = read_stage(config.read_text(), stage)
+        region = options["region"] or chosen.region
+        account = AwsAccount(region)
+        url = options["url"] or account.stack(chosen.stack).url
+        routing = compile_catalog(_ROOT / "routing.yaml").routing
+        keyless = _keyless_model(routing, account)
+    except (InvalidAnswer, AccountError) as error:
+        raise click.ClickException(str(error)) from error
+    session = boto3.Session(region_name=region)
+    clock = SystemClock()
+    subject = Subject(
+        probe=Probe(url, options["key"], clock),
+        function=ChatFunction(session.client, chosen.stack),
+        formation=session.client("cloudformation"),
+        stack=chosen.stack,
+        clock=clock,
+        model=options["model"],
+        keyless=keyless,
+    )
+    click.echo(_COST.format(model=options["model"]), err=True)
+    verdicts = asyncio.run(_examine(subject))
+    print_verdicts(verdicts, "json" if as_json else "auto")
+    if any(it.judgement != "as expected" for it in verdicts):
+        raise SystemExit(1)
+
+
+async def _examine(subject: Subject) -> Sequence[Verdict]:
+    verdicts = []
+    for question, probe in PROBES:
+        click.echo(f"{question.name}: expecting {question.expected}", err=True)
+        verdicts.append(await run_probe(question, probe, subject))
+    return verdicts
+
+
+def _keyless_model(routing: Routing, account: Any) -> tuple[str, str] | None:
+    """Return a model that only one provider serves, whose secret does not exist, and its name."""
+    for slug, model in routing.models.items():
+        providers = {endpoint.provider for endpoint in model.endpoints}
+        key = routing.providers[providers.pop()].key if len(providers) == 1 else None
+        if key is not None and key.secret is not None and not account.has_secret(key.secret):
+            return slug, key.secret
+    return None
+
+
+if __name__ == "__main__":
+    account_check()

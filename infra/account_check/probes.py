@@ -1,0 +1,223 @@
+"""One probe for each question; each returns its verdict."""
+
+from collections.abc import Awaitable, Callable
+from http.client import HTTPException
+from itertools import pairwise
+from typing import Final
+
+from botocore.exceptions import BotoCoreError, ClientError, WaiterError  # type: ignore[import-untyped]
+from msgspec import Struct
+from pydantic_core import from_json
+
+from infra.account_check.chat_function import ChatFunction, error_code
+from infra.account_check.trailers import StreamEnd, read_stream_end, trailers_stack
+from infra.account_check.verdicts import Question, Verdict
+from tollgate.cli.stack.probe import Probe, StreamSeen, Unreachable
+from tollgate.core.clock import Clock
+
+_PROMPT: Final = "Write the numbers from one to forty as words."
+# Lambda's control plane is eventually consistent; log lines take some seconds to be found.
+_PATIENCE_S: Final = 90.0
+_EVERY_S: Final = 3.0
+# A warm process logs a missing secret once, when it first looks for it.
+_LOGS_BACK_S: Final = 3600.0
+# Lambda freezes the process after each answer; DynamoDB and providers close idle connections
+# meanwhile, most of them within minutes.
+PAUSES_S: Final = (20.0, 120.0, 400.0)
+_DENIED: Final = ("ResourceNotFoundException", "AccessDeniedException")
+
+
+class Subject(Struct, frozen=True, kw_only=True):
+    """The deployment that is probed, and its clients."""
+
+    probe: Probe
+    function: ChatFunction
+    formation: object
+    """boto3's client of CloudFormation."""
+    stack: str
+    clock: Clock
+    model: str
+    """A model or route that answers, for a fraction of a cent."""
+    keyless: tuple[str, str] | None
+    """A model whose provider's secret does not exist, and the secret's name."""
+
+
+TIMING: Final = Question(
+    name="chunk timing",
+    expected="events arrive over the whole answer",
+    otherwise="ResponseTransferMode is not STREAM, or a proxy before the API buffers",
+)
+THROTTLE: Final = Question(
+    name="throttle in STREAM mode",
+    expected="503 service_unavailable with Retry-After, from the gateway response",
+    otherwise="the gateway responses of infra/template.yaml do not reach it: add its response type",
+)
+SECRET: Final = Question(
+    name="missing secret",
+    expected=f"provider_auth for the caller; {' or '.join(_DENIED)} in the log",
+    otherwise="functions/tollgate/stores/aws/secrets.py must take this code as an absent key",
+)
+SNAPSHOT: Final = Question(
+    name="SnapStart under the wrapper",
+    expected="a version with a snapshot answers 401 to a request without a key",
+    otherwise="leave ChatSnapStart at false; the function's log says why",
+)
+THAW: Final = Question(
+    name="sockets after a thaw",
+    expected="every answer after a pause is whole, at its first attempt",
+    otherwise="shorten the keep-alive of http_pool.py and aws_json.py below the shortest bad pause",
+)
+TRAILERS: Final = Question(
+    name="error trailers",
+    expected="not forwarded: clients learn of a failure in-band alone",
+    otherwise="say so in a decision that follows 105; a client may then read the trailers as well",
+)
+
+
+async def time_chunks(subject: Subject) -> Verdict:
+    """Stream one answer and look at when its events arrive."""
+    seen = subject.probe.stream(subject.model, _PROMPT)
+    if not seen.whole:
+        return TIMING.judge(f"no whole answer: {seen.reply.summarize()}", as_expected=False)
+    gaps = [after - before for before, after in pairwise(seen.arrived_s)]
+    figures = (
+        f"{len(seen.arrived_s)} events; the first after {seen.arrived_s[0]:.2f} s,"
+        f" the last after {seen.arrived_s[-1]:.2f} s, longest gap {max(gaps, default=0):.2f} s"
+    )
+    return TIMING.judge(figures, as_expected=seen.came_apart)
+
+
+async def throttle(subject: Subject) -> Verdict:
+    """Let Lambda refuse the function for a moment, and look at what a client gets."""
+    async with subject.function.throttled():
+        began_s = subject.clock.monotonic_s()
+        seen = subject.probe.stream(subject.model, "Hello")
+        while seen.reply.status == 200 and _waits(subject.clock, began_s):
+            await subject.clock.sleep(_EVERY_S)
+            seen = subject.probe.stream(subject.model, "Hello")
+    error = seen.reply.field("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    retry_after = seen.reply.headers.get("retry-after")
+    return THROTTLE.judge(
+        f"{seen.reply.status} {code}, Retry-After {retry_after}",
+        as_expected=(seen.reply.status, code) == (503, "service_unavailable")
+        and retry_after is not None,
+    )
+
+
+async def miss_secret(subject: Subject) -> Verdict:
+    """Call a model whose provider has no key, and find the code that AWS gave the function."""
+    if subject.keyless is None:
+        return SECRET.leave("each provider of routing.yaml has its secret")
+    model, secret = subject.keyless
+    error = subject.probe.stream(model, "Hello").reply.field("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    began_s, since_s = subject.clock.monotonic_s(), subject.clock.now_s() - _LOGS_BACK_S
+    while True:
+        lines = subject.function.log_lines("secret", secret, since_s)
+        if lines or not _waits(subject.clock, began_s):
+            break
+        await subject.clock.sleep(_EVERY_S)
+    rejection = lines[-1].get("rejection") if lines else None
+    return SECRET.judge(
+        f"{code} for {model}; AWS said {rejection} of {secret}",
+        as_expected=code == "provider_auth" and rejection in _DENIED,
+    )
+
+
+async def snapshot(subject: Subject) -> Verdict:
+    """Start the function from a snapshot and send it a request without a key."""
+    async with subject.function.snapshot() as version:
+        optimized = subject.function.optimized(version)
+        answers = [subject.function.invoke(version, _UNAUTHENTICATED) for _ in range(2)]
+    statuses = [_status(answer) for answer in answers]
+    return SNAPSHOT.judge(
+        f"snapshot {'on' if optimized else 'off'}; answered {', '.join(statuses)}",
+        as_expected=optimized and statuses == ["401", "401"],
+    )
+
+
+async def thaw(subject: Subject) -> Verdict:
+    """Call the function again after pauses in which it is frozen."""
+    subject.probe.stream(subject.model, "Hello")
+    found, all_well = [], True
+    for pause_s in PAUSES_S:
+        await subject.clock.sleep(pause_s)
+        seen = subject.probe.stream(subject.model, "Hello")
+        failed = _failed_attempts(subject.probe, seen)
+        all_well &= seen.whole and failed == 0
+        took_s = seen.arrived_s[-1] if seen.arrived_s else 0.0
+        found.append(
+            f"after {pause_s:.0f} s {seen.reply.status} in {took_s:.2f} s, {failed} failed attempts"
+        )
+    return THAW.judge("; ".join(found), as_expected=all_well)
+
+
+async def end_with_trailers(subject: Subject) -> Verdict:
+    """Create a route whose stream ends with error trailers, call it, and delete it."""
+    async with trailers_stack(subject.formation, f"{subject.stack}-account-check") as url:
+        began_s = subject.clock.monotonic_s()
+        end = await read_stream_end(url)
+        # A new stage answers 403 until it is known everywhere.
+        while end is StreamEnd.ABSENT and _waits(subject.clock, began_s):
+            await subject.clock.sleep(_EVERY_S)
+            end = await read_stream_end(url)
+    expected = end in (StreamEnd.CLEAN, StreamEnd.BROKEN)
+    return TRAILERS.judge(end.value, as_expected=expected)
+
+
+PROBES: Final[tuple[tuple[Question, Callable[[Subject], Awaitable[Verdict]]], ...]] = (
+    (TIMING, time_chunks),
+    (SECRET, miss_secret),
+    (THAW, thaw),
+    (THROTTLE, throttle),
+    (SNAPSHOT, snapshot),
+    (TRAILERS, end_with_trailers),
+)
+
+
+async def run_probe(
+    question: Question, probe: Callable[[Subject], Awaitable[Verdict]], subject: Subject
+) -> Verdict:
+    """Run one probe; what AWS or the network refuses leaves the question unanswered."""
+    try:
+        return await probe(subject)
+    except ClientError as error:
+        return question.leave(f"AWS refused {error.operation_name}: {error_code(error)}")
+    except (BotoCoreError, WaiterError, HTTPException, OSError, Unreachable) as error:
+        return question.leave(f"{type(error).__name__}: {error}")
+
+
+_UNAUTHENTICATED: Final = {
+    "resource": "/v1/chat/completions",
+    "path": "/v1/chat/completions",
+    "httpMethod": "POST",
+    "headers": {"Host": "account-check"},
+    "multiValueHeaders": {"Host": ["account-check"]},
+    "queryStringParameters": None,
+    "multiValueQueryStringParameters": None,
+    "requestContext": {"identity": {"sourceIp": "192.0.2.1"}, "requestId": "account-check"},
+    "body": "{}",
+    "isBase64Encoded": False,
+}
+
+
+def _status(answer: bytes) -> str:
+    """Return the status of a streamed answer, or the error type of one that failed."""
+    try:
+        document = from_json(answer.partition(bytes(8))[0])
+    except ValueError:
+        return "something else"
+    return str(document.get("statusCode") or document.get("errorType"))
+
+
+def _failed_attempts(probe: Probe, seen: StreamSeen) -> int:
+    """Count the failed attempts of an answer, from its record."""
+    generation_id = seen.reply.headers.get("x-generation-id")
+    record = probe.get(f"/generation?id={generation_id}").field("data")
+    attempts = record["provider_responses"] if isinstance(record, dict) else []
+    return sum(1 for attempt in attempts if attempt["error"] is not None)
+
+
+def _waits(clock: Clock, began_s: float) -> bool:
+    return clock.monotonic_s() - began_s < _PATIENCE_S
