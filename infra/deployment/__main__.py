@@ -14,6 +14,7 @@ from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
 from infra.deployment.next_steps import next_steps
 from infra.deployment.stages import (
     ALARM_EMAIL,
+    TABLE_PROTECTION,
     InvalidAnswer,
     Stage,
     keep_answers,
@@ -59,7 +60,7 @@ def prepare(config: Path, stage: str, region: str, email: str) -> None:
         if chosen.region is None and (sys.stdin.isatty() or region or email):
             # Parameters that samconfig.toml states are not asked for.
             address = parse_email(email)
-            if sys.stdin.isatty() and not address and not chosen.has_parameters:
+            if sys.stdin.isatty() and not address and chosen.overrides is None:
                 address = _ask("E-mail address for alarms, empty for none", "", parse_email)
             config.write_text(keep_answers(text, chosen, found, address))
         elif email:
@@ -81,6 +82,7 @@ def apply(config: Path, stage: str, region: str) -> None:
         chosen = read_stage(config.read_text(), stage)
         found = _decide_region(chosen, region)
         account = AwsAccount(found)
+        is_first = account.parameter(chosen.stack, TABLE_PROTECTION) is None
     except (InvalidAnswer, AccountError) as error:
         raise click.ClickException(str(error)) from error
     sam = os.environ.get("SAM", str(_ROOT / ".tools" / "sam" / "bin" / "sam"))
@@ -89,10 +91,15 @@ def apply(config: Path, stage: str, region: str) -> None:
     command += ["--stack-name", chosen.stack, "--region", found]
     # A terminal is shown the change set and asked once. Without one samconfig.toml decides.
     command += ["--confirm-changeset"] if sys.stdin.isatty() else []
+    if is_first and not chosen.states_protection:
+        # A create that fails deletes what it made, which DynamoDB refuses for protected tables.
+        overrides = (*(chosen.overrides or ()), f"{TABLE_PROTECTION}=false")
+        command += ["--parameter-overrides", *overrides]
     _run(command)
     try:
         if sys.stdin.isatty() and account.discard_change_sets(chosen.stack):
             raise click.ClickException("nothing was deployed, and nothing published")
+        _protect_tables(account, chosen)
     except AccountError as error:
         raise click.ClickException(str(error)) from error
     # A catalog that was published before would win over the one that has just been deployed.
@@ -100,6 +107,17 @@ def apply(config: Path, stage: str, region: str) -> None:
     routing = compile_catalog(_ROOT / "routing.yaml").routing
     missing = [name for name in secret_names(routing) if not _has_secret(account, name)]
     click.echo(next_steps(chosen.stack, found, missing))
+
+
+def _protect_tables(account: AwsAccount, stage: Stage) -> None:
+    """Protect the tables of a stage against deletion, unless it states that by itself.
+
+    A deploy that was interrupted before this is made good by the next one.
+    """
+    if stage.states_protection or account.parameter(stage.stack, TABLE_PROTECTION) != "false":
+        return
+    click.echo(f"Protecting the tables of {stage.stack} against deletion")
+    account.set_parameter(stage.stack, TABLE_PROTECTION, "true")
 
 
 def _has_secret(account: AwsAccount, name: str) -> bool:

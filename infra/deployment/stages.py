@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 ALARM_EMAIL: Final = "AlarmEmail"
+TABLE_PROTECTION: Final = "TableDeletionProtection"
 # What may stand between quotation marks of TOML, and be one word of SAM's parameter overrides.
 _REGION: Final = re.compile(r"[a-z]{2}(?:-[a-z]+)+-[0-9]")
 _EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
@@ -18,12 +19,20 @@ class InvalidAnswer(ValueError):
 
 
 class Stage(Struct, frozen=True, kw_only=True):
-    """One stage as samconfig.toml has it; `region` is None until its first deploy."""
+    """One stage as samconfig.toml has it; `region` is None until its first deploy.
+
+    `overrides` are its parameters in SAM's own form, None if it states none.
+    """
 
     name: str
     stack: str
     region: str | None
-    has_parameters: bool
+    overrides: tuple[str, ...] | None
+
+    @property
+    def states_protection(self) -> bool:
+        """Return whether the stage itself states the protection of its tables."""
+        return any(TABLE_PROTECTION in it for it in self.overrides or ())
 
 
 def read_stage(text: str, name: str) -> Stage:
@@ -37,11 +46,13 @@ def read_stage(text: str, name: str) -> Stage:
             f"samconfig.toml has no stage {name!r}: copy those of `default`"
         ) from missing
     region = deploy.get("region")
+    overrides = deploy.get("parameter_overrides")
+    texts = overrides if isinstance(overrides, list) else [overrides]
     return Stage(
         name=name,
         stack=str(stack),
         region=str(region) if region else None,
-        has_parameters="parameter_overrides" in deploy,
+        overrides=None if overrides is None else tuple(map(str, texts)),
     )
 
 

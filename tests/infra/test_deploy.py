@@ -3,6 +3,7 @@
 Keeps C54.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
@@ -20,6 +22,7 @@ from tests.infra.translation import ROOT
 from tollgate.web.key_shapes import NewKeyBody
 from tollgate.web.routes.credits import GrantBody
 
+SIGNED_IN = {"AWS_ACCESS_KEY_ID": "synthetic", "AWS_SECRET_ACCESS_KEY": "synthetic"}
 STAND_IN = '#!/bin/sh\necho "$@" >>"{seen}"\nexit {status}\n'
 
 
@@ -32,22 +35,31 @@ def deploy(
 ) -> tuple[list[str], subprocess.CompletedProcess[str]]:
     """The arguments of SAM and of the command line, and the result of `apply` itself.
 
-    Nobody sits at the terminal, and there are no credentials.
+    Nobody sits at the terminal, and the account is empty.
     """
+    with running_moto() as url:
+        return deploy_to(url, folder, stage, sam_status=sam_status, publish_status=publish_status)
+
+
+def deploy_to(
+    url: str, folder: Path, stage: str, *, sam_status: int = 0, publish_status: int = 0
+) -> tuple[list[str], subprocess.CompletedProcess[str]]:
     seen = folder / "seen"
     for name, status in {"sam": sam_status, "tollgate": publish_status}.items():
         stand_in = folder / name
         stand_in.write_text(STAND_IN.format(seen=seen, status=status))
         stand_in.chmod(0o755)
     stand_ins = {"SAM": str(folder / "sam"), "TOLLGATE": str(folder / "tollgate")}
-    result = half(folder, "apply", stage, AWS_REGION="eu-west-1", **stand_ins)
+    signed_in = {**SIGNED_IN, "AWS_ENDPOINT_URL": url, "AWS_REGION": "eu-west-1"}
+    result = half(folder, "apply", stage, **signed_in, **stand_ins)
     return seen.read_text().splitlines(), result
 
 
 def half(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """The result of one half of `make deploy` without a terminal and without credentials."""
     config = folder / "samconfig.toml"
-    config.write_text((ROOT / "samconfig.toml").read_text())
+    if not config.exists():
+        config.write_text((ROOT / "samconfig.toml").read_text())
     return subprocess.run(
         deployment(config, *arguments),
         cwd=ROOT,
@@ -81,6 +93,7 @@ def sam_deploy(folder: Path, stage: str, stack: str) -> str:
     return (
         f"deploy --config-file {config} --config-env {stage}"
         f" --stack-name {stack} --region eu-west-1"
+        " --parameter-overrides TableDeletionProtection=false"
     )
 
 
@@ -97,6 +110,58 @@ def test_c54_a_stage_is_deployed_then_published_and_nobody_is_asked_without_a_te
     assert f"doctor --stack {stack} --region eu-west-1\n" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("stated", "overrides"),
+    [
+        ('"A=1 B=2"', " --parameter-overrides A=1 B=2 TableDeletionProtection=false"),
+        ('["A=1", "B=2"]', " --parameter-overrides A=1 B=2 TableDeletionProtection=false"),
+        ('"A=1 TableDeletionProtection=true"', ""),
+    ],
+)
+def test_a_first_deploy_keeps_the_parameters_of_its_stage(
+    tmp_path: Path, stated: str, overrides: str
+) -> None:
+    header = "[default.deploy.parameters]\n"
+    text = (ROOT / "samconfig.toml").read_text()
+    stating = text.replace(header, f"{header}parameter_overrides = {stated}\n")
+    (tmp_path / "samconfig.toml").write_text(stating)
+    called, _ = deploy(tmp_path, "default")
+    assert called[0].partition(" --region eu-west-1")[2] == overrides
+
+
+UNPROTECTED = {
+    "AWSTemplateFormatVersion": "2010-09-09",
+    "Parameters": {"TableDeletionProtection": {"Type": "String", "Default": "false"}},
+    "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+}
+
+
+@pytest.mark.parametrize(("stated", "protection"), [(False, "true"), (True, "false")])
+def test_tables_that_an_interrupted_deploy_left_unprotected_are_protected_by_the_next(
+    tmp_path: Path, stated: bool, protection: str
+) -> None:
+    if stated:
+        header = "[default.deploy.parameters]\n"
+        kept = f'{header}parameter_overrides = "TableDeletionProtection=false"\n'
+        text = (ROOT / "samconfig.toml").read_text().replace(header, kept)
+        (tmp_path / "samconfig.toml").write_text(text)
+    with running_moto() as url:
+        account = boto3.client(
+            "cloudformation",
+            "eu-west-1",
+            endpoint_url=url,
+            aws_access_key_id="synthetic",
+            aws_secret_access_key="synthetic",
+        )
+        account.create_stack(StackName="tollgate", TemplateBody=json.dumps(UNPROTECTED))
+        called, result = deploy_to(url, tmp_path, "default")
+        (stack,) = account.describe_stacks(StackName="tollgate")["Stacks"]
+        account.delete_stack(StackName="tollgate")
+    assert result.returncode == 0, result.stderr
+    assert "--parameter-overrides" not in called[0]
+    assert stack["Parameters"][0]["ParameterValue"] == protection
+
+
 def test_c54_a_deploy_that_fails_publishes_nothing(tmp_path: Path) -> None:
     called, result = deploy(tmp_path, "default", sam_status=1)
     assert called == [sam_deploy(tmp_path, "default", "tollgate")]
@@ -111,13 +176,12 @@ def test_c54_a_deploy_that_cannot_publish_fails(tmp_path: Path) -> None:
 
 
 def test_without_a_terminal_the_options_to_set_are_named(tmp_path: Path) -> None:
-    signed_in = {"AWS_ACCESS_KEY_ID": "synthetic", "AWS_SECRET_ACCESS_KEY": "synthetic"}
     with running_moto() as url:
-        refused = half(tmp_path, "prepare", AWS_ENDPOINT_URL=url, **signed_in)
+        refused = half(tmp_path, "prepare", AWS_ENDPOINT_URL=url, **SIGNED_IN)
         assert refused.returncode == 1
         assert "make deploy REGION=us-east-1 EMAIL=you@example.com" in refused.stderr
         options = ("prepare", "--region", "eu-west-1", "--email", "me@example.com")
-        told = half(tmp_path, *options, AWS_ENDPOINT_URL=url, **signed_in)
+        told = half(tmp_path, *options, AWS_ENDPOINT_URL=url, **SIGNED_IN)
     assert told.stdout.startswith("Deploying stack tollgate to eu-west-1 as arn:aws:")
     kept = tomllib.loads((tmp_path / "samconfig.toml").read_text())["default"]["deploy"]
     assert kept["parameters"]["region"] == "eu-west-1"

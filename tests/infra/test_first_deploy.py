@@ -7,6 +7,7 @@ import shutil
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
@@ -54,6 +55,26 @@ def kept(config: Path, command: str = "deploy") -> dict[str, str]:
     return parameters
 
 
+def client(signed_in: dict[str, str], service: str) -> Any:
+    return boto3.client(
+        service,
+        "us-east-1",
+        endpoint_url=signed_in["AWS_ENDPOINT_URL"],
+        aws_access_key_id="synthetic",
+        aws_secret_access_key="synthetic",
+    )
+
+
+def protections(signed_in: dict[str, str]) -> list[bool]:
+    """Return of each table whether it is protected against deletion."""
+    tables = client(signed_in, "dynamodb")
+    return [
+        # The emulator keeps the template's text, where DynamoDB has a boolean.
+        str(tables.describe_table(TableName=name)["Table"]["DeletionProtectionEnabled"]) == "true"
+        for name in tables.list_tables()["TableNames"]
+    ]
+
+
 def test_c54_the_first_deploy_a_second_a_changed_parameter_and_the_teardown(
     signed_in: dict[str, str], config: Path
 ) -> None:
@@ -77,6 +98,9 @@ def test_c54_the_first_deploy_a_second_a_changed_parameter_and_the_teardown(
     assert " is live." in first.screen
     assert "first-key --stack tollgate --region us-east-1" in first.screen
     assert "create-secret --region us-east-1 --name tollgate/openai" in first.screen
+    assert '"TableDeletionProtection": "false"' in first.screen
+    assert "Protecting the tables of tollgate against deletion" in first.screen
+    assert protections(signed_in) == [True, True, True]
     for question in ("has no authentication", "Parameter AlertWebhookUrl", "Save arguments"):
         assert question not in first.screen
 
@@ -87,23 +111,19 @@ def test_c54_the_first_deploy_a_second_a_changed_parameter_and_the_teardown(
     assert second.status == 0
     assert "No changes to deploy. Stack tollgate is up to date" in second.screen
     assert " is live already." in second.screen
+    assert "Protecting" not in second.screen
 
     config.write_text(config.read_text().replace("example.com", "example.com LogRetentionDays=7"))
     changed = on_terminal(deployment(config, "apply"), signed_in, [YES])
     assert (changed.status, changed.unasked) == (0, ()), changed.screen
-    logs = boto3.client(
-        "logs",
-        "us-east-1",
-        endpoint_url=signed_in["AWS_ENDPOINT_URL"],
-        aws_access_key_id="synthetic",
-        aws_secret_access_key="synthetic",
-    )
-    groups = logs.describe_log_groups()["logGroups"]
+    groups = client(signed_in, "logs").describe_log_groups()["logGroups"]
     assert {it.get("retentionInDays") for it in groups} == {7}
+    assert protections(signed_in) == [True, True, True]
 
     removed = on_terminal([SAM, "delete", "--config-file", config, "--no-prompts"], signed_in)
     assert removed.status == 0, removed.screen
     assert "Deleted successfully" in removed.screen
+    assert protections(signed_in) == [True, True, True]
 
 
 def test_without_credentials_one_sentence_comes_before_any_question(

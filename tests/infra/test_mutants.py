@@ -172,7 +172,7 @@ FAULTS: Final = [
     Fault(
         at="Resources GenerationsTable UpdateReplacePolicy",
         value=ABSENT,
-        seen_by=template.test_tables_outlive_the_stack,
+        seen_by=template.test_what_holds_data_outlives_the_stack,
     ),
     Fault(
         at="Resources CoreTable Properties TableName",

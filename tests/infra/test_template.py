@@ -332,10 +332,12 @@ def test_c68_c69_answers_and_content_expire_when_they_should(stack: Stack) -> No
     assert all(rule["Status"] == "Enabled" for rule in rules)
 
 
-def test_tables_outlive_the_stack(stack: Stack) -> None:
+def test_what_holds_data_outlives_the_stack(stack: Stack) -> None:
+    for kind in ("AWS::DynamoDB::Table", "AWS::S3::Bucket"):
+        for name, resource in stack.resources(kind).items():
+            assert resource["DeletionPolicy"] == "RetainExceptOnCreate", name
+            assert resource["UpdateReplacePolicy"] == "Retain", name
     for name, table in stack.resources("AWS::DynamoDB::Table").items():
-        assert table["DeletionPolicy"] == "Retain", name
-        assert table["UpdateReplacePolicy"] == "Retain", name
         protection = table["Properties"]["DeletionProtectionEnabled"]
         assert protection == {"Ref": "TableDeletionProtection"}, name
     assert stack.parameters["TableDeletionProtection"]["Default"] == "true"

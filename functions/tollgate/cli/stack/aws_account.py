@@ -118,6 +118,45 @@ class AwsAccount:
             raise AccountError(f"the change sets of stack {stack}: {error}") from error
         return bool(waiting)
 
+    def parameter(self, stack: str, name: str) -> str | None:
+        """Return a parameter of a stack; None if the stack was not made yet."""
+        try:
+            answer = self._session.client("cloudformation").describe_stacks(StackName=stack)
+        except ClientError as error:
+            # CloudFormation's code for a stack that does not exist.
+            if error.response["Error"]["Code"] == "ValidationError":
+                return None
+            raise AccountError(f"stack {stack}: {error}") from error
+        except NoCredentialsError as error:
+            raise AccountError(_NO_CREDENTIALS) from error
+        except BotoCoreError as error:
+            raise AccountError(f"stack {stack}: {error}") from error
+        found = answer["Stacks"][0]
+        if found["StackStatus"] == "REVIEW_IN_PROGRESS":
+            return None
+        values = {it["ParameterKey"]: it["ParameterValue"] for it in found.get("Parameters", ())}
+        return str(values[name]) if name in values else None
+
+    def set_parameter(self, stack: str, name: str, value: str) -> None:
+        """Update a stack to another value of one parameter, and wait until it has it."""
+        client = self._session.client("cloudformation")
+        try:
+            parameters = client.describe_stacks(StackName=stack)["Stacks"][0]["Parameters"]
+            names = [it["ParameterKey"] for it in parameters]
+            client.update_stack(
+                StackName=stack,
+                UsePreviousTemplate=True,
+                Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
+                Parameters=[
+                    *({"ParameterKey": it, "UsePreviousValue": True} for it in names if it != name),
+                    {"ParameterKey": name, "ParameterValue": value},
+                ],
+            )
+            waiter = client.get_waiter("stack_update_complete")
+            waiter.wait(StackName=stack, WaiterConfig={"Delay": 2, "MaxAttempts": 300})
+        except (BotoCoreError, ClientError) as error:
+            raise AccountError(f"{name} of stack {stack}: {error}") from error
+
     def has_secret(self, name: str) -> bool:
         """Return whether a secret exists and has a value. The value is not read."""
         try:
