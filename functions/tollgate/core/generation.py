@@ -128,3 +128,5 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     api_gateway_request_id: str | None = None
     """None outside AWS, as `lambda_request_id`, and in a record that the sweeper wrote."""
     lambda_request_id: str | None = None
+    adapted: tuple[str, ...] = ()
+    """The names of what had no effect, or another one than was requested, at the last endpoint."""

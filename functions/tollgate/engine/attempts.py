@@ -165,7 +165,7 @@ async def _commit(
     """Send to one endpoint and read up to its first content event."""
     attempt = cursor.attempt
     encoded = await _encode(context, attempt)
-    context.meter.attempt_opened(attempt)
+    context.meter.attempt_opened(attempt, encoded.adapted)
     peeked = _Peek()
     async with AsyncExitStack() as connection:
         try:

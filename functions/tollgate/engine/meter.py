@@ -43,6 +43,8 @@ WORD_LENGTH_MAX: Final = 256
 RAW_USAGE_BYTES_MAX: Final = 32 * 1024
 PROVIDER_WORDS_LENGTH_MAX: Final = 1000
 ALL_WORDS_LENGTH_MAX: Final = 16_000
+# The parameter that withheld calls were requested by.
+_SWITCH: Final = "parallel_tool_calls"
 STORED_INTEGER_MAX: Final = 2**63 - 1
 
 
@@ -76,6 +78,7 @@ class Meter:
         self._attempt_start_s = self._start_s
         self._attempts: list[AttemptRecord] = []
         self._current: Attempt | None = None
+        self._adapted: tuple[str, ...] = ()
         self._serving: Attempt | None = None
         self._started = Started()
         self._first_token_ms: int | None = None
@@ -87,9 +90,10 @@ class Meter:
         self._failure: GatewayError | None = None
         self._outcome: Outcome = "cancelled"
 
-    def attempt_opened(self, attempt: Attempt) -> None:
-        """Note that a request to an endpoint begins."""
+    def attempt_opened(self, attempt: Attempt, adapted: tuple[str, ...] = ()) -> None:
+        """Note that a request to an endpoint begins, and what does not reach the endpoint."""
         self._current = attempt
+        self._adapted = adapted
         self._attempt_start_s = self._clock.monotonic_s()
 
     def attempt_failed(self, attempt: Attempt, error: UpstreamError, usage: Usage) -> None:
@@ -224,7 +228,14 @@ class Meter:
             labels=self._call.principal.labels,
             api_gateway_request_id=_truncate(self._call.platform_ids.api_gateway_request_id),
             lambda_request_id=_truncate(self._call.platform_ids.lambda_request_id),
+            adapted=(*self._call.parsed.ignored, *self._all_adapted()),
         )
+
+    def _all_adapted(self) -> tuple[str, ...]:
+        """Return the names of the last endpoint, and the switch of calls that were withheld."""
+        if not self._withheld_calls() or _SWITCH in self._adapted:
+            return self._adapted
+        return (*self._adapted, _SWITCH)
 
     def _withheld_calls(self) -> int:
         if not self._call.parsed.request.wants_single_call:

@@ -1,12 +1,10 @@
 """Sinks of a generation's events: a streamed reply, or a whole reply at the end."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from typing import Final, Protocol
-
-from msgspec.structs import replace
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
@@ -112,7 +110,8 @@ class SseSink:
     async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
         if not self._status_sent:
             routed = _routed(self._parsed, record)
-            await send_error(self._reply, self._ingress, error, self._headers, routed=routed)
+            headers = self._headers | adapted_header(record.adapted)
+            await send_error(self._reply, self._ingress, error, headers, routed=routed)
             return
         if self._renderer is None:
             unserved = ServedBy(
@@ -207,9 +206,8 @@ class CollectSink:
     async def finish(self, record: GenerationRecord) -> None:
         if self._served is None:
             raise RuntimeError("finish() before begin()")
-        served = replace(self._served, adapted=self._served.all_adapted(record))
         renderer = self._ingress.renderer(
-            self._parsed, served, credits_per_usd=self._credits_per_usd
+            self._parsed, self._served, credits_per_usd=self._credits_per_usd
         )
         body = renderer.whole([fold.response() for fold in self._folds], record)
         headers = {
@@ -217,14 +215,15 @@ class CollectSink:
             "content-length": str(len(body)),
             "x-credits-used": credits_text(record.cost_nano_usd, self._credits_per_usd),
             **self._headers,
-            **served_headers(served, self._parsed),
+            **adapted_header(record.adapted),
         }
         await self._reply.start(200, headers)
         await self._reply.end(body)
 
     async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
         routed = _routed(self._parsed, record)
-        await send_error(self._reply, self._ingress, error, self._headers, routed=routed)
+        headers = self._headers | adapted_header(record.adapted)
+        await send_error(self._reply, self._ingress, error, headers, routed=routed)
 
 
 def _routed(parsed: ParsedCall, record: GenerationRecord) -> Routed | None:
@@ -279,15 +278,24 @@ def admitted_headers(ingress: Ingress, hold: Hold) -> dict[str, str]:
     }
 
 
-def refused_headers(ingress: Ingress, refusal: GatewayError, request_id: str) -> dict[str, str]:
+def refused_headers(
+    ingress: Ingress, refusal: GatewayError, request_id: str, parsed: ParsedCall | None = None
+) -> dict[str, str]:
     """Return the headers of a refusal before the hold.
 
-    `request_id` names the reply unless a hold was tried under another id.
+    `request_id` names the reply unless a hold was tried under another id. `parsed` is the request,
+    if it could be parsed.
     """
     return {
         **request_headers(refusal.request_id or request_id),
         **ingress.limit_headers(refusal.rate_limit, refusal.token_limit),
+        **adapted_header(parsed.ignored if parsed else ()),
     }
+
+
+def adapted_header(names: Collection[str]) -> dict[str, str]:
+    """Return the header that names what had no effect, none if there is nothing to name."""
+    return {"x-tollgate-adapted": ", ".join(names)} if names else {}
 
 
 def served_headers(served: ServedBy, parsed: ParsedCall) -> dict[str, str]:
@@ -298,6 +306,4 @@ def served_headers(served: ServedBy, parsed: ParsedCall) -> dict[str, str]:
     if served.fallback_from is not None:
         headers["x-fallback-from"] = served.fallback_from
         headers["x-fallback-depth"] = str(served.fallback_depth)
-    if adapted := (*parsed.ignored, *served.adapted):
-        headers["x-tollgate-adapted"] = ", ".join(adapted)
-    return headers
+    return headers | adapted_header((*parsed.ignored, *served.adapted))

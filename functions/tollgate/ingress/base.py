@@ -46,12 +46,6 @@ class ServedBy(Struct, frozen=True, kw_only=True):
     adapted: tuple[str, ...] = ()
     """The caller's parameters that the provider does not support."""
 
-    def all_adapted(self, record: GenerationRecord) -> tuple[str, ...]:
-        """Return `adapted`, with the parameter that was not obeyed where calls are withheld."""
-        if not record.withheld_calls or "parallel_tool_calls" in self.adapted:
-            return self.adapted
-        return (*self.adapted, "parallel_tool_calls")
-
 
 class Routed(Struct, frozen=True, kw_only=True):
     """The routing of a request, for callers who request it: its rule, and every attempt so far."""

@@ -162,6 +162,7 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "error": record.error,
         "finish_reason": record.finish,
         "withheld_tool_calls": record.withheld_calls,
+        "adapted": list(record.adapted),
         "input_tokens": record.usage.input_tokens,
         "cache_read_input_tokens": record.usage.cache_read_input_tokens,
         "output_tokens": record.usage.output_tokens,

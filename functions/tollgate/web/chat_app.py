@@ -136,7 +136,8 @@ class MeteredEndpoint:
         except ClientGone:
             raise
         except GatewayError as refusal:
-            named = refused_headers(self._ingress, refusal, request_id)
+            parsed = admitted.call.parsed if admitted else None
+            named = refused_headers(self._ingress, refusal, request_id, parsed)
             routed = _routed(admitted) if admitted else None
             await send_error(reply, self._ingress, refusal, named, routed=routed)
         except Exception as unexpected_error:

@@ -126,6 +126,7 @@ class GenerationObject(BaseModel):
         description="Lambda's id, as in the function's log; null outside AWS"
     )
     external_user: str | None
+    adapted: list[str] = Field(description="names of what had no effect, or another one")
     tokens: TokensObject = Field(description="tokens by price class")
     trace: TraceObject = Field(description="input of the planner, which `tollgate plan` replays")
 
@@ -186,6 +187,7 @@ class GenerationObject(BaseModel):
             api_gateway_request_id=record.api_gateway_request_id,
             lambda_request_id=record.lambda_request_id,
             external_user=record.user,
+            adapted=list(record.adapted),
             tokens=TokensObject.model_validate(record.usage),
             trace=TraceObject.model_validate(record.trace),
         )

@@ -334,9 +334,9 @@ def test_c27_the_usage_frame_says_what_headers_say_of_a_whole_reply() -> None:
         provider="second",
         fallback_from="a/a",
         fallback_depth=2,
-        adapted=("seed",),
     )
-    frame = renderer(served=served).close(record(model="b/b", provider="second"))
+    finished = record(model="b/b", provider="second", adapted=("seed",))
+    frame = renderer(served=served).close(finished)
     accounts = frames(frame)[0]
     assert accounts["model_used"] == "b/b"
     # A provider without a name for people is named by its slug.

@@ -320,6 +320,15 @@ async def test_c43_c63_too_many_tokens_are_429_and_say_when_there_are_more(strea
     assert int(reply.headers["retry-after"]) == math.ceil(reset_s)
 
 
+async def test_c20_a_refusal_names_what_nobody_knows() -> None:
+    home = await house()
+    home.stores.books.wallets["acme"].available = 0
+    for body in (request_body(novelty=1), request_body(novelty=1, model="acme/nothing")):
+        reply = await post(home, body)
+        assert reply.status in (402, 404)
+        assert reply.headers["x-tollgate-adapted"] == "novelty"
+
+
 async def test_c43_c61_without_credit_it_is_402_and_says_how_to_add_some() -> None:
     home = await house()
     home.stores.books.wallets["acme"].available = 0

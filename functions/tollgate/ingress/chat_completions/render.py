@@ -148,8 +148,8 @@ class ChatRenderer:
         if self._served.fallback_from is not None:
             accounts["fallback_from"] = self._served.fallback_from
             accounts["fallback_depth"] = self._served.fallback_depth
-        if adapted := self._served.all_adapted(record):
-            accounts["adapted"] = list(adapted)
+        if record.adapted:
+            accounts["adapted"] = list(record.adapted)
         if self._tells_routing:
             accounts["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
         # Amounts are written digit by digit: a float cannot hold every nano-dollar.

@@ -34,6 +34,7 @@ _OTHER_VALUES: Final[dict[str, Any]] = {
     "attempts": (),
     "raw_usage": None,
     "labels": {"team": "other"},
+    "adapted": ("seed",),
 }
 _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "capabilities": (),
