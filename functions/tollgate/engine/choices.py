@@ -44,6 +44,8 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
     wires: tuple[WireRequest, ...]
     """One request for all choices, or one for each."""
     choices: int
+    is_capped: bool
+    """True if the model's limit of output replaces the caller's."""
 
     @property
     def unsupported(self) -> tuple[str, ...]:
@@ -53,7 +55,8 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
     @property
     def adapted(self) -> tuple[str, ...]:
         """The names of what does not reach the provider as the caller sent it."""
-        return (*self.unsupported, *self.wires[0].unreadable)
+        capped = ("max_tokens",) if self.is_capped else ()
+        return (*self.unsupported, *capped, *self.wires[0].unreadable)
 
 
 def encode_attempt(
@@ -65,7 +68,14 @@ def encode_attempt(
     )
     requests = (request,) if together else tuple(_split_choices(request))
     wires = tuple(provider.codec.encode(one, attempt.target) for one in requests)
-    return EncodedAttempt(provider=provider, attempt=attempt, wires=wires, choices=request.choices)
+    limit = request.output_tokens_max
+    return EncodedAttempt(
+        provider=provider,
+        attempt=attempt,
+        wires=wires,
+        choices=request.choices,
+        is_capped=attempt.target.limited(limit) != limit,
+    )
 
 
 def _split_choices(request: GenerationRequest) -> Iterable[GenerationRequest]:

@@ -1,6 +1,6 @@
 """What has no effect is named on every reply: on errors, and in the frames of a stream.
 
-Keeps C13, C20, C27.
+Keeps C12, C13, C20, C27.
 """
 
 import json
@@ -42,6 +42,21 @@ def last_frame(reply: RecordedReply) -> dict[str, Any]:
     assert reply.body.endswith(MARK)
     frame: dict[str, Any] = json.loads(reply.body.split(b"\n\n")[-3].split(b"data: ")[-1])
     return frame
+
+
+@pytest.mark.parametrize(
+    ("limit", "sent", "named"),
+    [(9_999, 9_999, False), (10_000, 10_000, False), (10_001, 10_000, True)],
+)
+async def test_c12_a_limit_beyond_the_models_is_capped_and_named(
+    limit: int, sent: int, named: bool
+) -> None:
+    home = await house()
+    # The cap is promised to all: it is no reason to refuse, even where every parameter is required.
+    more = {"max_completion_tokens": limit, "provider": {"require_parameters": True}}
+    reply = await asked(home, stream=False, top_k=None, **more)
+    assert home.near.requests[-1].body["max_tokens"] == sent
+    assert ("max_tokens" in reply.headers["x-tollgate-adapted"].split(", ")) == named
 
 
 @pytest.mark.parametrize("stream", [True, False])
