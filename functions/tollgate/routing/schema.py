@@ -200,6 +200,10 @@ class EndpointSection(Strict):
     upstream: Annotated[str, StringConstraints(min_length=1, max_length=256)] = Field(
         description="The provider's own name of the model."
     )
+    max_output: Tokens | None = Field(
+        default=None,
+        description="Tokens of one answer here, where they are fewer than the model's.",
+    )
     price: PriceSection
     overrides: Annotated[tuple[OverrideSection, ...], Field(max_length=32)] = Field(
         default=(), description="Other rates at some times or for large prompts; the last one wins."

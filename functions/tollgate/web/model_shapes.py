@@ -223,7 +223,7 @@ def model_endpoints(
                 provider_name=endpoint.provider,
                 tag=endpoint.provider,
                 context_length=model.context,
-                max_completion_tokens=model.max_output,
+                max_completion_tokens=endpoint.max_output or model.max_output,
                 pricing=_pricing(endpoint, now_s),
                 pricing_overrides=[_override(section) for section in endpoint.overrides],
                 supported_parameters=sorted(_parameters(catalog, offer)),

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tests.chat_stream import MARK
 from tests.gateways import House, RecordedReply, house
 from tests.scripted import Scripted, Silence, answers, refuses, says
+from tests.unit.routing.catalogs import endpoint, model
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.engine.gateway import StreamTiming
 from tollgate.engine.generate import generate
@@ -57,6 +58,19 @@ async def test_c12_a_limit_beyond_the_models_is_capped_and_named(
     reply = await asked(home, stream=False, top_k=None, **more)
     assert home.near.requests[-1].body["max_tokens"] == sent
     assert ("max_tokens" in reply.headers["x-tollgate-adapted"].split(", ")) == named
+
+
+async def test_c12_an_endpoint_may_give_less_than_its_model() -> None:
+    small = endpoint("near", "s") | {"max_output": 50}
+    served = model(small, endpoint("far", "l"), max_output=500)
+    home = await house(
+        near=Scripted(refuses(429)), models={"acme/large": served}, aliases={}, routes={}
+    )
+    reply = await asked(home, stream=False, max_tokens=100, top_k=None)
+    assert reply.status == 200
+    assert home.near.requests[0].body["max_tokens"] == 50
+    assert home.far.requests[0].body["max_tokens"] == 100
+    assert "max_tokens" not in reply.headers["x-tollgate-adapted"]
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -143,6 +143,11 @@ class _Checker:
             if model.max_output > model.context:
                 message = f"max_output {model.max_output} is more than context {model.context}"
                 yield self._document.at_value((*where, "max_output"), "R011", message)
+            for number, endpoint in enumerate(model.endpoints):
+                if (endpoint.max_output or 0) > model.max_output:
+                    place = (*where, "endpoints", number, "max_output")
+                    message = f"max_output {endpoint.max_output} is more than the model's"
+                    yield self._document.at_value(place, "R011", message)
             yield from self._endpoints(where, model, today)
             yield from check_model_policy(self._document, slug, model, self._policies)
 

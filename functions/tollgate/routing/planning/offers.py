@@ -122,7 +122,7 @@ def _target(
         model=slug,
         upstream_model=endpoint.upstream,
         dialect=merge_section(row.dialect, endpoint.dialect),
-        output_tokens_max=model.max_output,
+        output_tokens_max=endpoint.max_output or model.max_output,
         supports=frozenset(model.supports),
         input=frozenset(model.input),
         project=row.project,

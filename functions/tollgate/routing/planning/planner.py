@@ -152,11 +152,9 @@ class Planner:
 
     def _tokens_max(self, kept: Sequence[Candidate], trace: RoutingTrace) -> int:
         """Add the longest output that a kept model may give to the estimated prompt."""
-        longest = max(
-            self.catalog.models[candidate.attempt.target.model].max_output for candidate in kept
-        )
         held = self._held_output_tokens(trace.output_tokens_max)
-        return trace.estimated_input_tokens + min(held, longest)
+        longest = max(candidate.attempt.target.limited(held) or held for candidate in kept)
+        return trace.estimated_input_tokens + longest
 
     def _held_output_tokens(self, limit: int | None) -> int:
         return self.catalog.defaults.hold_output_tokens if limit is None else limit
@@ -218,9 +216,10 @@ class Planner:
         attempt = offer.attempt
         model = self.catalog.models[attempt.target.model]
         held = self._held_output_tokens(wanted.output_tokens_max)
+        output_tokens_max = attempt.target.limited(held) or held
         input_tokens_max = min(wanted.input_tokens_max, model.context)
         return wanted.choices * max(
-            cost_max_nano_usd(input_tokens_max, min(held, model.max_output), price)
+            cost_max_nano_usd(input_tokens_max, output_tokens_max, price)
             for price in attempt.prices.possible(now_s, input_tokens_max)
         )
 
