@@ -3,7 +3,7 @@
 An answer of one endpoint is sent back by its client; then that endpoint is busy, and another one
 gets the conversation. Every signer meets every carrier.
 
-Keeps C10, C13.
+Keeps C10, C13, C17.
 """
 
 import dataclasses
@@ -245,3 +245,13 @@ async def test_c10_a_tool_loop_that_falls_from_anthropic_to_bedrock_is_the_same_
         "toolUse",
     ]
     assert blocks[1] == {"reasoningContent": {"redactedContent": "RXJB"}}
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_c17_include_reasoning_false_leaves_it_out(stream: bool) -> None:
+    claude = BY_NAME["anthropic"]
+    home = await home_of(claude, claude, written("anthropic"), claude.write(ANSWERS["text"]))
+    reply = await asked(home, QUESTION | {"include_reasoning": False}, stream=stream)
+    assert b"reasoning_details" not in reply.body
+    assert b"Two." not in reply.body
+    assert "x-tollgate-adapted" not in reply.headers

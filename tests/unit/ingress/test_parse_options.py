@@ -80,6 +80,20 @@ def test_c16_a_format_without_a_schema_is_refused(stated: Any, param: str) -> No
         ({"reasoning": {"enabled": True}}, ReasoningOptions(enabled=True)),
         ({"reasoning": {"enabled": False}}, ReasoningOptions(enabled=False)),
         ({"reasoning": {"exclude": True}}, ReasoningOptions(exclude=True)),
+        ({"include_reasoning": False}, ReasoningOptions(exclude=True)),
+        ({"include_reasoning": True}, None),
+        (
+            {"include_reasoning": False, "reasoning_effort": "low"},
+            ReasoningOptions(effort="low", exclude=True),
+        ),
+        (
+            {"include_reasoning": False, "reasoning": {"exclude": True, "enabled": True}},
+            ReasoningOptions(enabled=True, exclude=True),
+        ),
+        (
+            {"include_reasoning": True, "reasoning": {"max_tokens": 9, "exclude": False}},
+            ReasoningOptions(tokens_max=9),
+        ),
         ({"reasoning": {}}, None),
         (
             {"reasoning_effort": "low", "reasoning": {"effort": "low", "exclude": True}},
@@ -104,6 +118,8 @@ def test_c17_thinking_is_understood_in_both_spellings(
         ({"reasoning_effort": "low", "reasoning": {"effort": "high"}}, "reasoning.effort"),
         ({"reasoning_effort": "low", "reasoning": {"max_tokens": 9}}, "reasoning.max_tokens"),
         ({"reasoning": {"effort": "low", "max_tokens": 9}}, "reasoning.max_tokens"),
+        ({"include_reasoning": True, "reasoning": {"exclude": True}}, "include_reasoning"),
+        ({"include_reasoning": False, "reasoning": {"exclude": False}}, "include_reasoning"),
         ({"reasoning": {"effort": "low", "enabled": False}}, "reasoning.enabled"),
         ({"reasoning": {"max_tokens": 9, "enabled": False}}, "reasoning.enabled"),
         ({"reasoning": {"effort": "none", "enabled": True}}, "reasoning.enabled"),

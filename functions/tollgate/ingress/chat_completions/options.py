@@ -59,11 +59,22 @@ def is_bare(stated: option_models.JsonSchema) -> bool:
 
 
 def parse_reasoning(
-    effort: Effort | None, options: option_models.Reasoning | None
+    effort: Effort | None,
+    options: option_models.Reasoning | None,
+    *,
+    included: bool | None = None,
 ) -> ReasoningOptions | None:
-    """Merge `reasoning_effort` (OpenAI) and `reasoning` (OpenRouter); raise if they conflict."""
+    """Merge `reasoning_effort` (OpenAI) and OpenRouter's fields; raise if they conflict.
+
+    `included` is `include_reasoning`, which OpenRouter had before `reasoning.exclude`.
+    """
     if options is None:
-        return None if effort is None else ReasoningOptions(effort=effort)
+        if effort is None and included is not False:
+            return None
+        return ReasoningOptions(effort=effort, exclude=included is False)
+    if included is not None and options.exclude not in (None, not included):
+        raise _refused("include_reasoning", "must not differ from reasoning.exclude")
+    exclude = bool(options.exclude) or included is False
     if effort is not None and options.effort not in (None, effort):
         raise _refused("reasoning.effort", "must not differ from reasoning_effort")
     effort = effort or options.effort
@@ -75,13 +86,13 @@ def parse_reasoning(
         raise _refused("reasoning.enabled", "must not be false beside an effort or max_tokens")
     if enabled and off:
         raise _refused("reasoning.enabled", "must not be true beside no effort")
-    if effort is None and tokens_max is None and enabled is None and not options.exclude:
+    if effort is None and tokens_max is None and enabled is None and not exclude:
         return None
     return ReasoningOptions(
         effort=effort,
         tokens_max=tokens_max,
         enabled=enabled,
-        exclude=bool(options.exclude),
+        exclude=exclude,
     )
 
 

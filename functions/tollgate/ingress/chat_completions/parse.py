@@ -56,7 +56,9 @@ def parse(body: bytes) -> ParsedCall:
         output_tokens_max=_smaller(chat.max_tokens, chat.max_completion_tokens),
         sampling=_sampling(chat),
         output_format=parse_output_format(chat.response_format),
-        reasoning=parse_reasoning(chat.reasoning_effort, chat.reasoning),
+        reasoning=parse_reasoning(
+            chat.reasoning_effort, chat.reasoning, included=chat.include_reasoning
+        ),
         choices=chat.n or 1,
         guided=parse_guided(chat),
         prompt_cache_key=chat.prompt_cache_key,

@@ -155,6 +155,9 @@ class ChatRequest(GuidedDecoding, Unserved):
     response_format: ResponseFormat | None = None
     reasoning_effort: Effort | None = None
     reasoning: Reasoning | None = None
+    include_reasoning: bool | None = Field(
+        default=None, description="False means the same as `reasoning.exclude`."
+    )
     prompt_cache_key: Annotated[str, Field(min_length=1, max_length=512)] | None = None
     service_tier: Annotated[str, Field(min_length=1, max_length=64)] | None = None
     user: Annotated[str, Field(max_length=512)] | None = None
