@@ -1,5 +1,8 @@
 """Make the account that pays for the requests of the benchmark."""
 
+from typing import Final
+
+from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
 from tollgate.settings import Settings
 from tollgate.stores.administration import NewKey
@@ -9,10 +12,14 @@ from tollgate.wiring.stores import Stores
 GRANT_NANO_USD = 10**15
 BUSY_KEY = NewKey(workspace_id="bench", label="bench", requests_per_minute=1_000_000, burst=100_000)
 
+_BENCH: Final = Actor(kind="process", id="bench")
+
 
 async def prepare_account(settings: Settings, stores: Stores, clock: Clock) -> str:
     """Make the tables and a funded key in them, and return the key's secret."""
     await stores.create_tables()
     administration = wire_administration(settings, stores, clock)
-    await administration.credits.grant(BUSY_KEY.workspace_id, "first", GRANT_NANO_USD, "bench")
-    return (await administration.keys.create(BUSY_KEY)).secret
+    await administration.credits.grant(
+        BUSY_KEY.workspace_id, "first", GRANT_NANO_USD, "bench", by=_BENCH
+    )
+    return (await administration.keys.create(BUSY_KEY, by=_BENCH)).secret

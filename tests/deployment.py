@@ -23,6 +23,7 @@ from tests.emulator.credentials import CredentialsServer
 from tests.emulator.process import EXEC_WRAPPER
 from tests.iam.proxy import AuthorisingProxy
 from tests.iam.roles import Resources, function_statements, template_stack
+from tests.stores import TESTER
 from tests.upstream import FakeUpstream
 from tests.upstream.speakers import Speaker
 from tollgate.core.clock import Clock, SystemClock
@@ -150,7 +151,9 @@ class Deployment:
     async def workspace(self) -> Workspace:
         """A new workspace that no other test uses."""
         workspace_id = f"w-{os.urandom(6).hex()}"
-        await self.administration.credits.grant(workspace_id, "first", GRANT_NANO_USD, "test")
+        await self.administration.credits.grant(
+            workspace_id, "first", GRANT_NANO_USD, "test", by=TESTER
+        )
         return Workspace(
             id=workspace_id,
             inference=await self._key(workspace_id, "inference"),
@@ -217,7 +220,8 @@ class Deployment:
                 role=role,
                 requests_per_minute=1_000_000,
                 burst=1_000_000,
-            )
+            ),
+            by=TESTER,
         )
         return Key(id=created.summary.id, secret=created.secret)
 

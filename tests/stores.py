@@ -12,18 +12,21 @@ from tests.memory.activity import MemoryActivityStore
 from tests.memory.books import MemoryBooks
 from tests.memory.keys import MemoryKeyStore
 from tests.memory.stores import (
+    MemoryAuditLog,
     MemoryCooldownStore,
     MemoryCreditStore,
     MemoryGenerationStore,
     MemoryLedger,
 )
 from tollgate.aws.sigv4 import Credentials, Signer
+from tollgate.core.audit import Actor, AuditEntry
 from tollgate.core.clock import Clock
 from tollgate.core.generation import GenerationRecord, Outcome, RoutingTrace
-from tollgate.core.ids import IdSource, created_s
+from tollgate.core.ids import IdSource, created_s, encode_id
 from tollgate.core.principal import Principal
 from tollgate.stores.administration import (
     ActivityStore,
+    AuditLog,
     CreditStore,
     GenerationStore,
     KeyStore,
@@ -44,6 +47,7 @@ from tollgate.stores.money.sweeper import Sweeper
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.records.activity import DynamoActivityStore
+from tollgate.stores.records.audit_log import DynamoAuditLog
 from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.routing.cooldowns import DynamoCooldownStore
 from tollgate.stores.routing.publications import PublicationStore
@@ -54,6 +58,8 @@ NOON_S = 1795264201.0
 REGION = "eu-central-1"
 PREFIX = "sk-tg-"
 RETENTION_S = 30 * 86_400
+# Whom changes of tests are by.
+TESTER = Actor(kind="process", id="tests")
 
 
 class HandClock:
@@ -100,6 +106,7 @@ class Stores:
     credits: CreditStore
     generations: GenerationStore
     activity: ActivityStore
+    audit_log: AuditLog
     cooldowns: CooldownStore
     clock: TestClock
 
@@ -196,6 +203,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         credits=MemoryCreditStore(books, clock),
         generations=MemoryGenerationStore(books),
         activity=MemoryActivityStore(books),
+        audit_log=MemoryAuditLog(books),
         cooldowns=MemoryCooldownStore(clock),
         clock=clock,
         books=books,
@@ -219,6 +227,7 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> Dynamo
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
         activity=DynamoActivityStore(client, tables, generations, clock=clock),
+        audit_log=DynamoAuditLog(client, tables),
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
         clock=clock,
         client=client,
@@ -258,16 +267,28 @@ async def funded_key(
 ) -> tuple[str, Principal]:
     """A workspace with so much credit and a key in it: the secret, and who it is."""
     new = new or NewKey(workspace_id="acme", label="test", requests_per_minute=6000, burst=1000)
-    await stores.credits.grant(new.workspace_id, "first", amount_nano_usd, "test")
+    await stores.credits.grant(new.workspace_id, "first", amount_nano_usd, "test", by=TESTER)
     label = choose_free_name(await stores.keys.names(new.workspace_id), new.label)
-    created = await stores.keys.create(replace(new, label=label))
+    created = await stores.keys.create(replace(new, label=label), by=TESTER)
     return created.secret, await stores.keys.authenticate(created.secret)
+
+
+def an_entry() -> AuditEntry:
+    """An entry that no other is like, for what is written along with one."""
+    return AuditEntry(
+        id=f"{int(NOON_S * 1000):013d}.{encode_id(os.urandom(11))}",
+        at_ms=int(NOON_S * 1000),
+        actor=TESTER,
+        workspace_id=None,
+        action="catalog.publish",
+        target="f" * 64,
+    )
 
 
 async def disable(stores: Stores, key_id: str, workspace_id: str = "acme") -> KeySummary | None:
     """Disable a key."""
     return await stores.keys.change(
-        workspace_id, key_id, lambda settings: replace(settings, disabled=True)
+        workspace_id, key_id, lambda settings: replace(settings, disabled=True), by=TESTER
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.asgi import Exchange, request
 from tests.gateways import Always, House, house, request_body
 from tests.scripted import Scripted, refuses, says
-from tests.stores import HandClock
+from tests.stores import TESTER, HandClock
 from tests.unit.web.test_api_app import Api
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.ids import created_s, without_prefix
@@ -47,7 +47,9 @@ async def ask(
     home: House, contents: ContentLog | None, *, days: int | None = 30, stream: bool = False
 ) -> Exchange:
     label = f"kept {days} {stream}"
-    key = await home.stores.keys.create(NewKey(workspace_id="acme", label=label, content_days=days))
+    key = await home.stores.keys.create(
+        NewKey(workspace_id="acme", label=label, content_days=days), by=TESTER
+    )
     app = chat_app(home.front, Always(home.gateway), WebLimits(), contents=contents)
     return await request(
         app,
@@ -88,7 +90,7 @@ async def test_c69_content_that_cannot_be_read_is_said_to_be_so(content: bytes) 
 
     home = await house()
     admin = await home.stores.keys.create(
-        NewKey(workspace_id="acme", label="admin", role="management")
+        NewKey(workspace_id="acme", label="admin", role="management"), by=TESTER
     )
     call = Api(home, admin.secret, "", {"contents": Damaged()})
     id_ = home.gateway.ids.new_id()
@@ -151,7 +153,7 @@ async def test_c69_a_key_says_for_how_long_and_a_management_key_reads(
 ) -> None:
     home = await house()
     admin = await home.stores.keys.create(
-        NewKey(workspace_id="acme", label="admin", role="management")
+        NewKey(workspace_id="acme", label="admin", role="management"), by=TESTER
     )
     call = Api(home, admin.secret, "", {"contents": contents})
     made = await call(
@@ -183,7 +185,7 @@ def test_c69_other_numbers_of_days_have_no_expiry_rule_and_are_refused(days: int
 async def test_c69_a_deployment_without_a_bucket_says_so() -> None:
     home = await house()
     admin = await home.stores.keys.create(
-        NewKey(workspace_id="acme", label="admin", role="management")
+        NewKey(workspace_id="acme", label="admin", role="management"), by=TESTER
     )
     call = Api(home, admin.secret, "", {"contents": None})
     refused = await call(

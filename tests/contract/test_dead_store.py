@@ -13,6 +13,7 @@ import pytest
 
 from tests.ministack import free_port, ministack_command, running_ministack
 from tests.stores import (
+    TESTER,
     DynamoStores,
     HandClock,
     aws_client,
@@ -41,14 +42,14 @@ async def test_c62_a_dead_store_refuses_everything_and_admits_nothing() -> None:
     for refused in (
         stores.ledger.hold(principal, 1),
         stores.keys.authenticate(new_secret("sk-tg-", os.urandom)),
-        stores.keys.create(NewKey(workspace_id="acme", label="x")),
+        stores.keys.create(NewKey(workspace_id="acme", label="x"), by=TESTER),
         stores.keys.list("acme"),
         stores.keys.get("acme", "0" * 15),
         disable(stores, "0" * 15),
-        stores.keys.rotate("acme", "0" * 15, grace_s=1),
-        stores.keys.delete("acme", "0" * 15),
+        stores.keys.rotate("acme", "0" * 15, grace_s=1, by=TESTER),
+        stores.keys.delete("acme", "0" * 15, by=TESTER),
         stores.credits.entries("acme"),
-        stores.credits.grant("acme", "g", 1, "test"),
+        stores.credits.grant("acme", "g", 1, "test", by=TESTER),
         stores.credits.balance("acme"),
         stores.generations.get("acme", "0" * 15),
         stores.sweeper.run(),

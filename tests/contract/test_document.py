@@ -14,6 +14,7 @@ from schemathesis import Case, GenerationMode, checks
 from starlette.types import ASGIApp
 
 from tests.gateways import Always, house
+from tests.stores import TESTER
 from tests.unit.web.served_api import LIMITS
 from tests.unit.web.test_api_app import Api
 from tollgate.stores.administration import NewKey
@@ -35,7 +36,7 @@ def served() -> tuple[ASGIApp, str]:
     async def start() -> tuple[ASGIApp, str]:
         home = await house()
         admin = NewKey(workspace_id="acme", label="admin", role="management")
-        secret = (await home.stores.keys.create(admin)).secret
+        secret = (await home.stores.keys.create(admin, by=TESTER)).secret
         api = Api(home, secret, "").app
         return LocalApp(chat_app(home.front, Always(home.gateway), LIMITS), api), secret
 

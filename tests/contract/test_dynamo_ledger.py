@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tests.meddler import first, holds, is_hold, meddled
 from tests.stores import (
+    TESTER,
     DynamoStores,
     disable,
     dynamo_stores,
@@ -222,7 +223,7 @@ async def test_an_undecided_settlement_is_an_error(dynamo: DynamoStores) -> None
 
 
 async def test_a_hold_looks_on_every_shard_before_it_refuses(dynamo: DynamoStores) -> None:
-    await dynamo.workspaces.ensure("acme", shards=4)
+    await dynamo.workspaces.ensure("acme", shards=4, by=TESTER)
     _, principal = await funded_key(dynamo, 1_000)
     assert principal.shards == 4
 
@@ -241,7 +242,7 @@ async def test_a_hold_that_comes_twice_is_charged_on_the_shard_that_its_record_n
     dynamo: DynamoStores,
 ) -> None:
     """The first delivery finds an empty shard, the second the credit that came in between."""
-    await dynamo.workspaces.ensure("acme", shards=2)
+    await dynamo.workspaces.ensure("acme", shards=2, by=TESTER)
     _, principal = await funded_key(dynamo, 1_000)
     poor = next(
         shard
@@ -265,5 +266,5 @@ async def test_a_hold_that_comes_twice_is_charged_on_the_shard_that_its_record_n
 
 
 async def test_a_workspace_keeps_the_shards_it_began_with(dynamo: DynamoStores) -> None:
-    assert (await dynamo.workspaces.ensure("acme", shards=2)).shards == 2
-    assert (await dynamo.workspaces.ensure("acme", shards=5)).shards == 2
+    assert (await dynamo.workspaces.ensure("acme", shards=2, by=TESTER)).shards == 2
+    assert (await dynamo.workspaces.ensure("acme", shards=5, by=TESTER)).shards == 2

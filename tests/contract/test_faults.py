@@ -8,10 +8,9 @@ Keeps C64.
 
 import asyncio
 import os
-import shutil
-import sys
 from pathlib import Path
 
+from tests.faults.copies import run_copy_of_project
 from tests.faults.mutants import MUTANTS, Mutant
 from tests.faults.run import RICH, STARVED, run
 from tests.faulty_client import MONEY_SITES, TRANSACTION_SITES, faults_at
@@ -37,7 +36,6 @@ _MUTANT_SECONDS = "3"
 # machine that takes longer.
 _MUTANT_LATE_S = ("3", "6", "12")
 _AT_ONCE = 2
-_ROOT = Path(__file__).parent.parent.parent
 
 
 async def test_c64_the_books_survive_a_bad_year(honest_url: str) -> None:
@@ -75,7 +73,12 @@ async def test_each_seeded_bug_is_caught_and_nothing_without_one(
         for late_s in _MUTANT_LATE_S:
             copy = tmp_path / f"{place}-{late_s}"
             async with slots:
-                output = await _told_of_copy(copy, ministack_url, mutant, (str(place), late_s))
+                output = await run_copy_of_project(
+                    copy,
+                    mutant,
+                    "tests.faults.run",
+                    arguments=(ministack_url, _MUTANT_SECONDS, str(place), late_s),
+                )
             if mutant is None or "VIOLATION" in output:
                 break
         return output
@@ -90,36 +93,3 @@ async def test_each_seeded_bug_is_caught_and_nothing_without_one(
         if "VIOLATION" not in output
     }
     assert survivors == {}
-
-
-async def _told_of_copy(
-    root: Path, url: str, mutant: Mutant | None, chance: tuple[str, str]
-) -> str:
-    """What a run says of a copy of the project, with a bug or as it is.
-
-    `chance` is the run's seed, and how many seconds late a write comes at most.
-    """
-    for folder in ("functions", "tests"):
-        shutil.copytree(_ROOT / folder, root / folder, ignore=_NOT_SOURCE)
-    if mutant is not None:
-        mutant.apply(root)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.faults.run",
-        url,
-        _MUTANT_SECONDS,
-        *chance,
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": f"{root / 'functions'}:{root}"},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    output, _ = await process.communicate()
-    if mutant is None:
-        assert process.returncode == 0, output.decode()[-1500:]
-    return output.decode()
-
-
-# Bytecode is copied: it is as valid there, but for the file that is edited.
-_NOT_SOURCE = shutil.ignore_patterns("conformance")

@@ -6,7 +6,7 @@ Keeps C60, C61, C64.
 import pytest
 from msgspec.structs import replace
 
-from tests.stores import DynamoStores, MemoryStores, disable, funded_key, record_of
+from tests.stores import TESTER, DynamoStores, MemoryStores, disable, funded_key, record_of
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage
@@ -20,7 +20,9 @@ HOUR_S = 3600
 
 
 async def change(stores: AnyStores, key_id: str, **changes: object) -> object:
-    return await stores.keys.change("acme", key_id, lambda settings: replace(settings, **changes))
+    return await stores.keys.change(
+        "acme", key_id, lambda settings: replace(settings, **changes), by=TESTER
+    )
 
 
 def used(hold: Hold, cost: int, tokens: int) -> GenerationRecord:
@@ -32,9 +34,9 @@ async def test_c60_keys_are_listed_by_pages(stores: AnyStores) -> None:
     ids = []
     for number in range(5):
         new = replace(KEY, label=f"test {number}")
-        ids.append((await stores.keys.create(new)).summary.id)
+        ids.append((await stores.keys.create(new, by=TESTER)).summary.id)
         stores.clock.now += 1
-    await stores.keys.delete("acme", ids[2])
+    await stores.keys.delete("acme", ids[2], by=TESTER)
 
     pages = [await stores.keys.list("acme", limit=2)]
     while (after := pages[-1].next) is not None:
@@ -47,7 +49,7 @@ async def test_c60_keys_are_listed_by_pages(stores: AnyStores) -> None:
 
 
 async def test_c60_everything_of_a_key_can_be_changed(stores: AnyStores) -> None:
-    created = await stores.keys.create(KEY)
+    created = await stores.keys.create(KEY, by=TESTER)
     settings = KeySettings(
         label="renamed",
         tier="gold",
@@ -61,7 +63,7 @@ async def test_c60_everything_of_a_key_can_be_changed(stores: AnyStores) -> None
         labels={"team": "blue", "environment": "ci"},
     )
 
-    shown = await stores.keys.change("acme", created.summary.id, lambda _: settings)
+    shown = await stores.keys.change("acme", created.summary.id, lambda _: settings, by=TESTER)
 
     assert shown is not None
     for name in settings.__struct_fields__:
@@ -70,7 +72,9 @@ async def test_c60_everything_of_a_key_can_be_changed(stores: AnyStores) -> None
     principal = await stores.keys.authenticate(created.secret)
     assert (principal.label, principal.tier, principal.models) == ("renamed", "gold", ("test/*",))
     assert principal.labels == {"team": "blue", "environment": "ci"}
-    back = await stores.keys.change("acme", created.summary.id, lambda _: KeySettings(label="test"))
+    back = await stores.keys.change(
+        "acme", created.summary.id, lambda _: KeySettings(label="test"), by=TESTER
+    )
     assert back is not None
     assert (back.tier, back.models, back.labels, back.limits_nano_usd) == (None, None, {}, {})
     assert back.expires_s is None
@@ -91,7 +95,10 @@ async def test_c61_a_changed_limit_counts_what_was_spent_and_held_before(
         ({}, {}),
     ):
         shown = await stores.keys.change(
-            "acme", principal.key_id, lambda s, limits=limits: replace(s, limits_nano_usd=limits)
+            "acme",
+            principal.key_id,
+            lambda s, limits=limits: replace(s, limits_nano_usd=limits),
+            by=TESTER,
         )
         assert shown is not None
         assert (shown.limits_nano_usd, shown.remaining_nano_usd) == (limits, left)
@@ -121,7 +128,7 @@ async def test_c60_a_rotated_key_is_the_same_key_and_its_old_secret_works_for_a_
     hold = await stores.ledger.hold(principal, 10)
     await stores.ledger.settle(hold, record_of(hold, 7))
 
-    rotated = await stores.keys.rotate("acme", principal.key_id, grace_s=HOUR_S)
+    rotated = await stores.keys.rotate("acme", principal.key_id, grace_s=HOUR_S, by=TESTER)
 
     assert rotated is not None
     assert (rotated.summary.id, rotated.summary.spent_nano_usd) == (principal.key_id, 7)
@@ -147,8 +154,8 @@ async def test_c60_a_rotated_key_is_the_same_key_and_its_old_secret_works_for_a_
 
 async def test_c60_a_second_rotation_ends_the_first_secret(stores: AnyStores) -> None:
     first, principal = await funded_key(stores, 1_000, KEY)
-    second = await stores.keys.rotate("acme", principal.key_id, grace_s=HOUR_S)
-    third = await stores.keys.rotate("acme", principal.key_id, grace_s=HOUR_S)
+    second = await stores.keys.rotate("acme", principal.key_id, grace_s=HOUR_S, by=TESTER)
+    third = await stores.keys.rotate("acme", principal.key_id, grace_s=HOUR_S, by=TESTER)
     assert second is not None
     assert third is not None
     stores.clock.now += 5
@@ -170,18 +177,18 @@ async def test_c60_a_deleted_key_is_refused_at_once_and_gone_when_nothing_runs(
     secret, principal = await funded_key(stores, 1_000, KEY)
     hold = await stores.ledger.hold(principal, 10)
 
-    assert await stores.keys.delete("acme", principal.key_id) is False
+    assert await stores.keys.delete("acme", principal.key_id, by=TESTER) is False
     with pytest.raises(AccessError):
         await stores.keys.authenticate(secret)
     with pytest.raises(GatewayError):
         await stores.ledger.hold(principal, 1)
     await stores.ledger.settle(hold, record_of(hold, 4))
 
-    assert await stores.keys.delete("acme", principal.key_id) is True
+    assert await stores.keys.delete("acme", principal.key_id, by=TESTER) is True
     assert await stores.keys.get("acme", principal.key_id) is None
     assert (await stores.keys.list("acme")).found == ()
     assert (await stores.credits.balance("acme")).spent_nano_usd == 4
-    assert await stores.keys.delete("acme", "ghost") is None
+    assert await stores.keys.delete("acme", "ghost", by=TESTER) is None
     with pytest.raises(GatewayError):
         await stores.ledger.hold(principal, 1)
 
@@ -295,12 +302,12 @@ async def test_c64_entries_are_listed_latest_first_and_never_change(stores: AnyS
         entry("r1", "refund", 5),
     ]
     for one in written:
-        assert await stores.credits.enter(one)
-        assert not await stores.credits.enter(replace(one, amount_nano_usd=77))
+        assert await stores.credits.enter(one, by=TESTER)
+        assert not await stores.credits.enter(replace(one, amount_nano_usd=77), by=TESTER)
         assert await stores.credits.entry("acme", one.id) == one
         stores.clock.now += 1
     with pytest.raises(RequestError):
-        await stores.credits.enter(entry("a2", "adjustment", -76))
+        await stores.credits.enter(entry("a2", "adjustment", -76), by=TESTER)
     assert await stores.credits.entry("acme", "a2") is None
 
     first = await stores.credits.entries("acme", limit=2)

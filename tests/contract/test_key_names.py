@@ -8,7 +8,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from tests.stores import DynamoStores, MemoryStores, funded_key
+from tests.stores import TESTER, DynamoStores, MemoryStores, funded_key
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.stores.administration import CreatedKey, KeySummary, NewKey
 from tollgate.stores.aws.attributes import string
@@ -23,12 +23,12 @@ async def rename(
     stores: AnyStores, key_id: str, label: str, **changes: object
 ) -> KeySummary | None:
     return await stores.keys.change(
-        "acme", key_id, lambda settings: replace(settings, label=label, **changes)
+        "acme", key_id, lambda settings: replace(settings, label=label, **changes), by=TESTER
     )
 
 
 async def make(stores: AnyStores, label: str = "ci") -> str:
-    return (await stores.keys.create(replace(KEY, label=label))).summary.id
+    return (await stores.keys.create(replace(KEY, label=label), by=TESTER)).summary.id
 
 
 async def labels(stores: AnyStores) -> list[str]:
@@ -43,7 +43,7 @@ async def test_c60_a_second_key_of_a_name_is_refused(stores: AnyStores) -> None:
     assert (refused.value.code, refused.value.param) == (ErrorCode.INVALID_REQUEST, "name")
     assert f"named ci already: {first}" in refused.value.message
     assert await labels(stores) == ["ci"]
-    await stores.keys.create(replace(KEY, workspace_id="other"))
+    await stores.keys.create(replace(KEY, workspace_id="other"), by=TESTER)
 
 
 async def test_c60_a_key_takes_no_name_that_another_has_and_keeps_all_its_settings(
@@ -68,9 +68,9 @@ async def test_c60_a_renamed_and_a_deleted_key_free_their_names(stores: AnyStore
     assert renamed is not None
     assert (renamed.label, renamed.concurrency) == ("old ci", 7)
     second = await make(stores)
-    assert await stores.keys.delete("acme", second) is True
+    assert await stores.keys.delete("acme", second, by=TESTER) is True
     third = await make(stores)
-    assert await stores.keys.delete("acme", first) is True
+    assert await stores.keys.delete("acme", first, by=TESTER) is True
     await rename(stores, third, "old ci")
 
     names = {name.key_id: (name.label, name.deleted) for name in await stores.keys.names("acme")}
@@ -84,7 +84,7 @@ async def test_c60_a_renamed_and_a_deleted_key_free_their_names(stores: AnyStore
 async def test_c60_a_key_that_still_runs_keeps_its_name(stores: AnyStores) -> None:
     _, principal = await funded_key(stores, 100, KEY)
     await stores.ledger.hold(principal, 10)
-    assert await stores.keys.delete("acme", principal.key_id) is False
+    assert await stores.keys.delete("acme", principal.key_id, by=TESTER) is False
     with pytest.raises(RequestError):
         await make(stores)
 
@@ -92,7 +92,7 @@ async def test_c60_a_key_that_still_runs_keeps_its_name(stores: AnyStores) -> No
 async def test_c60_of_writers_at_the_same_moment_one_gets_the_name(honest: DynamoStores) -> None:
     other = await make(honest, "other")
     outcomes = await asyncio.gather(
-        *(honest.keys.create(KEY) for _ in range(6)),
+        *(honest.keys.create(KEY, by=TESTER) for _ in range(6)),
         rename(honest, other, "ci"),
         return_exceptions=True,
     )

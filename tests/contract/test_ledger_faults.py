@@ -17,6 +17,7 @@ import pytest
 
 from tests.faulty_client import Faults, FaultyAwsJson, Killed
 from tests.stores import (
+    TESTER,
     DynamoStores,
     HandClock,
     client_of,
@@ -185,9 +186,11 @@ async def test_crashes_lost_replies_and_late_deliveries_leave_the_books_exact(
     processes: list[DynamoStores], credit: int, shards: int
 ) -> None:
     """Starved, rich and sharded wallets: the seeded bugs of either are not seen in the other."""
-    await processes[0].workspaces.ensure("acme", shards=shards)
+    await processes[0].workspaces.ensure("acme", shards=shards, by=TESTER)
     for grant in range(shards * 4):
-        await processes[0].credits.grant("acme", f"g{grant}", credit // (shards * 4), "test")
+        await processes[0].credits.grant(
+            "acme", f"g{grant}", credit // (shards * 4), "test", by=TESTER
+        )
     _, principal = await funded_key(processes[0], credit, WIDE_KEY)
     assert principal.shards == shards
     for each in faults(processes):

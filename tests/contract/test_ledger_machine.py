@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from msgspec.structs import replace
 
 from tests.stores import (
+    TESTER,
     DynamoStores,
     HandClock,
     aws_client,
@@ -51,7 +52,7 @@ class Books(RuleBasedStateMachine):
         clock = HandClock()
         client = aws_client(self.endpoint_url, clock=clock, timeout_s=10.0)
         self.stores: DynamoStores = dynamo_stores(client, await fresh_tables(client), clock)
-        await self.stores.workspaces.ensure("acme", shards=self.shards)
+        await self.stores.workspaces.ensure("acme", shards=self.shards, by=TESTER)
         self.secret, self.principal = await funded_key(self.stores, 3_000, KEY)
 
     def do(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -62,7 +63,7 @@ class Books(RuleBasedStateMachine):
 
     @rule(amount=AMOUNTS)
     def grant(self, amount: int) -> None:
-        self.do(self.stores.credits.grant("acme", os.urandom(6).hex(), amount, "test"))
+        self.do(self.stores.credits.grant("acme", os.urandom(6).hex(), amount, "test", by=TESTER))
 
     @rule(amount=AMOUNTS)
     def take_back(self, amount: int) -> None:
@@ -74,7 +75,7 @@ class Books(RuleBasedStateMachine):
             note="test",
             created_s=int(self.stores.clock.now),
         )
-        self.do(self.stores.credits.enter(entry))
+        self.do(self.stores.credits.enter(entry, by=TESTER))
 
     @rule(amount=AMOUNTS, covered=st.booleans())
     def hold(self, amount: int, covered: bool) -> None:
@@ -114,7 +115,7 @@ class Books(RuleBasedStateMachine):
 
     @rule(locked=st.booleans())
     def lock(self, locked: bool) -> None:
-        self.do(self.stores.workspaces.set_locked("acme", locked=locked))
+        self.do(self.stores.workspaces.set_locked("acme", locked=locked, by=TESTER))
 
     @rule()
     def grow(self) -> None:
@@ -133,7 +134,7 @@ class Books(RuleBasedStateMachine):
             limits = {} if limit is None else {"day": limit}
             return replace(old, disabled=False, limits_nano_usd=limits)
 
-        self.do(self.stores.keys.change("acme", self.principal.key_id, edit))
+        self.do(self.stores.keys.change("acme", self.principal.key_id, edit, by=TESTER))
 
     @invariant()
     def every_shard_adds_up(self) -> None:

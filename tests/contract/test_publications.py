@@ -8,7 +8,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from tests.stores import DynamoStores, HandClock, funded_key
+from tests.stores import DynamoStores, HandClock, an_entry, funded_key
 from tests.unit.routing.catalogs import endpoint, model, routing
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.publication import Signature, publish_canary, publish_to_all
@@ -31,9 +31,9 @@ def publications(dynamo: DynamoStores, objects: ObjectStore) -> PublicationStore
 async def test_c54_what_is_published_is_read_back_whole(publications: PublicationStore) -> None:
     assert await publications.publication() is None
     live = publish_to_all(None, await publications.keep(FIRST), SIGNED)
-    await publications.move(live)
+    await publications.move(live, an_entry())
     tried = publish_canary(live, await publications.keep(SECOND), 5, SIGNED)
-    await publications.move(tried)
+    await publications.move(tried, an_entry())
 
     again = PublicationStore(publications._client, publications._table, None, clock=HandClock())
     assert await again.publication() == tried
@@ -47,7 +47,9 @@ async def test_c54_of_two_who_publish_at_once_one_is_told(
     publications = PublicationStore(honest.client, honest.tables.core, objects, clock=honest.clock)
     sha = await publications.keep(FIRST)
     moves = [
-        publications.move(publish_to_all(None, sha, replace(SIGNED, by=f"user {number}")))
+        publications.move(
+            publish_to_all(None, sha, replace(SIGNED, by=f"user {number}")), an_entry()
+        )
         for number in range(8)
     ]
     results = await asyncio.gather(*moves, return_exceptions=True)
@@ -61,11 +63,11 @@ async def test_c54_a_later_publication_needs_the_one_before(
     publications: PublicationStore,
 ) -> None:
     first = publish_to_all(None, await publications.keep(FIRST), SIGNED)
-    await publications.move(first)
+    await publications.move(first, an_entry())
     second = publish_to_all(first, await publications.keep(SECOND), SIGNED)
-    await publications.move(second)
+    await publications.move(second, an_entry())
     with pytest.raises(RequestError):
-        await publications.move(publish_to_all(first, first.live, SIGNED))
+        await publications.move(publish_to_all(first, first.live, SIGNED), an_entry())
     assert [each.revision for each in await publications.history()] == [2, 1]
 
 
@@ -74,7 +76,7 @@ async def test_c54_the_pointer_comes_along_with_a_key_at_no_call_more(
 ) -> None:
     secret, _ = await funded_key(dynamo, 1)
     live = publish_to_all(None, await publications.keep(FIRST), SIGNED)
-    await publications.move(live)
+    await publications.move(live, an_entry())
     await dynamo.clock.sleep(5)  # until the key is read again
     await dynamo.keys.authenticate(secret)
     assert await dynamo.publications.publication() == live
@@ -87,7 +89,7 @@ async def test_c54_a_pointer_is_five_seconds_old_at_most(
 ) -> None:
     assert await publications.publication() is None
     other = PublicationStore(dynamo.client, dynamo.tables.core, None, clock=dynamo.clock)
-    await other.move(publish_to_all(None, "f" * 64, SIGNED))
+    await other.move(publish_to_all(None, "f" * 64, SIGNED), an_entry())
     await dynamo.clock.sleep(4.9)
     assert await publications.publication() is None
     await dynamo.clock.sleep(0.1)
@@ -116,7 +118,9 @@ async def test_c54_a_pointer_that_makes_no_sense_keeps_nobody_out(
     dynamo: DynamoStores, publications: PublicationStore, damage: Item
 ) -> None:
     secret, principal = await funded_key(dynamo, 1)
-    await publications.move(publish_to_all(None, await publications.keep(FIRST), SIGNED))
+    await publications.move(
+        publish_to_all(None, await publications.keep(FIRST), SIGNED), an_entry()
+    )
     item = await get_item(dynamo.client, dynamo.tables.core, PUBLICATION_KEY)
     assert item is not None
     put = {"TableName": dynamo.tables.core, "Item": {**item, **damage}}

@@ -6,7 +6,7 @@ Keeps C2, C51, C60, C61, C64, C66.
 import pytest
 from msgspec.structs import replace
 
-from tests.stores import PREFIX, DynamoStores, MemoryStores, disable, funded_key, record_of
+from tests.stores import PREFIX, TESTER, DynamoStores, MemoryStores, disable, funded_key, record_of
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
 from tollgate.core.limits import Period
@@ -35,7 +35,7 @@ async def test_c60_a_key_authenticates_by_its_secret_and_shows_only_its_ends(
     stores: AnyStores,
 ) -> None:
     created = await stores.keys.create(
-        new_key(label="ci", tier="gold", models=("test/*",), role="management")
+        new_key(label="ci", tier="gold", models=("test/*",), role="management"), by=TESTER
     )
 
     principal = await stores.keys.authenticate(created.secret)
@@ -55,7 +55,7 @@ async def test_c60_a_key_authenticates_by_its_secret_and_shows_only_its_ends(
 
 
 async def test_c2_a_secret_that_is_malformed_or_unknown_is_refused(stores: AnyStores) -> None:
-    known = (await stores.keys.create(new_key())).secret
+    known = (await stores.keys.create(new_key(), by=TESTER)).secret
     typo = known[:-1] + ("a" if known[-1] != "a" else "b")
     for secret in ("", "sk-other", PREFIX, typo, known + "x", known.upper(), "sk-tg-é" + known[7:]):
         with pytest.raises(AccessError) as raised:
@@ -94,7 +94,7 @@ async def test_c60_keys_are_listed_oldest_first_and_only_in_their_workspace(
 ) -> None:
     made = []
     for label in ("one", "two", "three"):
-        made.append((await stores.keys.create(new_key(label=label))).summary)
+        made.append((await stores.keys.create(new_key(label=label), by=TESTER)).summary)
         stores.clock.now += 1
 
     assert [key.label for key in (await stores.keys.list("acme")).found] == ["one", "two", "three"]
@@ -106,7 +106,7 @@ async def test_c60_keys_are_listed_oldest_first_and_only_in_their_workspace(
 
 
 async def test_a_hold_of_a_key_that_does_not_exist_is_refused(stores: AnyStores) -> None:
-    await stores.credits.grant("acme", "first", 100, "test")
+    await stores.credits.grant("acme", "first", 100, "test", by=TESTER)
     stranger = Principal(key_id="ghost", workspace_id="acme", role="inference", label="x")
 
     assert (await refused(stores, stranger)).code is ErrorCode.INVALID_API_KEY
@@ -117,10 +117,10 @@ async def test_a_hold_of_a_key_that_does_not_exist_is_refused(stores: AnyStores)
 
 
 async def test_c64_a_grant_counts_once_for_its_id(stores: AnyStores) -> None:
-    assert await stores.credits.grant("acme", "invoice-1", 1_000, "invoice")
-    assert not await stores.credits.grant("acme", "invoice-1", 1_000, "invoice")
-    assert not await stores.credits.grant("acme", "invoice-1", 5, "somebody else")
-    assert await stores.credits.grant("acme", "invoice-2", 10**15, "invoice")
+    assert await stores.credits.grant("acme", "invoice-1", 1_000, "invoice", by=TESTER)
+    assert not await stores.credits.grant("acme", "invoice-1", 1_000, "invoice", by=TESTER)
+    assert not await stores.credits.grant("acme", "invoice-1", 5, "somebody else", by=TESTER)
+    assert await stores.credits.grant("acme", "invoice-2", 10**15, "invoice", by=TESTER)
 
     assert await stores.credits.balance("acme") == Balance(
         granted_nano_usd=10**15 + 1_000,
@@ -132,7 +132,7 @@ async def test_c64_a_grant_counts_once_for_its_id(stores: AnyStores) -> None:
 
 async def test_a_grant_must_be_positive(stores: AnyStores) -> None:
     with pytest.raises(ValueError, match="positive"):
-        await stores.credits.grant("acme", "invoice-1", 0, "invoice")
+        await stores.credits.grant("acme", "invoice-1", 0, "invoice", by=TESTER)
 
 
 async def test_a_workspace_that_does_not_exist_has_no_money(stores: AnyStores) -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tests.metered import Metered
 from tests.stores import (
+    TESTER,
     DynamoStores,
     HandClock,
     MemoryStores,
@@ -160,6 +161,7 @@ async def test_c61_a_top_up_knows_a_limit_of_the_key_that_changed_meanwhile(
             "acme",
             principal.key_id,
             lambda settings, month=month: replace(settings, limits_nano_usd={"month": month}),
+            by=TESTER,
         )
         hold = await stores.ledger.top_up(hold, more)
     with pytest.raises(LedgerError, match=r"\$0.000000045 per month"):

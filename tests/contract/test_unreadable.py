@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from tests.stores import DynamoStores, funded_key, record_of
+from tests.stores import TESTER, DynamoStores, funded_key, record_of
 from tollgate.core.activity import DAY_S, GenerationFilter
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, LedgerError
@@ -94,7 +94,7 @@ async def test_c60_a_list_of_keys_leaves_one_out_and_says_so(
 ) -> None:
     _, first = await funded_key(dynamo, 100)
     dynamo.clock.now += 1
-    good = await dynamo.keys.create(NewKey(workspace_id="acme", label="good"))
+    good = await dynamo.keys.create(NewKey(workspace_id="acme", label="good"), by=TESTER)
     key = key_pointer_key("acme", first.key_id)
     name = await damage(dynamo, dynamo.tables.core, key, label=None)
 
@@ -107,12 +107,12 @@ async def test_c60_a_list_of_keys_leaves_one_out_and_says_so(
     assert name in caplog.text
     assert name in await refusal_of(dynamo.keys.get("acme", first.key_id))
     # It can be refused for good all the same.
-    assert await dynamo.keys.delete("acme", first.key_id)
+    assert await dynamo.keys.delete("acme", first.key_id, by=TESTER)
 
 
 async def test_a_list_of_workspaces_leaves_one_out_and_says_so(dynamo: DynamoStores) -> None:
     for id_ in ("acme", "other"):
-        await dynamo.workspaces.create(id_, WorkspaceSettings())
+        await dynamo.workspaces.create(id_, WorkspaceSettings(), by=TESTER)
     name = await damage(dynamo, dynamo.tables.core, workspace_key("acme"), n=string("x"))
     page = await dynamo.workspaces.list()
     assert ([it.id for it in page.found], page.unreadable) == (["other"], (name,))

@@ -11,13 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 from tests.faulty_client import Killed
-from tests.stores import DynamoStores, disable, dynamo_stores, funded_key, record_of
+from tests.stores import TESTER, DynamoStores, disable, dynamo_stores, funded_key, record_of
 from tollgate.core.errors import AccessError, ErrorCode, LedgerError, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.stores.administration import NewKey, WorkspaceSettings
 from tollgate.stores.aws.attributes import number
 from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.tables import wallet_key
+from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.budgets import Budgets, DeliveryFailed
 from tollgate.stores.money.wallets import HOLDS_CROWDED
 from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
@@ -52,6 +53,7 @@ def maintenance(stores: DynamoStores, *inboxes: Inbox) -> WorkspaceMaintenance:
         budgets=Budgets(
             stores.client, stores.tables, stores.workspaces, inboxes, ids=ids, clock=stores.clock
         ),
+        key_writes=KeyWrites(stores.client, stores.tables, ids=ids, clock=stores.clock),
         ids=ids,
     )
 
@@ -68,10 +70,10 @@ async def spend(stores: DynamoStores, principal: object, cost: int) -> None:
 async def test_c61_workspaces_are_made_once_and_listed_by_pages(dynamo: DynamoStores) -> None:
     settings = WorkspaceSettings(admission="covered", budget_nano_usd=5, pause_at_budget=True)
     for name in ("beta", "alpha", "gamma"):
-        made = await dynamo.workspaces.create(name, settings)
+        made = await dynamo.workspaces.create(name, settings, by=TESTER)
         assert made is not None
         assert (made.id, made.shards, made.locked, made.settings) == (name, 1, False, settings)
-    assert await dynamo.workspaces.create("beta", WorkspaceSettings()) is None
+    assert await dynamo.workspaces.create("beta", WorkspaceSettings(), by=TESTER) is None
 
     first = await dynamo.workspaces.list(limit=2)
     rest = await dynamo.workspaces.list(after=first.next, limit=2)
@@ -80,7 +82,7 @@ async def test_c61_workspaces_are_made_once_and_listed_by_pages(dynamo: DynamoSt
     assert rest.next is None
     for bad in ("a#b", "", "A", "-a", "x" * 64):
         with pytest.raises(RequestError):
-            await dynamo.workspaces.create(bad, settings)
+            await dynamo.workspaces.create(bad, settings, by=TESTER)
 
 
 async def test_c61_a_locked_workspace_holds_nothing_until_it_is_unlocked(
@@ -89,15 +91,15 @@ async def test_c61_a_locked_workspace_holds_nothing_until_it_is_unlocked(
     _, principal = await funded_key(dynamo, 1_000, KEY)
     hold = await dynamo.ledger.hold(principal, 10)
 
-    await dynamo.workspaces.set_locked("acme", locked=True)
+    await dynamo.workspaces.set_locked("acme", locked=True, by=TESTER)
     with pytest.raises(AccessError) as refused:
         await dynamo.ledger.hold(principal, 10)
     await dynamo.ledger.settle(hold, record_of(hold, 3))
-    await dynamo.workspaces.set_locked("acme", locked=False)
+    await dynamo.workspaces.set_locked("acme", locked=False, by=TESTER)
 
     assert refused.value.code is ErrorCode.WORKSPACE_LOCKED
     await dynamo.ledger.hold(principal, 10)
-    assert await dynamo.workspaces.set_locked("ghost", locked=True) is None
+    assert await dynamo.workspaces.set_locked("ghost", locked=True, by=TESTER) is None
 
 
 async def test_a_crowded_workspace_grows_and_its_credit_is_spread(dynamo: DynamoStores) -> None:
@@ -122,11 +124,11 @@ async def test_a_crowded_workspace_grows_and_its_credit_is_spread(dynamo: Dynamo
 
 async def test_a_lock_and_an_admission_reach_new_shards_and_all_keys(dynamo: DynamoStores) -> None:
     secret, principal = await funded_key(dynamo, 1_000, KEY)
-    rotated = await dynamo.keys.rotate("acme", principal.key_id, grace_s=3600)
+    rotated = await dynamo.keys.rotate("acme", principal.key_id, grace_s=3600, by=TESTER)
     assert rotated is not None
-    await dynamo.workspaces.set_locked("acme", locked=True)
+    await dynamo.workspaces.set_locked("acme", locked=True, by=TESTER)
     await dynamo.workspaces.grow("acme")
-    await dynamo.workspaces.change("acme", lambda it: replace(it, admission="covered"))
+    await dynamo.workspaces.change("acme", lambda it: replace(it, admission="covered"), by=TESTER)
     dynamo.clock.now += 5
 
     for shard in await dynamo.wallets.items("acme", 4):
@@ -134,7 +136,7 @@ async def test_a_lock_and_an_admission_reach_new_shards_and_all_keys(dynamo: Dyn
     for known in (secret, rotated.secret):
         told = await dynamo.keys.authenticate(known)
         assert (told.shards, told.admission) == (4, "covered")
-    created = await dynamo.keys.create(replace(KEY, label="later"))
+    created = await dynamo.keys.create(replace(KEY, label="later"), by=TESTER)
     assert (await dynamo.keys.authenticate(created.secret)).shards == 4
 
 
@@ -142,7 +144,9 @@ async def test_c61_each_alert_is_made_once_and_sent_until_it_is_taken(
     dynamo: DynamoStores,
 ) -> None:
     _, principal = await funded_key(dynamo, 10_000, KEY)
-    await dynamo.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
+    await dynamo.workspaces.change(
+        "acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000), by=TESTER
+    )
     inbox = Inbox()
     care = maintenance(dynamo, inbox)
 
@@ -160,12 +164,14 @@ async def test_c61_each_alert_is_made_once_and_sent_until_it_is_taken(
     event = inbox.events[0]
     assert set(event) == {"id", "type", "workspace_id", "created_at", "data"}
     assert event["type"] == "workspace.budget_alert"
-    assert (await dynamo.workspaces.ensure("acme")).paused is False
+    assert (await dynamo.workspaces.ensure("acme", by=TESTER)).paused is False
 
 
 async def test_c61_maintenance_runs_that_race_send_each_alert_once(honest: DynamoStores) -> None:
     _, principal = await funded_key(honest, 10_000, KEY)
-    await honest.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
+    await honest.workspaces.change(
+        "acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000), by=TESTER
+    )
     inbox = Inbox()
     await spend(honest, principal, 1_000)
 
@@ -181,7 +187,9 @@ async def test_c61_a_channel_that_is_down_keeps_no_other_from_its_alerts(
     dynamo: DynamoStores,
 ) -> None:
     _, principal = await funded_key(dynamo, 10_000, KEY)
-    await dynamo.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
+    await dynamo.workspaces.change(
+        "acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000), by=TESTER
+    )
     down, well = Inbox(name="down", failing=True), Inbox(name="well")
     care = maintenance(dynamo, down, well)
     await spend(dynamo, principal, 500)
@@ -200,7 +208,9 @@ async def test_c61_a_process_that_dies_while_it_sends_leaves_the_alert_to_the_ne
     dynamo: DynamoStores,
 ) -> None:
     _, principal = await funded_key(dynamo, 10_000, KEY)
-    await dynamo.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
+    await dynamo.workspaces.change(
+        "acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000), by=TESTER
+    )
     await spend(dynamo, principal, 500)
 
     class Dies(Inbox):
@@ -219,7 +229,9 @@ async def test_c61_a_process_that_dies_while_it_sends_leaves_the_alert_to_the_ne
 
 async def test_an_alert_of_last_week_is_no_news_to_a_new_channel(dynamo: DynamoStores) -> None:
     _, principal = await funded_key(dynamo, 10_000, KEY)
-    await dynamo.workspaces.change("acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000))
+    await dynamo.workspaces.change(
+        "acme", lambda _: WorkspaceSettings(budget_nano_usd=1_000), by=TESTER
+    )
     await spend(dynamo, principal, 500)
     assert (await maintenance(dynamo).run()).alerts == 1
     dynamo.clock.now += 7 * 86_400
@@ -234,16 +246,16 @@ async def test_c61_a_spent_budget_pauses_until_the_month_ends(dynamo: DynamoStor
     _, principal = await funded_key(dynamo, 10_000, KEY)
     _, other = await funded_key(dynamo, 10_000, KEY)
     settings = WorkspaceSettings(budget_nano_usd=1_000, pause_at_budget=True)
-    await dynamo.workspaces.change("acme", lambda _: settings)
+    await dynamo.workspaces.change("acme", lambda _: settings, by=TESTER)
     care = maintenance(dynamo, Inbox())
 
     await spend(dynamo, principal, 600)
     await spend(dynamo, other, 400)
     # What a deleted key has spent this month still counts.
-    assert await dynamo.keys.delete("acme", other.key_id) is True
+    assert await dynamo.keys.delete("acme", other.key_id, by=TESTER) is True
     assert (await care.run()).alerts == 4
 
-    assert (await dynamo.workspaces.ensure("acme")).paused
+    assert (await dynamo.workspaces.ensure("acme", by=TESTER)).paused
     with pytest.raises(AccessError) as refused:
         await dynamo.ledger.hold(principal, 1)
     assert refused.value.code is ErrorCode.WORKSPACE_LOCKED

@@ -63,3 +63,41 @@ MUTANTS: Final = (
         instead='"lk = :zero AND attribute_not_exists(h.#h) AND size(h) < :max"',
     ),
 )
+
+# Bugs of administration, which a crash or a race of it shows.
+ADMINISTRATION_MUTANTS: Final = (
+    Mutant(
+        name="entry before its change",
+        path="stores/keys/administration.py",
+        text="digests = await self._writes.change_rows(pointer, new, *renaming, *entry, "
+        "pending=pending)",
+        instead="await self._writes.transact(*entry)\n"
+        "        digests = await self._writes.change_rows("
+        "pointer, new, *renaming, pending=pending)",
+    ),
+    Mutant(
+        name="entry after its change",
+        path="stores/keys/administration.py",
+        text="digests = await self._writes.delete_secrets(pointer, *entry)",
+        instead="digests = await self._writes.delete_secrets(pointer)\n"
+        "                        await self._writes.transact(*entry)",
+    ),
+    Mutant(
+        name="change without an entry",
+        path="stores/money/workspaces.py",
+        text="await self._decide(workspace_id, WORKSPACE_LOCK, values, entry)",
+        instead="await self._decide(workspace_id, WORKSPACE_LOCK, values, ())",
+    ),
+    Mutant(
+        name="decided change not completed",
+        path="stores/money/workspace_maintenance.py",
+        text="await self._key_writes.apply(pointer)",
+        instead="continue",
+    ),
+    Mutant(
+        name="key changed by two at once",
+        path="stores/aws/expressions.py",
+        text='"{_NOT_DELETED} AND rev = :samerev"',
+        instead='"{_NOT_DELETED} AND rev >= :samerev"',
+    ),
+)

@@ -28,6 +28,7 @@ from tests.faults.processes import run_order, start
 from tests.faults.worker import Order
 from tests.faulty_client import MONEY_SITES, Faults, FaultyAwsJson, Killed
 from tests.stores import (
+    TESTER,
     DynamoStores,
     HandClock,
     aws_client,
@@ -161,7 +162,7 @@ async def _opened(
     client = aws_client(endpoint_url, clock=clock, timeout_s=10.0)
     tables = await fresh_tables(client)
     stores = dynamo_stores(client, tables, clock)
-    await stores.credits.grant(WORKSPACE, "first", wallet.credit, "test")
+    await stores.credits.grant(WORKSPACE, "first", wallet.credit, "test", by=TESTER)
     new = NewKey(
         workspace_id=WORKSPACE,
         label="test",
@@ -170,7 +171,9 @@ async def _opened(
         tokens_per_minute=10**9,
         limits_nano_usd={"day": LIMIT, "week": LIMIT, "month": LIMIT, "total": LIMIT},
     )
-    keys = [await stores.keys.create(replace(new, label=f"test {it}")) for it in range(3)]
+    keys = [
+        await stores.keys.create(replace(new, label=f"test {it}"), by=TESTER) for it in range(3)
+    ]
     await client.close()
     return tables, keys
 
@@ -213,7 +216,8 @@ async def _enter(stores: DynamoStores, findings: Findings, done: asyncio.Event) 
                         amount_nano_usd=amount,
                         note="test",
                         created_s=int(stores.clock.now_s()),
-                    )
+                    ),
+                    by=TESTER,
                 )
             except RequestError:
                 break
@@ -230,7 +234,7 @@ async def _move(
     """Credit goes from shard to shard."""
     while not done.is_set() or owed(stores, "move"):
         await asyncio.sleep(0.1)
-        shards = range((await stores.workspaces.ensure(WORKSPACE)).shards)
+        shards = range((await stores.workspaces.ensure(WORKSPACE, by=TESTER)).shards)
         if len(shards) < 2:
             continue
         source, target = draw.sample(shards, 2)
@@ -256,10 +260,10 @@ async def _meddle(
         with suppress(GatewayError, StoreError):
             key = draw.choice(keys)
             await disable(stores, key.id, WORKSPACE)
-            await stores.workspaces.set_locked(WORKSPACE, locked=True)
+            await stores.workspaces.set_locked(WORKSPACE, locked=True, by=TESTER)
             await asyncio.sleep(0.05)
-            await stores.workspaces.set_locked(WORKSPACE, locked=False)
-            await stores.keys.change(WORKSPACE, key.id, _enabled)
+            await stores.workspaces.set_locked(WORKSPACE, locked=False, by=TESTER)
+            await stores.keys.change(WORKSPACE, key.id, _enabled, by=TESTER)
             findings.counts["stopped"] += 1
 
 

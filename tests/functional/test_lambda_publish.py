@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from tests.deployment import CHAT_ROUTES, PATIENCE_S, Deployment, Workspace, deployed
+from tests.stores import an_entry
 from tollgate.core.clock import SystemClock
 from tollgate.core.generation import total_nano_usd
 from tollgate.core.publication import Publications, Signature, publish_to_all
@@ -112,7 +113,7 @@ async def test_c54_c66_every_environment_follows_and_every_record_is_priced_by_i
             sha = await publications.keep(content)
             signature = Signature(by="test", at_s=int(SystemClock().now_s()))
             last = publish_to_all(last, sha, signature)
-            await publications.move(last)
+            await publications.move(last, an_entry())
             await load.served_everywhere(sha)
         load.end()
 

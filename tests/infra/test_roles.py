@@ -6,7 +6,7 @@ from tests.infra.translation import ROOT, JsonObject, Stack
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.permissions import compile_permissions
 from tollgate.stores.aws.decoding import read_text
-from tollgate.stores.aws.tables import PUBLICATION_KEY
+from tollgate.stores.aws.tables import PUBLICATION_KEY, audit_workspace
 
 LOGS: Final = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
@@ -177,6 +177,25 @@ def test_c54_no_function_moves_what_is_published(stack: Stack) -> None:
                 assert not (actions & writes) - denied, name
         catalogs = compile_permissions(role).get("${ObjectsBucket.Arn}/catalogs/*", set())
         assert catalogs <= {"s3:GetObject"}, name
+
+
+def test_c90_no_role_changes_or_deletes_an_entry_of_the_audit_log(stack: Stack) -> None:
+    partition = audit_workspace("acme")
+    changes = {f"dynamodb:{verb}Item" for verb in ("BatchWrite", "Delete", "Update")}
+    for name, role in stack.properties("AWS::IAM::Role").items():
+        denied = {
+            action
+            for statement in statements(role)
+            if statement["Effect"] == "Deny"
+            and statement["Resource"] == {"Fn::GetAtt": ["CoreTable", "Arn"]}
+            and statement["Condition"]
+            == {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [f"{partition[:2]}*"]}}
+            for action in statement["Action"]
+        }
+        for resource, actions in compile_permissions(role).items():
+            table, _, prefix = resource.partition(" where pk begins with ")
+            if table == "CoreTable" and partition.startswith(prefix):
+                assert not (actions & changes) - denied, name
 
 
 def test_roles_get_nothing_by_other_ways(stack: Stack) -> None:

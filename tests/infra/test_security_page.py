@@ -49,6 +49,7 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "KeyPointerItem": "keys",
     "KeyNameItem": "keys",
     "WorkspaceItem": "workspaces",
+    "AuditItem": "audit",
     "CreditIdItem": "credit",
     "CreditEntryItem": "credit",
     "BudgetAlertItem": "alerts",
@@ -122,7 +123,7 @@ def test_a_command_of_the_page_exists_with_its_options(line: str) -> None:
 
 def parsed(command: click.Command, words: list[str]) -> bool:
     """Whether the command and its options exist; nothing is run."""
-    if isinstance(command, click.Group):
+    if isinstance(command, click.Group) and (words or not command.invoke_without_command):
         inner = command.get_command(click.Context(command), words[0])
         assert inner is not None, words
         return parsed(inner, words[1:])

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from tollgate.core.audit import AuditEntry
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
@@ -96,6 +97,7 @@ class MemoryBooks(Struct):
     entries: dict[str, dict[str, CreditEntry]] = field(default_factory=dict)
     keys: dict[str, MemoryKey] = field(default_factory=dict)
     deleted_names: list[tuple[str, KeyName]] = field(default_factory=list)
+    entries_of_audit: list[AuditEntry] = field(default_factory=list)
     records: dict[tuple[str, str], GenerationRecord] = field(default_factory=dict)
 
     def lock(self, workspace_id: str) -> None:

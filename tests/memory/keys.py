@@ -1,10 +1,11 @@
 """Keys in this process's memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import asdict, replace
 
 from tests.memory.books import MemoryBooks, MemoryKey
+from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
@@ -14,6 +15,7 @@ from tollgate.stores.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary
 from tollgate.stores.keys.rows import settings_of, used_nano_usd
 from tollgate.stores.keys.secret import LAST_LENGTH, is_well_formed, new_secret, secret_hash
 from tollgate.stores.rules.account import RateState, key_refused
+from tollgate.stores.rules.audit_entries import SecretChange, describe, new_entry
 from tollgate.stores.rules.key_names import KeyName, refuse_taken_name
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import period_ends_s
@@ -59,7 +61,7 @@ class MemoryKeyStore:
         key = self._books.keys[principal.key_id]
         key.used_s[principal.old_secret] = int(self._clock.now_s())
 
-    async def create(self, new: NewKey) -> CreatedKey:
+    async def create(self, new: NewKey, *, by: Actor) -> CreatedKey:
         """Create a key."""
         refuse_taken_name(await self.names(new.workspace_id), new.label)
         secret = new_secret(self._prefix, self._ids.random_bytes)
@@ -74,6 +76,7 @@ class MemoryKeyStore:
             digest=secret_hash(secret),
         )
         self._books.keys[key.id] = key
+        self._note(by, "key.create", key, after=describe(new))
         return CreatedKey(secret=secret, summary=self._summary(key))
 
     async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
@@ -98,33 +101,47 @@ class MemoryKeyStore:
         )
 
     async def change(
-        self, workspace_id: str, key_id: str, edit: Callable[[KeySettings], KeySettings]
+        self,
+        workspace_id: str,
+        key_id: str,
+        edit: Callable[[KeySettings], KeySettings],
+        *,
+        by: Actor,
     ) -> KeySummary | None:
         """Replace a key's settings by what `edit` returns for them."""
         key = self._key(workspace_id, key_id)
-        if key is None:
+        if key is None or not key.digest:
             return None
-        new = edit(key.settings)
-        if new.label != key.settings.label:
+        old, new = key.settings, edit(key.settings)
+        if new.label != old.label:
             refuse_taken_name(await self.names(workspace_id), new.label)
-        key.change(new)
+        if new != old:
+            key.change(new)
+            self._note(by, "key.change", key, before=describe(old), after=describe(new))
         return self._summary(key)
 
-    async def rotate(self, workspace_id: str, key_id: str, *, grace_s: int) -> CreatedKey | None:
+    async def rotate(
+        self, workspace_id: str, key_id: str, *, grace_s: int, by: Actor
+    ) -> CreatedKey | None:
         """Give a key a new secret; the previous one stays valid for `grace_s` seconds."""
         key = self._key(workspace_id, key_id)
-        if key is None:
+        if key is None or not key.digest:
             return None
         secret = new_secret(self._prefix, self._ids.random_bytes)
         key.old = (key.digest, key.last_four, int(self._clock.now_s()) + grace_s)
         key.digest, key.last_four = secret_hash(secret), secret[-LAST_LENGTH:]
+        before = SecretChange(secret=f"…{key.old[1]}")
+        after = SecretChange(secret=f"…{key.last_four}", old_secret_expires_s=key.old[2])
+        self._note(by, "key.rotate", key, before=describe(before), after=describe(after))
         return CreatedKey(secret=secret, summary=self._summary(key))
 
-    async def delete(self, workspace_id: str, key_id: str) -> bool | None:
+    async def delete(self, workspace_id: str, key_id: str, *, by: Actor) -> bool | None:
         """Delete a key; return False while one of its generations still runs."""
         key = self._key(workspace_id, key_id)
         if key is None:
             return None
+        if key.digest:
+            self._note(by, "key.delete", key)
         key.digest, key.old = "", None
         key.settings = replace(key.settings, disabled=True)
         if key.holds:
@@ -143,6 +160,29 @@ class MemoryKeyStore:
             if key.workspace_id == workspace_id
         ]
         return tuple(sorted((*deleted, *living), key=lambda name: name.key_id))
+
+    def _note(
+        self,
+        by: Actor,
+        action: str,
+        key: MemoryKey,
+        *,
+        before: Mapping[str, str] | None = None,
+        after: Mapping[str, str] | None = None,
+    ) -> None:
+        self._books.entries_of_audit.append(
+            new_entry(
+                by,
+                action,
+                workspace_id=key.workspace_id,
+                target=key.id,
+                target_name=key.settings.label,
+                before=before or {},
+                after=after or {},
+                ids=self._ids,
+                clock=self._clock,
+            )
+        )
 
     def _key(self, workspace_id: str, key_id: str) -> MemoryKey | None:
         key = self._books.keys.get(key_id)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from tests.memory.books import MemoryBooks, MemoryKey, MemoryWallet
 from tollgate.core.activity import GenerationFilter
+from tollgate.core.audit import Actor, AuditEntry, AuditFilter
 from tollgate.core.clock import Clock
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
@@ -22,6 +23,7 @@ from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
 from tollgate.stores.administration import ENTRIES_PAGE_MAX, Balance, CreditEntry
 from tollgate.stores.base import Hold
+from tollgate.stores.money.credits import change_of
 from tollgate.stores.routing.cooldowns import Failures, select_resting
 from tollgate.stores.rules.account import (
     WalletState,
@@ -35,6 +37,7 @@ from tollgate.stores.rules.account import (
     wallet_step,
     workspace_locked,
 )
+from tollgate.stores.rules.audit_entries import describe, is_entry_id, new_entry
 from tollgate.stores.rules.periods import bucket_names, minute_bucket
 
 _PLACE: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -185,7 +188,7 @@ class MemoryCreditStore:
         self._clock = clock
 
     async def grant(
-        self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str
+        self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str, *, by: Actor
     ) -> bool:
         """Add credit once for a grant id; False if that id was granted before."""
         return await self.enter(
@@ -196,10 +199,11 @@ class MemoryCreditStore:
                 amount_nano_usd=amount_nano_usd,
                 note=source,
                 created_s=int(self._clock.now_s()),
-            )
+            ),
+            by=by,
         )
 
-    async def enter(self, entry: CreditEntry) -> bool:
+    async def enter(self, entry: CreditEntry, *, by: Actor) -> bool:
         """Write an entry once for its id; False if that id was written before."""
         entries = self._books.entries.setdefault(entry.workspace_id, {})
         if entry.id in entries:
@@ -210,6 +214,18 @@ class MemoryCreditStore:
         entries[entry.id] = entry
         wallet.granted += entry.amount_nano_usd
         wallet.available += entry.amount_nano_usd
+        self._books.entries_of_audit.append(
+            new_entry(
+                by,
+                f"credit.{entry.kind}",
+                workspace_id=entry.workspace_id,
+                target=entry.id,
+                before={},
+                after=describe(change_of(entry)),
+                ids=IdSource(self._clock),
+                clock=self._clock,
+            )
+        )
         return True
 
     async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
@@ -237,6 +253,34 @@ class MemoryCreditStore:
             held_nano_usd=sum(wallet.holds.values()),
             spent_nano_usd=wallet.spent,
         )
+
+
+class MemoryAuditLog:
+    """Implements `stores.administration.AuditLog`."""
+
+    def __init__(self, books: MemoryBooks) -> None:
+        self._books = books
+
+    async def page(
+        self,
+        workspace_id: str | None,
+        wanted: AuditFilter,
+        *,
+        limit: int,
+        before: str | None = None,
+    ) -> Page[AuditEntry]:
+        """Return a page of entries, latest first, with ids below `before`."""
+        if before is not None and not is_entry_id(before):
+            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+        found = [
+            entry
+            for entry in sorted(self._books.entries_of_audit, key=lambda it: it.id, reverse=True)
+            if workspace_id in (None, entry.workspace_id)
+            and wanted.accepts(entry)
+            and (before is None or entry.id < before)
+        ]
+        page = tuple(found[:limit])
+        return Page(found=page, next=page[-1].id if len(found) > limit else None)
 
 
 class MemoryGenerationStore:

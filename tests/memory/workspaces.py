@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tests.memory.books import MemoryBooks, MemoryWallet
+from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
 from tollgate.core.pages import Page
 from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
+from tollgate.stores.rules.audit_entries import LockChange, describe, new_entry
 
 
 class MemoryWorkspaceStore:
@@ -18,13 +22,16 @@ class MemoryWorkspaceStore:
         self._clock = clock
         self._workspaces: dict[str, Workspace] = {}
 
-    async def create(self, workspace_id: str, settings: WorkspaceSettings) -> Workspace | None:
+    async def create(
+        self, workspace_id: str, settings: WorkspaceSettings, *, by: Actor
+    ) -> Workspace | None:
         """Create a workspace; None if its id is taken."""
         if workspace_id in self._workspaces:
             return None
         self._workspaces[workspace_id] = Workspace(
             id=workspace_id, shards=1, created_s=int(self._clock.now_s()), settings=settings
         )
+        self._note(by, "workspace.create", workspace_id, None, settings)
         return self._workspaces[workspace_id]
 
     async def get(self, workspace_id: str) -> Workspace | None:
@@ -43,21 +50,48 @@ class MemoryWorkspaceStore:
         )
 
     async def change(
-        self, workspace_id: str, edit: Callable[[WorkspaceSettings], WorkspaceSettings]
+        self,
+        workspace_id: str,
+        edit: Callable[[WorkspaceSettings], WorkspaceSettings],
+        *,
+        by: Actor,
     ) -> Workspace | None:
         """Replace the settings by what `edit` returns for them."""
         workspace = self._workspaces.get(workspace_id)
         if workspace is None:
             return None
-        changed = replace(workspace, settings=edit(workspace.settings))
-        self._workspaces[workspace_id] = changed
+        old, new = workspace.settings, edit(workspace.settings)
+        changed = replace(workspace, settings=new)
+        if new != old:
+            self._workspaces[workspace_id] = changed
+            self._note(by, "workspace.change", workspace_id, old, new)
         return changed
 
-    async def set_locked(self, workspace_id: str, *, locked: bool) -> Workspace | None:
+    async def set_locked(self, workspace_id: str, *, locked: bool, by: Actor) -> Workspace | None:
         """Lock or unlock a workspace."""
         workspace = self._workspaces.get(workspace_id)
         if workspace is None:
             return None
+        if locked != workspace.locked:
+            before, after = LockChange(locked=workspace.locked), LockChange(locked=locked)
+            action = "workspace.lock" if locked else "workspace.unlock"
+            self._note(by, action, workspace_id, before, after)
         self._books.wallets.setdefault(workspace_id, MemoryWallet()).locked = locked
         self._workspaces[workspace_id] = replace(workspace, locked=locked)
         return self._workspaces[workspace_id]
+
+    def _note(
+        self, by: Actor, action: str, workspace_id: str, before: Struct | None, after: Struct
+    ) -> None:
+        self._books.entries_of_audit.append(
+            new_entry(
+                by,
+                action,
+                workspace_id=workspace_id,
+                target=workspace_id,
+                before=describe(before),
+                after=describe(after),
+                ids=IdSource(self._clock),
+                clock=self._clock,
+            )
+        )

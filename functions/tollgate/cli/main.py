@@ -32,6 +32,7 @@ _SECTIONS: Final = {
     "gateway": "Running gateway",
 }
 _ENTRIES: Final = {
+    "audit": _Entry("gateway.audit", "audit", "List who changed what, and when."),
     "canary": _Entry("stack.publish", "canary", "Try a catalog on a share of the keys."),
     "catalogs": _Entry("stack.catalogs", "catalogs", "List published catalogs, show their prices."),
     "check": _Entry("routing.check", "check", "Report the errors of a routing file."),

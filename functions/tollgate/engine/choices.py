@@ -68,13 +68,13 @@ def encode_attempt(
     )
     requests = (request,) if together else tuple(_split_choices(request))
     wires = tuple(provider.codec.encode(one, attempt.target) for one in requests)
-    limit = request.output_tokens_max
+    asked, limit = request.output_tokens_max, attempt.target.output_tokens_max
     return EncodedAttempt(
         provider=provider,
         attempt=attempt,
         wires=wires,
         choices=request.choices,
-        is_capped=attempt.target.limited(limit) != limit,
+        is_capped=asked is not None and limit is not None and limit < asked,
     )
 
 

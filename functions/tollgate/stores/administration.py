@@ -1,6 +1,7 @@
 """Protocols of the stores for administration: keys, money, workspaces, records and activity.
 
 Kept apart from `stores.base` so that a function that only serves generations does not import it.
+`by` is the actor of a change, whose entry in the audit log is written along with the change.
 Every method raises LedgerError(service_unavailable) when the store cannot be reached.
 """
 
@@ -10,6 +11,7 @@ from typing import Final, Literal, Protocol
 from msgspec import Struct, field
 
 from tollgate.core.activity import Activity, GenerationFilter
+from tollgate.core.audit import Actor, AuditEntry, AuditFilter
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
@@ -77,7 +79,7 @@ class CreatedKey(Struct, frozen=True, kw_only=True):
 class KeyStore(KeyDirectory, Protocol):
     """The keys of all workspaces."""
 
-    async def create(self, new: NewKey) -> CreatedKey:
+    async def create(self, new: NewKey, *, by: Actor) -> CreatedKey:
         """Create a key and return it with its secret.
 
         Raises RequestError if a key of the workspace has this name.
@@ -95,23 +97,31 @@ class KeyStore(KeyDirectory, Protocol):
         """Return a page of a workspace's keys, oldest first, from the one after the key `after`."""
 
     async def change(
-        self, workspace_id: str, key_id: str, edit: Callable[[KeySettings], KeySettings]
+        self,
+        workspace_id: str,
+        key_id: str,
+        edit: Callable[[KeySettings], KeySettings],
+        *,
+        by: Actor,
     ) -> KeySummary | None:
         """Replace a key's settings by what `edit` returns for them; None if there is no such key.
 
-        Raises RequestError, and changes nothing, if another key has the new name. `edit` is called
-        again if another writer came first. Every instance refuses a disabled or expired key within
-        five seconds.
+        The same settings again are no change, and make no entry in the audit log. Raises
+        RequestError, and changes nothing, if another key has the new name. `edit` is called again
+        if another writer came first. Every instance refuses a disabled or expired key within five
+        seconds.
         """
 
-    async def rotate(self, workspace_id: str, key_id: str, *, grace_s: int) -> CreatedKey | None:
+    async def rotate(
+        self, workspace_id: str, key_id: str, *, grace_s: int, by: Actor
+    ) -> CreatedKey | None:
         """Give a key a new secret; None if there is no such key.
 
         The previous secret stays valid for `grace_s` seconds; any older one stops now. Id, limits
         and spending stay.
         """
 
-    async def delete(self, workspace_id: str, key_id: str) -> bool | None:
+    async def delete(self, workspace_id: str, key_id: str, *, by: Actor) -> bool | None:
         """Delete a key; return False while one of its generations still runs, True once it is gone.
 
         The key is refused from the first call on; the caller repeats the call until it returns
@@ -151,11 +161,11 @@ class CreditStore(Protocol):
     """The credit of all workspaces."""
 
     async def grant(
-        self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str
+        self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str, *, by: Actor
     ) -> bool:
         """Add credit once for a grant id; False if that id was granted before."""
 
-    async def enter(self, entry: CreditEntry) -> bool:
+    async def enter(self, entry: CreditEntry, *, by: Actor) -> bool:
         """Write an entry once for its id; False if that id was written before.
 
         Raises RequestError where more would be taken back than is available.
@@ -208,7 +218,9 @@ class Workspace(Struct, frozen=True, kw_only=True):
 class WorkspaceStore(Protocol):
     """The workspaces, without their money."""
 
-    async def create(self, workspace_id: str, settings: WorkspaceSettings) -> Workspace | None:
+    async def create(
+        self, workspace_id: str, settings: WorkspaceSettings, *, by: Actor
+    ) -> Workspace | None:
         """Create a workspace; None if its id is taken."""
 
     async def get(self, workspace_id: str) -> Workspace | None:
@@ -220,12 +232,34 @@ class WorkspaceStore(Protocol):
         """Return a page of workspaces in the order of their ids, from the one after `after`."""
 
     async def change(
-        self, workspace_id: str, edit: Callable[[WorkspaceSettings], WorkspaceSettings]
+        self,
+        workspace_id: str,
+        edit: Callable[[WorkspaceSettings], WorkspaceSettings],
+        *,
+        by: Actor,
     ) -> Workspace | None:
         """Replace a workspace's settings by what `edit` returns for them; None if there is none."""
 
-    async def set_locked(self, workspace_id: str, *, locked: bool) -> Workspace | None:
+    async def set_locked(self, workspace_id: str, *, locked: bool, by: Actor) -> Workspace | None:
         """Lock or unlock a workspace; a locked one is refused from its next hold on."""
+
+
+class AuditLog(Protocol):
+    """The audit log, which the other stores write along with their changes."""
+
+    async def page(
+        self,
+        workspace_id: str | None,
+        wanted: AuditFilter,
+        *,
+        limit: int,
+        before: str | None = None,
+    ) -> Page[AuditEntry]:
+        """Return a page of a workspace's entries, or of all, latest first, with ids below `before`.
+
+        One call reads a bounded number of entries: a page may be short, or empty, and still have a
+        `next`.
+        """
 
 
 class GenerationStore(Protocol):

@@ -57,6 +57,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/generation/content"): _MANAGER,
     ("GET", "/v1/generations"): _READER,
     ("GET", "/v1/activity"): _READER,
+    ("GET", "/v1/audit"): _READER,
     ("GET", "/v1/workspaces"): _OPERATORS_READER,
     ("POST", "/v1/workspaces"): _OPERATOR,
     ("GET", "/v1/workspaces/{workspace_id}"): _OPERATORS_READER,

@@ -8,9 +8,11 @@ from fastapi.routing import APIRoute
 from starlette.types import Message, Receive
 from typing_extensions import override
 
+from tollgate.core.audit import Actor
 from tollgate.core.principal import Principal
 from tollgate.web.access import ACCESS
 from tollgate.web.reply import read_body
+from tollgate.web.request_id import request_id_of
 from tollgate.web.services import Services
 
 BODY_BYTES_MAX: Final = 1_000_000
@@ -57,6 +59,21 @@ async def _caller(request: Request) -> Principal:
 
 
 Caller = Annotated[Principal, Depends(_caller)]
+
+
+async def _actor(request: Request, principal: Caller) -> Actor:
+    return Actor(
+        kind="key",
+        id=principal.key_id,
+        name=principal.label,
+        workspace_id=principal.workspace_id,
+        origin=request.client.host if request.client else None,
+        request_id=request_id_of(request.scope),
+    )
+
+
+# The caller as the actor of a change.
+By = Annotated[Actor, Depends(_actor)]
 OptionalCaller = Annotated[Principal | None, Depends(_optional_caller)]
 
 

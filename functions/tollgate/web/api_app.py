@@ -24,6 +24,7 @@ from tollgate.web.paths import (
 )
 from tollgate.web.request_id import RequestIds, request_id_of
 from tollgate.web.routes.activity import activity_routes
+from tollgate.web.routes.audit import audit_routes
 from tollgate.web.routes.credits import credit_routes
 from tollgate.web.routes.explanations import explanation_routes
 from tollgate.web.routes.generations import generation_routes
@@ -66,6 +67,7 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
         credit_routes,
         generation_routes,
         activity_routes,
+        audit_routes,
         model_routes,
         explanation_routes,
         health_routes,

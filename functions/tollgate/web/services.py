@@ -16,6 +16,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import KeyTierSection
 from tollgate.stores.administration import (
     ActivityStore,
+    AuditLog,
     CreditStore,
     GenerationStore,
     KeyStore,
@@ -43,6 +44,7 @@ class Services(Struct, frozen=True, kw_only=True):
     credits: CreditStore
     generations: GenerationStore
     activity: ActivityStore
+    audit_log: AuditLog
     cooldowns: CooldownStore
     # None in a deployment without a bucket for content.
     contents: ContentLog | None

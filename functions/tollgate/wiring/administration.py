@@ -11,6 +11,7 @@ from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.money.credits import DynamoCreditStore
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.records.activity import DynamoActivityStore
+from tollgate.stores.records.audit_log import DynamoAuditLog
 from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.stores import Stores
 
@@ -24,6 +25,7 @@ class Administration(Struct, frozen=True, kw_only=True):
     workspaces: Workspaces
     credits: DynamoCreditStore
     activity: DynamoActivityStore
+    audit_log: DynamoAuditLog
 
 
 def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Administration:
@@ -39,6 +41,7 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
         workspaces=workspaces,
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         activity=DynamoActivityStore(client, tables, stores.generations, clock=clock),
+        audit_log=DynamoAuditLog(client, tables),
     )
 
 
@@ -58,6 +61,7 @@ def wire_services(
         credits=administration.credits,
         generations=stores.generations,
         activity=administration.activity,
+        audit_log=administration.audit_log,
         cooldowns=stores.cooldowns,
         contents=stores.contents,
         catalogs=catalogs,

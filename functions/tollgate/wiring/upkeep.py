@@ -11,6 +11,7 @@ from tollgate.core.secret import SecretReference
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.aws.aws_json import AwsJson
 from tollgate.stores.aws.secrets import AwsSecretStore
+from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.alert_channels import SnsTopic, Webhook
 from tollgate.stores.money.audit import Audit
 from tollgate.stores.money.budgets import AlertChannel, Budgets
@@ -52,7 +53,13 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             clock=clock,
         ),
         maintenance=WorkspaceMaintenance(
-            client, tables, wallets=wallets, workspaces=workspaces, budgets=budgets, ids=ids
+            client,
+            tables,
+            wallets=wallets,
+            workspaces=workspaces,
+            budgets=budgets,
+            key_writes=KeyWrites(client, tables, ids=ids, clock=clock),
+            ids=ids,
         ),
         audit=Audit(
             client,

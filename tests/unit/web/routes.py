@@ -26,6 +26,7 @@ WORKSPACE_LISTS = [
     ("GET", "/v1/credits/ledger", None),
     ("GET", "/v1/generations", None),
     ("GET", "/v1/activity", None),
+    ("GET", "/v1/audit", None),
 ]
 WORKSPACE_CHANGES = [
     ("POST", "/v1/keys", {"name": "new"}),

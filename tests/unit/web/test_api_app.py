@@ -14,12 +14,15 @@ from starlette.types import ASGIApp
 from tests.asgi import Exchange, request
 from tests.gateways import Always, House, house, store_is_away
 from tests.memory.workspaces import MemoryWorkspaceStore
+from tests.stores import TESTER
 from tests.unit.web.routes import MANAGEMENT_ROUTES, ROUTES
 from tests.unit.web.served_api import served
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import is_id
 from tollgate.stores.administration import GenerationStore, NewKey
 from tollgate.web.services import Services
+
+SHARED_STORES = ["keys", "credits", "generations", "activity", "audit_log", "cooldowns", "clock"]
 
 
 @dataclass
@@ -59,10 +62,7 @@ class Api:
         services = {
             "contents": None,
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
-            **{
-                name: getattr(home.stores, name)
-                for name in ("keys", "credits", "generations", "activity", "cooldowns", "clock")
-            },
+            **{name: getattr(home.stores, name) for name in SHARED_STORES},
             "catalogs": Always(home.catalog),
             "chat": home.ingress,
             "ids": home.gateway.ids,
@@ -76,7 +76,7 @@ class Api:
 async def api(**sections: Any) -> Api:
     home = await house(**sections)
     secrets = [
-        (await home.stores.keys.create(new)).secret
+        (await home.stores.keys.create(new, by=TESTER)).secret
         for new in (
             NewKey(workspace_id="acme", label="admin", role="management"),
             NewKey(workspace_id="other", label="stranger", role="management"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.stores import TESTER
 from tests.unit.routing.catalogs import endpoint, model
 from tests.unit.web.test_api_app import Api, api
 from tollgate.core.content import Text
@@ -73,7 +74,7 @@ async def test_c3_models_without_a_key_are_all_and_with_one_those_it_may_use() -
         "gpt-4o",
     ]
     new = NewKey(workspace_id="acme", label="x", models=("acme/*", "nobody/*"))
-    secret = (await call.home.stores.keys.create(new)).secret
+    secret = (await call.home.stores.keys.create(new, by=TESTER)).secret
     mine = (await call("GET", "/v1/models", key=secret)).json["data"]
     assert [(entry["id"], entry["kind"], entry.get("models")) for entry in mine] == [
         ("acme/large", "model", None),
@@ -209,7 +210,7 @@ async def test_c3_a_key_lists_the_names_that_planning_lets_it_use(
 ) -> None:
     call = await api(key_tiers={"free": {"models": ("other/*",)}})
     new = NewKey(workspace_id="acme", label="x", models=globs, tier=tier)
-    created = await call.home.stores.keys.create(new)
+    created = await call.home.stores.keys.create(new, by=TESTER)
     listed = (await call("GET", "/v1/models", key=created.secret)).json["data"]
     assert {it["id"] for it in listed} == names
     principal = await call.home.stores.keys.authenticate(created.secret)
@@ -243,7 +244,7 @@ async def test_c41_an_unknown_model_is_404_with_the_nearest_names(path: str) -> 
 async def test_c3_a_key_is_told_nothing_of_models_that_it_may_not_use() -> None:
     call = await api()
     new = NewKey(workspace_id="acme", label="x", models=("acme/small",))
-    secret = (await call.home.stores.keys.create(new)).secret
+    secret = (await call.home.stores.keys.create(new, by=TESTER)).secret
     for path in (LARGE, f"{LARGE}/endpoints"):
         reply = await call("GET", path, key=secret)
         assert (reply.status, reply.error["code"]) == (404, "model_not_found")

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from tollgate.core.audit import Actor
 from tollgate.core.errors import AccessError
 from tollgate.core.money import nano_usd
 from tollgate.core.principal import KeyRole
@@ -16,6 +17,7 @@ from tollgate.stores.rules.key_names import choose_free_name
 
 WORKSPACE_ID: Final = "default"
 _GRANT_USD: Final = Decimal(100)
+_BY: Final = Actor(kind="process", id="tollgate dev")
 
 
 class LocalKeys(Struct, frozen=True, kw_only=True):
@@ -27,7 +29,7 @@ class LocalKeys(Struct, frozen=True, kw_only=True):
 
 async def seed(keys: KeyStore, money: CreditStore, state: Path) -> LocalKeys:
     """Ensure that there is credit and that both keys work. Repeating it changes nothing."""
-    await money.grant(WORKSPACE_ID, "local-start", nano_usd(_GRANT_USD), "tollgate dev")
+    await money.grant(WORKSPACE_ID, "local-start", nano_usd(_GRANT_USD), "tollgate dev", by=_BY)
     file = state / "keys.json"
     known = json.loads(file.read_text()) if file.exists() else {}
     local = LocalKeys(
@@ -53,5 +55,5 @@ async def _renew(keys: KeyStore, secret: str | None, role: KeyRole) -> str:
         # A key that was disabled, or whose secret is lost, keeps its name.
         label = choose_free_name(await keys.names(WORKSPACE_ID), f"local {role}")
         new = NewKey(workspace_id=WORKSPACE_ID, label=label, role=role)
-        secret = (await keys.create(new)).secret
+        secret = (await keys.create(new, by=_BY)).secret
     return secret

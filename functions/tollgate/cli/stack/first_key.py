@@ -9,6 +9,7 @@ import click
 
 from tollgate.cli.options import region, stack
 from tollgate.cli.stack.aws_account import AccountError, AwsAccount
+from tollgate.core.audit import Actor
 from tollgate.core.clock import SystemClock
 from tollgate.core.errors import GatewayError
 from tollgate.settings import Settings
@@ -31,22 +32,23 @@ def first_key(stack: str, region: str | None, workspace: str) -> None:
     try:
         account = AwsAccount(region)
         settings = account.settings(account.stack(stack))
-        secret = asyncio.run(_make(settings, workspace))
+        secret = asyncio.run(_make(settings, workspace, Actor(kind="aws", id=account.caller())))
     except (AccountError, GatewayError, NotFirst) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"The management key of workspace {workspace}, which is not shown again:\n{secret}")
 
 
-async def _make(settings: Settings, workspace: str) -> str:
+async def _make(settings: Settings, workspace: str, by: Actor) -> str:
     clock = SystemClock()
     stores = wire_stores(settings, clock)
     try:
-        return await make_first_key(wire_administration(settings, stores, clock).keys, workspace)
+        keys = wire_administration(settings, stores, clock).keys
+        return await make_first_key(keys, workspace, by)
     finally:
         await stores.aclose()
 
 
-async def make_first_key(keys: KeyStore, workspace: str) -> str:
+async def make_first_key(keys: KeyStore, workspace: str, by: Actor) -> str:
     """Make a management key and return its secret; raise NotFirst if an enabled one exists."""
     after: str | None = None
     while True:
@@ -63,4 +65,4 @@ async def make_first_key(keys: KeyStore, workspace: str) -> str:
     # An earlier first key that was disabled keeps its name.
     label = choose_free_name(await keys.names(workspace), "first management key")
     new = NewKey(workspace_id=workspace, label=label, role="management")
-    return (await keys.create(new)).secret
+    return (await keys.create(new, by=by)).secret

@@ -11,7 +11,9 @@ from tollgate.cli.options import region, routing_file, stack
 from tollgate.cli.routing.permissions import list_missing
 from tollgate.cli.stack.aws_account import AwsAccount
 from tollgate.cli.stack.stored_catalogs import check_length, run_on_stack, short_sha
+from tollgate.core.audit import Actor
 from tollgate.core.clock import SystemClock
+from tollgate.core.ids import IdSource
 from tollgate.core.publication import (
     Publication,
     Publications,
@@ -24,6 +26,7 @@ from tollgate.routing.file.permissions import compile_permissions
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.schema import CompiledRouting, Routing
 from tollgate.settings import Settings
+from tollgate.stores.rules.audit_entries import describe, new_entry
 
 _FOLLOWED: Final = "Every instance follows within 30 seconds."
 
@@ -43,7 +46,7 @@ def publish(file: Path, stack: str, region: str | None) -> None:
             return f"{short_sha(catalog.sha)} is live already."
         await store.keep(catalog.content)
         now = publish_to_all(before, catalog.sha, _signature(account, file.parent))
-        await store.move(now)
+        await _move(store, "catalog.publish", before, now)
         undo = f" `tollgate rollback` returns to {short_sha(now.previous)}." if now.previous else ""
         return f"{short_sha(catalog.sha)} is live.{_canary_ended(before)} {_FOLLOWED}{undo}"
 
@@ -64,7 +67,7 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
             raise click.ClickException("Nothing was live before; `tollgate catalogs` lists them.")
         await _check_servable(store, account, stack, wanted)
         now = publish_to_all(before, wanted, _signature(account, None))
-        await store.move(now)
+        await _move(store, "catalog.rollback", before, now)
         return f"{short_sha(wanted)} is live again.{_canary_ended(before)} {_FOLLOWED}"
 
     click.echo(run_on_stack(stack, region, move))
@@ -98,7 +101,8 @@ def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None
         await _check_servable(store, account, stack, wanted)
         if wanted == before.live:
             raise click.ClickException(f"{short_sha(wanted)} is live for every key already.")
-        await store.move(publish_canary(before, wanted, percent, _signature(account, file.parent)))
+        now = publish_canary(before, wanted, percent, _signature(account, file.parent))
+        await _move(store, "catalog.canary", before, now)
         return (
             f"{short_sha(wanted)} serves {percent} % of the keys, {short_sha(before.live)} the"
             f" others. {_FOLLOWED}"
@@ -125,6 +129,24 @@ async def _current(store: Publications) -> Publication:
     return publication
 
 
+async def _move(
+    store: Publications, action: str, before: Publication | None, now: Publication
+) -> None:
+    """Make a publication the latest one, with its entry in the audit log."""
+    clock = SystemClock()
+    entry = new_entry(
+        Actor(kind="aws", id=now.by),
+        action,
+        workspace_id=None,
+        target=now.candidate or now.live,
+        before=describe(before),
+        after=describe(now),
+        ids=IdSource(clock),
+        clock=clock,
+    )
+    await store.move(now, entry)
+
+
 async def _end(store: Publications, before: Publication, sha: str, signature: Signature) -> str:
     """End the canary of a sha, even if its catalog can no longer be read."""
     check_length(sha)
@@ -132,7 +154,8 @@ async def _end(store: Publications, before: Publication, sha: str, signature: Si
         raise click.ClickException(
             f"No canary of {sha} runs; `tollgate catalogs` shows which does."
         )
-    await store.move(publish_canary(before, before.candidate, 0, signature))
+    now = publish_canary(before, before.candidate, 0, signature)
+    await _move(store, "catalog.canary", before, now)
     return f"The canary has ended; {short_sha(before.live)} serves every key. {_FOLLOWED}"
 
 

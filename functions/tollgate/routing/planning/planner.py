@@ -153,8 +153,8 @@ class Planner:
     def _tokens_max(self, kept: Sequence[Candidate], trace: RoutingTrace) -> int:
         """Add the longest output that a kept model may give to the estimated prompt."""
         held = self._held_output_tokens(trace.output_tokens_max)
-        longest = max(candidate.attempt.target.limited(held) or held for candidate in kept)
-        return trace.estimated_input_tokens + longest
+        longest = max(candidate.attempt.target.output_tokens_max or held for candidate in kept)
+        return trace.estimated_input_tokens + min(held, longest)
 
     def _held_output_tokens(self, limit: int | None) -> int:
         return self.catalog.defaults.hold_output_tokens if limit is None else limit
@@ -216,7 +216,7 @@ class Planner:
         attempt = offer.attempt
         model = self.catalog.models[attempt.target.model]
         held = self._held_output_tokens(wanted.output_tokens_max)
-        output_tokens_max = attempt.target.limited(held) or held
+        output_tokens_max = min(held, attempt.target.output_tokens_max or held)
         input_tokens_max = min(wanted.input_tokens_max, model.context)
         return wanted.choices * max(
             cost_max_nano_usd(input_tokens_max, output_tokens_max, price)

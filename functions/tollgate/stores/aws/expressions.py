@@ -159,8 +159,9 @@ def key_change(plain: Sequence[str], limits: Mapping[str, tuple[int, int]]) -> C
     move along with it, and how many must not exist (`#nold0`…): a bucket made meanwhile would keep
     the old limit.
     """
-    sets = [f"#{name} = :{name}" for name in plain]
-    conditions = [IF_PRESENT]
+    sets = ["rv = :rv", *(f"#{name} = :{name}" for name in plain)]
+    # Each change is applied once, and none after a later one.
+    conditions = [IF_PRESENT, "(attribute_not_exists(rv) OR rv < :rv)"]
     for limit, (existing, absent) in limits.items():
         sets.append(f"{limit} = :{limit}")
         conditions.append(f"{limit} = :old{limit}")
@@ -169,6 +170,17 @@ def key_change(plain: Sequence[str], limits: Mapping[str, tuple[int, int]]) -> C
             conditions.append(f"attribute_exists(#{limit}{index})")
         conditions += [f"attribute_not_exists(#no{limit}{index})" for index in range(absent)]
     return ConditionalUpdate(f"SET {', '.join(sets)}", " AND ".join(conditions))
+
+
+def same_values(present: Sequence[str], absent: Sequence[str]) -> str:
+    """Build the condition that a row has the values `:was_<name>`, and lacks the `absent` ones."""
+    return " AND ".join(
+        [
+            IF_PRESENT,
+            *(f"#{name} = :was_{name}" for name in present),
+            *(f"attribute_not_exists(#{name})" for name in absent),
+        ]
+    )
 
 
 def set_and_remove(
@@ -182,14 +194,17 @@ def set_and_remove(
     return ConditionalUpdate(" ".join(part for part in parts if part), condition)
 
 
-# A key that was rotated, or made while the workspace grew, is another one than was read.
+# A key that was rotated, changed or deleted since it was read is another one.
 SAME_HASH: Final = "#hash = :samehash"
+_NOT_DELETED: Final = f"{SAME_HASH} AND attribute_not_exists(going)"
+UNCHANGED: Final = f"{_NOT_DELETED} AND attribute_not_exists(rev)"
+SAME_CHANGE: Final = f"{_NOT_DELETED} AND rev = :samerev"
+KEY_APPLIED: Final = ConditionalUpdate("REMOVE want", "rev = :rev")
+# A key that was made while the workspace grew is another one, too.
 SAME_SHARDS: Final = "n = :n"
 SAME_KEY: Final = "kid = :kid"
 WORKSPACE_GROW: Final = ConditionalUpdate("SET n = :new", "n = :n AND lk = :lk")
-WORKSPACE_LOCK: Final = ConditionalUpdate("SET lk = :lk", IF_PRESENT)
-# An administrator's lock outlives a budget's.
-WORKSPACE_PAUSE: Final = ConditionalUpdate("SET lk = :lk", "lk = :was")
+WORKSPACE_LOCK: Final = ConditionalUpdate("SET lk = :lk", "lk = :was")
 WORKSPACE_COPIED: Final = ConditionalUpdate("SET told = :told", IF_PRESENT)
 SECRET_COPY_ADMISSION: Final = ConditionalUpdate("SET n = :n, adm = :adm", IF_PRESENT)
 SECRET_COPY_NO_ADMISSION: Final = ConditionalUpdate("SET n = :n REMOVE adm", IF_PRESENT)

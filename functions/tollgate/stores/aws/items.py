@@ -53,6 +53,7 @@ class KeyStateItem(HoldingItem):
     MINUTE_TOKENS: Final = "tl"  # N: tokens per minute, UNLIMITED if there is no limit
     SPENT: Final = "us"  # N: nano-dollars, ever
     LAST_USED: Final = "lu"  # N: Unix second, absent before the first use
+    REVISION: Final = "rv"  # N: REVISION of the key's pointer that the settings are of, or absent
     OLD_LAST_USED: Final = "lo"  # N: the same for the secret from before a rotation
     # The rate of requests, as GCRA in microseconds.
     RATE_FULL: Final = "tat"  # N: Unix microsecond when the bucket is full again
@@ -94,6 +95,9 @@ class KeyPointerItem(KeyRow):
     OLD_HASH: Final = "oldh"  # S: HASH of the secret before, absent before a rotation
     OLD_LAST: Final = "oldl"  # S: LAST of the secret before
     OLD_ENDS: Final = "oldx"  # N: Unix second until which the secret before works
+    REVISION: Final = "rev"  # N: changes of the settings, absent before the first one
+    PENDING: Final = "want"  # S: KeySettings as JSON that the state still has to get, or absent
+    DELETING: Final = "going"  # N: Unix second from which the key is refused for good, or absent
     # Only a tombstone has the four below.
     DELETED: Final = "gone"  # N: Unix second
     SPENT: Final = "us"  # N: nano-dollars, ever
@@ -156,6 +160,12 @@ class PublicationItem(AnyItem):
     COMMIT: Final = "git"  # S: commit of routing.yaml, absent if unknown
     PREVIOUS: Final = "prev"  # S: sha that was live before, absent at first
     CANDIDATE: Final = "cand"  # S: sha of the candidate, absent without one
+
+
+class AuditItem(AnyItem):
+    """Core table: an entry of the audit log, in a row of its workspace and one of its month."""
+
+    ENTRY: Final = "entry"  # S: the AuditEntry as JSON
 
 
 class CooldownItem(AnyItem):

@@ -87,6 +87,21 @@ def closed_day_key(workspace_id: str, day: str) -> Item:
     return _key(f"W#{workspace_id}", f"D#{day.replace('-', '')}")
 
 
+def audit_workspace(workspace_id: str) -> str:
+    """Return the partition of the core table that has the audit log of one workspace."""
+    return f"T#W#{workspace_id}"
+
+
+def audit_month(second: int) -> str:
+    """Return the partition of the core table that has all entries of a UTC month."""
+    return f"T#M#{day_name(second)[:6]}"
+
+
+def audit_key(partition: str, entry_id: str) -> Item:
+    """Return the key of a row of an entry in the core table, in the order of time."""
+    return _key(partition, entry_id)
+
+
 def claim_key(workspace_id: str, key_hash: str) -> Item:
     """Return the key of the claim of an Idempotency-Key in the core table."""
     return _key(f"I#{workspace_id}", key_hash)

@@ -1,14 +1,15 @@
 """Administration of keys in DynamoDB: create, show, change, rotate, delete.
 
-A key's state decides whether the key may spend, and changes first, by plain conditional updates: a
-transaction on it would make holds in flight fail. The rows in the core table follow.
+A change is decided by one transaction on the core table, together with its entry in the audit log.
+A key's state, which decides whether the key may spend, follows by plain conditional updates: a
+transaction on it would make holds in flight fail. The key's pointer keeps the settings until the
+state has them. The next change completes an interrupted one, or the maintenance of workspaces does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from msgspec.structs import replace
-
+from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
@@ -17,9 +18,8 @@ from tollgate.core.principal import Principal
 from tollgate.stores.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary, NewKey
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.decoding import decode_items, read_text
+from tollgate.stores.aws.decoding import decode_items, read_optional_text, read_text
 from tollgate.stores.aws.failures import (
-    ConditionFailed,
     StoreUnavailable,
     TransactionCancelled,
     refusing_when_unavailable,
@@ -39,15 +39,19 @@ from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.names import KeyNames
 from tollgate.stores.keys.rows import (
     encode_settings,
+    is_going,
     is_gone,
     key_of_pointer,
+    read_pending,
     secret_row,
     settings_of,
     summary_of,
 )
 from tollgate.stores.keys.secret import LAST_LENGTH, new_secret, secret_hash
-from tollgate.stores.keys.state_items import new_key_state
+from tollgate.stores.keys.state_items import encode_limits, encode_plain_settings, new_key_state
 from tollgate.stores.keys.writes import KeyWrites, put_if_absent, same_shards
+from tollgate.stores.records.audit_log import AuditWriter
+from tollgate.stores.rules.audit_entries import SecretChange, describe
 from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings
 
@@ -76,6 +80,7 @@ class DynamoKeyStore:
         self._prefix = prefix
         self._writes = KeyWrites(client, tables, ids=ids, clock=clock)
         self._names = KeyNames(client, tables)
+        self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def authenticate(self, secret: str) -> Principal:
         """Return the principal of a secret."""
@@ -85,7 +90,7 @@ class DynamoKeyStore:
         """Record the use of a key that holds nothing."""
         await self._directory.note_use(principal)
 
-    async def create(self, new: NewKey) -> CreatedKey:
+    async def create(self, new: NewKey, *, by: Actor) -> CreatedKey:
         """Create a key: its name, its secret's row, its pointer and its state, all or nothing."""
         key_id = self._ids.new_id()
         secret = new_secret(self._prefix, self._ids.random_bytes)
@@ -113,6 +118,7 @@ class DynamoKeyStore:
                         put_if_absent(self._tables.core, pointer),
                         put_if_absent(self._tables.ledger, state),
                         claim,
+                        *self._entry(by, "key.create", pointer, new.label, after=describe(new)),
                     )
                 except TransactionCancelled:
                     continue
@@ -158,54 +164,77 @@ class DynamoKeyStore:
         return Page(found=tuple(found), next=end, unreadable=tuple(unreadable))
 
     async def change(
-        self, workspace_id: str, key_id: str, edit: Callable[[KeySettings], KeySettings]
+        self,
+        workspace_id: str,
+        key_id: str,
+        edit: Callable[[KeySettings], KeySettings],
+        *,
+        by: Actor,
     ) -> KeySummary | None:
-        """Replace a key's settings by what `edit` returns for them.
-
-        A new name, which may be refused, comes before all else. Of the rest the state changes
-        first, so that no hold is admitted by the old limits afterwards.
-        """
+        """Replace a key's settings by what `edit` returns; the same ones again change nothing."""
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 found = await self._rows(workspace_id, key_id)
-                if found is None:
+                if found is None or is_going(found[0]):
                     return None
                 pointer, state = found
+                if KeyPointerItem.PENDING in pointer:
+                    await self._writes.apply(pointer)
+                    continue
                 old = settings_of(summary_of(pointer, state, self._clock.now_s()))
                 new = edit(old)
-                try:
-                    if new.label != old.label:
-                        await self._rename(pointer, replace(old, label=new.label))
-                    await self._writes.change_state(key_id, state, old, new)
-                    self._directory.forget(*await self._writes.change_rows(pointer, new))
-                except (ConditionFailed, TransactionCancelled):
-                    continue
+                if new != old:
+                    try:
+                        await self._decide(pointer, old, new, by)
+                    except TransactionCancelled:
+                        continue
+                    await self.complete(workspace_id, key_id)
                 return await self.get(workspace_id, key_id)
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
-    async def rotate(self, workspace_id: str, key_id: str, *, grace_s: int) -> CreatedKey | None:
+    async def complete(self, workspace_id: str, key_id: str) -> None:
+        """Complete a change that was decided, if the state of its key still lacks it."""
+        pointer = await get_item(
+            self._client, self._tables.core, key_pointer_key(workspace_id, key_id)
+        )
+        if pointer is not None and KeyPointerItem.PENDING in pointer:
+            await self._writes.apply(pointer)
+
+    async def rotate(
+        self, workspace_id: str, key_id: str, *, grace_s: int, by: Actor
+    ) -> CreatedKey | None:
         """Give a key a new secret; the previous one stays valid for `grace_s` seconds."""
         secret = new_secret(self._prefix, self._ids.random_bytes)
         digest = secret_hash(secret)
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 found = await self._rows(workspace_id, key_id)
-                if found is None:
+                if found is None or is_going(found[0]):
                     return None
                 pointer, state = found
                 key = summary_of(pointer, state, self._clock.now_s())
                 workspace = await self._workspace(workspace_id)
-                actions = self._writes.rotation(
+                ends_s = int(self._clock.now_s()) + grace_s
+                last = secret[-LAST_LENGTH:]
+                actions = self._writes.rotation(pointer, (digest, last), ends_s)
+                settings = settings_of(key)
+                if KeyPointerItem.PENDING in pointer:
+                    settings = read_pending(pointer)
+                row = secret_row(digest, pointer, settings, workspace)
+                entry = self._entry(
+                    by,
+                    "key.rotate",
                     pointer,
-                    (digest, secret[-LAST_LENGTH:]),
-                    int(self._clock.now_s()) + grace_s,
+                    key.label,
+                    before=describe(SecretChange(secret=f"…{key.last_four}")),
+                    after=describe(SecretChange(secret=f"…{last}", old_secret_expires_s=ends_s)),
                 )
-                row = secret_row(digest, pointer, settings_of(key), workspace)
                 try:
                     await self._writes.transact(
                         same_shards(self._tables, workspace_id, workspace),
                         put_if_absent(self._tables.core, row),
                         *actions,
+                        *entry,
                     )
                 except TransactionCancelled:
                     continue
@@ -214,7 +243,7 @@ class DynamoKeyStore:
                 return None if summary is None else CreatedKey(secret=secret, summary=summary)
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
-    async def delete(self, workspace_id: str, key_id: str) -> bool | None:
+    async def delete(self, workspace_id: str, key_id: str, *, by: Actor) -> bool | None:
         """Delete a key; the pointer stays, as a tombstone with what the key has spent."""
         if not is_id(key_id):
             return None
@@ -227,8 +256,15 @@ class DynamoKeyStore:
                     return None
                 if is_gone(pointer):
                     return True
+                if not is_going(pointer):
+                    label = read_optional_text(pointer, KeyPointerItem.LABEL)
+                    entry = self._entry(by, "key.delete", pointer, label)
+                    try:
+                        digests = await self._writes.delete_secrets(pointer, *entry)
+                    except TransactionCancelled:
+                        continue
+                    self._directory.forget(*digests)
                 await self._writes.switch_off(key_id)
-                self._directory.forget(*await self._writes.delete_secrets(pointer))
                 state = await get_item(self._client, self._tables.ledger, key_state_key(key_id))
                 if state is None:
                     continue
@@ -242,13 +278,41 @@ class DynamoKeyStore:
                 return True
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
-    async def _rename(self, pointer: Item, renamed: KeySettings) -> None:
-        """Write a key's settings with another name; raise RequestError if the name is taken."""
-        claim = await self._names.claim(
-            read_text(pointer, KeyPointerItem.WORKSPACE), renamed.label, key_of_pointer(pointer)
+    async def _decide(self, pointer: Item, old: KeySettings, new: KeySettings, by: Actor) -> None:
+        """Write a change with its entry; raise RequestError if its new name is taken."""
+        renaming: list[object] = []
+        if new.label != old.label:
+            workspace_id = read_text(pointer, KeyPointerItem.WORKSPACE)
+            claim = await self._names.claim(workspace_id, new.label, key_of_pointer(pointer))
+            renaming = [claim, *await self._names.release(pointer)]
+        entry = self._entry(
+            by, "key.change", pointer, new.label, before=describe(old), after=describe(new)
         )
-        release = await self._names.release(pointer)
-        self._directory.forget(*await self._writes.change_rows(pointer, renamed, claim, *release))
+        pending = encode_plain_settings(old) != encode_plain_settings(new) or (
+            encode_limits(old) != encode_limits(new)
+        )
+        digests = await self._writes.change_rows(pointer, new, *renaming, *entry, pending=pending)
+        self._directory.forget(*digests)
+
+    def _entry(
+        self,
+        by: Actor,
+        action: str,
+        pointer: Item,
+        label: str | None,
+        *,
+        before: Mapping[str, str] | None = None,
+        after: Mapping[str, str] | None = None,
+    ) -> Sequence[object]:
+        return self._entries.puts(
+            by,
+            action,
+            workspace_id=read_text(pointer, KeyPointerItem.WORKSPACE),
+            target=key_of_pointer(pointer),
+            target_name=label,
+            before=before or {},
+            after=after or {},
+        )
 
     async def _rows(self, workspace_id: str, key_id: str) -> tuple[Item, Item] | None:
         """Return a key's pointer and state; None if there is no such key."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, json
 from msgspec.structs import fields
 
 from tollgate.core.ids import created_s
@@ -98,6 +98,29 @@ def secret_hashes(pointer: Item) -> Sequence[str]:
 def is_gone(pointer: Item) -> bool:
     """Return whether a pointer is the tombstone of a deleted key."""
     return KeyPointerItem.DELETED in pointer
+
+
+def is_going(pointer: Item) -> bool:
+    """Return whether a key is being deleted, or is deleted."""
+    return KeyPointerItem.DELETING in pointer or is_gone(pointer)
+
+
+@reads_an_item
+def revision_of(pointer: Item) -> int:
+    """Return how often the settings of a key have changed."""
+    return read_optional_number(pointer, KeyPointerItem.REVISION) or 0
+
+
+@reads_an_item
+def state_revision(state: Item) -> int:
+    """Return the revision whose settings a state has."""
+    return read_optional_number(state, KeyStateItem.REVISION) or 0
+
+
+@reads_an_item
+def read_pending(pointer: Item) -> KeySettings:
+    """Return the settings that a pointer keeps for its key's state."""
+    return json.decode(read_text(pointer, KeyPointerItem.PENDING), type=KeySettings)
 
 
 def settings_of(key: KeySettings) -> KeySettings:

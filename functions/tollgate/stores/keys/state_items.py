@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from tollgate.core.limits import Period
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.decoding import read_number, reads_an_item
@@ -60,6 +62,13 @@ def settings_in_state(key: KeyState) -> Mapping[str, Any]:
         "tokens_per_minute": None if tokens == UNLIMITED else tokens,
         "concurrency": None if key.concurrency == HOLDS_MAX else key.concurrency,
     }
+
+
+def with_state(settings: KeySettings, state: Item) -> KeySettings:
+    """Return settings with those that a state has in their place."""
+    key = read_key_state(state)
+    expires_s = None if key.expires_s == NEVER_S else key.expires_s
+    return replace(settings, **settings_in_state(key), expires_s=expires_s)
 
 
 def new_key_state(key_id: str, workspace_id: str, settings: KeySettings) -> Item:

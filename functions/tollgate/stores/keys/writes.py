@@ -1,6 +1,9 @@
 """The writes that change a key: its state under conditions, its rows in transactions."""
 
 from collections.abc import Sequence
+from typing import Final
+
+from msgspec import json
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
@@ -10,17 +13,21 @@ from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import (
     IF_ABSENT,
     IF_PRESENT,
+    KEY_APPLIED,
     KEY_DELETE,
     KEY_DISABLE,
+    SAME_CHANGE,
     SAME_HASH,
     SAME_SHARDS,
+    UNCHANGED,
     key_change,
     set_and_remove,
 )
-from tollgate.stores.aws.failures import ConditionFailed
+from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.items import KeyPointerItem, KeyStateItem, SecretItem, WorkspaceItem
 from tollgate.stores.aws.tables import (
     Tables,
+    get_items,
     key_pointer_key,
     key_state_key,
     secret_key,
@@ -30,16 +37,23 @@ from tollgate.stores.keys.rows import (
     SETTING_ATTRIBUTES,
     encode_settings,
     month_used_nano_usd,
+    read_pending,
+    revision_of,
     secret_hashes,
+    state_revision,
 )
 from tollgate.stores.keys.state_items import (
     LIMIT_NAMES,
     RATE_NAMES,
     encode_limits,
     encode_plain_settings,
+    with_state,
 )
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import bucket_names, live_buckets, live_minutes
+
+# Holds write to a state as well, but a limit's bucket appears seldom.
+_APPLIES_MAX: Final = 5
 
 
 class KeyWrites:
@@ -55,16 +69,19 @@ class KeyWrites:
         self._clock = clock
 
     async def change_state(
-        self, key_id: str, state: Item, old: KeySettings, new: KeySettings
+        self, key_id: str, state: Item, old: KeySettings, new: KeySettings, *, revision: int
     ) -> None:
-        """Write the settings that differ, each limit only if it is still as it was read."""
+        """Write the settings that differ, unless those of this revision, or later ones, are there.
+
+        Each limit is written only if it is still as it was read.
+        """
         before, after = encode_plain_settings(old), encode_plain_settings(new)
         plain = {name: value for name, value in after.items() if value != before[name]}
         # A rate that stays keeps its bucket as it is; a rate that changes starts with a full one.
         if any(name in plain for name in RATE_NAMES):
             plain.update({name: after[name] for name in RATE_NAMES})
         names = {f"#{name}": name for name in plain}
-        values = {f":{name}": value for name, value in plain.items()}
+        values = {f":{name}": value for name, value in plain.items()} | {":rv": number(revision)}
         limits: dict[str, tuple[int, int]] = {}
         for limit, amount in encode_limits(new).items():
             was = encode_limits(old)[limit]
@@ -77,8 +94,6 @@ class KeyWrites:
             values |= {f":{limit}": number(amount), f":old{limit}": number(was)}
             if existing:
                 values[f":more{limit}"] = number(amount - was)
-        if not plain and not limits:
-            return
         write = key_change(list(plain), limits)
         payload: dict[str, object] = {
             "TableName": self._tables.ledger,
@@ -103,10 +118,13 @@ class KeyWrites:
             name for name in live if name not in state
         ]
 
-    async def change_rows(self, pointer: Item, new: KeySettings, *renaming: object) -> list[str]:
-        """Copy the settings into a key's rows; return the hashes of its valid secrets.
+    async def change_rows(
+        self, pointer: Item, new: KeySettings, *others: object, pending: bool
+    ) -> list[str]:
+        """Write the settings into a key's rows; return the hashes of its valid secrets.
 
-        `renaming` are the actions on the rows of names that belong to a new name.
+        `pending` keeps them for the key's state too, which gets them by `apply`. `others` are the
+        actions on the rows of names and of the audit log that belong to the change.
         """
         digests = [read_text(pointer, KeyPointerItem.HASH)]
         # An old secret's row is removed some time after its grace.
@@ -116,18 +134,57 @@ class KeyWrites:
         ):
             digests.append(read_text(pointer, KeyPointerItem.OLD_HASH))
         content = encode_settings(new)
+        absent = [name for name in SETTING_ATTRIBUTES if name not in content]
         on = number(0 if new.disabled else 1)
+        revision: Item = {KeyPointerItem.REVISION: number(revision_of(pointer) + 1)}
+        if pending:
+            revision[KeyPointerItem.PENDING] = string(json.encode(new).decode())
         await self.transact(
-            self._describe_row(
-                _key_of(pointer), content, {KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]}
-            ),
+            self._update_pointer(pointer, {**content, **revision}, absent=absent),
             *(
-                self._describe_row(secret_key(digest), {**content, SecretItem.ENABLED: on}, {})
+                _update(
+                    self._tables.core,
+                    secret_key(digest),
+                    {**content, SecretItem.ENABLED: on},
+                    absent=absent,
+                )
                 for digest in digests
             ),
-            *renaming,
+            *others,
         )
         return digests
+
+    async def apply(self, pointer: Item) -> None:
+        """Give the state of a key the settings that its pointer keeps for it, once."""
+        key_id, revision = read_text(pointer, KeyPointerItem.KEY), revision_of(pointer)
+        new = read_pending(pointer)
+        for _ in range(_APPLIES_MAX):
+            # A batch of one: the sweeper, too, may read states so.
+            found = await get_items(self._client, self._tables.ledger, [key_state_key(key_id)])
+            if not found or state_revision(found[0]) >= revision:
+                break
+            state = found[0]
+            try:
+                old = with_state(new, state)
+                await self.change_state(key_id, state, old, new, revision=revision)
+            except ConditionFailed:
+                continue
+            break
+        else:
+            raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=True)
+        try:
+            await self._client.call(
+                "UpdateItem",
+                {
+                    "TableName": self._tables.core,
+                    "Key": _key_of(pointer),
+                    "UpdateExpression": KEY_APPLIED.update,
+                    "ConditionExpression": KEY_APPLIED.condition,
+                    "ExpressionAttributeValues": {":rev": number(revision)},
+                },
+            )
+        except ConditionFailed:
+            return
 
     def rotation(self, pointer: Item, secret_end: tuple[str, str], ends_s: int) -> list[object]:
         """Return the actions that give a key another secret.
@@ -145,17 +202,11 @@ class KeyWrites:
         }
         table, old_row = self._tables.core, secret_key(read_text(pointer, KeyPointerItem.HASH))
         actions: list[object] = [
-            _update(
-                table,
-                _key_of(pointer),
-                changed,
-                same={KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]},
-            ),
+            self._update_pointer(pointer, changed),
             _update(
                 table,
                 old_row,
                 {SecretItem.GRACE_ENDS: number(ends_s), SecretItem.DELETE_AT: number(ends_s)},
-                same={},
             ),
         ]
         if KeyPointerItem.OLD_HASH in pointer:
@@ -180,13 +231,21 @@ class KeyWrites:
         except ConditionFailed:
             return
 
-    async def delete_secrets(self, pointer: Item) -> Sequence[str]:
-        """Delete the rows of a key's secrets and return the secrets' hashes."""
+    async def delete_secrets(self, pointer: Item, *others: object) -> Sequence[str]:
+        """Mark a key as deleted and delete the rows of its secrets; return the secrets' hashes.
+
+        `others` are the actions on rows of the audit log that belong to the deletion.
+        """
         digests = secret_hashes(pointer)
-        for digest in digests:
-            await self._client.call(
-                "DeleteItem", {"TableName": self._tables.core, "Key": secret_key(digest)}
-            )
+        going: Item = {KeyPointerItem.DELETING: number(int(self._clock.now_s()))}
+        await self.transact(
+            self._update_pointer(pointer, going),
+            *(
+                {"Delete": {"TableName": self._tables.core, "Key": secret_key(digest)}}
+                for digest in digests
+            ),
+            *others,
+        )
         return digests
 
     async def leave_tombstone(self, pointer: Item, state: Item, *release: object) -> None:
@@ -219,6 +278,7 @@ class KeyWrites:
                 _key_of(pointer),
                 gone,
                 same={KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]},
+                condition=SAME_HASH,
             ),
             *release,
         )
@@ -231,9 +291,21 @@ class KeyWrites:
             {"ClientRequestToken": self._ids.new_id(), "TransactItems": list(actions)},
         )
 
-    def _describe_row(self, key: Item, content: Item, same: Item) -> object:
-        absent = [name for name in SETTING_ATTRIBUTES if name not in content]
-        return _update(self._tables.core, key, content, same=same, absent=absent)
+    def _update_pointer(self, pointer: Item, values: Item, absent: Sequence[str] = ()) -> object:
+        """Return the action that updates a pointer which is still as it was read."""
+        same = {KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]}
+        condition = UNCHANGED
+        if KeyPointerItem.REVISION in pointer:
+            same[KeyPointerItem.REVISION] = pointer[KeyPointerItem.REVISION]
+            condition = SAME_CHANGE
+        return _update(
+            self._tables.core,
+            _key_of(pointer),
+            values,
+            same=same,
+            absent=absent,
+            condition=condition,
+        )
 
 
 def put_if_absent(table: str, item: Item) -> object:
@@ -259,14 +331,22 @@ def _key_of(pointer: Item) -> Item:
 
 
 def _update(
-    table: str, key: Item, values: Item, *, same: Item, absent: Sequence[str] = ()
+    table: str,
+    key: Item,
+    values: Item,
+    *,
+    same: Item | None = None,
+    absent: Sequence[str] = (),
+    condition: str = IF_PRESENT,
 ) -> object:
     """Return the action that sets and removes attributes of an existing row.
 
-    With `same` the row must still have this value of its hash.
+    `same` are values that the condition compares with.
     """
-    write = set_and_remove(list(values), absent, SAME_HASH if same else IF_PRESENT)
-    names = {f"#{name}": name for name in (*values, *absent, *same)}
+    same = same or {}
+    write = set_and_remove(list(values), absent, condition)
+    named = [KeyPointerItem.HASH] if KeyPointerItem.HASH in same else []
+    names = {f"#{name}": name for name in (*values, *absent, *named)}
     sent: dict[str, AttributeValue] = {f":{name}": value for name, value in values.items()}
     sent |= {f":same{name}": value for name, value in same.items()}
     return {

@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Final, cast
 
+from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.ids import IdSource, is_id
@@ -43,7 +44,9 @@ from tollgate.stores.aws.tables import (
 )
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.account import too_little_to_take
+from tollgate.stores.rules.audit_entries import CreditChange, describe
 
 _CONDITION_FAILED: Final = "ConditionalCheckFailed"
 
@@ -67,9 +70,10 @@ class DynamoCreditStore:
         self._workspaces = workspaces
         self._ids = ids
         self._clock = clock
+        self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def grant(
-        self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str
+        self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str, *, by: Actor
     ) -> bool:
         """Add credit once for a grant id; False if that id was granted before."""
         return await self.enter(
@@ -80,19 +84,20 @@ class DynamoCreditStore:
                 amount_nano_usd=amount_nano_usd,
                 note=source,
                 created_s=int(self._clock.now_s()),
-            )
+            ),
+            by=by,
         )
 
-    async def enter(self, entry: CreditEntry) -> bool:
+    async def enter(self, entry: CreditEntry, *, by: Actor) -> bool:
         """Write an entry once for its id, together with its change of the balance."""
         with refusing_when_unavailable():
-            shards = (await self._workspaces.ensure(entry.workspace_id)).shards
+            shards = (await self._workspaces.ensure(entry.workspace_id, by=by)).shards
             first = zlib.crc32(entry.id.encode()) % shards
             refusal: GatewayError | None = None
             for step in range(shards):
                 shard = (first + step) % shards
                 try:
-                    await self._write(entry, shard)
+                    await self._write(entry, shard, by)
                 except TransactionCancelled as cancelled:
                     codes = [reason.code for reason in cancelled.reasons]
                     if codes[:1] == [_CONDITION_FAILED]:
@@ -144,7 +149,7 @@ class DynamoCreditStore:
             shards = 0 if workspace is None else read_number(workspace, WorkspaceItem.SHARDS)
             return _balance(await self._wallets.items(workspace_id, shards))
 
-    async def _write(self, entry: CreditEntry, shard: int) -> None:
+    async def _write(self, entry: CreditEntry, shard: int, by: Actor) -> None:
         place = self._ids.new_id()
         once: Item = {**grant_key(entry.workspace_id, entry.id), CreditIdItem.PLACE: string(place)}
         write = WALLET_GRANT if entry.amount_nano_usd > 0 else WALLET_TAKE
@@ -156,6 +161,14 @@ class DynamoCreditStore:
                 "TransactItems": [
                     _put_if_absent(self._tables.core, once),
                     _put_if_absent(self._tables.core, entry_item(entry, place)),
+                    *self._entries.puts(
+                        by,
+                        f"credit.{entry.kind}",
+                        workspace_id=entry.workspace_id,
+                        target=entry.id,
+                        before={},
+                        after=describe(change_of(entry)),
+                    ),
                     {
                         "Update": {
                             "TableName": self._tables.ledger,
@@ -168,6 +181,14 @@ class DynamoCreditStore:
                 ],
             },
         )
+
+
+def change_of(entry: CreditEntry) -> CreditChange:
+    """Return an entry as the audit log shows it."""
+    generation = entry.generation_id and f"gen-{entry.generation_id}"
+    return CreditChange(
+        amount_nano_usd=entry.amount_nano_usd, note=entry.note or None, generation_id=generation
+    )
 
 
 def entry_item(entry: CreditEntry, place: str) -> Item:

@@ -10,8 +10,9 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.aws.holds import hold_count
-from tollgate.stores.aws.items import AnyItem, WalletItem
+from tollgate.stores.aws.items import AnyItem, KeyPointerItem, WalletItem
 from tollgate.stores.aws.tables import WORKSPACE_NAMES, Tables, all_rows
+from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.wallets import HOLDS_CROWDED, Wallets
 from tollgate.stores.money.workspaces import Workspaces
@@ -37,6 +38,7 @@ class WorkspaceMaintenance:
         wallets: Wallets,
         workspaces: Workspaces,
         budgets: Budgets,
+        key_writes: KeyWrites,
         ids: IdSource,
     ) -> None:
         self._client = client
@@ -44,6 +46,7 @@ class WorkspaceMaintenance:
         self._wallets = wallets
         self._workspaces = workspaces
         self._budgets = budgets
+        self._key_writes = key_writes
         self._ids = ids
 
     async def run(self) -> MaintenanceReport:
@@ -58,6 +61,7 @@ class WorkspaceMaintenance:
                 if workspace is None:
                     continue
                 grown += await self._settle_shards(workspace)
+                await self._complete_keys(workspace_id)
                 moves += await self._balance(workspace_id)
                 alerts += await self._budgets.check(workspace_id)
             except StoreUnavailable as unavailable:
@@ -82,6 +86,12 @@ class WorkspaceMaintenance:
         for shard in range(workspace.shards):
             await self._wallets.uncrowd(workspace.id, shard)
         return grown
+
+    async def _complete_keys(self, workspace_id: str) -> None:
+        """Complete changes of keys that were decided by processes which then ended."""
+        for pointer in await self._workspaces.key_pointers(workspace_id):
+            if KeyPointerItem.PENDING in pointer:
+                await self._key_writes.apply(pointer)
 
     async def _balance(self, workspace_id: str) -> int:
         """Move credit from the richest shard to short ones; return the number of moves."""

@@ -5,35 +5,32 @@ the lock to each shard, the number of shards and the admission to each secret's 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, cast
+from typing import Final
 
+from msgspec import Struct
+
+from tollgate.core.audit import SWEEPER, Actor
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.pages import Page
-from tollgate.core.principal import Admission
 from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
-from tollgate.stores.aws.attributes import AttributeValue, Item, number, string
+from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import (
     decode_items,
     read_number,
-    read_optional_number,
     read_optional_text,
     read_text,
-    reads_an_item,
 )
 from tollgate.stores.aws.expressions import (
     IF_ABSENT,
-    IF_PRESENT,
     SECRET_COPY_ADMISSION,
     SECRET_COPY_NO_ADMISSION,
     WORKSPACE_COPIED,
     WORKSPACE_GROW,
     WORKSPACE_LOCK,
-    WORKSPACE_PAUSE,
     ConditionalUpdate,
-    set_and_remove,
 )
 from tollgate.stores.aws.failures import (
     ConditionFailed,
@@ -56,15 +53,23 @@ from tollgate.stores.aws.tables import (
 )
 from tollgate.stores.keys.rows import is_gone, secret_hashes
 from tollgate.stores.money.wallets import Wallets
+from tollgate.stores.money.workspace_items import (
+    LOCKED,
+    OPEN,
+    PAUSED,
+    ShardsChange,
+    encode_workspace,
+    lock_change,
+    lock_of,
+    read_workspace,
+    replace_settings,
+)
+from tollgate.stores.records.audit_log import AuditWriter
+from tollgate.stores.rules.audit_entries import describe
 
 SHARDS_MAX: Final = 16
 _GROWS_BY: Final = 4
 _ROUNDS_MAX: Final = 5
-# The lock of a workspace: open, locked by an administrator, paused by its budget.
-_OPEN: Final = 0
-_LOCKED: Final = 1
-_PAUSED: Final = 2
-_SETTINGS: Final = (WorkspaceItem.ADMISSION, WorkspaceItem.BUDGET, WorkspaceItem.PAUSES)
 
 
 class Workspaces:
@@ -78,21 +83,24 @@ class Workspaces:
         self._wallets = wallets
         self._ids = ids
         self._clock = clock
+        self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
-    async def create(self, workspace_id: str, settings: WorkspaceSettings) -> Workspace | None:
+    async def create(
+        self, workspace_id: str, settings: WorkspaceSettings, *, by: Actor
+    ) -> Workspace | None:
         """Create a workspace; None if its id is taken."""
         with refusing_when_unavailable():
-            made = await self._create(workspace_id, settings, shards=1)
+            made = await self._create(workspace_id, settings, shards=1, by=by)
             return await self.read(workspace_id) if made else None
 
-    async def ensure(self, workspace_id: str, *, shards: int = 1) -> Workspace:
+    async def ensure(self, workspace_id: str, *, by: Actor, shards: int = 1) -> Workspace:
         """Return a workspace, created with so many shards if there is none."""
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 workspace = await self.read(workspace_id)
                 if workspace is not None:
                     return workspace
-                await self._create(workspace_id, WorkspaceSettings(), shards=shards)
+                await self._create(workspace_id, WorkspaceSettings(), shards=shards, by=by)
             raise StoreUnavailable("the workspace does not appear", maybe_applied=True)
 
     async def get(self, workspace_id: str) -> Workspace | None:
@@ -117,7 +125,7 @@ class Workspaces:
                 workspace_key(read_text(name, AnyItem.SORT).removeprefix("W#")) for name in names
             ]
             items = await get_items(self._client, self._tables.core, keys)
-        found, unreadable = decode_items(_read_workspace, items)
+        found, unreadable = decode_items(read_workspace, items)
         return Page(
             found=tuple(sorted(found, key=lambda workspace: workspace.id)),
             next=None if end is None else read_text(end, AnyItem.SORT).removeprefix("W#"),
@@ -125,43 +133,68 @@ class Workspaces:
         )
 
     async def change(
-        self, workspace_id: str, edit: Callable[[WorkspaceSettings], WorkspaceSettings]
+        self,
+        workspace_id: str,
+        edit: Callable[[WorkspaceSettings], WorkspaceSettings],
+        *,
+        by: Actor,
     ) -> Workspace | None:
-        """Replace the settings by what `edit` returns, and copy them to the secrets' rows."""
-        with refusing_when_unavailable():
-            workspace = await self.read(workspace_id)
-            if workspace is None:
-                return None
-            content = _encode_settings(edit(workspace.settings))
-            absent = [name for name in _SETTINGS if name not in content]
-            await self._update(
-                workspace_id,
-                set_and_remove(list(content), absent, IF_PRESENT),
-                {f":{name}": value for name, value in content.items()},
-                names={f"#{name}": name for name in (*content, *absent)},
-            )
-            await self.copy_to_secrets(workspace_id)
-            return await self.read(workspace_id)
+        """Replace the settings by what `edit` returns, and copy them to the secrets' rows.
 
-    async def set_locked(self, workspace_id: str, *, locked: bool) -> Workspace | None:
+        The same settings again change nothing.
+        """
+        with refusing_when_unavailable():
+            for _ in range(_ROUNDS_MAX):
+                workspace = await self.read(workspace_id)
+                if workspace is None:
+                    return None
+                old, new = workspace.settings, edit(workspace.settings)
+                if new != old:
+                    write, values, names = replace_settings(old, new)
+                    entry = self._entry(by, "workspace.change", workspace_id, before=old, after=new)
+                    try:
+                        await self._decide(workspace_id, write, values, entry, names=names)
+                    except TransactionCancelled:
+                        continue
+                await self.copy_to_secrets(workspace_id)
+                return await self.read(workspace_id)
+            raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=False)
+
+    async def set_locked(self, workspace_id: str, *, locked: bool, by: Actor) -> Workspace | None:
         """Lock or unlock a workspace; None if there is none."""
         with refusing_when_unavailable():
-            try:
-                lock = number(_LOCKED if locked else _OPEN)
-                await self._update(workspace_id, WORKSPACE_LOCK, {":lk": lock})
-            except ConditionFailed:
-                return None
-            return await self.apply_lock(workspace_id)
+            for _ in range(_ROUNDS_MAX):
+                workspace = await self.read(workspace_id)
+                if workspace is None:
+                    return None
+                was, now = lock_of(workspace), LOCKED if locked else OPEN
+                action = "workspace.lock" if locked else "workspace.unlock"
+                if was == now or await self._move_lock(
+                    workspace_id, action, was=was, now=now, by=by
+                ):
+                    return await self.apply_lock(workspace_id)
+            raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=False)
 
     async def set_paused(self, workspace_id: str, *, paused: bool) -> None:
         """Pause or resume a workspace, unless an administrator has locked it."""
-        was, now = (_OPEN, _PAUSED) if paused else (_PAUSED, _OPEN)
+        was, now = (OPEN, PAUSED) if paused else (PAUSED, OPEN)
+        action = "workspace.pause" if paused else "workspace.resume"
+        if await self._move_lock(workspace_id, action, was=was, now=now, by=SWEEPER):
+            await self.apply_lock(workspace_id)
+
+    async def _move_lock(
+        self, workspace_id: str, action: str, *, was: int, now: int, by: Actor
+    ) -> bool:
+        """Change a lock that is still as it was; return whether it was changed."""
+        values = {":was": number(was), ":lk": number(now)}
+        entry = self._entry(
+            by, action, workspace_id, before=lock_change(was), after=lock_change(now)
+        )
         try:
-            values = {":was": number(was), ":lk": number(now)}
-            await self._update(workspace_id, WORKSPACE_PAUSE, values)
-        except ConditionFailed:
-            return
-        await self.apply_lock(workspace_id)
+            await self._decide(workspace_id, WORKSPACE_LOCK, values, entry)
+        except TransactionCancelled:
+            return False
+        return True
 
     async def apply_lock(self, workspace_id: str) -> Workspace | None:
         """Copy the lock to all shards, again while the workspace changes meanwhile."""
@@ -183,14 +216,21 @@ class Workspaces:
         if workspace is None or workspace.shards >= SHARDS_MAX:
             return False
         old, new = workspace.shards, min(workspace.shards * _GROWS_BY, SHARDS_MAX)
-        lock = _LOCKED if workspace.locked else _PAUSED if workspace.paused else _OPEN
+        lock = lock_of(workspace)
         # The shards come first: once the workspace counts them, all of them exist.
         for shard in range(old, new):
-            await self._wallets.create(workspace_id, shard, locked=lock != _OPEN)
+            await self._wallets.create(workspace_id, shard, locked=lock != OPEN)
+        values = {":new": number(new), ":n": number(old), ":lk": number(lock)}
+        entry = self._entry(
+            SWEEPER,
+            "workspace.grow",
+            workspace_id,
+            before=ShardsChange(shards=old),
+            after=ShardsChange(shards=new),
+        )
         try:
-            values = {":new": number(new), ":n": number(old), ":lk": number(lock)}
-            await self._update(workspace_id, WORKSPACE_GROW, values)
-        except ConditionFailed:
+            await self._decide(workspace_id, WORKSPACE_GROW, values, entry)
+        except TransactionCancelled:
             return False
         await self.copy_to_secrets(workspace_id)
         return True
@@ -212,10 +252,10 @@ class Workspaces:
         for pointer in await self.key_pointers(workspace_id):
             for digest in () if is_gone(pointer) else secret_hashes(pointer):
                 try:
-                    await self._send(secret_key(digest), write, values)
+                    await self._update(secret_key(digest), write, values)
                 except ConditionFailed:
                     continue
-        await self._update(workspace_id, WORKSPACE_COPIED, {":told": string(copied)})
+        await self._update(workspace_key(workspace_id), WORKSPACE_COPIED, {":told": string(copied)})
 
     async def key_pointers(self, workspace_id: str) -> Sequence[Item]:
         """Return the pointers of all keys, deleted ones included."""
@@ -224,9 +264,11 @@ class Workspaces:
     async def read(self, workspace_id: str) -> Workspace | None:
         """Return a workspace, None if there is none; raise StoreUnavailable if unreachable."""
         item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
-        return None if item is None else _read_workspace(item)
+        return None if item is None else read_workspace(item)
 
-    async def _create(self, workspace_id: str, settings: WorkspaceSettings, *, shards: int) -> bool:
+    async def _create(
+        self, workspace_id: str, settings: WorkspaceSettings, *, shards: int, by: Actor
+    ) -> bool:
         if not is_workspace_id(workspace_id):
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
@@ -238,9 +280,9 @@ class Workspaces:
             await self._wallets.create(workspace_id, shard)
         item: Item = {
             **workspace_key(workspace_id),
-            **_encode_settings(settings),
+            **encode_workspace(settings),
             WorkspaceItem.SHARDS: number(shards),
-            WorkspaceItem.LOCK: number(_OPEN),
+            WorkspaceItem.LOCK: number(OPEN),
             WorkspaceItem.CREATED: number(int(self._clock.now_s())),
         }
         rows = (item, workspace_name_key(workspace_id))
@@ -248,36 +290,58 @@ class Workspaces:
             {"TableName": self._tables.core, "Item": row, "ConditionExpression": IF_ABSENT}
             for row in rows
         ]
+        entry = self._entry(by, "workspace.create", workspace_id, before=None, after=settings)
         try:
-            await self._client.call(
-                "TransactWriteItems",
-                {
-                    "ClientRequestToken": self._ids.new_id(),
-                    "TransactItems": [{"Put": put} for put in puts],
-                },
-            )
+            await self._transact(*({"Put": put} for put in puts), *entry)
         except TransactionCancelled:
             return False
         return True
 
-    async def _update(
+    def _entry(
+        self,
+        by: Actor,
+        action: str,
+        workspace_id: str,
+        *,
+        before: Struct | None,
+        after: Struct,
+    ) -> Sequence[object]:
+        return self._entries.puts(
+            by,
+            action,
+            workspace_id=workspace_id,
+            target=workspace_id,
+            before=describe(before),
+            after=describe(after),
+        )
+
+    async def _decide(
         self,
         workspace_id: str,
         write: ConditionalUpdate,
         values: Item,
+        entry: Sequence[object],
         *,
         names: dict[str, str] | None = None,
     ) -> None:
-        await self._send(workspace_key(workspace_id), write, values, names=names)
+        """Change the workspace together with the entry of the audit log."""
+        await self._transact(
+            {"Update": self._updating(workspace_key(workspace_id), write, values, names)}, *entry
+        )
 
-    async def _send(
-        self,
-        key: Item,
-        write: ConditionalUpdate,
-        values: Item,
-        *,
-        names: dict[str, str] | None = None,
-    ) -> None:
+    async def _transact(self, *actions: object) -> None:
+        await self._client.call(
+            "TransactWriteItems",
+            # The token lets the client repeat the call after a lost reply.
+            {"ClientRequestToken": self._ids.new_id(), "TransactItems": list(actions)},
+        )
+
+    async def _update(self, key: Item, write: ConditionalUpdate, values: Item) -> None:
+        await self._client.call("UpdateItem", self._updating(key, write, values, None))
+
+    def _updating(
+        self, key: Item, write: ConditionalUpdate, values: Item, names: dict[str, str] | None
+    ) -> dict[str, object]:
         payload: dict[str, object] = {
             "TableName": self._tables.core,
             "Key": key,
@@ -288,33 +352,4 @@ class Workspaces:
             payload["ExpressionAttributeValues"] = values
         if names:
             payload["ExpressionAttributeNames"] = names
-        await self._client.call("UpdateItem", payload)
-
-
-def _encode_settings(settings: WorkspaceSettings) -> Item:
-    values: dict[str, AttributeValue | None] = {
-        WorkspaceItem.ADMISSION: None if settings.admission is None else string(settings.admission),
-        WorkspaceItem.BUDGET: None
-        if settings.budget_nano_usd is None
-        else number(settings.budget_nano_usd),
-        WorkspaceItem.PAUSES: number(1) if settings.pause_at_budget else None,
-    }
-    return {name: value for name, value in values.items() if value is not None}
-
-
-@reads_an_item
-def _read_workspace(item: Item) -> Workspace:
-    lock = read_number(item, WorkspaceItem.LOCK)
-    return Workspace(
-        id=read_text(item, AnyItem.PARTITION).removeprefix("W#"),
-        shards=read_number(item, WorkspaceItem.SHARDS),
-        created_s=read_number(item, WorkspaceItem.CREATED),
-        locked=lock == _LOCKED,
-        paused=lock == _PAUSED,
-        settings=WorkspaceSettings(
-            # Only `_encode_settings` writes it.
-            admission=cast(Admission | None, read_optional_text(item, WorkspaceItem.ADMISSION)),
-            budget_nano_usd=read_optional_number(item, WorkspaceItem.BUDGET),
-            pause_at_budget=WorkspaceItem.PAUSES in item,
-        ),
-    )
+        return payload

@@ -5,7 +5,7 @@ A row beside that item keeps each revision for good.
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
@@ -24,6 +24,9 @@ from tollgate.stores.aws.failures import TransactionCancelled, refusing_when_una
 from tollgate.stores.aws.items import PublicationItem
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import PUBLICATION_KEY, get_item, publication_row_key, query_rows
+
+if TYPE_CHECKING:
+    from tollgate.core.audit import AuditEntry
 
 _HISTORY_PAGE_MAX: Final = 100
 _READ_FOR_S: Final = 5.0
@@ -83,8 +86,14 @@ class PublicationStore:
             await self._objects.put(_object(sha), content)
         return sha
 
-    async def move(self, publication: Publication) -> None:
-        """Make a publication the live one; RequestError if another one came first."""
+    async def move(self, publication: Publication, entry: "AuditEntry") -> None:
+        """Make a publication the live one; RequestError if another one came first.
+
+        `entry` is written to the audit log along with it.
+        """
+        # Imported here: the functions that serve requests read publications and move none.
+        from tollgate.stores.records.audit_log import entry_puts
+
         item = _item(publication)
         pointer: dict[str, object] = {
             "TableName": self._table,
@@ -102,7 +111,14 @@ class PublicationStore:
         try:
             with refusing_when_unavailable():
                 await self._client.call(
-                    "TransactWriteItems", {"TransactItems": [{"Put": pointer}, {"Put": row}]}
+                    "TransactWriteItems",
+                    {
+                        "TransactItems": [
+                            {"Put": pointer},
+                            {"Put": row},
+                            *entry_puts(self._table, entry),
+                        ]
+                    },
                 )
         except TransactionCancelled as cancelled:
             raise RequestError(

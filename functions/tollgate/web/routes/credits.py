@@ -7,11 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
+from tollgate.core.audit import Actor
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money import nano_usd, usd, usd_text
 from tollgate.stores.administration import ENTRIES_PAGE_MAX, CreditEntry, EntryKind
-from tollgate.web.admission import Caller, admitted_router
+from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.services import Services
 from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
@@ -110,27 +111,27 @@ def credit_routes(services: Services) -> APIRouter:
         )
 
     @router.post("/credits/grants")
-    async def grant_credits(principal: Caller, body: GrantBody) -> GrantReply:
+    async def grant_credits(principal: Caller, by: By, body: GrantBody) -> GrantReply:
         """Add credit; repeating a grant's id adds nothing."""
-        return await _enter("grant", body.workspace_id or principal.workspace_id, body)
+        return await _enter("grant", body.workspace_id or principal.workspace_id, body, by)
 
     @router.post("/credits/adjustments")
-    async def adjust_credits(principal: Caller, body: AdjustmentBody) -> GrantReply:
+    async def adjust_credits(principal: Caller, by: By, body: AdjustmentBody) -> GrantReply:
         """Add credit or take it back; repeating an adjustment's id changes nothing."""
         if not body.amount:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, "An adjustment is not zero.", param="amount"
             )
-        return await _enter("adjustment", body.workspace_id or principal.workspace_id, body)
+        return await _enter("adjustment", body.workspace_id or principal.workspace_id, body, by)
 
     @router.post("/credits/refunds")
-    async def refund_generation(principal: Caller, body: RefundBody) -> GrantReply:
+    async def refund_generation(principal: Caller, by: By, body: RefundBody) -> GrantReply:
         """Give back what a generation cost; each generation is refunded once."""
         workspace_id = body.workspace_id or principal.workspace_id
-        return await _write(await _refund(services, workspace_id, body))
+        return await _write(await _refund(services, workspace_id, body), by)
 
     async def _enter(
-        kind: EntryKind, workspace_id: str, body: GrantBody | AdjustmentBody
+        kind: EntryKind, workspace_id: str, body: GrantBody | AdjustmentBody, by: Actor
     ) -> GrantReply:
         return await _write(
             CreditEntry(
@@ -140,11 +141,12 @@ def credit_routes(services: Services) -> APIRouter:
                 amount_nano_usd=nano_usd(body.amount),
                 note=body.note,
                 created_s=services.now_s(),
-            )
+            ),
+            by,
         )
 
-    async def _write(entry: CreditEntry) -> GrantReply:
-        written = await services.credits.enter(entry)
+    async def _write(entry: CreditEntry, by: Actor) -> GrantReply:
+        written = await services.credits.enter(entry, by=by)
         if not written:
             _check_same(entry, await services.credits.entry(entry.workspace_id, entry.id))
         balance = await services.credits.balance(entry.workspace_id)

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from tollgate.core.audit import Actor
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.stores.administration import KEYS_PAGE_MAX, KeyStore
-from tollgate.web.admission import Caller, admitted_router
+from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.key_shapes import (
     DeletedKeyReply,
     KeyChangeBody,
@@ -31,9 +32,9 @@ def key_routes(services: Services) -> APIRouter:
         return await _show(services.keys, principal.workspace_id, principal.key_id)
 
     @router.post("/keys", status_code=201)
-    async def create_key(principal: Caller, body: NewKeyBody) -> NewKeyReply:
+    async def create_key(principal: Caller, by: By, body: NewKeyBody) -> NewKeyReply:
         """Create a key; its secret is in this reply and nowhere else."""
-        return await _create(services, principal.workspace_id, body)
+        return await _create(services, principal.workspace_id, body, by)
 
     @router.get("/keys")
     async def list_keys(
@@ -50,22 +51,26 @@ def key_routes(services: Services) -> APIRouter:
         return await _show(services.keys, principal.workspace_id, key_id)
 
     @router.patch("/keys/{key_id}")
-    async def change_key(principal: Caller, key_id: str, body: KeyChangeBody) -> KeyReply:
+    async def change_key(principal: Caller, by: By, key_id: str, body: KeyChangeBody) -> KeyReply:
         """Change a key; one that is disabled is refused everywhere within five seconds."""
-        return await _change(services, principal.workspace_id, key_id, body)
+        return await _change(services, principal.workspace_id, key_id, body, by=by)
 
     @router.post("/keys/{key_id}/rotate")
-    async def rotate_key(principal: Caller, key_id: str, body: RotationBody) -> NewKeyReply:
+    async def rotate_key(principal: Caller, by: By, key_id: str, body: RotationBody) -> NewKeyReply:
         """Give a key a new secret; limits, spending and id stay."""
-        created = await services.keys.rotate(principal.workspace_id, key_id, grace_s=body.grace_s)
+        created = await services.keys.rotate(
+            principal.workspace_id, key_id, grace_s=body.grace_s, by=by
+        )
         if created is None:
             raise _no_such_key()
         return NewKeyReply.of(created)
 
     @router.delete("/keys/{key_id}", responses={202: {"model": DeletedKeyReply}})
-    async def delete_key(principal: Caller, key_id: str, response: Response) -> DeletedKeyReply:
+    async def delete_key(
+        principal: Caller, by: By, key_id: str, response: Response
+    ) -> DeletedKeyReply:
         """Refuse a key for good; 202 while a request of it runs: ask again until it is 200."""
-        deleted = await services.keys.delete(principal.workspace_id, key_id)
+        deleted = await services.keys.delete(principal.workspace_id, key_id, by=by)
         if deleted is None:
             raise _no_such_key()
         if not deleted:
@@ -80,14 +85,13 @@ def workspace_key_routes(services: Services) -> APIRouter:
     router = admitted_router(services, prefix="/v1", tag="workspaces")
 
     @router.post("/workspaces/{workspace_id}/keys", status_code=201)
-    async def create_workspace_key(_: Caller, workspace_id: str, body: NewKeyBody) -> NewKeyReply:
+    async def create_workspace_key(by: By, workspace_id: str, body: NewKeyBody) -> NewKeyReply:
         """Create a key in a workspace, such as its first management key."""
         await services.find_workspace(workspace_id)
-        return await _create(services, workspace_id, body)
+        return await _create(services, workspace_id, body, by)
 
     @router.get("/workspaces/{workspace_id}/keys")
     async def list_workspace_keys(
-        _: Caller,
         workspace_id: str,
         cursor: str | None = None,
         limit: Annotated[int, Query(ge=1, le=KEYS_PAGE_MAX)] = KEYS_PAGE_MAX,
@@ -98,19 +102,21 @@ def workspace_key_routes(services: Services) -> APIRouter:
 
     @router.patch("/workspaces/{workspace_id}/keys/{key_id}")
     async def change_workspace_key(
-        _: Caller, workspace_id: str, key_id: str, body: KeyChangeBody
+        by: By, workspace_id: str, key_id: str, body: KeyChangeBody
     ) -> KeyReply:
         """Change or disable a key of a workspace, as its own management keys may."""
         await services.find_workspace(workspace_id)
-        return await _change(services, workspace_id, key_id, body)
+        return await _change(services, workspace_id, key_id, body, by=by)
 
     return router
 
 
-async def _create(services: Services, workspace_id: str, body: NewKeyBody) -> NewKeyReply:
+async def _create(
+    services: Services, workspace_id: str, body: NewKeyBody, by: Actor
+) -> NewKeyReply:
     new = body.new_key(workspace_id, await services.key_tiers())
     services.check_content_days(new.content_days)
-    return NewKeyReply.of(await services.keys.create(new))
+    return NewKeyReply.of(await services.keys.create(new, by=by))
 
 
 async def _list(keys: KeyStore, workspace_id: str, *, after: str | None, limit: int) -> KeysReply:
@@ -123,12 +129,12 @@ async def _list(keys: KeyStore, workspace_id: str, *, after: str | None, limit: 
 
 
 async def _change(
-    services: Services, workspace_id: str, key_id: str, body: KeyChangeBody
+    services: Services, workspace_id: str, key_id: str, body: KeyChangeBody, *, by: Actor
 ) -> KeyReply:
     changed = body.plain_settings()
     services.check_content_days(changed.get("content_days"))
     refuse_unknown_tier(changed.get("tier"), await services.key_tiers())
-    key = await services.keys.change(workspace_id, key_id, body.edit)
+    key = await services.keys.change(workspace_id, key_id, body.edit, by=by)
     if key is None:
         raise _no_such_key()
     return KeyReply(data=KeyObject.of(key))

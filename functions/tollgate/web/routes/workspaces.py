@@ -10,7 +10,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import Admission
 from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
-from tollgate.web.admission import Caller, admitted_router
+from tollgate.web.admission import By, admitted_router
 from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.services import Services
 from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
@@ -96,9 +96,9 @@ def workspace_routes(services: Services) -> APIRouter:
     router = admitted_router(services, prefix="/v1", tag="workspaces")
 
     @router.post("/workspaces", status_code=201)
-    async def create_workspace(_: Caller, body: NewWorkspaceBody) -> WorkspaceReply:
+    async def create_workspace(by: By, body: NewWorkspaceBody) -> WorkspaceReply:
         """Create a workspace, without credit and without keys."""
-        workspace = await services.workspaces.create(body.id, body.edit(WorkspaceSettings()))
+        workspace = await services.workspaces.create(body.id, body.edit(WorkspaceSettings()), by=by)
         if workspace is None:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, f"There is a workspace {body.id} already.", param="id"
@@ -107,7 +107,6 @@ def workspace_routes(services: Services) -> APIRouter:
 
     @router.get("/workspaces")
     async def list_workspaces(
-        _: Caller,
         cursor: str | None = None,
         limit: Annotated[int, Query(ge=1, le=WORKSPACES_PAGE_MAX)] = WORKSPACES_PAGE_MAX,
     ) -> WorkspacesReply:
@@ -120,22 +119,22 @@ def workspace_routes(services: Services) -> APIRouter:
         )
 
     @router.get("/workspaces/{workspace_id}")
-    async def show_workspace(_: Caller, workspace_id: str) -> WorkspaceReply:
+    async def show_workspace(workspace_id: str) -> WorkspaceReply:
         """Show one workspace."""
         return WorkspaceReply(data=WorkspaceObject.of(await services.find_workspace(workspace_id)))
 
     @router.patch("/workspaces/{workspace_id}")
     async def change_workspace(
-        _: Caller, workspace_id: str, body: WorkspaceChangeBody
+        by: By, workspace_id: str, body: WorkspaceChangeBody
     ) -> WorkspaceReply:
         """Change a workspace; a locked one is refused from its next request on."""
-        await services.workspaces.change(workspace_id, body.edit)
+        await services.workspaces.change(workspace_id, body.edit, by=by)
         if body.locked is not None:
-            await services.workspaces.set_locked(workspace_id, locked=body.locked)
+            await services.workspaces.set_locked(workspace_id, locked=body.locked, by=by)
         return WorkspaceReply(data=WorkspaceObject.of(await services.find_workspace(workspace_id)))
 
     @router.get("/workspaces/{workspace_id}/credits")
-    async def show_workspace_credits(_: Caller, workspace_id: str) -> CreditsReply:
+    async def show_workspace_credits(workspace_id: str) -> CreditsReply:
         """Show the granted, spent, held and available amounts of a workspace."""
         await services.find_workspace(workspace_id)
         balance = await services.credits.balance(workspace_id)

@@ -34,7 +34,11 @@ UPDATES = {
     "wallet lock": expressions.WALLET_LOCK,
     "workspace grow": expressions.WORKSPACE_GROW,
     "workspace lock": expressions.WORKSPACE_LOCK,
-    "workspace pause": expressions.WORKSPACE_PAUSE,
+    "workspace described": set_and_remove(
+        ("adm", "bp"), ("bud",), expressions.same_values(("adm", "bud"), ("bp",))
+    ),
+    "pointer applied": expressions.KEY_APPLIED,
+    "pointer described": set_and_remove(("label", "rev"), ("tier",), expressions.SAME_CHANGE),
     "workspace copied": expressions.WORKSPACE_COPIED,
     "secret copy": expressions.SECRET_COPY_ADMISSION,
     "secret copy, no admission": expressions.SECRET_COPY_NO_ADMISSION,
@@ -54,6 +58,8 @@ CONDITIONS = (
     expressions.HAS_HOLDS,
     expressions.KEY_DELETE,
     expressions.SAME_HASH,
+    expressions.SAME_CHANGE,
+    expressions.UNCHANGED,
     expressions.SAME_KEY,
     expressions.SAME_REVISION,
     expressions.SAME_SHARDS,

@@ -40,6 +40,7 @@ _OTHER_MEANINGS = {
     ("money/budgets.py", "month"),
     ("keys/tiers.py", "tier"),
     ("money/workspaces.py", "id"),
+    ("rules/audit_entries.py", "label"),
     ("rules/key_settings.py", "tier"),
     ("rules/periods.py", "month"),
 }

@@ -1,0 +1,55 @@
+"""`tollgate audit`: the audit log of a running gateway."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api
+from tollgate.cli.tables import OutputStyle, show
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+_COLUMNS: Final = ("created_at", "action", "target", "change", "actor", "workspace", "origin")
+_PAGE: Final = 1000
+
+
+@click.command()
+@click.option("--since", metavar="MOMENT", help="2026-11-01T00:00:00Z; 30 days ago by default.")
+@click.option("--until", metavar="MOMENT", help="Before this moment; now by default.")
+@click.option("--actor", metavar="WHO", help="Id or name of a key, ARN, or name of a process.")
+@click.option("--target", metavar="WHAT", help="Id or name of a key, id of an entry, or sha.")
+@click.option("--workspace", metavar="ID", help="Workspace, for the operator; all by default.")
+@calls_gateway
+def audit(api: Api, style: OutputStyle, **selection: str | None) -> None:
+    """List changes of keys, credit, workspaces and catalogs, latest first."""
+    wanted = {name: value for name, value in selection.items() if value is not None}
+    found = list(api.pages("/audit", {**wanted, "limit": _PAGE}, "cursor"))
+    show([_row(entry) for entry in found], _COLUMNS, style, data=found, shape=_entry_shape)
+
+
+def _row(entry: Any) -> dict[str, str]:
+    return {
+        "created_at": entry["created_at"],
+        "action": entry["action"],
+        "target": entry["target_name"] or entry["target"],
+        "change": _explain(entry["before"], entry["after"]),
+        "actor": entry["actor_name"] or entry["actor"],
+        "workspace": entry["workspace_id"] or "",
+        "origin": entry["origin"] or "",
+    }
+
+
+def _explain(before: dict[str, str], after: dict[str, str]) -> str:
+    """Return the fields that changed: `limits.day 5 → 10`, without a value `–`."""
+    names = sorted({*before, *after})
+    if not before:
+        return ", ".join(f"{name} {after[name]}" for name in names)
+    return ", ".join(f"{name} {before.get(name, '–')} → {after.get(name, '–')}" for name in names)
+
+
+def _entry_shape() -> "type[BaseModel]":
+    from tollgate.web.routes.audit import AuditObject
+
+    return AuditObject

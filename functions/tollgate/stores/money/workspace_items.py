@@ -1,0 +1,85 @@
+"""A workspace as an item of the core table, and its changes as the audit log describes them."""
+
+from typing import Final, cast
+
+from msgspec import Struct
+
+from tollgate.core.principal import Admission
+from tollgate.stores.administration import Workspace, WorkspaceSettings
+from tollgate.stores.aws.attributes import AttributeValue, Item, number, string
+from tollgate.stores.aws.decoding import (
+    read_number,
+    read_optional_number,
+    read_optional_text,
+    read_text,
+    reads_an_item,
+)
+from tollgate.stores.aws.expressions import ConditionalUpdate, same_values, set_and_remove
+from tollgate.stores.aws.items import AnyItem, WorkspaceItem
+from tollgate.stores.rules.audit_entries import LockChange
+
+# The lock of a workspace: open, locked by an administrator, paused by its budget.
+OPEN: Final = 0
+LOCKED: Final = 1
+PAUSED: Final = 2
+_SETTINGS: Final = (WorkspaceItem.ADMISSION, WorkspaceItem.BUDGET, WorkspaceItem.PAUSES)
+
+
+class ShardsChange(Struct, frozen=True, kw_only=True):
+    """The shards of a wallet as the audit log shows them."""
+
+    shards: int
+
+
+def encode_workspace(settings: WorkspaceSettings) -> Item:
+    """Return the attributes of the settings that have a value."""
+    values: dict[str, AttributeValue | None] = {
+        WorkspaceItem.ADMISSION: None if settings.admission is None else string(settings.admission),
+        WorkspaceItem.BUDGET: None
+        if settings.budget_nano_usd is None
+        else number(settings.budget_nano_usd),
+        WorkspaceItem.PAUSES: number(1) if settings.pause_at_budget else None,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def replace_settings(
+    old: WorkspaceSettings, new: WorkspaceSettings
+) -> tuple[ConditionalUpdate, Item, dict[str, str]]:
+    """Return the write that replaces settings which are still the old ones, and what it names."""
+    before, after = encode_workspace(old), encode_workspace(new)
+    lacking = [name for name in _SETTINGS if name not in before]
+    gone = [name for name in before if name not in after]
+    write = set_and_remove(list(after), gone, same_values(list(before), lacking))
+    values = {f":{name}": value for name, value in after.items()}
+    values |= {f":was_{name}": value for name, value in before.items()}
+    return write, values, {f"#{name}": name for name in _SETTINGS}
+
+
+def lock_change(lock: int) -> LockChange:
+    """Return a stored lock as the audit log shows it."""
+    return LockChange(locked=lock == LOCKED, paused=lock == PAUSED)
+
+
+def lock_of(workspace: Workspace) -> int:
+    """Return the stored lock of a workspace."""
+    return LOCKED if workspace.locked else PAUSED if workspace.paused else OPEN
+
+
+@reads_an_item
+def read_workspace(item: Item) -> Workspace:
+    """Return the workspace of an item."""
+    lock = read_number(item, WorkspaceItem.LOCK)
+    return Workspace(
+        id=read_text(item, AnyItem.PARTITION).removeprefix("W#"),
+        shards=read_number(item, WorkspaceItem.SHARDS),
+        created_s=read_number(item, WorkspaceItem.CREATED),
+        locked=lock == LOCKED,
+        paused=lock == PAUSED,
+        settings=WorkspaceSettings(
+            # Only `encode_settings` writes it.
+            admission=cast(Admission | None, read_optional_text(item, WorkspaceItem.ADMISSION)),
+            budget_nano_usd=read_optional_number(item, WorkspaceItem.BUDGET),
+            pause_at_budget=WorkspaceItem.PAUSES in item,
+        ),
+    )

@@ -1,0 +1,167 @@
+"""The audit log in DynamoDB: two equal rows an entry, put along with the change that they describe.
+
+One row lies with its workspace, the other with all entries of its month, which the operator reads.
+Nothing updates or deletes a row.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from msgspec import json
+
+from tollgate.core.audit import Actor, AuditEntry, AuditFilter
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.ids import IdSource
+from tollgate.core.pages import Page
+from tollgate.stores.aws.attributes import Item, string
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import decode_items, read_text, reads_an_item
+from tollgate.stores.aws.expressions import IF_ABSENT, ROWS_BETWEEN
+from tollgate.stores.aws.failures import refusing_when_unavailable
+from tollgate.stores.aws.items import AnyItem, AuditItem
+from tollgate.stores.aws.tables import Tables, audit_key, audit_month, audit_workspace
+from tollgate.stores.rules.audit_entries import first_entry_id, is_entry_id, new_entry
+
+# Rows of one query, and queries of one page.
+_ROWS_MAX: Final = 200
+_QUERIES_MAX: Final = 12
+
+
+class AuditWriter:
+    """Makes the rows of entries for the transactions that change something."""
+
+    def __init__(self, table: str, *, ids: IdSource, clock: Clock) -> None:
+        self._table = table
+        self._ids = ids
+        self._clock = clock
+
+    def puts(
+        self,
+        by: Actor,
+        action: str,
+        *,
+        workspace_id: str | None,
+        target: str,
+        target_name: str | None = None,
+        before: Mapping[str, str],
+        after: Mapping[str, str],
+    ) -> list[object]:
+        """Return the actions of a transaction that put the entry of a change."""
+        return entry_puts(
+            self._table,
+            new_entry(
+                by,
+                action,
+                workspace_id=workspace_id,
+                target=target,
+                target_name=target_name,
+                before=before,
+                after=after,
+                ids=self._ids,
+                clock=self._clock,
+            ),
+        )
+
+
+def entry_puts(table: str, entry: AuditEntry) -> list[object]:
+    """Return the actions of a transaction that put an entry; each fails if its row exists."""
+    partitions = [audit_month(entry.at_ms // 1_000)]
+    if entry.workspace_id is not None:
+        partitions.append(audit_workspace(entry.workspace_id))
+    content = {AuditItem.ENTRY: string(json.encode(entry).decode())}
+    return [
+        {
+            "Put": {
+                "TableName": table,
+                "Item": {**audit_key(partition, entry.id), **content},
+                "ConditionExpression": IF_ABSENT,
+            }
+        }
+        for partition in partitions
+    ]
+
+
+class DynamoAuditLog:
+    """Implements `stores.administration.AuditLog`."""
+
+    def __init__(self, client: AwsCaller, tables: Tables) -> None:
+        self._client = client
+        self._table = tables.core
+
+    async def page(
+        self,
+        workspace_id: str | None,
+        wanted: AuditFilter,
+        *,
+        limit: int,
+        before: str | None = None,
+    ) -> Page[AuditEntry]:
+        """Return a page of entries, latest first, with ids below `before`."""
+        if before is not None and not is_entry_id(before):
+            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+        upper = first_entry_id(wanted.until_s * 1_000)
+        if before is not None:
+            upper = min(before, upper)
+        low = first_entry_id(wanted.since_s * 1_000)
+        found: list[AuditEntry] = []
+        corrupt: list[str] = []
+        queries = 0
+        with refusing_when_unavailable():
+            for partition, beginning in _partitions(workspace_id, low, upper):
+                more = True
+                while more and low < upper:
+                    if queries == _QUERIES_MAX:
+                        return Page(found=tuple(found), next=upper, unreadable=tuple(corrupt))
+                    queries += 1
+                    rows, more = await self._rows(partition, low, upper)
+                    for row in rows:
+                        upper = read_text(row, AnyItem.SORT)
+                        entries, names = decode_items(_read_entry, [row])
+                        found += [entry for entry in entries if wanted.accepts(entry)]
+                        corrupt += names
+                        if len(found) == limit:
+                            return Page(found=tuple(found), next=upper, unreadable=tuple(corrupt))
+                upper = beginning
+        return Page(found=tuple(found), next=None, unreadable=tuple(corrupt))
+
+    async def _rows(self, partition: str, low: str, upper: str) -> tuple[list[Item], bool]:
+        """Return rows in [low, upper), latest first, and whether there may be more."""
+        reply = await self._client.call(
+            "Query",
+            {
+                "TableName": self._table,
+                "ConsistentRead": True,
+                "KeyConditionExpression": ROWS_BETWEEN,
+                "ExpressionAttributeValues": {
+                    ":pk": string(partition),
+                    ":low": string(low),
+                    ":high": string(upper),
+                },
+                "ScanIndexForward": False,
+                "Limit": _ROWS_MAX,
+            },
+        )
+        rows = [row for row in reply["Items"] if read_text(row, AnyItem.SORT) != upper]
+        return rows, "LastEvaluatedKey" in reply
+
+
+def _partitions(workspace_id: str | None, low: str, upper: str) -> Iterator[tuple[str, str]]:
+    """Yield the partition of a workspace, or those of all months, latest first.
+
+    Beside each is an id below those of its entries.
+    """
+    if workspace_id is not None:
+        yield audit_workspace(workspace_id), low
+        return
+    first, last = (datetime.fromtimestamp(int(it[:10]), UTC) for it in (low, upper))
+    for month in range(last.year * 12 + last.month, first.year * 12 + first.month - 1, -1):
+        year, place = divmod(month - 1, 12)
+        second = int(datetime(year, place + 1, 1, tzinfo=UTC).timestamp())
+        yield audit_month(second), first_entry_id(second * 1_000)
+
+
+@reads_an_item
+def _read_entry(item: Item) -> AuditEntry:
+    return json.decode(read_text(item, AuditItem.ENTRY), type=AuditEntry)

@@ -1,0 +1,120 @@
+"""Make entries of the audit log: the fields that a change makes differ, as text."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import fields
+
+from tollgate.core.audit import Actor, AuditEntry
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.core.money import usd_text
+
+_ENTRY_ID: Final = re.compile(r"\d{13}\.[-0-9A-Z_a-z]{15}")
+# The highest moment that an id can have, in the year 2286.
+_LAST_MS: Final = 9_999_999_999_999
+# Fields that are called otherwise outside.
+_NAMES: Final = {"label": "name"}
+
+
+class SecretChange(Struct, frozen=True, kw_only=True):
+    """The part of a key's secret that an entry shows: its last characters."""
+
+    secret: str
+    old_secret_expires_s: int | None = None
+
+
+class CreditChange(Struct, frozen=True, kw_only=True):
+    """The part of an entry of the credit ledger that the audit log shows."""
+
+    amount_nano_usd: int
+    note: str | None
+    generation_id: str | None
+
+
+class LockChange(Struct, frozen=True, kw_only=True):
+    """The lock of a workspace as an entry shows it."""
+
+    locked: bool
+    paused: bool = False
+
+
+def is_entry_id(text: str) -> bool:
+    """Return whether a text has the form of an entry's id, which cursors have too."""
+    return _ENTRY_ID.fullmatch(text) is not None
+
+
+def first_entry_id(at_ms: int) -> str:
+    """Return an id below those of all entries of a Unix millisecond."""
+    return f"{min(at_ms, _LAST_MS):013d}.{'-' * 15}"
+
+
+def describe(settings: Struct | None) -> dict[str, str]:
+    """Return the fields of settings that have a value, as text; none for None.
+
+    Amounts are in USD, moments in ISO 8601, and a mapping has a field for each of its names.
+    """
+    if settings is None:
+        return {}
+    described: dict[str, str] = {}
+    for each in fields(settings):
+        value = getattr(settings, each.name)
+        if value is not None:
+            described |= _describe(each.name, value)
+    return described
+
+
+def new_entry(
+    by: Actor,
+    action: str,
+    *,
+    workspace_id: str | None,
+    target: str,
+    target_name: str | None = None,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    ids: IdSource,
+    clock: Clock,
+) -> AuditEntry:
+    """Return the entry of a change that happens now, with the fields that differ."""
+    at_ms = int(clock.now_s() * 1_000)
+    return AuditEntry(
+        id=f"{at_ms:013d}.{ids.new_id()}",
+        at_ms=at_ms,
+        actor=by,
+        workspace_id=workspace_id,
+        action=action,
+        target=target,
+        target_name=target_name,
+        before={name: text for name, text in before.items() if after.get(name) != text},
+        after={name: text for name, text in after.items() if before.get(name) != text},
+    )
+
+
+def _describe(name: str, value: Any) -> dict[str, str]:
+    text: Callable[[Any], str]
+    shown, text = _NAMES.get(name, name), _text
+    if name.endswith("_nano_usd"):
+        shown, text = name.removesuffix("_nano_usd"), usd_text
+    elif name.endswith("_s"):
+        shown, text = f"{name.removesuffix('_s')}_at", _moment
+    if isinstance(value, Mapping):
+        return {f"{shown}.{inner}": text(it) for inner, it in value.items()}
+    return {shown: text(value)}
+
+
+def _text(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            return ",".join(value)
+        case _:
+            return str(value)
+
+
+def _moment(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).isoformat().replace("+00:00", "Z")

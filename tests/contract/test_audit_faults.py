@@ -1,0 +1,41 @@
+"""Crashes and races of administration, and the bugs that they must show.
+
+Keeps C90.
+"""
+
+import asyncio
+from pathlib import Path
+
+from tests.faults.administration import run
+from tests.faults.copies import run_copy_of_project
+from tests.faults.mutants import ADMINISTRATION_MUTANTS
+
+_AT_ONCE = 2
+
+
+async def test_c90_no_change_is_without_its_entry_and_no_entry_without_its_change(
+    honest_url: str,
+) -> None:
+    assert await run(honest_url) == []
+
+
+async def test_c90_each_seeded_bug_of_administration_is_caught(
+    ministack_url: str, tmp_path: Path
+) -> None:
+    slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def is_caught(place: int) -> bool:
+        async with slots:
+            output = await run_copy_of_project(
+                tmp_path / str(place),
+                ADMINISTRATION_MUTANTS[place],
+                "tests.faults.administration",
+                arguments=[ministack_url],
+            )
+        return "VIOLATION" in output
+
+    caught = await asyncio.gather(*map(is_caught, range(len(ADMINISTRATION_MUTANTS))))
+    survivors = [
+        mutant.name for mutant, it in zip(ADMINISTRATION_MUTANTS, caught, strict=True) if not it
+    ]
+    assert survivors == []
