@@ -35,6 +35,7 @@ from tollgate.stores.aws.tables import (
     query_rows,
     workspace_key,
 )
+from tollgate.stores.aws.transactions import put_if_absent
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.names import KeyNames
 from tollgate.stores.keys.rows import (
@@ -49,7 +50,7 @@ from tollgate.stores.keys.rows import (
 )
 from tollgate.stores.keys.secret import LAST_LENGTH, new_secret, secret_hash
 from tollgate.stores.keys.state_items import encode_limits, encode_plain_settings, new_key_state
-from tollgate.stores.keys.writes import KeyWrites, put_if_absent, same_shards
+from tollgate.stores.keys.writes import KeyWrites, same_shards
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import SecretChange, describe
 from tollgate.stores.rules.key_names import KeyName

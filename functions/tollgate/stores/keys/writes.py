@@ -33,6 +33,7 @@ from tollgate.stores.aws.tables import (
     secret_key,
     workspace_key,
 )
+from tollgate.stores.aws.transactions import transact
 from tollgate.stores.keys.rows import (
     SETTING_ATTRIBUTES,
     encode_settings,
@@ -285,11 +286,7 @@ class KeyWrites:
 
     async def transact(self, *actions: object) -> None:
         """Send the actions as one transaction: all of them are applied, or none."""
-        await self._client.call(
-            "TransactWriteItems",
-            # The token lets the client repeat the call after a lost reply.
-            {"ClientRequestToken": self._ids.new_id(), "TransactItems": list(actions)},
-        )
+        await transact(self._client, self._ids, actions)
 
     def _update_pointer(self, pointer: Item, values: Item, absent: Sequence[str] = ()) -> object:
         """Return the action that updates a pointer which is still as it was read."""
@@ -306,11 +303,6 @@ class KeyWrites:
             absent=absent,
             condition=condition,
         )
-
-
-def put_if_absent(table: str, item: Item) -> object:
-    """Return the action that puts an item if there is none with its key."""
-    return {"Put": {"TableName": table, "Item": item, "ConditionExpression": IF_ABSENT}}
 
 
 def same_shards(tables: Tables, workspace_id: str, workspace: Item | None) -> object:

@@ -20,7 +20,7 @@ from tollgate.stores.aws.decoding import (
     read_text,
     reads_an_item,
 )
-from tollgate.stores.aws.expressions import IF_ABSENT, WALLET_GRANT, WALLET_TAKE
+from tollgate.stores.aws.expressions import WALLET_GRANT, WALLET_TAKE
 from tollgate.stores.aws.failures import (
     StoreUnavailable,
     TransactionCancelled,
@@ -42,6 +42,7 @@ from tollgate.stores.aws.tables import (
     wallet_key,
     workspace_key,
 )
+from tollgate.stores.aws.transactions import put_if_absent, transact
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.records.audit_log import AuditWriter
@@ -153,34 +154,31 @@ class DynamoCreditStore:
         place = self._ids.new_id()
         once: Item = {**grant_key(entry.workspace_id, entry.id), CreditIdItem.PLACE: string(place)}
         write = WALLET_GRANT if entry.amount_nano_usd > 0 else WALLET_TAKE
-        await self._client.call(
-            "TransactWriteItems",
-            {
-                # Lets the client repeat this very call; the first put makes the entry single.
-                "ClientRequestToken": self._ids.new_id(),
-                "TransactItems": [
-                    _put_if_absent(self._tables.core, once),
-                    _put_if_absent(self._tables.core, entry_item(entry, place)),
-                    *self._entries.puts(
-                        by,
-                        f"credit.{entry.kind}",
-                        workspace_id=entry.workspace_id,
-                        target=entry.id,
-                        before={},
-                        after=describe(change_of(entry)),
-                    ),
-                    {
-                        "Update": {
-                            "TableName": self._tables.ledger,
-                            "Key": wallet_key(entry.workspace_id, shard),
-                            "UpdateExpression": write.update,
-                            "ConditionExpression": write.condition,
-                            "ExpressionAttributeValues": {":x": number(abs(entry.amount_nano_usd))},
-                        }
-                    },
-                ],
-            },
+        update = {
+            "Update": {
+                "TableName": self._tables.ledger,
+                "Key": wallet_key(entry.workspace_id, shard),
+                "UpdateExpression": write.update,
+                "ConditionExpression": write.condition,
+                "ExpressionAttributeValues": {":x": number(abs(entry.amount_nano_usd))},
+            }
+        }
+        audited = self._entries.puts(
+            by,
+            f"credit.{entry.kind}",
+            workspace_id=entry.workspace_id,
+            target=entry.id,
+            before={},
+            after=describe(change_of(entry)),
         )
+        actions = (
+            # The first put makes the entry single.
+            put_if_absent(self._tables.core, once),
+            put_if_absent(self._tables.core, entry_item(entry, place)),
+            *audited,
+            update,
+        )
+        await transact(self._client, self._ids, actions)
 
 
 def change_of(entry: CreditEntry) -> CreditChange:
@@ -232,7 +230,3 @@ def _balance(shards: Sequence[Item]) -> Balance:
         ),
         spent_nano_usd=sum(read_number(shard, WalletItem.SPENT) for shard in shards),
     )
-
-
-def _put_if_absent(table: str, item: Item) -> dict[str, object]:
-    return {"Put": {"TableName": table, "Item": item, "ConditionExpression": IF_ABSENT}}

@@ -24,7 +24,6 @@ from tollgate.stores.aws.decoding import (
     read_text,
 )
 from tollgate.stores.aws.expressions import (
-    IF_ABSENT,
     SECRET_COPY_ADMISSION,
     SECRET_COPY_NO_ADMISSION,
     WORKSPACE_COPIED,
@@ -51,6 +50,7 @@ from tollgate.stores.aws.tables import (
     workspace_key,
     workspace_name_key,
 )
+from tollgate.stores.aws.transactions import put_if_absent, transact
 from tollgate.stores.keys.rows import is_gone, secret_hashes
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspace_items import (
@@ -286,13 +286,10 @@ class Workspaces:
             WorkspaceItem.CREATED: number(int(self._clock.now_s())),
         }
         rows = (item, workspace_name_key(workspace_id))
-        puts = [
-            {"TableName": self._tables.core, "Item": row, "ConditionExpression": IF_ABSENT}
-            for row in rows
-        ]
         entry = self._entry(by, "workspace.create", workspace_id, before=None, after=settings)
         try:
-            await self._transact(*({"Put": put} for put in puts), *entry)
+            puts = (put_if_absent(self._tables.core, row) for row in rows)
+            await transact(self._client, self._ids, (*puts, *entry))
         except TransactionCancelled:
             return False
         return True
@@ -325,16 +322,8 @@ class Workspaces:
         names: dict[str, str] | None = None,
     ) -> None:
         """Change the workspace together with the entry of the audit log."""
-        await self._transact(
-            {"Update": self._updating(workspace_key(workspace_id), write, values, names)}, *entry
-        )
-
-    async def _transact(self, *actions: object) -> None:
-        await self._client.call(
-            "TransactWriteItems",
-            # The token lets the client repeat the call after a lost reply.
-            {"ClientRequestToken": self._ids.new_id(), "TransactItems": list(actions)},
-        )
+        update = {"Update": self._updating(workspace_key(workspace_id), write, values, names)}
+        await transact(self._client, self._ids, (update, *entry))
 
     async def _update(self, key: Item, write: ConditionalUpdate, values: Item) -> None:
         await self._client.call("UpdateItem", self._updating(key, write, values, None))

@@ -18,10 +18,11 @@ from tollgate.core.pages import Page
 from tollgate.stores.aws.attributes import Item, string
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items, read_text, reads_an_item
-from tollgate.stores.aws.expressions import IF_ABSENT, ROWS_BETWEEN
+from tollgate.stores.aws.expressions import ROWS_BETWEEN
 from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.items import AnyItem, AuditItem
 from tollgate.stores.aws.tables import Tables, audit_key, audit_month, audit_workspace
+from tollgate.stores.aws.transactions import put_if_absent
 from tollgate.stores.rules.audit_entries import first_entry_id, is_entry_id, new_entry
 
 # Rows of one query, and queries of one page.
@@ -72,13 +73,7 @@ def entry_puts(table: str, entry: AuditEntry) -> list[object]:
         partitions.append(audit_workspace(entry.workspace_id))
     content = {AuditItem.ENTRY: string(json.encode(entry).decode())}
     return [
-        {
-            "Put": {
-                "TableName": table,
-                "Item": {**audit_key(partition, entry.id), **content},
-                "ConditionExpression": IF_ABSENT,
-            }
-        }
+        put_if_absent(table, {**audit_key(partition, entry.id), **content})
         for partition in partitions
     ]
 
