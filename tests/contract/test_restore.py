@@ -17,7 +17,7 @@ from moto.server import ThreadedMotoServer
 
 from tests.local_server import ROOT, TOLLGATE
 from tests.local_server import environment as plain
-from tests.stores import HandClock, record_of
+from tests.stores import TESTER, HandClock, record_of
 from tollgate.core.clock import SystemClock
 from tollgate.settings import Settings
 from tollgate.stores.administration import NewKey
@@ -153,8 +153,8 @@ async def test_c64_the_restore_drill_brings_back_the_money(account: str) -> None
         for table in ("CORE", "LEDGER", "GENERATIONS"):
             dynamodb.update_table(TableName=table, DeletionProtectionEnabled=True)
         books = wire_administration(settings, stores, clock)
-        await books.credits.grant("acme", "first", 1_000, "test")
-        key = await books.keys.create(NewKey(workspace_id="acme", label="one"))
+        await books.credits.grant("acme", "first", 1_000, "test", by=TESTER)
+        key = await books.keys.create(NewKey(workspace_id="acme", label="one"), by=TESTER)
         principal = await books.keys.authenticate(key.secret)
         for cost in (100, 20):
             hold = await stores.ledger.hold(principal, 400)

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from tests.stores import HandClock, record_of
+from tests.stores import TESTER, HandClock, record_of
 from tollgate.core.activity import DAY_S
 from tollgate.settings import Settings
 from tollgate.stores.administration import NewKey
@@ -34,8 +34,8 @@ async def test_c67_a_record_expires_when_the_setting_says_and_is_audited_until_t
     async with aclosing(wire_stores(settings, clock)) as stores:
         await stores.create_tables()
         administration = wire_administration(settings, stores, clock)
-        await administration.credits.grant("acme", "first", 1_000, "test")
-        key = await administration.keys.create(NewKey(workspace_id="acme", label="one"))
+        await administration.credits.grant("acme", "first", 1_000, "test", by=TESTER)
+        key = await administration.keys.create(NewKey(workspace_id="acme", label="one"), by=TESTER)
         principal = await administration.keys.authenticate(key.secret)
         hold = await stores.ledger.hold(principal, 400)
         record = await stores.ledger.settle(hold, record_of(hold, 100))

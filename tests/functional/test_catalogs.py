@@ -9,6 +9,7 @@ import pytest
 from tests.functional.test_first_key import tables
 from tests.functional.test_publish import ROUTING, done, file, reprice, run, stack
 from tests.ministack import ministack_url
+from tests.stores import an_entry
 from tollgate.core.clock import SystemClock
 from tollgate.core.publication import Publication
 from tollgate.routing.file.compile import compile_catalog
@@ -33,9 +34,8 @@ def published(stack: Settings, *shas: str) -> None:
         stores = wire_stores(stack, SystemClock())
         try:
             for revision, sha in enumerate(shas, start=1):
-                await stores.publications.move(
-                    Publication(live=sha, revision=revision, moved_s=1_790_000_000, by="me")
-                )
+                moved = Publication(live=sha, revision=revision, moved_s=1_790_000_000, by="me")
+                await stores.publications.move(moved, an_entry())
         finally:
             await stores.aclose()
 

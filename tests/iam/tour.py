@@ -21,7 +21,7 @@ from tests.deployment import (
     environment,
     open_stores,
 )
-from tests.stores import record_of
+from tests.stores import an_entry, record_of
 from tests.unit.web.routes import GENERATION_ID, KEY_ID, OPERATOR_ROUTES, ROUTES, WORKSPACE
 from tests.upstream import Script
 from tollgate.core.clock import SystemClock
@@ -70,7 +70,7 @@ async def publish(deployment: Deployment) -> Routing:
     publications = deployment.stores.publications
     sha = await publications.keep(canonical_json(published))
     signature = Signature(by="test", at_s=int(SystemClock().now_s()))
-    await publications.move(publish_to_all(None, sha, signature))
+    await publications.move(publish_to_all(None, sha, signature), an_entry())
     return published
 
 
