@@ -1,7 +1,8 @@
 """Keys in this process's memory."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from tests.memory.books import MemoryBooks, MemoryKey
@@ -15,7 +16,7 @@ from tollgate.stores.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary
 from tollgate.stores.keys.rows import settings_of, used_nano_usd
 from tollgate.stores.keys.secret import LAST_LENGTH, is_well_formed, new_secret, secret_hash
 from tollgate.stores.rules.account import RateState, key_refused
-from tollgate.stores.rules.audit_entries import SecretChange, describe, new_entry
+from tollgate.stores.rules.audit_entries import AuditedChange, SecretChange, new_entry
 from tollgate.stores.rules.key_names import KeyName, refuse_taken_name
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import period_ends_s
@@ -76,7 +77,7 @@ class MemoryKeyStore:
             digest=secret_hash(secret),
         )
         self._books.keys[key.id] = key
-        self._note(by, "key.create", key, after=describe(new))
+        self._note(by, "key.create", key, after=new)
         return CreatedKey(secret=secret, summary=self._summary(key))
 
     async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
@@ -117,7 +118,7 @@ class MemoryKeyStore:
             refuse_taken_name(await self.names(workspace_id), new.label)
         if new != old:
             key.change(new)
-            self._note(by, "key.change", key, before=describe(old), after=describe(new))
+            self._note(by, "key.change", key, before=old, after=new)
         return self._summary(key)
 
     async def rotate(
@@ -132,7 +133,7 @@ class MemoryKeyStore:
         key.digest, key.last_four = secret_hash(secret), secret[-LAST_LENGTH:]
         before = SecretChange(secret=f"…{key.old[1]}")
         after = SecretChange(secret=f"…{key.last_four}", old_secret_expires_s=key.old[2])
-        self._note(by, "key.rotate", key, before=describe(before), after=describe(after))
+        self._note(by, "key.rotate", key, before=before, after=after)
         return CreatedKey(secret=secret, summary=self._summary(key))
 
     async def delete(self, workspace_id: str, key_id: str, *, by: Actor) -> bool | None:
@@ -167,22 +168,18 @@ class MemoryKeyStore:
         action: str,
         key: MemoryKey,
         *,
-        before: Mapping[str, str] | None = None,
-        after: Mapping[str, str] | None = None,
+        before: Struct | None = None,
+        after: Struct | None = None,
     ) -> None:
-        self._books.entries_of_audit.append(
-            new_entry(
-                by,
-                action,
-                workspace_id=key.workspace_id,
-                target=key.id,
-                target_name=key.settings.label,
-                before=before or {},
-                after=after or {},
-                ids=self._ids,
-                clock=self._clock,
-            )
+        change = AuditedChange(
+            action=action,
+            target=key.id,
+            workspace_id=key.workspace_id,
+            target_name=key.settings.label,
+            before=before,
+            after=after,
         )
+        self._books.entries_of_audit.append(new_entry(change, by, ids=self._ids, clock=self._clock))
 
     def _key(self, workspace_id: str, key_id: str) -> MemoryKey | None:
         key = self._books.keys.get(key_id)

@@ -37,7 +37,7 @@ from tollgate.stores.rules.account import (
     wallet_step,
     workspace_locked,
 )
-from tollgate.stores.rules.audit_entries import describe, is_entry_id, new_entry
+from tollgate.stores.rules.audit_entries import AuditedChange, is_entry_id, new_entry
 from tollgate.stores.rules.periods import bucket_names, minute_bucket
 
 _PLACE: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -214,17 +214,14 @@ class MemoryCreditStore:
         entries[entry.id] = entry
         wallet.granted += entry.amount_nano_usd
         wallet.available += entry.amount_nano_usd
+        change = AuditedChange(
+            action=f"credit.{entry.kind}",
+            target=entry.id,
+            workspace_id=entry.workspace_id,
+            after=change_of(entry),
+        )
         self._books.entries_of_audit.append(
-            new_entry(
-                by,
-                f"credit.{entry.kind}",
-                workspace_id=entry.workspace_id,
-                target=entry.id,
-                before={},
-                after=describe(change_of(entry)),
-                ids=IdSource(self._clock),
-                clock=self._clock,
-            )
+            new_entry(change, by, ids=IdSource(self._clock), clock=self._clock)
         )
         return True
 

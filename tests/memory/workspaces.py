@@ -11,7 +11,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.pages import Page
 from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
-from tollgate.stores.rules.audit_entries import LockChange, describe, new_entry
+from tollgate.stores.rules.audit_entries import AuditedChange, LockChange, new_entry
 
 
 class MemoryWorkspaceStore:
@@ -83,15 +83,13 @@ class MemoryWorkspaceStore:
     def _note(
         self, by: Actor, action: str, workspace_id: str, before: Struct | None, after: Struct
     ) -> None:
+        change = AuditedChange(
+            action=action,
+            target=workspace_id,
+            workspace_id=workspace_id,
+            before=before,
+            after=after,
+        )
         self._books.entries_of_audit.append(
-            new_entry(
-                by,
-                action,
-                workspace_id=workspace_id,
-                target=workspace_id,
-                before=describe(before),
-                after=describe(after),
-                ids=IdSource(self._clock),
-                clock=self._clock,
-            )
+            new_entry(change, by, ids=IdSource(self._clock), clock=self._clock)
         )

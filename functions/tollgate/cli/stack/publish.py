@@ -26,7 +26,7 @@ from tollgate.routing.file.permissions import compile_permissions
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.schema import CompiledRouting, Routing
 from tollgate.settings import Settings
-from tollgate.stores.rules.audit_entries import describe, new_entry
+from tollgate.stores.rules.audit_entries import AuditedChange, new_entry
 
 _FOLLOWED: Final = "Every instance follows within 30 seconds."
 
@@ -134,16 +134,14 @@ async def _move(
 ) -> None:
     """Make a publication the latest one, with its entry in the audit log."""
     clock = SystemClock()
-    entry = new_entry(
-        Actor(kind="aws", id=now.by),
-        action,
-        workspace_id=None,
+    change = AuditedChange(
+        action=action,
         target=now.candidate or now.live,
-        before=describe(before),
-        after=describe(now),
-        ids=IdSource(clock),
-        clock=clock,
+        workspace_id=None,
+        before=before,
+        after=now,
     )
+    entry = new_entry(change, Actor(kind="aws", id=now.by), ids=IdSource(clock), clock=clock)
     await store.move(now, entry)
 
 

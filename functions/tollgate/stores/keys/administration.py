@@ -6,8 +6,10 @@ transaction on it would make holds in flight fail. The key's pointer keeps the s
 state has them. The next change completes an interrupted one, or the maintenance of workspaces does.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
@@ -52,7 +54,7 @@ from tollgate.stores.keys.secret import LAST_LENGTH, new_secret, secret_hash
 from tollgate.stores.keys.state_items import encode_limits, encode_plain_settings, new_key_state
 from tollgate.stores.keys.writes import KeyWrites, same_shards
 from tollgate.stores.records.audit_log import AuditWriter
-from tollgate.stores.rules.audit_entries import SecretChange, describe
+from tollgate.stores.rules.audit_entries import AuditedChange, SecretChange
 from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings
 
@@ -119,7 +121,7 @@ class DynamoKeyStore:
                         put_if_absent(self._tables.core, pointer),
                         put_if_absent(self._tables.ledger, state),
                         claim,
-                        *self._entry(by, "key.create", pointer, new.label, after=describe(new)),
+                        *self._entry(by, "key.create", pointer, new.label, after=new),
                     )
                 except TransactionCancelled:
                     continue
@@ -189,17 +191,9 @@ class DynamoKeyStore:
                         await self._decide(pointer, old, new, by)
                     except TransactionCancelled:
                         continue
-                    await self.complete(workspace_id, key_id)
+                    await self._complete(workspace_id, key_id)
                 return await self.get(workspace_id, key_id)
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
-
-    async def complete(self, workspace_id: str, key_id: str) -> None:
-        """Complete a change that was decided, if the state of its key still lacks it."""
-        pointer = await get_item(
-            self._client, self._tables.core, key_pointer_key(workspace_id, key_id)
-        )
-        if pointer is not None and KeyPointerItem.PENDING in pointer:
-            await self._writes.apply(pointer)
 
     async def rotate(
         self, workspace_id: str, key_id: str, *, grace_s: int, by: Actor
@@ -227,8 +221,8 @@ class DynamoKeyStore:
                     "key.rotate",
                     pointer,
                     key.label,
-                    before=describe(SecretChange(secret=f"…{key.last_four}")),
-                    after=describe(SecretChange(secret=f"…{last}", old_secret_expires_s=ends_s)),
+                    before=SecretChange(secret=f"…{key.last_four}"),
+                    after=SecretChange(secret=f"…{last}", old_secret_expires_s=ends_s),
                 )
                 try:
                     await self._writes.transact(
@@ -279,6 +273,14 @@ class DynamoKeyStore:
                 return True
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
+    async def _complete(self, workspace_id: str, key_id: str) -> None:
+        """Complete a change that was decided, if the state of its key still lacks it."""
+        pointer = await get_item(
+            self._client, self._tables.core, key_pointer_key(workspace_id, key_id)
+        )
+        if pointer is not None and KeyPointerItem.PENDING in pointer:
+            await self._writes.apply(pointer)
+
     async def _decide(self, pointer: Item, old: KeySettings, new: KeySettings, by: Actor) -> None:
         """Write a change with its entry; raise RequestError if its new name is taken."""
         renaming: list[object] = []
@@ -286,9 +288,7 @@ class DynamoKeyStore:
             workspace_id = read_text(pointer, KeyPointerItem.WORKSPACE)
             claim = await self._names.claim(workspace_id, new.label, key_of_pointer(pointer))
             renaming = [claim, *await self._names.release(pointer)]
-        entry = self._entry(
-            by, "key.change", pointer, new.label, before=describe(old), after=describe(new)
-        )
+        entry = self._entry(by, "key.change", pointer, new.label, before=old, after=new)
         pending = encode_plain_settings(old) != encode_plain_settings(new) or (
             encode_limits(old) != encode_limits(new)
         )
@@ -302,18 +302,18 @@ class DynamoKeyStore:
         pointer: Item,
         label: str | None,
         *,
-        before: Mapping[str, str] | None = None,
-        after: Mapping[str, str] | None = None,
+        before: Struct | None = None,
+        after: Struct | None = None,
     ) -> Sequence[object]:
-        return self._entries.puts(
-            by,
-            action,
-            workspace_id=read_text(pointer, KeyPointerItem.WORKSPACE),
+        change = AuditedChange(
+            action=action,
             target=key_of_pointer(pointer),
+            workspace_id=read_text(pointer, KeyPointerItem.WORKSPACE),
             target_name=label,
-            before=before or {},
-            after=after or {},
+            before=before,
+            after=after,
         )
+        return self._entries.puts(change, by)
 
     async def _rows(self, workspace_id: str, key_id: str) -> tuple[Item, Item] | None:
         """Return a key's pointer and state; None if there is no such key."""

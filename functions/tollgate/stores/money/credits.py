@@ -47,7 +47,7 @@ from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.account import too_little_to_take
-from tollgate.stores.rules.audit_entries import CreditChange, describe
+from tollgate.stores.rules.audit_entries import AuditedChange, CreditChange
 
 _CONDITION_FAILED: Final = "ConditionalCheckFailed"
 
@@ -163,19 +163,17 @@ class DynamoCreditStore:
                 "ExpressionAttributeValues": {":x": number(abs(entry.amount_nano_usd))},
             }
         }
-        audited = self._entries.puts(
-            by,
-            f"credit.{entry.kind}",
-            workspace_id=entry.workspace_id,
+        change = AuditedChange(
+            action=f"credit.{entry.kind}",
             target=entry.id,
-            before={},
-            after=describe(change_of(entry)),
+            workspace_id=entry.workspace_id,
+            after=change_of(entry),
         )
         actions = (
             # The first put makes the entry single.
             put_if_absent(self._tables.core, once),
             put_if_absent(self._tables.core, entry_item(entry, place)),
-            *audited,
+            *self._entries.puts(change, by),
             update,
         )
         await transact(self._client, self._ids, actions)

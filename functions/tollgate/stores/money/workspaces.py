@@ -65,7 +65,7 @@ from tollgate.stores.money.workspace_items import (
     replace_settings,
 )
 from tollgate.stores.records.audit_log import AuditWriter
-from tollgate.stores.rules.audit_entries import describe
+from tollgate.stores.rules.audit_entries import AuditedChange
 
 SHARDS_MAX: Final = 16
 _GROWS_BY: Final = 4
@@ -303,14 +303,14 @@ class Workspaces:
         before: Struct | None,
         after: Struct,
     ) -> Sequence[object]:
-        return self._entries.puts(
-            by,
-            action,
-            workspace_id=workspace_id,
+        change = AuditedChange(
+            action=action,
             target=workspace_id,
-            before=describe(before),
-            after=describe(after),
+            workspace_id=workspace_id,
+            before=before,
+            after=after,
         )
+        return self._entries.puts(change, by)
 
     async def _decide(
         self,

@@ -4,7 +4,7 @@ One row lies with its workspace, the other with all entries of its month, which 
 Nothing updates or deletes a row.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
@@ -23,7 +23,12 @@ from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.items import AnyItem, AuditItem
 from tollgate.stores.aws.tables import Tables, audit_key, audit_month, audit_workspace
 from tollgate.stores.aws.transactions import put_if_absent
-from tollgate.stores.rules.audit_entries import first_entry_id, is_entry_id, new_entry
+from tollgate.stores.rules.audit_entries import (
+    AuditedChange,
+    first_entry_id,
+    is_entry_id,
+    new_entry,
+)
 
 # Rows of one query, and queries of one page.
 _ROWS_MAX: Final = 200
@@ -38,32 +43,9 @@ class AuditWriter:
         self._ids = ids
         self._clock = clock
 
-    def puts(
-        self,
-        by: Actor,
-        action: str,
-        *,
-        workspace_id: str | None,
-        target: str,
-        target_name: str | None = None,
-        before: Mapping[str, str],
-        after: Mapping[str, str],
-    ) -> list[object]:
+    def puts(self, change: AuditedChange, by: Actor) -> list[object]:
         """Return the actions of a transaction that put the entry of a change."""
-        return entry_puts(
-            self._table,
-            new_entry(
-                by,
-                action,
-                workspace_id=workspace_id,
-                target=target,
-                target_name=target_name,
-                before=before,
-                after=after,
-                ids=self._ids,
-                clock=self._clock,
-            ),
-        )
+        return entry_puts(self._table, new_entry(change, by, ids=self._ids, clock=self._clock))
 
 
 def entry_puts(table: str, entry: AuditEntry) -> list[object]:

@@ -42,6 +42,18 @@ class LockChange(Struct, frozen=True, kw_only=True):
     paused: bool = False
 
 
+class AuditedChange(Struct, frozen=True, kw_only=True):
+    """A change that is to become an entry; the fields of `AuditEntry` say what each field is."""
+
+    action: str
+    target: str
+    workspace_id: str | None
+    target_name: str | None = None
+    before: Struct | None = None
+    """The settings before the change, of which the entry has the fields that differ."""
+    after: Struct | None = None
+
+
 def is_entry_id(text: str) -> bool:
     """Return whether a text has the form of an entry's id, which cursors have too."""
     return _ENTRY_ID.fullmatch(text) is not None
@@ -67,28 +79,18 @@ def describe(settings: Struct | None) -> dict[str, str]:
     return described
 
 
-def new_entry(
-    by: Actor,
-    action: str,
-    *,
-    workspace_id: str | None,
-    target: str,
-    target_name: str | None = None,
-    before: Mapping[str, str],
-    after: Mapping[str, str],
-    ids: IdSource,
-    clock: Clock,
-) -> AuditEntry:
+def new_entry(change: AuditedChange, by: Actor, *, ids: IdSource, clock: Clock) -> AuditEntry:
     """Return the entry of a change that happens now, with the fields that differ."""
     at_ms = int(clock.now_s() * 1_000)
+    before, after = describe(change.before), describe(change.after)
     return AuditEntry(
         id=f"{at_ms:013d}.{ids.new_id()}",
         at_ms=at_ms,
         actor=by,
-        workspace_id=workspace_id,
-        action=action,
-        target=target,
-        target_name=target_name,
+        workspace_id=change.workspace_id,
+        action=change.action,
+        target=change.target,
+        target_name=change.target_name,
         before={name: text for name, text in before.items() if after.get(name) != text},
         after={name: text for name, text in after.items() if before.get(name) != text},
     )
