@@ -95,14 +95,23 @@ class Services(Struct, frozen=True, kw_only=True):
         if not access.roles or (access.keyless and "authorization" not in headers):
             return None
         principal = await authenticate(self.keys, headers, access.roles)
-        if access.operator and principal.workspace_id != self.operator_workspace:
+        if access.operator:
+            self.check_operator(principal)
+        if access.notes_use:
+            await self.keys.note_use(principal)
+        return principal
+
+    def is_operator(self, principal: Principal) -> bool:
+        """Return whether a key is of the operator's workspace."""
+        return principal.workspace_id == self.operator_workspace
+
+    def check_operator(self, principal: Principal) -> None:
+        """Raise AccessError(permission_denied) unless a key is of the operator's workspace."""
+        if not self.is_operator(principal):
             raise AccessError(
                 ErrorCode.PERMISSION_DENIED,
                 f"This needs a key of the workspace {self.operator_workspace}.",
             )
-        if access.notes_use:
-            await self.keys.note_use(principal)
-        return principal
 
     def check_content_days(self, days: int | None) -> None:
         """Raise RequestError if a key shall keep content and there is no bucket for it."""

@@ -1,14 +1,14 @@
 """The audit log: a workspace reads its own entries, the operator reads all."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from tollgate.core.activity import DAY_S
 from tollgate.core.audit import Actor, ActorKind, AuditEntry, AuditFilter
-from tollgate.core.errors import AccessError, ErrorCode
 from tollgate.core.principal import Principal
 from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.csv_columns import csv_cells, csv_columns
@@ -16,8 +16,8 @@ from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.services import Services
 from tollgate.web.shapes import Moment, Unreadable, moment
 
-_LIMIT_MAX = 1000
-_DEFAULT_S = 30 * 86_400
+_LIMIT_MAX: Final = 1000
+_DEFAULT_S: Final = 30 * DAY_S
 _Word = Annotated[str, Field(max_length=128)]
 
 
@@ -114,7 +114,7 @@ def audit_routes(services: Services) -> APIRouter:
         The operator sees all of them, others those of their own workspace.
         """
         page = await services.audit_log.page(
-            _scope(principal, query.workspace, services.operator_workspace),
+            _scope(services, principal, query.workspace),
             query.filter(services.now_s()),
             limit=query.limit,
             before=query.cursor,
@@ -132,19 +132,15 @@ def audit_routes(services: Services) -> APIRouter:
     return router
 
 
-def _scope(principal: Principal, named: str | None, operators: str) -> str | None:
+def _scope(services: Services, principal: Principal, named: str | None) -> str | None:
     """Return the workspace whose entries a caller sees, None for those of all.
 
     Raises AccessError where it names one that it may not see.
     """
-    if principal.workspace_id == operators:
-        return named
     if named not in (None, principal.workspace_id):
-        raise AccessError(
-            ErrorCode.PERMISSION_DENIED, f"This needs a key of the workspace {operators}."
-        )
-    return principal.workspace_id
+        services.check_operator(principal)
+    return named if services.is_operator(principal) else principal.workspace_id
 
 
 def _may_see_origin(services: Services, principal: Principal, actor: Actor) -> bool:
-    return principal.workspace_id in (services.operator_workspace, actor.workspace_id)
+    return services.is_operator(principal) or principal.workspace_id == actor.workspace_id
