@@ -20,7 +20,7 @@ from tests.memory.stores import (
 )
 from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.audit import Actor, AuditEntry
-from tollgate.core.clock import Clock
+from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.core.ids import IdSource, created_s, encode_id
 from tollgate.core.principal import Principal
@@ -57,7 +57,7 @@ from tollgate.stores.rules.key_names import choose_free_name
 NOON_S = 1795264201.0
 REGION = "eu-central-1"
 PREFIX = "sk-tg-"
-RETENTION_S = 30 * 86_400
+RETENTION_S = 30 * DAY_S
 # Whom changes of tests are by.
 TESTER = Actor(kind="process", id="tests")
 

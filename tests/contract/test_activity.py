@@ -4,7 +4,8 @@ import pytest
 from msgspec.structs import fields, replace
 
 from tests.stores import NOON_S, DynamoStores, MemoryStores, funded_key, record_of
-from tollgate.core.activity import DAY_S, GenerationFilter, day_of
+from tollgate.core.activity import GenerationFilter, day_of
+from tollgate.core.clock import DAY_S
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import created_s
 from tollgate.core.principal import Principal

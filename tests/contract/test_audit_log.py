@@ -20,6 +20,7 @@ from tests.stores import (
     record_of,
 )
 from tollgate.core.audit import SWEEPER, Actor, AuditEntry, AuditFilter
+from tollgate.core.clock import DAY_S
 from tollgate.core.errors import RequestError
 from tollgate.core.publication import Signature, publish_canary, publish_to_all
 from tollgate.stores.administration import CreditEntry, NewKey, WorkspaceSettings, WorkspaceStore
@@ -37,7 +38,6 @@ ADMIN = Actor(
     origin="192.0.2.7",
     request_id="5g0DOBgUqHItj5z",
 )
-DAY_S = 86_400
 
 
 async def entries(

@@ -13,6 +13,7 @@ from tests.gateways import Always, House, house, request_body
 from tests.scripted import Scripted, refuses, says
 from tests.stores import TESTER, HandClock
 from tests.unit.web.test_api_app import Api
+from tollgate.core.clock import DAY_S
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.ids import created_s, without_prefix
 from tollgate.engine.content_log import ContentLog
@@ -24,7 +25,6 @@ from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 
 PATH = "/v1/chat/completions"
-DAY_S = 86_400
 ASKED = json.loads(request_body("acme/small"))
 
 

@@ -8,7 +8,7 @@ from contextlib import aclosing
 import pytest
 
 from tests.stores import TESTER, HandClock, record_of
-from tollgate.core.activity import DAY_S
+from tollgate.core.clock import DAY_S
 from tollgate.settings import Settings
 from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.tables import generation_key, get_item

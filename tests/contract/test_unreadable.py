@@ -11,7 +11,8 @@ from collections.abc import Awaitable
 import pytest
 
 from tests.stores import TESTER, DynamoStores, funded_key, record_of
-from tollgate.core.activity import DAY_S, GenerationFilter
+from tollgate.core.activity import GenerationFilter
+from tollgate.core.clock import DAY_S
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.principal import Principal

@@ -24,7 +24,7 @@ from tests.deployment import (
 from tests.stores import an_entry, record_of
 from tests.unit.web.routes import GENERATION_ID, KEY_ID, OPERATOR_ROUTES, ROUTES, WORKSPACE
 from tests.upstream import Script
-from tollgate.core.clock import SystemClock
+from tollgate.core.clock import DAY_S, SystemClock
 from tollgate.core.publication import Signature, publish_to_all
 from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.schema import Routing
@@ -33,7 +33,6 @@ from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 CHAT: Final = CHAT_ROUTES[0].removeprefix("POST ")
 ECHO: Final = {"model": "test/echo", "messages": [{"role": "user", "content": "Hello"}]}
 REFUSED: Final = {"error": {"message": "no such key"}}
-DAY_S: Final = 86_400
 # More holds than one shard should have, so that maintenance adds shards.
 CROWD: Final = 70
 PUBLIC_ROUTES: Final = ("/v1/models", "/v1/health/live", "/v1/health/ready", "/v1/openapi.json")

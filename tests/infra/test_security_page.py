@@ -15,6 +15,7 @@ import pytest
 from tests.infra.translation import Stack
 from tests.local_server import ROOT
 from tollgate.cli.main import main
+from tollgate.core.clock import DAY_S
 from tollgate.settings import Settings
 from tollgate.stores.aws import items, secrets
 from tollgate.stores.keys import lookup
@@ -24,7 +25,6 @@ from tollgate.stores.rules.key_settings import CONTENT_DAYS
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 PAGE: Final = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-DAY_S: Final = 86_400
 GOOD: Final = "for good"
 STORED: Final = PAGE.partition("\n## What is stored")[2].partition("\n## ")[0]
 ROWS: Final = {

@@ -1,7 +1,8 @@
 """Activity over the books in memory; every day is counted live."""
 
 from tests.memory.books import MemoryBooks
-from tollgate.core.activity import DAY_S, Activity, ActivityRow, day_of, days_within, summarize_day
+from tollgate.core.activity import Activity, ActivityRow, day_of, days_within, summarize_day
+from tollgate.core.clock import DAY_S
 from tollgate.core.ids import created_s
 
 

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Final
 
 from msgspec import Struct, field
 
+from tollgate.core.clock import DAY_S
 from tollgate.core.generation import GenerationRecord, Outcome
 from tollgate.core.usage import Usage
-
-DAY_S: Final = 86_400
 
 
 class GenerationFilter(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from msgspec import Struct
 # `scope["extensions"][DEADLINE_EXTENSION]["epoch_ms"]` of an ASGI request is the Unix time at which
 # the platform ends the invocation.
 DEADLINE_EXTENSION: Final = "tollgate.deadline"
+DAY_S: Final = 86_400
 
 
 class Clock(Protocol):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self, TypeVar
 from msgspec.structs import replace
 from pydantic import BaseModel, Field, create_model, model_validator
 
+from tollgate.core.clock import DAY_S
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.limits import Period
 from tollgate.core.money import nano_usd, usd
@@ -171,7 +172,7 @@ class KeyChangeBody(Body):
 class RotationBody(Body):
     """The grace of a key's old secret beside the new one."""
 
-    grace_s: Annotated[int, Field(ge=0, le=30 * 86_400)] = 86_400
+    grace_s: Annotated[int, Field(ge=0, le=30 * DAY_S)] = DAY_S
 
 
 class OldSecretObject(BaseModel):

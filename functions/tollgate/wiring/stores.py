@@ -2,8 +2,7 @@
 
 from msgspec import Struct
 
-from tollgate.core.activity import DAY_S
-from tollgate.core.clock import Clock
+from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings

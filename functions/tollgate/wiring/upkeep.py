@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from tollgate.core.activity import DAY_S
-from tollgate.core.clock import Clock
+from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import SecretReference
 from tollgate.settings import Settings, environment_variable

@@ -11,7 +11,7 @@ from decimal import Decimal
 from msgspec import Struct
 from msgspec.structs import fields
 
-from tollgate.core.activity import DAY_S
+from tollgate.core.clock import DAY_S
 from tollgate.routing.price import Price, PriceOverride, PriceSchedule
 from tollgate.routing.price_sections import WEEKDAYS
 

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time
 
 from msgspec import Struct, field
 
-from tollgate.core.activity import DAY_S
+from tollgate.core.clock import DAY_S
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.review.traffic import RecordedRequest
 from tollgate.routing.review.verdicts import (

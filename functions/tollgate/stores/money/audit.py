@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.clock import Clock
+from tollgate.core.clock import DAY_S, Clock
 from tollgate.stores.administration import Workspace
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import AwsCaller
@@ -39,7 +39,6 @@ from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.rules.periods import day_name
 from tollgate.stores.rules.reports import BrokenInvariant
 
-_DAY_S: Final = 86_400
 # Entries and moves are rare: books that change between two reads are read again.
 _READS_MAX: Final = 3
 
@@ -176,8 +175,8 @@ class Audit:
         }
         costs: dict[str, int] = {}
         # Tomorrow too: the clock that an id comes from may run ahead of this one.
-        first_s = max(workspace.created_s - _DAY_S, now_s - self._retention_s)
-        for second in range(first_s, now_s + _DAY_S + 1, _DAY_S):
+        first_s = max(workspace.created_s - DAY_S, now_s - self._retention_s)
+        for second in range(first_s, now_s + DAY_S + 1, DAY_S):
             if day_name(second) in closed:
                 continue
             partition = f"W#{workspace.id}#{day_name(second)}"

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from pydantic_core import to_json
 
-from tollgate.core.clock import Clock
+from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.money import usd_text
 from tollgate.stores.administration import Workspace
@@ -31,10 +31,9 @@ from tollgate.stores.rules.periods import bucket_names
 _log = logging.getLogger(__name__)
 
 PERCENTS: Final = (50, 75, 90, 100)
-_DAY_S: Final = 86_400
-KEPT_S: Final = 400 * _DAY_S
+KEPT_S: Final = 400 * DAY_S
 # Older alerts are stale: not sent again, and not sent to a channel that is new.
-_SENT_WITHIN_S: Final = 3 * _DAY_S
+_SENT_WITHIN_S: Final = 3 * DAY_S
 # Longer than the timeout of a channel, shorter than the five minutes between rounds.
 _LEASE_S: Final = 120
 

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from tollgate.core.activity import (
-    DAY_S,
     Activity,
     ActivityRow,
     GenerationFilter,
@@ -19,7 +18,7 @@ from tollgate.core.activity import (
     days_within,
     summarize_day,
 )
-from tollgate.core.clock import Clock
+from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage

@@ -4,15 +4,12 @@ The bucket's expiry rules delete by that prefix; an object that is deleted late 
 """
 
 from hashlib import sha256
-from typing import Final
 
-from tollgate.core.clock import Clock
+from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import created_s
 from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
-
-_DAY_S: Final = 86_400
 
 
 class ObjectContentLog:
@@ -34,7 +31,7 @@ class ObjectContentLog:
         age_s = self._clock.now_s() - created_s(generation_id)
         with refusing_when_unavailable():
             for days in CONTENT_DAYS:
-                if age_s >= days * _DAY_S:
+                if age_s >= days * DAY_S:
                     continue
                 content = await self._objects.get(_object(workspace_id, generation_id, days))
                 if content is not None:

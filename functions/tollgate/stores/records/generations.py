@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from tollgate.core.activity import DAY_S, GenerationFilter, day_of
+from tollgate.core.activity import GenerationFilter, day_of
+from tollgate.core.clock import DAY_S
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import created_s, first_id_of, is_id
 from tollgate.core.pages import Page

@@ -4,7 +4,7 @@ answer."""
 from hashlib import sha256
 from typing import Final
 
-from tollgate.core.clock import Clock
+from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.idempotency import Claim
 from tollgate.stores.aws.attributes import Item, number, string
@@ -16,7 +16,7 @@ from tollgate.stores.aws.items import AnswerClaimItem
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import claim_key
 
-KEPT_FOR_S: Final = 86_400
+KEPT_FOR_S: Final = DAY_S
 # No function runs longer, so the owner of an older claim without an answer is dead.
 ABANDONED_AFTER_S: Final = 900
 

@@ -7,7 +7,8 @@ from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from tollgate.core.activity import DAY_S, ActivityRow
+from tollgate.core.activity import ActivityRow
+from tollgate.core.clock import DAY_S
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.money import usd
 from tollgate.web.admission import Caller, admitted_router

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from tollgate.core.activity import DAY_S
 from tollgate.core.audit import Actor, ActorKind, AuditEntry, AuditFilter
+from tollgate.core.clock import DAY_S
 from tollgate.core.principal import Principal
 from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.csv_columns import csv_cells, csv_columns

@@ -7,7 +7,8 @@ from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response
 
-from tollgate.core.activity import DAY_S, GenerationFilter
+from tollgate.core.activity import GenerationFilter
+from tollgate.core.clock import DAY_S
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.generation import Outcome
 from tollgate.core.ids import is_id, without_prefix
