@@ -351,12 +351,18 @@ def test_c93_the_publisher_is_one_environment_of_one_repository(any_stack: Stack
 
 def test_c93_the_publisher_may_publish_and_nothing_else(any_stack: Stack) -> None:
     given = any_stack.given(GitHubRepository="acme/gateway", GitHubOidcProviderArn=GITHUB)
-    stack_id, table, catalogs = statements(given.properties("AWS::IAM::Role")["PublishRole"])
+    role = given.properties("AWS::IAM::Role")["PublishRole"]
+    stack_id, table, audit, catalogs = statements(role)
     assert stack_id["Action"] == ["cloudformation:DescribeStacks", "cloudformation:GetTemplate"]
     assert stack_id["Resource"] == {"Ref": "AWS::StackId"}
     assert table["Action"] == ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
     assert table["Condition"] == {
         "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["CATALOG"]},
+        "Null": {"dynamodb:LeadingKeys": "false"},
+    }
+    assert audit["Action"] == "dynamodb:PutItem"
+    assert audit["Condition"] == {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["T#M#*"]},
         "Null": {"dynamodb:LeadingKeys": "false"},
     }
     assert catalogs["Action"] == ["s3:GetObject", "s3:PutObject"]
