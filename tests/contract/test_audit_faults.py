@@ -6,7 +6,7 @@ Keeps C90.
 import asyncio
 from pathlib import Path
 
-from tests.faults.administration import run
+from tests.faults.administration import find_violations
 from tests.faults.copies import run_copy_of_project
 from tests.faults.mutants import ADMINISTRATION_MUTANTS
 
@@ -16,7 +16,7 @@ _AT_ONCE = 2
 async def test_c90_no_change_is_without_its_entry_and_no_entry_without_its_change(
     honest_url: str,
 ) -> None:
-    assert await run(honest_url) == []
+    assert [violation async for violation in find_violations(honest_url)] == []
 
 
 async def test_c90_each_seeded_bug_of_administration_is_caught(
@@ -26,11 +26,12 @@ async def test_c90_each_seeded_bug_of_administration_is_caught(
 
     async def is_caught(place: int) -> bool:
         async with slots:
+            mutant = ADMINISTRATION_MUTANTS[place]
             output = await run_copy_of_project(
                 tmp_path / str(place),
-                ADMINISTRATION_MUTANTS[place],
+                mutant,
                 "tests.faults.administration",
-                arguments=[ministack_url],
+                arguments=[ministack_url, mutant.shown_by],
             )
         return "VIOLATION" in output
 

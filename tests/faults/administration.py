@@ -4,13 +4,15 @@ Each change is made by a process that is killed before or after each of its writ
 completes what was decided, and the entries, applied one after the other, must give what the stores
 show. The change is repeated, and must be there once. At last many processes change one key.
 
-`python -m tests.faults.administration <endpoint>` prints what it found.
+`python -m tests.faults.administration <endpoint> [part]...` prints the first violation of all
+parts, or of those that are named: a change, or `race`.
 """
 
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from contextlib import aclosing
 from itertools import count
 
 from msgspec.structs import replace
@@ -42,6 +44,7 @@ from tollgate.stores.rules.key_settings import KeySettings
 
 WORKSPACE = "acme"
 WRITES = {"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"}
+RACE = "race"
 RACERS = 8
 # Changes that are others when they are repeated.
 _REPEATABLE = {"key.rotate", "workspace.grow"}
@@ -103,21 +106,32 @@ CHANGES: dict[str, Step] = {
 }
 
 
-async def run(endpoint_url: str) -> list[str]:
-    """What went wrong, in words."""
+async def find_violations(
+    endpoint_url: str, parts: Collection[str] = (*CHANGES, RACE)
+) -> AsyncGenerator[str, None]:
+    """Yield what goes wrong in each part, in words."""
     client = aws_client(endpoint_url, timeout_s=10.0)
-    violations: list[str] = []
-    for action, change in CHANGES.items():
-        for lands in (False, True):
-            for fatal in count(1):
-                place = f"{action}, killed {'after' if lands else 'before'} write {fatal}"
-                found, ended = await _crash(client, action, change, (fatal, lands))
-                violations += [f"{place}: {what}" for what in found]
-                if ended:
-                    break
-    violations += await _race(client)
-    await client.close()
-    return violations
+    try:
+        for action in CHANGES:
+            for lands in (False, True) if action in parts else ():
+                async for violation in _crash_at_each_write(client, action, lands=lands):
+                    yield violation
+        for violation in await _race(client) if RACE in parts else ():
+            yield violation
+    finally:
+        await client.close()
+
+
+async def _crash_at_each_write(
+    client: AwsCaller, action: str, *, lands: bool
+) -> AsyncGenerator[str, None]:
+    for fatal in count(1):
+        place = f"{action}, killed {'after' if lands else 'before'} write {fatal}"
+        found, ended = await _crash(client, action, CHANGES[action], (fatal, lands))
+        for what in found:
+            yield f"{place}: {what}"
+        if ended:
+            return
 
 
 async def _crash(
@@ -271,6 +285,13 @@ async def _entries(stores: DynamoStores) -> list[AuditEntry]:
     return list(page.found)[::-1]
 
 
+async def main(endpoint_url: str, *parts: str) -> None:
+    """Print the first violation."""
+    async with aclosing(find_violations(endpoint_url, parts or (*CHANGES, RACE))) as found:
+        async for violation in found:
+            print("VIOLATION", violation)
+            return
+
+
 if __name__ == "__main__":
-    for violation in asyncio.run(run(sys.argv[1])):
-        print("VIOLATION", violation)
+    asyncio.run(main(*sys.argv[1:]))

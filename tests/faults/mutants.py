@@ -13,6 +13,8 @@ class Mutant:
     path: str
     text: str
     instead: str
+    # The part of a harness that shows it, where the harness has parts.
+    shown_by: str = ""
 
     def apply(self, root: Path) -> None:
         """Edit the copy of the project that lies in `root`."""
@@ -68,6 +70,7 @@ MUTANTS: Final = (
 ADMINISTRATION_MUTANTS: Final = (
     Mutant(
         name="entry before its change",
+        shown_by="key.change",
         path="stores/keys/administration.py",
         text="digests = await self._writes.change_rows(pointer, new, *renaming, *entry, "
         "pending=pending)",
@@ -77,6 +80,7 @@ ADMINISTRATION_MUTANTS: Final = (
     ),
     Mutant(
         name="entry after its change",
+        shown_by="key.delete",
         path="stores/keys/administration.py",
         text="digests = await self._writes.delete_secrets(pointer, *entry)",
         instead="digests = await self._writes.delete_secrets(pointer)\n"
@@ -84,18 +88,21 @@ ADMINISTRATION_MUTANTS: Final = (
     ),
     Mutant(
         name="change without an entry",
+        shown_by="workspace.lock",
         path="stores/money/workspaces.py",
         text="await self._decide(workspace_id, WORKSPACE_LOCK, values, entry)",
         instead="await self._decide(workspace_id, WORKSPACE_LOCK, values, ())",
     ),
     Mutant(
         name="decided change not completed",
+        shown_by="key.change",
         path="stores/money/workspace_maintenance.py",
         text="await self._key_writes.apply(pointer)",
         instead="continue",
     ),
     Mutant(
         name="key changed by two at once",
+        shown_by="race",
         path="stores/aws/expressions.py",
         text='"{_NOT_DELETED} AND rev = :samerev"',
         instead='"{_NOT_DELETED} AND rev >= :samerev"',
