@@ -13,12 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import boto3
+import click
 import pytest
 from moto.server import ThreadedMotoServer
 
 from infra.deployment.stages import InvalidAnswer, keep_answers, parse_email, read_stage
 from tests.infra.account import deployment
 from tests.infra.translation import ROOT
+from tollgate.cli.main import main
 from tollgate.web.key_shapes import NewKeyBody
 from tollgate.web.routes.credits import GrantBody
 
@@ -229,18 +231,7 @@ def test_what_is_to_be_pasted_is_what_the_api_takes(tmp_path: Path) -> None:
 
 def test_the_command_line_knows_the_commands_that_it_names(tmp_path: Path) -> None:
     _, result = deploy(tmp_path, "default")
-    for command in re.findall(r"\.venv/bin/tollgate ([\w-]+)", result.stdout):
-        asked = [
-            ROOT / ".venv" / "bin" / "python",
-            "-c",
-            "from tollgate.cli.main import main; main()",
-        ]
-        assert (
-            subprocess.run(
-                [*asked, command, "--help"],
-                env={**os.environ, "PYTHONPATH": str(ROOT / "functions")},
-                capture_output=True,
-                check=False,
-            ).returncode
-            == 0
-        )
+    named = re.findall(r"\.venv/bin/tollgate ([\w-]+)", result.stdout)
+    assert named
+    for command in named:
+        assert main.get_command(click.Context(main), command), command
