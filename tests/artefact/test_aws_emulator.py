@@ -62,7 +62,7 @@ def function(deployment: Deployment, interpreter: str, for_host: Path) -> Functi
         env=environment(deployment.settings) | wrapper,
         handler="chat.main",
         task_root=folder,
-        memory_mb=1769,
+        memory_mb=1024,
         init_timeout_s=10,
     )
 
