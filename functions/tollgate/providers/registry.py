@@ -30,7 +30,7 @@ class ProviderServices(Struct, frozen=True, kw_only=True):
     credentials: Callable[[], Credentials | None]
     # The region of that identity.
     aws_region: str
-    # The environment's own Google credentials, if it names a file.
+    # The file of the environment's own Google credentials, which need not exist.
     google_file: Path | None
     clock: Clock
 
@@ -122,21 +122,24 @@ class Registry:
         return self._made[row]
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
-        """Return where a row's credentials are missing; None if it has some or needs none.
-
-        Google's default credentials are not looked for, which takes calls of other services.
-        """
+        """Return where a row's credentials are missing; None if it has some or needs none."""
         if row.transport in AWS_TRANSPORTS:
             from tollgate.providers.transports.aws_identity import AWS_IDENTITY
 
             return AWS_IDENTITY if self._services.credentials() is None else None
         if row.key is None:
-            return None
+            return self._find_missing_file() if row.auth == "google" else None
         try:
             await secret_of(row, self._services.secrets)
         except (MissingCredentials, LedgerError):
             return self._services.secrets.place(row.key)
         return None
+
+    def _find_missing_file(self) -> CredentialPlace | None:
+        from tollgate.providers.transports.google_token import DEFAULT_CREDENTIALS
+
+        file = self._services.google_file
+        return None if file is not None and file.is_file() else DEFAULT_CREDENTIALS
 
 
 def _named(table: Mapping[str, _Entry], name: str, what: str) -> _Entry:

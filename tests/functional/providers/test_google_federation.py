@@ -18,6 +18,7 @@ from tests.upstream import FakeUpstream, Script
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.core.response import GenerationResponse
+from tollgate.core.secret import CredentialPlace
 from tollgate.providers.transports.google_credentials import AwsRole, load_google_credentials
 
 AUDIENCE = "//iam.googleapis.com/projects/7/locations/global/workloadIdentityPools/p/providers/q"
@@ -211,6 +212,8 @@ async def test_an_environment_without_credentials_is_provider_auth(google: Feder
     error = await google.failure()
     assert isinstance(error, MissingCredentials)
     assert "set environment variable GOOGLE_APPLICATION_CREDENTIALS" in error.message
+    # A chain without any key names each place that would help.
+    assert error.places == (CredentialPlace(variables=("GOOGLE_APPLICATION_CREDENTIALS",)),)
 
 
 def secret(**changes: str) -> str:

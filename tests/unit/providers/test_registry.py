@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,18 +34,22 @@ class NoSecrets:
         return CredentialPlace()
 
 
-@pytest.fixture
-def registry() -> Registry:
+def registry_with(google_file: Path | None) -> Registry:
     return Registry(
         ProviderServices(
             pool=HttpPool(),
             secrets=NoSecrets(),
             credentials=lambda: None,
             aws_region="eu-west-1",
-            google_file=None,
+            google_file=google_file,
             clock=FixedClock(),
         )
     )
+
+
+@pytest.fixture
+def registry() -> Registry:
+    return registry_with(None)
 
 
 def row(codec: str, transport: str, **fields: Any) -> ProviderRow:
@@ -122,3 +127,12 @@ def test_until_a_token_is_asked_for_google_auth_is_not_imported() -> None:
     subprocess.run(
         [sys.executable, "-c", program], check=True, env={"PYTHONPATH": os.pathsep.join(sys.path)}
     )
+
+
+async def test_a_row_of_google_without_a_key_is_usable_where_its_file_is(tmp_path: Path) -> None:
+    google = row("gemini", "http_sse", base_url="https://x", auth="google")
+    file = tmp_path / "application_default_credentials.json"
+    missing = CredentialPlace(variables=("GOOGLE_APPLICATION_CREDENTIALS",))
+    assert await registry_with(file).find_missing_key(google) == missing
+    file.write_text("{}")
+    assert await registry_with(file).find_missing_key(google) is None

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
-from tollgate.core.secret import CredentialPlace
+from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.providers.base import ProviderRow
 from tollgate.providers.transports.authorization import no_credentials, secret_of
 from tollgate.providers.transports.google_credentials import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 RENEWED_BEFORE_END_S: Final = 300.0
 _TIMEOUT_S: Final = 10.0
 _REPLY_BYTES_MAX: Final = 64 * 1024
-_DEFAULT_CREDENTIALS: Final = CredentialPlace(variables=("GOOGLE_APPLICATION_CREDENTIALS",))
+DEFAULT_CREDENTIALS: Final = CredentialPlace(variables=("GOOGLE_APPLICATION_CREDENTIALS",))
 
 
 class GoogleToken:
@@ -84,7 +84,8 @@ class GoogleToken:
                 )
             self._credentials.refresh(_over_http)  # type: ignore[no-untyped-call]
         except UnusableCredentials as unusable:
-            raise no_credentials(self._row, f"cannot use {self._where()}: {unusable}") from unusable
+            what = f"cannot use {self._where()}: {unusable}"
+            raise no_credentials(self._row, what, self._place()) from unusable
         except (exceptions.GoogleAuthError, ValueError) as failed:
             if isinstance(failed, exceptions.GoogleAuthError) and failed.retryable:
                 raise UpstreamError(
@@ -111,15 +112,15 @@ class GoogleToken:
         if content is None:
             raise no_credentials(
                 self._row,
-                "has no Google credentials: give its row a key, or set environment variable"
-                " GOOGLE_APPLICATION_CREDENTIALS to a file that can be read",
+                f"has no Google credentials: {describe_remedy((DEFAULT_CREDENTIALS,))}"
+                " to a file that can be read, or give its row a key",
+                DEFAULT_CREDENTIALS,
             )
         return pydantic_core.from_json(content)
 
     def _no_token(self) -> MissingCredentials:
-        key = self._row.key
-        place = self._secrets.place(key) if key else _DEFAULT_CREDENTIALS
-        return no_credentials(self._row, f"got no access token: check {self._where()}", place)
+        what = f"got no access token: check {self._where()}"
+        return no_credentials(self._row, what, self._place())
 
     def _token_refused(self) -> UpstreamError:
         """Return the error of an account that the token endpoint knows and refuses."""
@@ -127,6 +128,10 @@ class GoogleToken:
             ErrorCode.PROVIDER_AUTH,
             f"The provider {self._row.slug} was refused an access token: check {self._where()}.",
         )
+
+    def _place(self) -> CredentialPlace:
+        key = self._row.key
+        return self._secrets.place(key) if key else DEFAULT_CREDENTIALS
 
     def _where(self) -> str:
         key = self._row.key
