@@ -43,4 +43,7 @@ def test_c90_an_auditor_reads_who_changed_what(server: LocalServer) -> None:
     assert [row["id"] for row in rows] == [it["id"] for it in entries]
     shown = on_screen(auditor, "audit", "--target", "invoice-117", columns=140)
     assert any("credit.grant" in line and "amount 25" in line for line in shown)
+    last = printed(auditor, "audit", "--since", "1h", "--target", "invoice-117").splitlines()
+    assert len(last) == 2
+    assert printed(auditor, "audit", "--until", "1h") == printed(auditor, "audit", "--actor", "x")
     assert "(invalid_request, " in run(auditor, "audit", "--since", "yesterday").stderr

@@ -1,9 +1,10 @@
 """Arguments and options that several commands share."""
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -41,3 +42,9 @@ def since_moment(text: str, now_s: float) -> str:
         return text
     then_s = int(now_s) - int(ago[1]) * _SECONDS[ago[2]]
     return datetime.fromtimestamp(then_s, UTC).isoformat()
+
+
+def with_moments(query: Mapping[str, Any], now_s: float) -> dict[str, Any]:
+    """Return a query whose `since` and `until`, if given, are moments as the api accepts them."""
+    given = {name: text for name in ("since", "until") if (text := query[name]) is not None}
+    return {**query, **{name: since_moment(text, now_s) for name, text in given.items()}}

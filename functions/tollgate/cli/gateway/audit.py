@@ -6,7 +6,9 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
+from tollgate.cli.options import with_moments
 from tollgate.cli.tables import OutputStyle, show
+from tollgate.core.clock import SystemClock
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -16,16 +18,16 @@ _PAGE: Final = 1000
 
 
 @click.command()
-@click.option("--since", metavar="MOMENT", help="2026-11-01T00:00:00Z; 30 days ago by default.")
-@click.option("--until", metavar="MOMENT", help="Before this moment; now by default.")
+@click.option("--since", metavar="AGO", help="7d, 12h, a day or a moment; by default 30d.")
+@click.option("--until", metavar="AGO", help="The same; now by default.")
 @click.option("--actor", metavar="WHO", help="Id or name of a key, ARN, or name of a process.")
 @click.option("--target", metavar="WHAT", help="Id or name of a key, id of an entry, or sha.")
 @click.option("--workspace", metavar="ID", help="Workspace, for the operator; all by default.")
 @calls_gateway
 def audit(api: Api, style: OutputStyle, **selection: str | None) -> None:
     """List changes of keys, credit, workspaces and catalogs, latest first."""
-    wanted = {name: value for name, value in selection.items() if value is not None}
-    found = list(api.pages("/audit", {**wanted, "limit": _PAGE}, "cursor"))
+    query = with_moments(selection, SystemClock().now_s())
+    found = list(api.pages("/audit", {**query, "limit": _PAGE}, "cursor"))
     show([_row(entry) for entry in found], _COLUMNS, style, data=found, shape=_entry_shape)
 
 

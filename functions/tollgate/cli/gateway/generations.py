@@ -10,7 +10,7 @@ import click
 from tollgate.cli.gateway.bill import explain_bill
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api, Query, Refused
-from tollgate.cli.options import since_moment
+from tollgate.cli.options import since_moment, with_moments
 from tollgate.cli.tables import GrowingTable, OutputStyle, as_json, exact, show
 from tollgate.core.clock import SystemClock
 
@@ -60,10 +60,7 @@ def generations() -> None:
 @calls_gateway
 def list_generations(api: Api, style: OutputStyle, *, limit: int, **query: Any) -> None:
     """List generations, newest first."""
-    now_s = SystemClock().now_s()
-    for name in ("since", "until"):
-        query[name] = query[name] and since_moment(query[name], now_s)
-    selection = {**query, "limit": min(limit, 1000)}
+    selection = {**with_moments(query, SystemClock().now_s()), "limit": min(limit, 1000)}
     found = []
     for record in api.pages("/generations", selection, "cursor"):
         found.append(record)
