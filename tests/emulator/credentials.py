@@ -18,9 +18,8 @@ from aiohttp import web
 class CredentialsServer:
     """Gives the identity `ASIACHAT…n` to the n-th caller, good for `lasts_s`.
 
-    Only the streaming function starts from a snapshot.
-
-    Callers without the token are refused; `broken` answers everybody with a 500.
+    The identity is that of the streaming function, which alone starts from a snapshot. Callers
+    without the token are refused; `broken` answers everybody with a 500.
     """
 
     def __init__(self, *, lasts_s: float = 6 * 3600) -> None:

@@ -24,6 +24,7 @@ from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.schema import CompiledRouting
 from tollgate.settings import Settings
+from tollgate.web.csv_columns import cell_text
 from tollgate.web.shapes import moment
 
 _COLUMNS: Final = ("revision", "at", "live", "canary", "commit", "by")
@@ -180,4 +181,4 @@ def _row(publication: Publication) -> dict[str, str]:
 
 
 def _text(at_s: int) -> str:
-    return moment(at_s).isoformat().replace("+00:00", "Z")
+    return cell_text(moment(at_s))

@@ -15,7 +15,7 @@ from tollgate.routing.file.permissions import NotPermissible
 from tollgate.wiring.stores import wire_stores
 
 # Characters of a sha that are printed.
-SHA_SHOWN: Final = 12
+_SHA_SHOWN: Final = 12
 _ABBREVIATED_MIN: Final = 7
 _Result = TypeVar("_Result")
 
@@ -41,7 +41,7 @@ def check_length(sha: str) -> None:
 
 def short_sha(sha: str) -> str:
     """Return the characters of a sha that are printed."""
-    return sha[:SHA_SHOWN]
+    return sha[:_SHA_SHOWN]
 
 
 async def _with_store(

@@ -9,19 +9,9 @@ from tollgate.routing.planning.exclusions import find_forbidden
 from tollgate.routing.planning.planner import find_tier
 
 
-def list_models_behind(catalog: Catalog, name: str) -> tuple[str, ...]:
-    """Return the models that a name may lead to, in order; none for an unknown name."""
-    target = catalog.target(name)
-    if target in catalog.models:
-        return (target,)
-    route = catalog.routes.get(target)
-    rules = route.all_rules if route is not None else ()
-    return tuple(dict.fromkeys(slug for rule in rules for step in rule.steps for slug in step))
-
-
 def list_usable_models(catalog: Catalog, name: str, principal: Principal | None) -> Sequence[str]:
     """Return the models that a name may lead to for a caller; without a key, all of them."""
-    models = list_models_behind(catalog, name)
+    models = _list_models_behind(catalog, name)
     if principal is None:
         return models
     try:
@@ -33,3 +23,13 @@ def list_usable_models(catalog: Catalog, name: str, principal: Principal | None)
         for slug in models
         if find_forbidden(slug, name, key_models=principal.models, tier=tier) is None
     )
+
+
+def _list_models_behind(catalog: Catalog, name: str) -> tuple[str, ...]:
+    """Return the models that a name may lead to, in order; none for an unknown name."""
+    target = catalog.target(name)
+    if target in catalog.models:
+        return (target,)
+    route = catalog.routes.get(target)
+    rules = route.all_rules if route is not None else ()
+    return tuple(dict.fromkeys(slug for rule in rules for step in rule.steps for slug in step))

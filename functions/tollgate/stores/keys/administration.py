@@ -42,7 +42,7 @@ from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.names import KeyNames
 from tollgate.stores.keys.rows import (
     encode_settings,
-    is_going,
+    is_deleting,
     is_gone,
     key_of_pointer,
     read_pending,
@@ -178,7 +178,7 @@ class DynamoKeyStore:
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 found = await self._rows(workspace_id, key_id)
-                if found is None or is_going(found[0]):
+                if found is None or is_deleting(found[0]):
                     return None
                 pointer, state = found
                 if KeyPointerItem.PENDING in pointer:
@@ -204,7 +204,7 @@ class DynamoKeyStore:
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 found = await self._rows(workspace_id, key_id)
-                if found is None or is_going(found[0]):
+                if found is None or is_deleting(found[0]):
                     return None
                 pointer, state = found
                 key = summary_of(pointer, state, self._clock.now_s())
@@ -251,7 +251,7 @@ class DynamoKeyStore:
                     return None
                 if is_gone(pointer):
                     return True
-                if not is_going(pointer):
+                if not is_deleting(pointer):
                     label = read_optional_text(pointer, KeyPointerItem.LABEL)
                     entry = self._entry(by, "key.delete", pointer, label)
                     try:

@@ -100,7 +100,7 @@ def is_gone(pointer: Item) -> bool:
     return KeyPointerItem.DELETED in pointer
 
 
-def is_going(pointer: Item) -> bool:
+def is_deleting(pointer: Item) -> bool:
     """Return whether a key is being deleted, or is deleted."""
     return KeyPointerItem.DELETING in pointer or is_gone(pointer)
 

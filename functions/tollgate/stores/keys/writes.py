@@ -238,9 +238,9 @@ class KeyWrites:
         `others` are the actions on rows of the audit log that belong to the deletion.
         """
         digests = secret_hashes(pointer)
-        going: Item = {KeyPointerItem.DELETING: number(int(self._clock.now_s()))}
+        deleting: Item = {KeyPointerItem.DELETING: number(int(self._clock.now_s()))}
         await self.transact(
-            self._update_pointer(pointer, going),
+            self._update_pointer(pointer, deleting),
             *(
                 {"Delete": {"TableName": self._tables.core, "Key": secret_key(digest)}}
                 for digest in digests
