@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import boto3  # type: ignore[import-untyped]  # ships no types
 import click
@@ -77,7 +77,7 @@ async def _examine(subject: Subject) -> Sequence[Verdict]:
     return verdicts
 
 
-def _keyless_model(routing: Routing, account: Any) -> tuple[str, str] | None:
+def _keyless_model(routing: Routing, account: AwsAccount) -> tuple[str, str] | None:
     """Return a model that only one provider serves, whose secret does not exist, and its name."""
     for slug, model in routing.models.items():
         providers = {endpoint.provider for endpoint in model.endpoints}
