@@ -160,9 +160,21 @@ async def test_c90_what_changes_nothing_makes_no_entry(stores: AnyStores) -> Non
             ),
             by=ADMIN,
         ),
+        stores.credits.enter(
+            CreditEntry(
+                id="nothing there",
+                workspace_id="missing",
+                kind="adjustment",
+                amount_nano_usd=-1,
+                note="",
+                created_s=0,
+            ),
+            by=ADMIN,
+        ),
     ):
         with pytest.raises(RequestError):
             await refused
+    assert await workspaces_of(stores).get("missing") is None
     assert not await stores.credits.grant("acme", "first", 10, "paid", by=ADMIN)
     for missing in (
         stores.keys.change("other", key_id, lambda old: replace(old, burst=1), by=ADMIN),

@@ -6,11 +6,9 @@ Keeps C2, C41, C60, C64, C66, C67.
 import json
 from copy import deepcopy
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from tests.asgi import Exchange
 from tests.gateways import House
@@ -28,7 +26,6 @@ from tests.unit.web.routes import (
     WORKSPACE_ROUTES,
 )
 from tests.unit.web.test_api_app import Api, api
-from tollgate.core.money import nano_usd
 from tollgate.core.principal import KeyRole
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.administration import NewKey, WorkspaceSettings
@@ -215,56 +212,6 @@ async def test_c60_c66_every_key_reads_itself_and_no_generation_of_another_works
         assert (reply.status, reply.error["code"]) == (404, "not_found")
 
 
-@pytest.mark.parametrize("named", ["acme", None])
-async def test_c64_the_operator_credits_the_workspace_it_names_or_its_own(
-    named: str | None,
-) -> None:
-    them = await tenants()
-    for name, amount in (("grants", "3"), ("adjustments", "-1")):
-        body = {"id": name, "amount": amount, "workspace_id": named}
-        await them.ask(f"{OPERATORS} management", "POST", f"/v1/credits/{name}", body)
-    books = them.home.stores.books
-    amounts = {
-        workspace: [entries[name].amount_nano_usd for name in ("grants", "adjustments")]
-        for workspace, entries in books.entries.items()
-        if "grants" in entries
-    }
-    assert amounts == {named or OPERATORS: [nano_usd(Decimal(3)), nano_usd(Decimal(-1))]}
-
-
-async def test_c64_a_refund_finds_no_generation_outside_the_workspace_it_names() -> None:
-    them = await tenants()
-    before = await them.state()
-    body = {"generation_id": GENERATION_ID}
-    reply = await them.ask(f"{OPERATORS} management", "POST", "/v1/credits/refunds", body)
-    assert (reply.status, reply.error["param"]) == (404, "generation_id")
-    assert await them.state() == before
-
-
-@pytest.mark.parametrize(
-    ("path", "fields", "status"),
-    [
-        ("refunds", {}, 200),
-        ("refunds", {"amount": "0.00006"}, 200),
-        ("refunds", {"amount": "0.000060001"}, 400),
-        ("adjustments", {"id": "a", "amount": 0}, 400),
-    ],
-)
-async def test_c64_a_refund_is_at_most_the_cost_and_an_adjustment_is_not_zero(
-    path: str, fields: dict[str, object], status: int
-) -> None:
-    them = await tenants()
-    before = await them.state()
-    body: dict[str, object] = {"workspace_id": WORKSPACE, **fields}
-    if path == "refunds":
-        body["generation_id"] = GENERATION_ID
-    reply = await them.ask(f"{OPERATORS} management", "POST", f"/v1/credits/{path}", body)
-    assert reply.status == status
-    if status == 400:
-        assert reply.error["param"] == "amount"
-        assert await them.state() == before
-
-
 @pytest.mark.parametrize(
     ("method", "path", "content"), [route for route in OPERATOR_ROUTES if WORKSPACE in route[1]]
 )
@@ -277,16 +224,6 @@ async def test_c60_a_workspace_that_does_not_exist_is_404_and_stays_so(
     reply = await them.ask(f"{OPERATORS} management", method, path, content)
     assert (reply.status, reply.error["param"]) == (404, "workspace_id")
     assert await them.state() == before
-
-
-async def test_c64_a_generation_that_cost_nothing_is_not_refunded() -> None:
-    them = await tenants()
-    books = them.home.stores.books
-    [(place, record)] = books.records.items()
-    books.records[place] = replace(record, cost_nano_usd=0)
-    body = {"generation_id": GENERATION_ID, "workspace_id": WORKSPACE}
-    reply = await them.ask(f"{OPERATORS} management", "POST", "/v1/credits/refunds", body)
-    assert (reply.status, reply.error["param"]) == (400, "amount")
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,8 @@ class DynamoCreditStore:
     async def enter(self, entry: CreditEntry, *, by: Actor) -> bool:
         """Write an entry once for its id, together with its change of the balance."""
         with refusing_when_unavailable():
-            shards = (await self._workspaces.ensure(entry.workspace_id, by=by)).shards
-            first = zlib.crc32(entry.id.encode()) % shards
+            shards = await self._find_shards(entry, by)
+            first = zlib.crc32(entry.id.encode())
             refusal: GatewayError | None = None
             for step in range(shards):
                 shard = (first + step) % shards
@@ -110,6 +110,13 @@ class DynamoCreditStore:
             balance = _balance(await self._wallets.items(entry.workspace_id, shards))
             refusal = too_little_to_take(-entry.amount_nano_usd, balance.available_nano_usd)
         raise refusal
+
+    async def _find_shards(self, entry: CreditEntry, by: Actor) -> int:
+        """Return the number of a workspace's shards; added credit creates a missing one."""
+        if entry.amount_nano_usd > 0:
+            return (await self._workspaces.ensure(entry.workspace_id, by=by)).shards
+        workspace = await self._workspaces.read(entry.workspace_id)
+        return 0 if workspace is None else workspace.shards
 
     async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
         """Return the entry with this id, None if there is none."""

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
@@ -11,6 +11,7 @@ from tollgate.core.audit import Actor
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money import nano_usd, usd, usd_text
+from tollgate.core.principal import Principal
 from tollgate.stores.administration import ENTRIES_PAGE_MAX, CreditEntry, EntryKind
 from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
@@ -18,6 +19,7 @@ from tollgate.web.services import Services
 from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
 
 EntryId = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._:-]+$")]
+_REFUND: Final = "refund:"
 
 
 class EntryBody(Body):
@@ -113,7 +115,7 @@ def credit_routes(services: Services) -> APIRouter:
     @router.post("/credits/grants")
     async def grant_credits(principal: Caller, by: By, body: GrantBody) -> GrantReply:
         """Add credit; repeating a grant's id adds nothing."""
-        return await _enter("grant", body.workspace_id or principal.workspace_id, body, by)
+        return await _write(await _new_entry(services, "grant", principal, body), by)
 
     @router.post("/credits/adjustments")
     async def adjust_credits(principal: Caller, by: By, body: AdjustmentBody) -> GrantReply:
@@ -122,28 +124,13 @@ def credit_routes(services: Services) -> APIRouter:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, "An adjustment is not zero.", param="amount"
             )
-        return await _enter("adjustment", body.workspace_id or principal.workspace_id, body, by)
+        return await _write(await _new_entry(services, "adjustment", principal, body), by)
 
     @router.post("/credits/refunds")
     async def refund_generation(principal: Caller, by: By, body: RefundBody) -> GrantReply:
         """Give back what a generation cost; each generation is refunded once."""
         workspace_id = body.workspace_id or principal.workspace_id
         return await _write(await _refund(services, workspace_id, body), by)
-
-    async def _enter(
-        kind: EntryKind, workspace_id: str, body: GrantBody | AdjustmentBody, by: Actor
-    ) -> GrantReply:
-        return await _write(
-            CreditEntry(
-                id=body.id,
-                workspace_id=workspace_id,
-                kind=kind,
-                amount_nano_usd=nano_usd(body.amount),
-                note=body.note,
-                created_s=services.now_s(),
-            ),
-            by,
-        )
 
     async def _write(entry: CreditEntry, by: Actor) -> GrantReply:
         written = await services.credits.enter(entry, by=by)
@@ -153,6 +140,32 @@ def credit_routes(services: Services) -> APIRouter:
         return GrantReply(data=CreditsObject.of(balance), granted=written)
 
     return router
+
+
+async def _new_entry(
+    services: Services, kind: EntryKind, principal: Principal, body: GrantBody | AdjustmentBody
+) -> CreditEntry:
+    """Return the entry that a body describes.
+
+    Raises RequestError if another workspace than the caller's does not exist, or if the id is that
+    of a refund, which the entry would prevent.
+    """
+    workspace_id = body.workspace_id or principal.workspace_id
+    # The caller's own workspace may begin with this entry.
+    if workspace_id != principal.workspace_id:
+        await services.find_workspace(workspace_id)
+    if body.id.startswith(_REFUND):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"Only refunds have ids with {_REFUND}.", param="id"
+        )
+    return CreditEntry(
+        id=body.id,
+        workspace_id=workspace_id,
+        kind=kind,
+        amount_nano_usd=nano_usd(body.amount),
+        note=body.note,
+        created_s=services.now_s(),
+    )
 
 
 def _check_same(requested: CreditEntry, written: CreditEntry | None) -> None:
@@ -183,6 +196,10 @@ async def _refund(services: Services, workspace_id: str, body: RefundBody) -> Cr
             ErrorCode.NOT_FOUND, "There is no such generation.", param="generation_id"
         )
     cost = record.cost_nano_usd
+    if not cost:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, "This generation cost nothing.", param="amount"
+        )
     amount = cost if body.amount is None else nano_usd(body.amount)
     if not 0 < amount <= cost:
         raise RequestError(
@@ -191,7 +208,7 @@ async def _refund(services: Services, workspace_id: str, body: RefundBody) -> Cr
             param="amount",
         )
     return CreditEntry(
-        id=f"refund:{bare}",
+        id=f"{_REFUND}{bare}",
         workspace_id=workspace_id,
         kind="refund",
         amount_nano_usd=amount,
