@@ -21,7 +21,7 @@ from tests.stores import (
 )
 from tollgate.core.audit import SWEEPER, Actor, AuditEntry, AuditFilter
 from tollgate.core.clock import DAY_S
-from tollgate.core.errors import RequestError
+from tollgate.core.errors import GatewayError, RequestError
 from tollgate.core.publication import Signature, publish_canary, publish_to_all
 from tollgate.stores.administration import CreditEntry, NewKey, WorkspaceSettings, WorkspaceStore
 from tollgate.stores.aws.failures import TransactionCancelled
@@ -271,7 +271,7 @@ async def test_c90_a_catalog_moves_with_its_entry_or_not_at_all(dynamo: DynamoSt
     await dynamo.publications.move(first, entry)
     with pytest.raises(RequestError):
         await dynamo.publications.move(publish_to_all(None, "b" * 64, signed), an_entry())
-    with pytest.raises(RequestError):
+    with pytest.raises(GatewayError):
         await dynamo.publications.move(publish_canary(first, "b" * 64, 5, signed), entry)
     assert [it.revision for it in await dynamo.publications.history()] == [1]
     assert list(await entries(dynamo)) == [entry]

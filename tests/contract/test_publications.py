@@ -1,26 +1,43 @@
 """Publications: catalogs that never change, and one pointer that two cannot move at once.
 
-Keeps C54.
+Keeps C54, C90.
 """
 
 import asyncio
 
 import pytest
 from msgspec.structs import replace
+from typing_extensions import override
 
-from tests.stores import DynamoStores, HandClock, an_entry, funded_key
+from tests.stores import DynamoStores, HandClock, an_entry, client_of, funded_key
 from tests.unit.routing.catalogs import endpoint, model, routing
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.publication import Signature, publish_canary, publish_to_all
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.aws.attributes import Item, number, string
+from tollgate.stores.aws.aws_json import AwsJson
+from tollgate.stores.aws.failures import StoreUnavailable
 from tollgate.stores.aws.objects import FolderObjects, ObjectStore
 from tollgate.stores.aws.tables import PUBLICATION_KEY, get_item
 from tollgate.stores.routing.publications import PublicationStore
 
 FIRST, SECOND = b'{"first": 1}', b'{"second": 2}'
 SIGNED = Signature(by="arn:aws:iam::1:user/somebody", at_s=1_795_000_000, commit="c0ffee")
+
+
+class LosingReply(AwsJson):
+    """A client whose network loses the reply to the first transaction."""
+
+    lost = False
+
+    @override
+    async def post(self, operation: str, body: bytes) -> tuple[int, bytes]:
+        reply = await super().post(operation, body)
+        if operation == "TransactWriteItems" and not self.lost:
+            self.lost = True
+            raise StoreUnavailable("injected", maybe_applied=True)
+        return reply
 
 
 @pytest.fixture
@@ -57,6 +74,19 @@ async def test_c54_of_two_who_publish_at_once_one_is_told(
     assert len(refused) == 7
     assert {each.code for each in refused} == {ErrorCode.IDEMPOTENCY_CONFLICT}
     assert len(await publications.history()) == 1
+
+
+async def test_c90_a_publication_whose_reply_was_lost_is_there_once(
+    honest_url: str, honest: DynamoStores, objects: ObjectStore
+) -> None:
+    network = client_of(LosingReply, honest_url, clock=honest.clock, timeout_s=10.0)
+    publications = PublicationStore(network, honest.tables.core, objects, clock=honest.clock)
+    await publications.move(
+        publish_to_all(None, await publications.keep(FIRST), SIGNED), an_entry()
+    )
+    assert len(await publications.history()) == 1
+    assert network.lost
+    await network.close()
 
 
 async def test_c54_a_later_publication_needs_the_one_before(

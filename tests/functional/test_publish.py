@@ -130,6 +130,7 @@ def test_c54_a_file_is_published_and_rolled_back(stack: Settings, file: Path) ->
 
     assert f"{first[:12]} is live again" in done("rollback")
     assert f"{second[:12]} is live again" in done("rollback", second[:10])
+    assert f"{second[:12]} is live already" in done("rollback", second[:10])
     head, *rows = done("catalogs").splitlines()
     assert head.split("\t")[:3] == ["revision", "at", "live"]
     assert [row.split("\t")[2] for row in rows] == [

@@ -65,6 +65,8 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
         wanted = before.previous if sha is None else await _resolve(store, sha)
         if wanted is None:
             raise click.ClickException("Nothing was live before; `tollgate catalogs` lists them.")
+        if (before.live, before.candidate) == (wanted, None):
+            return f"{short_sha(wanted)} is live already."
         await _check_servable(store, account, stack, wanted)
         now = publish_to_all(before, wanted, _signature(account, None))
         await _move(store, "catalog.rollback", before, now)

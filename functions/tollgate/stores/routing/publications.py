@@ -113,11 +113,13 @@ class PublicationStore:
                 await self._client.call(
                     "TransactWriteItems",
                     {
+                        # Lets the client repeat this very call after a lost reply.
+                        "ClientRequestToken": entry.id,
                         "TransactItems": [
                             {"Put": pointer},
                             {"Put": row},
                             *entry_puts(self._table, entry),
-                        ]
+                        ],
                     },
                 )
         except TransactionCancelled as cancelled:
