@@ -309,6 +309,21 @@ async def test_c90_a_workspace_sees_its_own_entries_and_lists_are_filtered(
     assert [it.workspace_id for it in page.found] == ["acme"]
 
 
+async def test_c90_a_renaming_is_found_by_both_names(stores: AnyStores) -> None:
+    created = await stores.keys.create(KEY, by=ADMIN)
+    for name in ("second", "third"):
+        stores.clock.now += 1
+        renamed = {"label": name}
+        await stores.keys.change(
+            "acme",
+            created.summary.id,
+            lambda old: replace(old, **renamed),  # noqa: B023 - called at once
+            by=ADMIN,
+        )
+    for name, actions in (("search", 2), ("second", 2), ("third", 1)):
+        assert len(await entries(stores, "acme", target=name)) == actions
+
+
 @pytest.mark.parametrize("workspace_id", ["acme", None])
 async def test_c90_pages_lead_through_all_entries_of_all_months(
     stores: AnyStores, workspace_id: str | None

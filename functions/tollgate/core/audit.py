@@ -57,7 +57,9 @@ class AuditFilter(Struct, frozen=True, kw_only=True):
 
     def accepts(self, entry: AuditEntry) -> bool:
         """Return whether the list has an entry."""
-        actor, target = entry.actor, (entry.target, entry.target_name)
+        actor = entry.actor
+        # A renaming is found by both names.
+        target = (entry.target, entry.target_name, entry.before.get("name"))
         return (
             self.since_s * 1_000 <= entry.at_ms < self.until_s * 1_000
             and self.actor in (None, actor.id, actor.name)
