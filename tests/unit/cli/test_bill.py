@@ -30,6 +30,7 @@ def record(**changes: Any) -> dict[str, Any]:
                 "provider_name": "openai",
                 "status": 429,
                 "error": "provider_rate_limit",
+                "operator_cost": "0",
                 "provider_words": "",
             },
             {
@@ -37,6 +38,7 @@ def record(**changes: Any) -> dict[str, Any]:
                 "provider_name": "anthropic",
                 "status": 200,
                 "error": None,
+                "operator_cost": "0",
                 "provider_words": "",
             },
         ],
@@ -97,6 +99,14 @@ def test_a_failed_attempt_says_what_its_provider_answered() -> None:
         record(provider_responses=[{**refused, "provider_words": words}, served]), []
     )
     assert f"openai answered: {words}" in "\n".join(told)
+
+
+def test_a_failed_attempt_says_what_it_cost_the_operator() -> None:
+    refused, served = record()["provider_responses"]
+    told = explain_bill(
+        record(provider_responses=[{**refused, "operator_cost": "0.00045"}, served]), []
+    )
+    assert "429 provider_rate_limit, $0, $0.00045 paid by the operator" in "\n".join(told)
 
 
 def test_a_search_of_the_provider_that_has_no_price_is_said_to_have_none() -> None:

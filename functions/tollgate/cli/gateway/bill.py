@@ -81,7 +81,9 @@ def _explain_attempts(record: Any) -> Iterator[str]:
         if attempt["error"]:
             failure = f"{attempt['status'] or ''} {attempt['error']}".strip()
             served = f"{attempt['model']} via {attempt['provider_name']}"
-            yield f"attempt {number} {served}: {failure}, $0"
+            paid = Decimal(attempt["operator_cost"])
+            ours = f", {dollars(paid)} paid by the operator" if paid else ""
+            yield f"attempt {number} {served}: {failure}, $0{ours}"
             if words := attempt["provider_words"]:
                 yield f"  {attempt['provider_name']} answered: {words}"
     if record["status"] != "ok":
