@@ -18,6 +18,7 @@ from tests.stores import (
 )
 from tollgate.core.errors import AccessError, ErrorCode, LedgerError
 from tollgate.core.ids import IdSource, created_s
+from tollgate.stores.administration import CreditEntry
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsReply
 from tollgate.stores.aws.decoding import read_number
@@ -236,6 +237,23 @@ async def test_a_hold_looks_on_every_shard_before_it_refuses(dynamo: DynamoStore
     for hold in held:
         await dynamo.ledger.settle(hold, record_of(hold, 60))
     assert (await dynamo.credits.balance("acme")).spent_nano_usd == 600
+
+
+async def test_c64_credit_is_taken_from_any_shard_that_has_it(dynamo: DynamoStores) -> None:
+    await dynamo.workspaces.ensure("acme", shards=4, by=TESTER)
+    await dynamo.credits.grant("acme", "first", 8, "paid", by=TESTER)
+    for number in range(8):
+        taken = CreditEntry(
+            id=f"taken-{number}",
+            workspace_id="acme",
+            kind="adjustment",
+            amount_nano_usd=-1,
+            note="",
+            created_s=0,
+        )
+        assert await dynamo.credits.enter(taken, by=TESTER)
+    balance = await dynamo.credits.balance("acme")
+    assert (balance.granted_nano_usd, balance.available_nano_usd) == (0, 0)
 
 
 async def test_a_hold_that_comes_twice_is_charged_on_the_shard_that_its_record_names(
