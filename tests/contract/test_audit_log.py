@@ -309,6 +309,20 @@ async def test_c90_a_workspace_sees_its_own_entries_and_lists_are_filtered(
     assert [it.workspace_id for it in page.found] == ["acme"]
 
 
+@pytest.mark.parametrize("workspace_id", ["acme", None])
+async def test_c90_a_page_of_many_queries_has_every_entry(
+    dynamo: DynamoStores, workspace_id: str | None
+) -> None:
+    # One query reads 200 rows, and one transaction writes 100.
+    made = [replace(an_entry(), workspace_id="acme") for _ in range(250)]
+    for start in range(0, len(made), 50):
+        puts = [
+            put for it in made[start : start + 50] for put in entry_puts(dynamo.tables.core, it)
+        ]
+        await dynamo.client.call("TransactWriteItems", {"TransactItems": puts})
+    assert {it.id for it in await entries(dynamo, workspace_id)} == {it.id for it in made}
+
+
 async def test_c90_a_renaming_is_found_by_both_names(stores: AnyStores) -> None:
     created = await stores.keys.create(KEY, by=ADMIN)
     for name in ("second", "third"):
