@@ -351,19 +351,26 @@ def test_c93_the_publisher_is_one_environment_of_one_repository(any_stack: Stack
 
 def test_c93_the_publisher_may_publish_and_nothing_else(any_stack: Stack) -> None:
     given = any_stack.given(GitHubRepository="acme/gateway", GitHubOidcProviderArn=GITHUB)
-    role = given.properties("AWS::IAM::Role")["PublishRole"]
-    stack_id, table, audit, catalogs = statements(role)
-    assert stack_id["Action"] == ["cloudformation:DescribeStacks", "cloudformation:GetTemplate"]
-    assert stack_id["Resource"] == {"Ref": "AWS::StackId"}
-    assert table["Action"] == ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
-    assert table["Condition"] == {
+    stack, read, written, catalogs = statements(given.properties("AWS::IAM::Role")["PublishRole"])
+    assert stack["Action"] == ["cloudformation:DescribeStacks", "cloudformation:GetTemplate"]
+    assert read["Action"] == ["dynamodb:GetItem", "dynamodb:Query"]
+    assert read["Condition"] == {
         "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["CATALOG"]},
         "Null": {"dynamodb:LeadingKeys": "false"},
     }
-    assert audit["Action"] == "dynamodb:PutItem"
-    assert audit["Condition"] == {
-        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["T#M#*"]},
+    # A publication puts rows of the catalog and one of the audit log in one transaction.
+    assert written["Action"] == "dynamodb:PutItem"
+    assert written["Condition"] == {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["CATALOG", "T#M#*"]},
         "Null": {"dynamodb:LeadingKeys": "false"},
     }
     assert catalogs["Action"] == ["s3:GetObject", "s3:PutObject"]
     assert catalogs["Resource"] == {"Fn::Sub": "${ObjectsBucket.Arn}/catalogs/*"}
+
+
+def test_c93_the_publisher_may_read_its_stack_by_name(any_stack: Stack) -> None:
+    given = any_stack.given(GitHubRepository="acme/gateway", GitHubOidcProviderArn=GITHUB)
+    stack, *_ = statements(given.properties("AWS::IAM::Role")["PublishRole"])
+    # IAM decides a call by name for `stack/NAME/*`, and one by id for `stack/NAME/ID`.
+    expected = "arn:${AWS::Partition}:cloudformation:${AWS::Region}:${AWS::AccountId}:stack"
+    assert stack["Resource"] == {"Fn::Sub": f"{expected}/${{AWS::StackName}}/*"}

@@ -150,7 +150,7 @@ def test_no_condition_on_all_keys_is_true_without_any(any_stack: Stack) -> None:
         for statement in statements(role)
         if any("ForAllValues" in it for it in statement.get("Condition", ()))
     ]
-    assert len(conditions) == 3
+    assert len(conditions) == 4
     for condition in conditions:
         (keys,) = (it for name, it in condition.items() if name.startswith("ForAllValues"))
         assert condition["Null"] == dict.fromkeys(keys, "false")
