@@ -73,6 +73,21 @@ def test_every_option_is_tested(any_stack: Stack) -> None:
         assert name in asked
 
 
+def test_an_option_of_a_published_function_publishes_a_version(any_stack: Stack) -> None:
+    usual = any_stack.given().functions
+    for parameters, _ in OPTIONS.values():
+        asked = any_stack.given(**parameters)
+        for version in asked.properties("AWS::Lambda::Version").values():
+            name = version["FunctionName"]["Ref"]
+            # Reserved concurrency is the function's, and no version has it.
+            before, after = (
+                {key: value for key, value in it[name].items() if not key.startswith("Reserved")}
+                for it in (usual, asked.functions)
+            )
+            if before != after:
+                assert all(f"${{{it}}}" in version["Description"]["Fn::Sub"] for it in parameters)
+
+
 def test_a_key_of_yours_encrypts_all_that_is_stored(any_stack: Stack) -> None:
     stack = any_stack.given(KmsKeyArn=KEY, AccessLogs="true")
     ours = {"Ref": "KmsKeyArn"}
