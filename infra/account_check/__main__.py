@@ -1,7 +1,9 @@
 """`make account-check`: run every probe against one stage of samconfig.toml."""
 
 import asyncio
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -63,10 +65,23 @@ def account_check(config: Path, stage: str, *, as_json: bool, **options: str) ->
         keyless=keyless,
     )
     click.echo(_COST.format(model=options["model"]), err=True)
-    verdicts = asyncio.run(_examine(subject))
+    with interrupted_by_signals():
+        verdicts = asyncio.run(_examine(subject))
     print_verdicts(verdicts, "json" if as_json else "auto")
     if any(it.judgement != "as expected" for it in verdicts):
         raise SystemExit(1)
+
+
+@contextmanager
+def interrupted_by_signals() -> Iterator[None]:
+    """Let a closed terminal and `kill` end the block as Ctrl-C does, which undoes its changes."""
+    signals = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(each, signal.default_int_handler) for each in signals]
+    try:
+        yield
+    finally:
+        for each, handler in zip(signals, before, strict=True):
+            signal.signal(each, handler)
 
 
 async def _examine(subject: Subject) -> Sequence[Verdict]:

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError  # type: ignore[import-untyped]
 _FUNCTION: Final = "ChatFunction"
 _LOGS: Final = "ChatLogs"
 _SNAPSHOTS: Final = "PublishedVersions"
+_OURS: Final = "account-check: may be deleted"
 
 Clients = Callable[[str], Any]
 
@@ -41,19 +42,22 @@ class ChatFunction:
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[str]:
-        """Publish a version that starts from a snapshot; yield it, and delete it at the end."""
+        """Publish a version that starts from a snapshot; yield it, and delete it at the end.
+
+        Lambda returns the last version where nothing has changed since. That of a stack which uses
+        snapshots is the one that serves, and stays.
+        """
         is_on = self._snap_start().get("ApplyOn") == _SNAPSHOTS
         try:
             self._set_snapshots(_SNAPSHOTS)
-            published = self._lambda.publish_version(
-                FunctionName=self.name, Description="account-check: may be deleted"
-            )
+            published = self._lambda.publish_version(FunctionName=self.name, Description=_OURS)
             version = published["Version"]
             try:
                 self._wait("published_version_active", Qualifier=version)
                 yield version
             finally:
-                self._lambda.delete_function(FunctionName=self.name, Qualifier=version)
+                if published.get("Description") == _OURS:
+                    self._lambda.delete_function(FunctionName=self.name, Qualifier=version)
         finally:
             if not is_on:
                 self._set_snapshots("None")
