@@ -32,7 +32,7 @@ DRILL: Final = PAGE.partition("\n## Restore drill\n")[2].partition("\n## ")[0]
 STEPS: Final[dict[str, str]] = dict(
     re.findall(r"^\*\*(\d)\..*?```sh\n(.*?)```", DRILL, re.DOTALL | re.MULTILINE)
 )
-FUNCTIONS: Final = ("CHAT_FUNCTION", "API_FUNCTION", "SWEEPER_FUNCTION")
+FUNCTIONS: Final = ("CHAT_FUNCTION", "API_FUNCTION", "SWEEPER_FUNCTION", "ROLLUP_FUNCTION")
 ROLE: Final = "arn:aws:iam::123456789012:role/function"
 
 
@@ -164,7 +164,7 @@ async def test_c64_the_restore_drill_brings_back_the_money(account: str) -> None
         shell = Shell(account, datetime.now(UTC).isoformat())
         assert sorted(STEPS) == ["1", "2", "3", "4", "5", "6"]
         shell.run(STEPS["1"])
-        assert concurrency(account) == [0, 0, 0]
+        assert concurrency(account) == [0, 0, 0, 0]
         shell.run(STEPS["2"])
         damage(dynamodb)
         shell.run(STEPS["6"].partition("tollgate")[0])
@@ -178,7 +178,7 @@ async def test_c64_the_restore_drill_brings_back_the_money(account: str) -> None
         again = wire_stores(settings, clock)
         assert (await again.keys.authenticate(key.secret)).key_id == principal.key_id
         await again.aclose()
-    assert concurrency(account) == [None, None, None]
+    assert concurrency(account) == [None, None, None, None]
     assert {name: remade(dynamodb, name) for name in ("CORE", "LEDGER", "GENERATIONS")} == {
         "CORE": (True, True, True),
         "LEDGER": (False, True, True),

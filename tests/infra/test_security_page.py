@@ -1,6 +1,6 @@
 """docs/security.md against the code: how long data stays, and commands that exist.
 
-Keeps C60, C68, C69: their times, as the page states them.
+Keeps C60, C64, C68, C69: their times, as the page states them.
 """
 
 import ast
@@ -114,6 +114,13 @@ def test_times_are_those_of_code_and_template(stack: Stack) -> None:
 def test_moments_of_the_runbook_are_those_of_the_code() -> None:
     assert f"within {lookup.FOUND_FOR_S:g} s" in PAGE
     assert f"{-(-HOLD_LIFETIME_S // 60)} minutes after it was made" in PAGE
+
+
+def test_c64_the_restore_stops_and_starts_every_function(stack: Stack) -> None:
+    named = {it.removesuffix("Function").upper() + "_FUNCTION" for it in stack.functions}
+    for call in ("put", "delete"):
+        command = rf"^aws lambda {call}-function-concurrency --function-name (\w+)"
+        assert set(re.findall(command, PAGE, re.MULTILINE)) == named
 
 
 @pytest.mark.parametrize("line", COMMANDS)
