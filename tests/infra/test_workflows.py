@@ -44,7 +44,9 @@ def test_it_starts_on_changes_of_routing() -> None:
 
 def test_each_job_has_the_rights_it_needs_and_no_more() -> None:
     assert WORKFLOW["permissions"] == {}
-    assert PLAN["permissions"] == {"contents": "read", "pull-requests": "write"}
+    # GitHub makes a label only for who may write issues; the first of each kind is made here.
+    rights = {"contents": "read", "pull-requests": "write", "issues": "write"}
+    assert PLAN["permissions"] == rights
     assert PUBLISH["permissions"] == {"contents": "read", "id-token": "write"}
     for each in STEPS:
         if each.get("uses", "").startswith("actions/checkout@"):
