@@ -12,8 +12,9 @@ from tollgate.ingress.chat_completions import answer_fields
 
 _DELTA_END: Final = b'},"finish_reason":null}]}\n\n'
 # The fields of a detail that are sent as its part ends, and those sent as soon as they are known.
-_AT_THE_END: Final = ("signature", "data")
-_STATED_ONCE: Final = ("format", "id", "model")
+# The signer is sent last: some clients join the texts of all pieces, others keep the last piece's.
+_AT_THE_END: Final = ("format", "signature", "data")
+_STATED_ONCE: Final = ("id", "model")
 
 
 class ChoiceRenderer:
@@ -146,6 +147,9 @@ class ChoiceRenderer:
         detail = self._detail(part, ordinal)
         # What is final only at the end is not sent twice: accumulators join texts.
         begun = {name: value for name, value in detail.items() if name not in _AT_THE_END}
+        if "data" in detail:
+            # Typed clients refuse an encrypted detail without it.
+            begun["data"] = ""
         return self._delta({"reasoning_details": [begun]})
 
     def _end_thought(self, part: Reasoning, ordinal: int, ended: Provenance | None) -> bytes:

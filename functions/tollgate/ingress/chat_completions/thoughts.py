@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
 from tollgate.core.reasoning_details import Detail, continues, join_piece, read_detail
+from tollgate.core.signers import CLAUDE
 from tollgate.ingress.chat_completions.wire import messages as wire
 
 
@@ -21,12 +22,15 @@ class PlacedThought(Struct, frozen=True):
 
 def read_thoughts(message: wire.AssistantMessage) -> list[PlacedThought]:
     """Return the reasoning of a message: its details or, without any, its plain text."""
+    details = message.reasoning_details or ()
+    text = message.reasoning or message.reasoning_content
+    if text and _is_remnant(details):
+        details = ()
     thoughts = [
         PlacedThought(reasoning, after.calls, after.text)
-        for detail, after in _join(message.reasoning_details or ())
+        for detail, after in _join(details)
         if (reasoning := read_detail(detail)).text or _is_signed(reasoning)
     ]
-    text = message.reasoning or message.reasoning_content
     if not thoughts and text:
         thoughts.append(PlacedThought(Reasoning(text=text)))
     return thoughts
@@ -34,6 +38,19 @@ def read_thoughts(message: wire.AssistantMessage) -> list[PlacedThought]:
 
 def _is_signed(reasoning: Reasoning) -> bool:
     return reasoning.provenance is not None and reasoning.provenance.is_signed
+
+
+def _is_remnant(details: Sequence[wire.ReasoningDetail]) -> bool:
+    """Return whether a client kept only the last piece of a stream, as OpenAI's for Node does.
+
+    Claude signs each part, and takes none without those before it. Parts of others may be unsigned,
+    and some clients leave those out.
+    """
+    if len(details) != 1:
+        return False
+    (last,) = details
+    lacks_text = last.type == "reasoning.text" and last.text is None and last.data is None
+    return lacks_text or (last.format == CLAUDE and bool(last.index))
 
 
 def _join(details: Iterable[wire.ReasoningDetail]) -> Iterable[tuple[Detail, wire.Position]]:
