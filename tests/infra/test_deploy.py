@@ -118,6 +118,15 @@ def test_c54_a_stage_is_deployed_then_published_and_nobody_is_asked_without_a_te
         ('"A=1 B=2"', " --parameter-overrides A=1 B=2 TableDeletionProtection=false"),
         ('["A=1", "B=2"]', " --parameter-overrides A=1 B=2 TableDeletionProtection=false"),
         ('"A=1 TableDeletionProtection=true"', ""),
+        (
+            '{A = 1, B = ["x", "y z"]}',
+            ' --parameter-overrides A="1" B="x,y z" TableDeletionProtection=false',
+        ),
+        (
+            '["A=1", {"$include" = "file://a.yaml", B = "a \\"b\\""}]',
+            ' --parameter-overrides A=1 file://a.yaml B="a \\"b\\"" TableDeletionProtection=false',
+        ),
+        ("{TableDeletionProtection = true}", ""),
     ],
 )
 def test_a_first_deploy_keeps_the_parameters_of_its_stage(
@@ -188,6 +197,19 @@ def test_without_a_terminal_the_options_to_set_are_named(tmp_path: Path) -> None
     kept = tomllib.loads((tmp_path / "samconfig.toml").read_text())["default"]["deploy"]
     assert kept["parameters"]["region"] == "eu-west-1"
     assert kept["parameters"]["parameter_overrides"] == "AlarmEmail=me@example.com"
+
+
+def test_an_address_is_not_written_beside_parameters_that_are_stated(tmp_path: Path) -> None:
+    header = "[default.deploy.parameters]\n"
+    text = (ROOT / "samconfig.toml").read_text()
+    stating = text.replace(header, f'{header}parameter_overrides = "LogRetentionDays=7"\n')
+    (tmp_path / "samconfig.toml").write_text(stating)
+    with running_moto() as url:
+        options = ("prepare", "--region", "eu-west-1", "--email", "me@example.com")
+        refused = half(tmp_path, *options, AWS_ENDPOINT_URL=url, **SIGNED_IN)
+    assert refused.returncode == 1
+    assert "add AlarmEmail=me@example.com there" in refused.stderr
+    assert (tmp_path / "samconfig.toml").read_text() == stating
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "uploads": f"{_CHAT}, with the file in a message",
 }
 _SLASHES: Final = re.compile("/{2,}")
+# A client that adds the version to a base URL that has it.
+_VERSION_AGAIN: Final = re.compile(r"(?<=^/v1)(/api)?/v1(?=/)")
 
 
 class CanonicalPath:
@@ -72,13 +74,17 @@ class HeadAsGet:
 def no_route(method: str, path: str) -> RequestError:
     """Return the not_found error of an unknown path, with a hint.
 
-    A path outside /v1/ mostly means that a client's base URL lacks its version.
+    A path outside /v1/ mostly means that a client's base URL lacks its version, one with two that
+    the client adds its own.
     """
     hint = f"GET {OPENAPI} lists what there is"
+    once = _VERSION_AGAIN.sub("", path)
     if not path.startswith("/v1/"):
         hint = f"a client's base URL ends in /api/v1, and {hint}"
-    elif instead := _INSTEAD.get(path.split("/")[2]):
+    elif instead := _INSTEAD.get(once.split("/")[2]):
         hint = instead
+    elif once != path:
+        hint = f"the path has its version twice, and {hint}"
     return RequestError(ErrorCode.NOT_FOUND, f"There is no {method} {path}; {hint}.")
 
 
