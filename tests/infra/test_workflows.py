@@ -108,6 +108,13 @@ def test_c93_every_action_of_every_workflow_is_pinned_to_a_commit() -> None:
             assert re.fullmatch(r"[a-z/-]+@[0-9a-f]{40}", used), f"{file.name}: {used}"
 
 
+def test_ci_lets_the_whole_suite_end() -> None:
+    (job,) = yaml.safe_load((FOLDER / "ci.yml").read_text())["jobs"].values()
+    assert [each["run"] for each in job["steps"] if "run" in each] == ["make test"]
+    # It took 35 minutes on two busy cores, which is what the smallest of GitHub's machines have.
+    assert job["timeout-minutes"] >= 45
+
+
 def test_without_a_role_nothing_is_published_and_it_says_so() -> None:
     first, *others = PUBLISH["steps"]
     assert first["if"] == "env.ROLE == ''"
