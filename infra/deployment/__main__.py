@@ -83,6 +83,9 @@ def apply(config: Path, stage: str, region: str) -> None:
         found = _decide_region(chosen, region)
         account = AwsAccount(found)
         is_first = account.parameter(chosen.stack, TABLE_PROTECTION) is None
+        # Those of colleagues are theirs. Without a stack, a deploy that was broken off left them.
+        asks = sys.stdin.isatty() and not is_first
+        of_others = account.waiting_change_sets(chosen.stack) if asks else frozenset()
     except (InvalidAnswer, AccountError) as error:
         raise click.ClickException(str(error)) from error
     sam = os.environ.get("SAM", str(_ROOT / ".tools" / "sam" / "bin" / "sam"))
@@ -97,7 +100,7 @@ def apply(config: Path, stage: str, region: str) -> None:
         command += ["--parameter-overrides", *overrides]
     _run(command)
     try:
-        if sys.stdin.isatty() and account.discard_change_sets(chosen.stack):
+        if sys.stdin.isatty() and account.discard_change_sets(chosen.stack, but=of_others):
             raise click.ClickException("nothing was deployed, and nothing published")
         _protect_tables(account, chosen)
     except AccountError as error:

@@ -11,16 +11,19 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import boto3
 import click
 import pytest
+from moto import mock_aws
 from moto.server import ThreadedMotoServer
 
 from infra.deployment.stages import InvalidAnswer, keep_answers, parse_email, read_stage
 from tests.infra.account import deployment
 from tests.infra.translation import ROOT
 from tollgate.cli.main import main
+from tollgate.cli.stack.aws_account import AwsAccount
 from tollgate.web.key_shapes import NewKeyBody
 from tollgate.web.routes.credits import GrantBody
 
@@ -140,7 +143,7 @@ def test_a_first_deploy_keeps_the_parameters_of_its_stage(
     assert called[0].partition(" --region eu-west-1")[2] == overrides
 
 
-UNPROTECTED = {
+UNPROTECTED: dict[str, Any] = {
     "AWSTemplateFormatVersion": "2010-09-09",
     "Parameters": {"TableDeletionProtection": {"Type": "String", "Default": "false"}},
     "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
@@ -171,6 +174,31 @@ def test_tables_that_an_interrupted_deploy_left_unprotected_are_protected_by_the
     assert result.returncode == 0, result.stderr
     assert "--parameter-overrides" not in called[0]
     assert stack["Parameters"][0]["ParameterValue"] == protection
+
+
+def test_change_sets_of_others_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SIGNED_IN.items():
+        monkeypatch.setenv(name, value)
+    with mock_aws():
+        formation = boto3.client("cloudformation", "eu-west-1")
+        formation.create_stack(StackName="tollgate", TemplateBody=json.dumps(UNPROTECTED))
+        account = AwsAccount("eu-west-1")
+
+        def propose(name: str) -> None:
+            resources = {**UNPROTECTED["Resources"], name: {"Type": "AWS::SNS::Topic"}}
+            formation.create_change_set(
+                StackName="tollgate",
+                ChangeSetName=name,
+                TemplateBody=json.dumps({**UNPROTECTED, "Resources": resources}),
+            )
+
+        propose("Theirs")
+        before = account.waiting_change_sets("tollgate")
+        # A deploy without changes: SAM deletes its own change set.
+        assert not account.discard_change_sets("tollgate", but=before)
+        propose("Declined")
+        assert account.discard_change_sets("tollgate", but=before)
+        assert account.waiting_change_sets("tollgate") == {"Theirs"}
 
 
 def test_c54_a_deploy_that_fails_publishes_nothing(tmp_path: Path) -> None:

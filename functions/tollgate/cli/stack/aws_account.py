@@ -103,16 +103,23 @@ class AwsAccount:
         except BotoCoreError as error:
             raise AccountError(f"AWS does not say whose credentials these are: {error}") from error
 
-    def discard_change_sets(self, stack: str) -> bool:
-        """Delete the stack's change sets that were made and not executed; return if any was."""
+    def waiting_change_sets(self, stack: str) -> frozenset[str]:
+        """Return the names of the stack's change sets that were made and not executed."""
         client = self._session.client("cloudformation")
         try:
-            waiting = [
-                it["ChangeSetName"]
-                for it in client.list_change_sets(StackName=stack)["Summaries"]
-                if it.get("ExecutionStatus") == "AVAILABLE"
-            ]
-            for name in waiting:
+            made = client.list_change_sets(StackName=stack)["Summaries"]
+        except (BotoCoreError, ClientError) as error:
+            raise AccountError(f"the change sets of stack {stack}: {error}") from error
+        return frozenset(
+            it["ChangeSetName"] for it in made if it.get("ExecutionStatus") == "AVAILABLE"
+        )
+
+    def discard_change_sets(self, stack: str, *, but: frozenset[str]) -> bool:
+        """Delete the stack's waiting change sets but the named ones; return if any was."""
+        client = self._session.client("cloudformation")
+        waiting = self.waiting_change_sets(stack) - but
+        try:
+            for name in sorted(waiting):
                 client.delete_change_set(StackName=stack, ChangeSetName=name)
         except (BotoCoreError, ClientError) as error:
             raise AccountError(f"the change sets of stack {stack}: {error}") from error
