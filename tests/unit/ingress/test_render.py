@@ -250,13 +250,13 @@ def test_c31_reasoning_is_told_under_both_names_and_with_its_signature() -> None
     events = [*said(begun, "so", provenance=signed), *said(Text(text=""), "hi", index=1)]
     detail = {"type": "reasoning.text", "index": 0}
     assert deltas(*events) == [
-        {"reasoning_details": [detail | {"text": "", "format": CLAUDE, "model": "test/echo"}]},
+        {"reasoning_details": [detail | {"text": "", "model": "test/echo"}]},
         {
             "reasoning": "so",
             "reasoning_content": "so",
             "reasoning_details": [detail | {"text": "so"}],
         },
-        {"reasoning_details": [detail | {"signature": "sig"}]},
+        {"reasoning_details": [detail | {"format": CLAUDE, "signature": "sig"}]},
         {"content": "hi"},
     ]
     message = whole(*events)["choices"][0]["message"]
