@@ -17,7 +17,9 @@ _EXPOSED_HEADERS: Final = (
     "x-fallback-depth",
     "x-fallback-from",
     "x-generation-id",
+    "x-idempotent-replay",
     "x-model-used",
+    "x-next-cursor",
     "x-provider-used",
     "x-ratelimit-limit-requests",
     "x-ratelimit-limit-tokens",
@@ -26,7 +28,9 @@ _EXPOSED_HEADERS: Final = (
     "x-ratelimit-reset-requests",
     "x-ratelimit-reset-tokens",
     "x-request-id",
+    "x-should-retry",
     "x-tollgate-adapted",
+    "x-unreadable",
 )
 
 

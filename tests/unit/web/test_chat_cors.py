@@ -3,10 +3,23 @@
 Keeps C45.
 """
 
-from tests.asgi import request
-from tests.gateways import house, request_body
+from collections.abc import Mapping
+
+from tests.asgi import Exchange, request
+from tests.gateways import house, request_body, store_is_away
 from tests.unit.web.test_chat_app import PATH, app_of, post
 from tollgate.core.ids import is_id
+from tollgate.engine.kept_answers import REPLAY_HEADER
+from tollgate.web.csv_reply import csv_reply
+
+
+def ours(headers: Mapping[str, str]) -> set[str]:
+    """The names that a page reads only if they are exposed to it."""
+    return {name for name in headers if name.startswith("x-") or name == "retry-after"}
+
+
+def exposed(reply: Exchange) -> set[str]:
+    return set(reply.headers["access-control-expose-headers"].split(", "))
 
 
 async def test_c45_browsers_of_an_allowed_origin_may_call_and_read_the_headers() -> None:
@@ -27,9 +40,21 @@ async def test_c45_browsers_of_an_allowed_origin_may_call_and_read_the_headers()
     for body in (request_body(), b"{"):
         reply = await post(home, body, origin="https://app.example")
         assert reply.headers["access-control-allow-origin"] == "https://app.example"
-        exposed = reply.headers["access-control-expose-headers"].split(", ")
-        ours = {name for name in reply.headers if name.startswith("x-") or name == "retry-after"}
-        assert ours <= set(exposed)
+        assert ours(reply.headers) <= exposed(reply)
+
+
+async def test_c43_c45_a_page_reads_that_a_request_must_not_be_repeated() -> None:
+    home = await house()
+    home.ledger.settle_failure = store_is_away()
+    reply = await post(home, request_body(), origin="https://app.example")
+    assert (reply.status, reply.headers["x-should-retry"]) == (503, "false")
+    assert ours(reply.headers) <= exposed(reply)
+
+
+async def test_c45_a_page_reads_the_headers_of_tables_and_of_repeated_answers() -> None:
+    reply = await post(await house(), request_body(), origin="https://app.example")
+    table = csv_reply(["id"], [], next_="more", unreadable=("W#acme G#two",))
+    assert {REPLAY_HEADER, *ours(table.headers)} <= exposed(reply)
 
 
 async def test_c45_options_without_an_origin_says_what_is_served() -> None:
