@@ -18,7 +18,15 @@ async def test_c41_an_unknown_path_is_404_in_the_envelope(method: str, path: str
         assert ("base URL ends in /api/v1" in reply.error["message"]) == (path == "/")
 
 
-@pytest.mark.parametrize("prefix", ["/v1/", "/api/v1/", "/v1//"])
+@pytest.mark.parametrize("prefix", ["/v1/v1", "/api/v1/v1", "/api/v1/api/v1"])
+async def test_c41_a_path_with_two_versions_is_told_so(prefix: str) -> None:
+    reply = await (await api())("POST", f"{prefix}/chat/completions", content={})
+    assert (reply.status, reply.error["code"]) == (404, "not_found")
+    assert "has its version twice" in reply.error["message"]
+
+
+# Anthropic's clients add the version to their base URL.
+@pytest.mark.parametrize("prefix", ["/v1/", "/api/v1/", "/v1//", "/api/v1/v1/"])
 @pytest.mark.parametrize(
     ("path", "instead"),
     [
