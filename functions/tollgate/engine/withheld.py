@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from tollgate.core.content import Reasoning, Refusal, Text
+from tollgate.core.escapes import resolve_escapes
 from tollgate.core.request import GenerationRequest
 
 _WITHHELD: Final = "[prompt]"
@@ -21,8 +22,7 @@ _RUN: Final = 3
 # A shorter number is one of many sentences.
 _NUMBER_LENGTH_MIN: Final = 4
 # Scripts without spaces: each of their characters counts as a word.
-_WORD: Final = re.compile(r"[A-Za-z0-9_]+|[^\x00-\x7f]")
-_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})|\\([nrt])|\\([\"'\\/])")
+_WORD: Final = re.compile(r"[A-Za-z0-9]+|[^\x00-\x7f]")
 _QUOTED: Final = re.compile(r"\"([^\"]+)\"|'([^']+)'|`([^`]+)`|“([^”]+)”")
 # Fields without any text that a caller wrote for the model, or too large to be quoted.
 _NO_PROSE: Final = frozenset({"base64", "id", "name", "model", "preferences"})
@@ -30,7 +30,7 @@ _NO_PROSE: Final = frozenset({"base64", "id", "name", "model", "preferences"})
 
 def withhold_prompt(words: str, request: GenerationRequest) -> str:
     """Return a provider's words, with `[prompt]` in place of what they have of the request."""
-    text = _unescape(words)
+    text = " ".join(resolve_escapes(words).split())
     found = list(_WORD.finditer(text))
     said = [match[0].casefold() for match in found]
     overlap = _Overlap(said)
@@ -66,7 +66,7 @@ class _Overlap:
 
     def compare(self, text: str, *, is_message: bool = False) -> None:
         """Note the words and runs of one text of the request."""
-        words = [word.casefold() for word in _WORD.findall(_unescape(text))]
+        words = [word.casefold() for word in _WORD.findall(resolve_escapes(text))]
         self.common |= self._words.intersection(words)
         self._found |= self._runs.intersection(zip(words, words[1:], words[2:], strict=False))
         if is_message and len(words) < _RUN:
@@ -100,15 +100,6 @@ def _texts(value: object) -> Iterator[str]:
                 yield from _texts(content)
         case _:
             pass
-
-
-def _unescape(text: str) -> str:
-    """Return text whose JSON escapes, of a quotation within a quotation, are resolved."""
-    if "\\" not in text:
-        return text
-    return _ESCAPE.sub(
-        lambda found: chr(int(found[1], 16)) if found[1] else " " if found[2] else found[3], text
-    )
 
 
 def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -3,8 +3,12 @@
 Keeps C44, C69.
 """
 
+import json
+import unicodedata
 from typing import Any
+from urllib.parse import quote, quote_plus
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,6 +45,44 @@ def asked(prompt: str = PROMPT, **fields: Any) -> GenerationRequest:
 )
 def test_c44_what_a_provider_repeats_of_a_prompt_is_withheld(words: str, kept: str) -> None:
     assert withhold_prompt(words, asked()) == kept
+
+
+SPELT = "My café patient Erika takes Warfarin daily"
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        quote(SPELT),
+        quote(quote(SPELT)),
+        quote_plus(SPELT),
+        "My&#32;caf&eacute;&nbsp;patient Erika takes Warfarin daily",
+        json.dumps(json.dumps(SPELT)),
+        unicodedata.normalize("NFD", SPELT),
+        "".join(chr(ord(it) + 0xFEE0) if "!" <= it <= "~" else it for it in SPELT),
+        SPELT.replace(" ", "_"),
+        SPELT.replace("é", "\\xe9"),
+        SPELT.replace("é", "\\U000000e9"),
+        SPELT.replace("p", "p\u200b"),
+    ],
+)
+def test_c44_a_prompt_is_withheld_in_every_spelling(quoted: str) -> None:
+    shown = withhold_prompt(f"Bad input: {quoted}", asked(SPELT))
+    assert shown.replace('"', "") == "Bad input: [prompt]"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [b"\\\\ud800", b"\\\\u001b[2J", b"%1B[2J", b"\\\\u202e", b"&#27;[2J", b"\\\\\\\\udfff"],
+)
+async def test_c66_words_of_a_hostile_provider_can_be_stored_and_printed(hostile: bytes) -> None:
+    body = b'{"error": {"message": "Out of %b memory"}}' % hostile
+    home = await house(near=Scripted(refuses_with(500, body)))
+    await home.serve("acme/small")
+    words = home.record.attempts[0].provider_words
+    assert words.startswith("Out of ")
+    assert words.isprintable()
+    assert json.loads(msgspec.json.encode(words)) == words
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from msgspec import Struct
 from pydantic import JsonValue
 
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.escapes import resolve_escapes
 
 _BY_STATUS: Final = {
     401: (ErrorCode.PROVIDER_AUTH, "did not accept our credentials"),
@@ -86,9 +87,11 @@ _INPUT_LENGTH_MAX: Final = 4096
 # A quotation longer than any name of a field, a model or a value may be a piece of the prompt.
 _LONG: Final = 48
 
+# Addresses, whole: secrets ride in user part, path and query alike.
+_ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://\S+", re.IGNORECASE)
+
 _CUTS: Final = (
-    # Addresses, whole: secrets ride in user part, path and query alike.
-    (re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://\S+", re.IGNORECASE), "[url]"),
+    (_ADDRESS, "[url]"),
     # Data written out, such as the offending part of a request; an index is no data.
     (re.compile(rf"\{{.{{{_LONG},}}(?:\}}|$)|\[(?!\d{{1,4}}\]).{{{_LONG},}}(?:\]|$)"), "[...]"),
     # Long quotations.
@@ -98,17 +101,20 @@ _CUTS: Final = (
     (re.compile(r"\b(?:bearer|basic)\s+\S+", re.IGNORECASE), "[redacted]"),
     (
         re.compile(
-            r"\b(?:(?:api|access|secret|account)?[ _-]?key(?:[ _-]?id)?|token|secret|password"
-            r"|authorization|signature|credential)\b(?:\s+provided)?[\"']?\s*[:=]\s*\S+",
+            r"(?<![A-Za-z])(?:(?:api|access|secret|account)?[ _-]?key(?:[ _-]?id)?"
+            r"|(?:access|auth|id|refresh|session)?token|(?:client)?secret|pass(?:word|wd)?|cookie"
+            r"|authorization|sig(?:nature)?|credential)\b(?:\s+provided)?[\"']?\s*[:=]\s*\S+",
             re.IGNORECASE,
         ),
         "[redacted]",
     ),
+    # The query of an address without its scheme.
+    (re.compile(r"\?[\w.-]+=\S+"), "[redacted]"),
     # Well-known forms of keys, their masked forms included.
     (
         re.compile(
             r"\b(?:sk|pk|rk|gsk|xai|key|hf|ghp|github_pat|nvapi|csk|fw|r8|tgp|pplx)[-_][\w*.-]{6,}"
-            r"|\b(?:AKIA|ASIA|AIza)[\w*-]{8,}"
+            r"|\b(?:AKIA|ASIA|AIza|eyJ)[\w*.-]{8,}"
         ),
         "[redacted]",
     ),
@@ -118,7 +124,7 @@ _CUTS: Final = (
         re.compile(r"(?<![\w+/=])(?=[\w+/=]*\d)(?=[\w+/=]*[A-Za-z])[\w+/=]{20,}"),
         "[redacted]",
     ),
-    (re.compile(r"\S*\*{3,}\S*"), "[redacted]"),
+    (re.compile(r"(?<!\S)\S*\*{3,}\S*"), "[redacted]"),
     # Whose account it is: ARNs, the twelve digits in them, Google's projects, addresses of mail.
     (
         re.compile(
@@ -186,7 +192,9 @@ def _meaning(refusal: ProviderRefusal) -> tuple[ErrorCode, str]:
 
 def redact(message: str, length_max: int = MESSAGE_LENGTH_MAX) -> str:
     """Return a line of at most `length_max` characters, without secrets and long quotations."""
-    text = " ".join(message[:_INPUT_LENGTH_MAX].split())
+    # An address is whole only as long as its own escapes are in it.
+    text = _ADDRESS.sub("[url]", message[:_INPUT_LENGTH_MAX])
+    text = " ".join(resolve_escapes(text)[:_INPUT_LENGTH_MAX].split())
     text = "".join(character for character in text if character.isprintable())
     for pattern, replacement in _CUTS:
         text = pattern.sub(replacement, text)
