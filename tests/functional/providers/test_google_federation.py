@@ -229,9 +229,19 @@ def secret(**changes: str) -> str:
     return json.dumps(plain | changes)
 
 
-def test_a_secret_may_federate_the_role_of_the_gateway() -> None:
+@pytest.mark.parametrize(
+    "host",
+    [
+        "sts.googleapis.com",
+        "sts.europe-west3.rep.googleapis.com",
+        "sts-acme.p.googleapis.com",
+        "europe-west3.sts.googleapis.com",
+    ],
+)
+def test_a_secret_may_federate_the_role_of_the_gateway(host: str) -> None:
     role = AwsRole(lambda: Credentials("AKID", "shh"), "eu-west-1")
-    load_google_credentials(json.loads(secret()), role, is_secret=True)
+    configuration = json.loads(secret(token_url=f"https://{host}/v1/token"))
+    load_google_credentials(configuration, role, is_secret=True)
 
 
 @pytest.mark.parametrize(
@@ -242,6 +252,17 @@ def test_a_secret_may_federate_the_role_of_the_gateway() -> None:
         (secret(token_url="https://sts.googleapis.com@evil.example/v1/token"), "token_url"),
         (secret(token_url="http://sts.googleapis.com/v1/token"), "token_url"),
         (secret(token_url="http://127.0.0.1:9001/2018-06-01"), "token_url"),
+        (
+            secret(token_url="https://storage.googleapis.com/upload/storage/v1/b/evil/o"),
+            "token_url",
+        ),
+        (secret(token_url="https://evil.storage.googleapis.com/o"), "token_url"),
+        (secret(token_url="https://sts.storage.googleapis.com/o"), "token_url"),
+        (secret(token_url="https://evil_sts.googleapis.com/o"), "token_url"),
+        (
+            secret(service_account_impersonation_url="https://evil.storage.googleapis.com/o"),
+            "impersonation_url",
+        ),
         (secret(service_account_impersonation_url="https://evil.example/a"), "impersonation_url"),
     ],
 )

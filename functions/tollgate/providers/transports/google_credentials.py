@@ -4,6 +4,7 @@ google-auth's own loader imports `requests` for federated credentials, which no 
 Its loaders of each kind do not; their credentials send requests through what refreshes them.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _AWS_TOKEN: Final = "urn:ietf:params:aws:token-type:aws4_request"  # noqa: S105 - names a kind
-_GOOGLE: Final = "googleapis.com"
+# The services of Google that a secret may send an identity to. A bucket is a host of googleapis.com
+# too, and its owner may let anybody write into it, so that a host is known by its service.
+_SERVICES: Final = {"token_url": "sts", "service_account_impersonation_url": "iamcredentials"}
 
 Info = Mapping[str, Any]
 
@@ -74,14 +77,21 @@ def _check_federation(info: Info) -> None:
             "a secret may federate from AWS alone; a file or a URL as its source belongs into the"
             " file that GOOGLE_APPLICATION_CREDENTIALS names"
         )
-    for field in ("token_url", "service_account_impersonation_url"):
+    for field, service in _SERVICES.items():
         url = urlsplit(str(info.get(field, "")))
-        if field in info and (url.scheme, _is_googles(url.hostname)) != ("https", True):
-            raise UnusableCredentials(f"the {field} of a secret is on {_GOOGLE} over https")
+        if field in info and not (url.scheme == "https" and _serves(service, url.hostname)):
+            raise UnusableCredentials(
+                f"the {field} of a secret is on {service}.googleapis.com over https"
+            )
 
 
-def _is_googles(host: str | None) -> bool:
-    return host is not None and host.endswith(f".{_GOOGLE}")
+def _serves(service: str, host: str | None) -> bool:
+    """Return whether a host is a service of Google: global, regional or in a private network.
+
+    `sts.storage.googleapis.com` is a bucket by the name of `sts`.
+    """
+    forms = rf"(?:[a-z0-9-]+[.-])?{service}|{service}\.[a-z0-9-]+\.rep|{service}-[a-z0-9-]+\.p"
+    return re.fullmatch(rf"(?:{forms})\.googleapis\.com", host or "") is not None
 
 
 def _service_account(info: Info, role: AwsRole) -> Any:
