@@ -66,23 +66,40 @@ def _proof(provenance: Provenance) -> dict[str, JsonValue]:
     return {name: value for name, value in stated.items() if value is not None}
 
 
-def continues(last: Detail, piece: Detail) -> bool:
-    """Return whether a piece continues a detail: an id comes once, a signature is the end."""
-    ids = {last.get("id"), piece.get("id")} - {None}
-    is_over = bool(last.get("data")) or bool(last.get("signature") and text_of(piece))
-    return not is_over and len(ids) <= 1 and all(last.get(key) == piece.get(key) for key in _SAME)
+class JoinedDetail:
+    """One detail whose pieces come one by one; its text is joined once, at the end."""
 
+    def __init__(self) -> None:
+        self._fields: dict[str, JsonValue] = {}
+        self._texts: dict[str, list[str]] = {}
 
-def join_piece(last: Detail, piece: Detail) -> dict[str, JsonValue]:
-    """Return a detail with the piece that continues it."""
-    joined = dict(last)
-    for key, value in piece.items():
-        known = joined.get(key)
-        if key in _STREAMED and isinstance(known, str) and isinstance(value, str):
-            joined[key] = known + value
-        elif value is not None:
-            joined[key] = value
-    return joined
+    @property
+    def is_empty(self) -> bool:
+        """True before the first piece."""
+        return not self._fields and not self._texts
+
+    def is_continued_by(self, piece: Detail) -> bool:
+        """Return whether a piece belongs here: an id comes once, a signature is the end."""
+        ids = {self._fields.get("id"), piece.get("id")} - {None}
+        has_data = bool(self._texts.get("data") or self._fields.get("data"))
+        is_over = has_data or bool(self._fields.get("signature") and text_of(piece))
+        same = all(self._fields.get(key) == piece.get(key) for key in _SAME)
+        return not is_over and len(ids) <= 1 and same
+
+    def add(self, piece: Detail) -> None:
+        """Add a piece: text goes on, other fields replace what was there."""
+        for key, value in piece.items():
+            if key in _STREAMED and isinstance(value, str):
+                self._fields.pop(key, None)
+                if value:
+                    self._texts.setdefault(key, []).append(value)
+            elif value is not None:
+                self._texts.pop(key, None)
+                self._fields[key] = value
+
+    def join(self) -> Detail:
+        """Return the detail as its pieces have it so far."""
+        return {**self._fields, **{key: "".join(texts) for key, texts in self._texts.items()}}
 
 
 def _text(detail: Detail, name: str) -> str | None:

@@ -3,8 +3,10 @@
 Keeps C10, C37.
 """
 
+from time import process_time
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,3 +115,23 @@ def test_c10_pieces_of_a_stream_come_back_as_the_details_they_make() -> None:
         Reasoning(text="", provenance=Provenance(signer="anthropic-claude-v1", data="b")),
         Text(text="So."),
     )
+
+
+@pytest.mark.parametrize("field", ["text", "summary"])
+def test_pieces_of_reasoning_are_joined_once(field: str) -> None:
+    piece = {"type": "reasoning.text", "index": 0, field: "b" * 2_000}
+    began_s = process_time()
+    said = {"role": "assistant", "reasoning_details": [piece] * 4_096}
+    parsed = understood(messages=[*HELLO, said]).request.messages[1].content
+    assert process_time() - began_s < 1
+    assert parsed == (Reasoning(text="b" * 2_000 * 4_096),)
+
+
+def test_a_text_is_cut_once_at_each_place_of_reasoning() -> None:
+    places = range(4_096)
+    details = [{"type": "reasoning.text", "text": "b", "after": {"text": it}} for it in places]
+    began_s = process_time()
+    said = {"role": "assistant", "content": "a" * 8_000_000, "reasoning_details": details}
+    parsed = understood(messages=[*HELLO, said]).request.messages[1].content
+    assert process_time() - began_s < 1
+    assert parsed[-1] == Text(text="a" * (8_000_000 - 4_095))

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
-from tollgate.core.reasoning_details import Detail, continues, join_piece, read_detail
+from tollgate.core.reasoning_details import Detail, JoinedDetail, read_detail
 from tollgate.core.signers import CLAUDE
 from tollgate.ingress.chat_completions.wire import messages as wire
 
@@ -55,15 +55,14 @@ def _is_remnant(details: Sequence[wire.ReasoningDetail]) -> bool:
 
 def _join(details: Iterable[wire.ReasoningDetail]) -> Iterable[tuple[Detail, wire.Position]]:
     """Return whole details: some clients send the pieces of a stream back as they came."""
-    joined: list[tuple[Detail, wire.Position]] = []
+    joined: list[tuple[JoinedDetail, wire.Position]] = []
     for wire_detail in details:
         piece: Detail = wire_detail.model_dump(exclude_none=True, exclude={"after"})
-        last, after = joined[-1] if joined else ({}, None)
-        if after is not None and wire_detail.index is not None and continues(last, piece):
-            joined[-1] = join_piece(last, piece), after
-        else:
-            joined.append((piece, wire_detail.after or wire.Position()))
-    return joined
+        is_piece = joined and wire_detail.index is not None and joined[-1][0].is_continued_by(piece)
+        if not is_piece:
+            joined.append((JoinedDetail(), wire_detail.after or wire.Position()))
+        joined[-1][0].add(piece)
+    return [(detail.join(), after) for detail, after in joined]
 
 
 def place_thoughts(
@@ -76,18 +75,11 @@ def place_thoughts(
     waiting = deque(thought for thought in ordered if not thought.calls)
     length = 0
     for part in visible:
-        rest = part
-        while waiting and isinstance(rest, Text) and _lies_within(waiting[0], length, rest):
-            thought = waiting.popleft()
-            cut = max(thought.text_length - length, 0)
-            if cut:
-                # A cache mark ends the prompt up to it, so that it belongs to the last piece.
-                yield Text(text=rest.text[:cut])
-            yield thought.reasoning
-            rest = replace(rest, text=rest.text[cut:])
-            length += cut
-        yield rest
-        length += len(rest.text) if isinstance(rest, Text) else 0
+        if isinstance(part, Text):
+            yield from _interleave(part, length, waiting)
+            length += len(part.text)
+        else:
+            yield part
     yield from (thought.reasoning for thought in waiting)
     waiting = deque(thought for thought in ordered if thought.calls)
     for number, call in enumerate(calls, start=1):
@@ -97,5 +89,17 @@ def place_thoughts(
     yield from (thought.reasoning for thought in waiting)
 
 
-def _lies_within(thought: PlacedThought, start: int, text: Text) -> bool:
-    return thought.text_length < start + len(text.text)
+def _interleave(
+    part: Text, start: int, waiting: deque[PlacedThought]
+) -> Iterator[Text | Reasoning]:
+    """Yield a text, which begins at `start`, with the reasoning whose place lies within it."""
+    end, at = start + len(part.text), start
+    while waiting and waiting[0].text_length < end:
+        thought = waiting.popleft()
+        cut = max(thought.text_length, at)
+        if cut > at:
+            # A cache mark ends the prompt up to it, so that it belongs to the last piece.
+            yield Text(text=part.text[at - start : cut - start])
+        yield thought.reasoning
+        at = cut
+    yield replace(part, text=part.text[at - start :])

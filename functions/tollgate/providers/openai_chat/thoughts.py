@@ -15,8 +15,7 @@ from tollgate.core.content import Reasoning, ToolCall
 from tollgate.core.events import StreamEvent
 from tollgate.core.reasoning_details import (
     Detail,
-    continues,
-    join_piece,
+    JoinedDetail,
     read_detail,
     text_of,
     write_detail,
@@ -31,25 +30,25 @@ class OpenThought(OpenPart, kw_only=True):
     """Reasoning as it comes, and its detail if it has one."""
 
     signer: str | None
-    detail: Detail = field(default_factory=dict)
+    detail: JoinedDetail = field(default_factory=JoinedDetail)
 
     def takes(self, piece: Detail) -> bool:
         """Return whether a piece belongs to this reasoning."""
-        if self.detail:
-            return continues(self.detail, piece)
+        if not self.detail.is_empty:
+            return self.detail.is_continued_by(piece)
         # A signature may follow a text that came without details.
         return not self.length or not text_of(piece)
 
     def take(self, piece: Detail) -> str:
         """Take a piece and return its text."""
-        self.detail = join_piece(self.detail, piece)
+        self.detail.add(piece)
         return text_of(piece)
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
         """Yield the events that end the part."""
-        if self.detail:
-            self.provenance = read_detail(self.detail, self.signer).provenance
+        if not self.detail.is_empty:
+            self.provenance = read_detail(self.detail.join(), self.signer).provenance
         return super().finish()
 
 
