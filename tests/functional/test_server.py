@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import pytest
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.deployment import PATIENCE_S
 from tollgate.cli.server.connections import ConnectionLimits
@@ -68,9 +68,11 @@ class Running:
 
 
 @asynccontextmanager
-async def serving(limits: ConnectionLimits = USUAL) -> AsyncIterator[Running]:
+async def serving(
+    limits: ConnectionLimits = USUAL, *, served: ASGIApp = app
+) -> AsyncIterator[Running]:
     listener = listen_on("127.0.0.1", 0)
-    server = Server(app, ids=IdSource(SystemClock()), drain_s=1, limits=limits)
+    server = Server(served, ids=IdSource(SystemClock()), drain_s=1, limits=limits)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     running = Running(listener.getsockname())
     try:
@@ -182,6 +184,23 @@ async def test_bytes_that_are_no_request_are_refused_as_requests_are() -> None:
     async with serving() as server:
         client = await server.connect(b"\x16\x03\x01 hello\r\n\r\n")
         assert "no HTTP request" in refused(await client.rest())["message"]
+
+
+async def test_a_body_that_breaks_off_in_nonsense_is_refused_and_is_no_defect() -> None:
+    failures: list[Exception] = []
+
+    async def watched(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except Exception as failure:
+            failures.append(failure)
+
+    head = b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+    async with serving(served=watched) as server:
+        client = await server.connect(head + b"no chunk\r\n")
+        refused(await client.rest())
+        assert "200" in (await (await server.connect(GET)).head()).splitlines()[0]
+    assert failures == []
 
 
 async def test_of_too_many_waiting_connections_the_longest_waiting_one_is_closed() -> None:

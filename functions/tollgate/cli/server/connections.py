@@ -182,6 +182,10 @@ class BoundedConnection(H11Protocol):
                 h11.EndOfMessage(),
             )
             self.transport.write(b"".join(self.conn.send(event) or b"" for event in events))
+        if self.cycle is not None and not self.cycle.response_complete:
+            # The request whose body this was is over: what its route answers has nowhere to go.
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         self.transport.close()
 
 
