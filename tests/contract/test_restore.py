@@ -155,6 +155,7 @@ async def test_c64_the_restore_drill_brings_back_the_money(account: str) -> None
         books = wire_administration(settings, stores, clock)
         await books.credits.grant("acme", "first", 1_000, "test", by=TESTER)
         key = await books.keys.create(NewKey(workspace_id="acme", label="one"), by=TESTER)
+        leaked = await books.keys.create(NewKey(workspace_id="acme", label="leaked"), by=TESTER)
         principal = await books.keys.authenticate(key.secret)
         for cost in (100, 20):
             hold = await stores.ledger.hold(principal, 400)
@@ -162,22 +163,28 @@ async def test_c64_the_restore_drill_brings_back_the_money(account: str) -> None
         await stores.ledger.hold(principal, 400)
 
         shell = Shell(account, datetime.now(UTC).isoformat())
-        assert sorted(STEPS) == ["1", "2", "3", "4", "5", "6"]
+        assert sorted(STEPS) == ["0", "1", "2", "3", "4", "5", "6", "7"]
+        assert "tollgate audit --since WHEN" in STEPS["0"]
         shell.run(STEPS["1"])
         assert concurrency(account) == [0, 0, 0, 0]
         shell.run(STEPS["2"])
+        assert await books.keys.delete("acme", leaked.summary.id, by=TESTER)
         damage(dynamodb)
         shell.run(STEPS["6"].partition("tollgate")[0])
         assert shell.tollgate("upkeep", "audit").returncode == 1
         for step in ("3", "4", "5", "6"):
             shell.run(STEPS[step])
+        # No generation runs yet: what was revoked after the restored second is valid again.
+        assert concurrency(account) == [0, None, None]
 
         balance = await books.credits.balance("acme")
         assert (balance.available_nano_usd, balance.spent_nano_usd) == (880, 120)
         assert balance.held_nano_usd == 0
         again = wire_stores(settings, clock)
         assert (await again.keys.authenticate(key.secret)).key_id == principal.key_id
+        assert (await again.keys.authenticate(leaked.secret)).key_id == leaked.summary.id
         await again.aclose()
+        shell.run(STEPS["7"])
     assert concurrency(account) == [None, None, None, None]
     assert {name: remade(dynamodb, name) for name in ("CORE", "LEDGER", "GENERATIONS")} == {
         "CORE": (True, True, True),
