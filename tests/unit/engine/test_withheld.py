@@ -102,6 +102,17 @@ def test_c44_every_field_of_a_request_is_withheld(fields: Any) -> None:
     assert told == "Cannot read: [prompt]"
 
 
+def test_c44_a_character_of_two_halves_is_withheld() -> None:
+    prompt = "Smile 😀 now please"
+    assert withhold_prompt(f"Bad: {json.dumps(prompt)[1:-1]}", asked(prompt)) == "Bad: [prompt]"
+
+
+def test_c66_a_single_word_of_a_schema_is_no_prompt() -> None:
+    tools = (Tool(name="t", parameters={"type": "object"}),)
+    words = "Expected an object here."
+    assert withhold_prompt(words, asked(tools=tools)) == words
+
+
 @pytest.mark.parametrize("prompt", ["hunter", "hunter two", "Hunter2"])
 def test_c44_a_prompt_of_a_word_is_withheld(prompt: str) -> None:
     assert "unter" not in withhold_prompt(f"Rejected: {prompt}.", asked(prompt))
