@@ -58,6 +58,8 @@ def endings(draw: st.DrawFn, part: Part) -> Provenance | None:
             return draw(st.none() | st.just(replace(begun, signature=draw(maybe))))
         case Reasoning(provenance=Provenance() as begun):
             return replace(begun, data="b64")
+        case ToolCall(provenance=Provenance(signature=str()) as begun):
+            return draw(st.none() | st.just(begun))
         case ToolCall():
             return draw(st.none() | signed_calls)
         case _:

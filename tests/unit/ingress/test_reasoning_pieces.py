@@ -1,4 +1,4 @@
-"""A part of the reasoning in pieces of a stream, as clients keep them and send them back."""
+"""Reasoning and signatures in pieces of a stream, as clients keep them and send them back."""
 
 from typing import Any
 
@@ -8,9 +8,11 @@ from msgspec.structs import replace
 from tests.chat_stream import MARK, frames
 from tests.unit.ingress.requests import HELLO, understood
 from tests.unit.ingress.samples import renderer
-from tollgate.core.content import Provenance, Reasoning
-from tollgate.core.events import PartEnd, PartStart
+from tollgate.core.content import Provenance, Reasoning, ToolCall
+from tollgate.core.events import PartDelta, PartEnd, PartStart
 from tollgate.core.signers import CLAUDE, GEMINI
+
+SIGNED = Provenance(signer=GEMINI, signature="t")
 
 
 def pieces(begun: Provenance, ended: Provenance) -> list[dict[str, Any]]:
@@ -72,3 +74,21 @@ def test_c10_a_detail_whose_unsigned_neighbours_were_left_out_is_kept() -> None:
     said = {"role": "assistant", "content": "hi", "reasoning": "so", "reasoning_details": [hidden]}
     first, _ = understood(messages=[*HELLO, said]).request.messages[1].content
     assert first == Reasoning(text="", provenance=Provenance(signer=GEMINI, data="x"))
+
+
+@pytest.mark.parametrize("begun", [SIGNED, None])
+def test_c10_a_call_shows_its_signature_once_and_as_early_as_it_is_known(
+    begun: Provenance | None,
+) -> None:
+    # The AI SDK reads it where the call has its name; Google's own layer has it there.
+    writer = renderer()
+    call = ToolCall(id="c", name="f", arguments="", provenance=begun)
+    stream = writer.feed(PartStart(index=0, part=call))
+    stream += writer.feed(PartDelta(index=0, text='{"a":1}'))
+    stream += writer.feed(PartEnd(index=0, provenance=SIGNED))
+    shown = [
+        "extra_content" in piece
+        for frame in frames(stream + MARK)
+        for piece in frame["choices"][0]["delta"].get("tool_calls", ())
+    ]
+    assert shown == ([True, False] if begun else [False, False, True])

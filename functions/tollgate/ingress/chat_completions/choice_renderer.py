@@ -102,9 +102,13 @@ class ChoiceRenderer:
                     b"}}]" + _DELTA_END,
                 )
                 self._without_arguments.add(len(self._parts))
-                frame = self._delta(
-                    {"tool_calls": [{"index": ordinal, **answer_fields.render_call(part, "")}]}
-                )
+                # Some clients read a signature only where the call has its name.
+                begun = {
+                    "index": ordinal,
+                    **answer_fields.render_call(part, ""),
+                    **answer_fields.render_extra_content(part.provenance),
+                }
+                frame = self._delta({"tool_calls": [begun]})
             case _:
                 assert_never(part)
         self._parts.append(part)
@@ -175,7 +179,8 @@ class ChoiceRenderer:
                     return b""
                 return self._end_thought(part, ordinal, provenance)
             case ToolCall():
-                signed = answer_fields.render_extra_content(provenance or part.provenance)
+                begun = answer_fields.render_extra_content(part.provenance)
+                signed = {} if begun else answer_fields.render_extra_content(provenance)
                 if not signed and index not in self._without_arguments:
                     return b""
                 missing = "{}" if index in self._without_arguments else ""

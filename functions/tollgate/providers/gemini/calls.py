@@ -48,7 +48,9 @@ class OpenCall(OpenPart, kw_only=True):
         yield PartEnd(index=self.index, provenance=provenance_of(self.signature))
 
 
-def new_call(call: FunctionCall, seed: bytes, number: int) -> OpenCall:
+def new_call(call: FunctionCall, signature: str | None, seed: bytes, number: int) -> OpenCall:
     """Return a call as it begins; `seed` and its part's number make an id where it has none."""
     id_ = call.id or _made_id(seed, number)
-    return OpenCall(part=ToolCall(id=id_, name=call.name or "", arguments=""))
+    # A call in pieces may get another signature with a later one.
+    signed = None if call.will_continue else provenance_of(signature)
+    return OpenCall(part=ToolCall(id=id_, name=call.name or "", arguments="", provenance=signed))

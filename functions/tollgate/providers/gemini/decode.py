@@ -195,7 +195,7 @@ class GeminiDecoder:
         if call.name:
             yield from self._close_text()
             yield from self._parts.close(_CALL)
-            yield from self._parts.open(_CALL, new_call(call, seed, self._parts.count))
+            yield from self._parts.open(_CALL, new_call(call, signature, seed, self._parts.count))
         opened = self._parts.get(_CALL)
         if not isinstance(opened, OpenCall):
             raise malformed_error(self._provider, "a piece of a call that has no name")

@@ -9,7 +9,7 @@ if it has neither id nor name; else it begins one.
 import hashlib
 from collections.abc import Hashable, Iterator
 
-from tollgate.core.content import Provenance, ToolCall
+from tollgate.core.content import Part, Provenance, ToolCall
 from tollgate.core.events import StreamEvent
 from tollgate.core.signers import GEMINI
 from tollgate.providers.openai_chat.wire import ToolCallDelta
@@ -42,10 +42,8 @@ class ToolCalls:
         if call is None:
             call = self._new(piece, seed)
             yield from self._parts.open(len(self._calls), call)
-        google = piece.extra_content and piece.extra_content.google
-        if google and google.thought_signature:
-            # Google's OpenAI layer signs its calls there and wants the signature back.
-            call.provenance = Provenance(signer=GEMINI, signature=google.thought_signature)
+        elif not _is_signed(call.part):
+            call.provenance = _provenance(piece) or call.provenance
         if text := piece.function.text:
             yield call.add(text)
 
@@ -70,13 +68,28 @@ class ToolCalls:
         if not name:
             raise OrphanPiece
         id_ = piece.id or _made_id(seed, len(self._calls) + 1)
-        call = _OpenCall(part=ToolCall(id=id_, name=name, arguments=""), stated_id=piece.id)
+        call = _OpenCall(
+            part=ToolCall(id=id_, name=name, arguments="", provenance=_provenance(piece)),
+            stated_id=piece.id,
+        )
         self._calls.append(call)
         if piece.index is not None:
             self._by_index[piece.index] = call
         if piece.id:
             self._by_id[piece.id] = call
         return call
+
+
+def _provenance(piece: ToolCallDelta) -> Provenance | None:
+    """Return the signature of a call: Google's OpenAI layer has it there and wants it back."""
+    google = piece.extra_content and piece.extra_content.google
+    if not google or not google.thought_signature:
+        return None
+    return Provenance(signer=GEMINI, signature=google.thought_signature)
+
+
+def _is_signed(part: Part) -> bool:
+    return isinstance(part, ToolCall) and part.provenance is not None
 
 
 def _made_id(seed: bytes, number: int) -> str:

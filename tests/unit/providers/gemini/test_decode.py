@@ -21,6 +21,7 @@ from tollgate.core.events import (
     Ended,
     LogProbs,
     PartEnd,
+    PartStart,
     StreamEvent,
     UsageReported,
 )
@@ -116,6 +117,17 @@ def test_tool_q34_keeps_the_signature_of_the_call() -> None:
         ToolCall(id="abc", name="weather", arguments='{"city":"Paris"}', provenance=SIGNED),
     )
     assert (response.finish, response.raw_finish) == ("tool_calls", "STOP")
+
+
+def test_q34_a_whole_call_begins_with_its_signature() -> None:
+    whole = call("now", args={}, signature=SIGNATURE)
+    first = call("then", signature=SIGNATURE, willContinue=True)
+    signatures = [
+        event.part.provenance and event.part.provenance.signature
+        for event in events_of([chunk(whole), chunk(first), chunk(call()), chunk(finish="STOP")])
+        if isinstance(event, PartStart) and isinstance(event.part, ToolCall)
+    ]
+    assert signatures == [SIGNATURE, None]
 
 
 def test_parallel_tools_in_one_chunk_q12_get_ids_of_their_own() -> None:
