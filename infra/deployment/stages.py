@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -47,17 +47,42 @@ def read_stage(text: str, name: str) -> Stage:
         ) from missing
     region = deploy.get("region")
     overrides = deploy.get("parameter_overrides")
-    texts = overrides if isinstance(overrides, list) else [overrides]
     return Stage(
         name=name,
         stack=str(stack),
         region=str(region) if region else None,
-        overrides=None if overrides is None else tuple(map(str, texts)),
+        overrides=None if overrides is None else tuple(_override_words(overrides)),
     )
 
 
+def _override_words(stated: object) -> Iterator[str]:
+    """Yield parameters as SAM's command line takes them, of a text, a table or a list of these."""
+    match stated:
+        case list():
+            for each in stated:
+                yield from _override_words(each)
+        case {"$include": included, **others}:
+            yield from _override_words(included)
+            yield from _override_words(others)
+        case dict():
+            for name, value in stated.items():
+                # SAM joins the values of a list so.
+                text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+                escaped = text.replace('"', '\\"')
+                yield f'{name}="{escaped}"'
+        case _:
+            yield str(stated)
+
+
 def keep_answers(text: str, stage: Stage, region: str, email: str) -> str:
-    """Return samconfig.toml with a stage's region and alarm address; all else stays as it is."""
+    """Return samconfig.toml with a stage's region and alarm address; all else stays as it is.
+
+    Raises InvalidAnswer for an address if the stage states parameters already.
+    """
+    if email and stage.overrides is not None:
+        raise InvalidAnswer(
+            f"stage {stage.name} states parameter_overrides: add {ALARM_EMAIL}={email} there"
+        )
     kept = [f'region = "{region}"']
     overrides = [f'parameter_overrides = "{ALARM_EMAIL}={email}"'] if email else []
     text = _insert(text, f"[{stage.name}.deploy.parameters]", [*kept, *overrides])
