@@ -175,7 +175,7 @@ async def test_c64_the_restore_drill_brings_back_the_money(account: str) -> None
         for step in ("3", "4", "5", "6"):
             shell.run(STEPS[step])
         # No generation runs yet: what was revoked after the restored second is valid again.
-        assert concurrency(account) == [0, None, None]
+        assert concurrency(account) == [0, None, None, None]
 
         balance = await books.credits.balance("acme")
         assert (balance.available_nano_usd, balance.spent_nano_usd) == (880, 120)
