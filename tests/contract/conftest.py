@@ -6,10 +6,10 @@ from pathlib import Path
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from tests.dynamodb_local import dynamodb_local_url
 from tests.ministack import ministack_url
+from tests.moto_server import running_moto
 from tests.sdk_caller import sdk_caller
 from tests.stores import (
     REGION,
@@ -31,11 +31,8 @@ __all__ = ["dynamodb_local_url", "ministack_url"]
 @pytest.fixture(scope="session")
 def moto_url() -> Iterator[str]:
     """moto's server: any AWS service, but no honest races."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with running_moto() as url:
+        yield url
 
 
 @pytest.fixture(params=["ministack", "dynamodb_local"])

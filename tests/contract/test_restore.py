@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from tests.local_server import ROOT, TOLLGATE
 from tests.local_server import environment as plain
+from tests.moto_server import running_moto
 from tests.stores import TESTER, HandClock, record_of
 from tollgate.core.clock import SystemClock
 from tollgate.settings import Settings
@@ -39,15 +39,11 @@ ROLE: Final = "arn:aws:iam::123456789012:role/function"
 @pytest.fixture
 def account() -> Iterator[str]:
     """An account with nothing else in it: the drill's tables have the names of the page."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    url = f"http://{host}:{port}"
-    yield url
-    for table in client(url, "dynamodb").list_tables()["TableNames"]:
-        client(url, "dynamodb").update_table(TableName=table, DeletionProtectionEnabled=False)
-        client(url, "dynamodb").delete_table(TableName=table)
-    server.stop()
+    with running_moto() as url:
+        yield url
+        for table in client(url, "dynamodb").list_tables()["TableNames"]:
+            client(url, "dynamodb").update_table(TableName=table, DeletionProtectionEnabled=False)
+            client(url, "dynamodb").delete_table(TableName=table)
 
 
 def client(url: str, service: str) -> Any:

@@ -8,8 +8,6 @@ import os
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,11 @@ import boto3
 import click
 import pytest
 from moto import mock_aws
-from moto.server import ThreadedMotoServer
 
 from infra.deployment.stages import InvalidAnswer, keep_answers, parse_email, read_stage
 from tests.infra.account import deployment
 from tests.infra.translation import ROOT
+from tests.moto_server import running_moto
 from tollgate.cli.main import main
 from tollgate.cli.stack.aws_account import AwsAccount
 from tollgate.web.key_shapes import NewKeyBody
@@ -80,17 +78,6 @@ def half(folder: Path, *arguments: str, **environment: str) -> subprocess.Comple
         text=True,
         check=False,
     )
-
-
-@contextmanager
-def running_moto() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    try:
-        yield f"http://{host}:{port}"
-    finally:
-        server.stop()
 
 
 def sam_deploy(folder: Path, stage: str, stack: str) -> str:
