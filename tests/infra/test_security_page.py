@@ -34,7 +34,7 @@ ROWS: Final = {
 }
 COMMANDS: Final = sorted(
     {
-        line.partition("#")[0].strip()
+        line.partition("#")[0].partition(" > ")[0].strip()
         for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
         for line in block.splitlines()
         if line.startswith("tollgate ")
