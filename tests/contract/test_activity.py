@@ -179,6 +179,18 @@ async def test_c67_closing_a_day_again_changes_nothing(dynamo: DynamoStores) -> 
     assert await dynamo.activity.activity("acme", MIDNIGHT_S - 6 * DAY_S, MIDNIGHT_S) == closed
 
 
+async def test_c67_a_day_whose_closing_was_interrupted_counts_once(dynamo: DynamoStores) -> None:
+    made = await week_of_generations(dynamo)
+    await dynamo.activity.close_due()
+    # The rows of a day are written before its mark.
+    await dynamo.forget("core", "W#acme", f"D#{day_of(MIDNIGHT_S - 5 * DAY_S).replace('-', '')}")
+    for _ in range(2):
+        found = await dynamo.activity.activity("acme", MIDNIGHT_S - 6 * DAY_S, int(NOON_S))
+        assert sum(row.cost_nano_usd for row in found.rows) == 7 * len(made)
+        assert sum(row.requests for row in found.rows) == len(made)
+        await dynamo.activity.close_due()
+
+
 async def test_c67_closed_days_outlive_their_records(dynamo: DynamoStores) -> None:
     made = await week_of_generations(dynamo)
     dynamo.clock.now = MIDNIGHT_S + DAY_S + 3600
