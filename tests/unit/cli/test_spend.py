@@ -3,10 +3,11 @@
 Keeps C67.
 """
 
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from tollgate.cli.gateway.spend import explain_freshness, group_activity
+from tollgate.cli.gateway.spend import add_refunds, explain_freshness, group_activity
 
 
 def row(key_id: str, key_name: str, usage: str, **changes: Any) -> dict[str, Any]:
@@ -67,3 +68,19 @@ def test_c67_it_tells_how_fresh_each_day_is() -> None:
         ),
     ]
     assert list(explain_freshness({key: [] for key in activity})) == []
+
+
+def test_c67_refunds_are_those_entered_on_these_days_and_no_other_entries() -> None:
+    # Two that were written at midnight follow in the other order of their times.
+    entries = [
+        {"created_at": f"{moment}Z", "type": kind, "amount": Decimal(amount)}
+        for moment, kind, amount in (
+            ("2026-11-03T00:00:00", "refund", "16"),
+            ("2026-11-02T23:59:59", "refund", "1"),
+            ("2026-11-02T12:00:00", "grant", "100"),
+            ("2026-11-02T11:00:00", "adjustment", "-50"),
+            ("2026-10-31T23:59:59", "refund", "8"),
+            ("2026-11-01T00:00:00", "refund", "2"),
+        )
+    ]
+    assert add_refunds(entries, date(2026, 11, 1), date(2026, 11, 3)) == 3

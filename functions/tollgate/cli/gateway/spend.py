@@ -1,7 +1,7 @@
 """`tollgate spend`: the cost of some days, grouped by model, key, day or label."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
@@ -50,7 +50,7 @@ def spend(
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
     days = _days(today, month, since, until)
     reply = api.get("/activity", {"since": f"{days[0]}T00:00:00Z", "until": f"{days[1]}T00:00:00Z"})
-    refunds = _refunds(api, *days)
+    refunds = add_refunds(api.pages("/credits/ledger", {}, "cursor"), *days)
     rows = group_activity(reply["data"], names)
     ids = ("key_id",) if "key" in names else ()
     whole = {
@@ -107,14 +107,19 @@ def _ranges(days: Sequence[str]) -> str:
     )
 
 
-def _refunds(api: Api, since: date, until: date) -> Decimal:
-    """Return the sum of the refunds that were entered on these days, whenever the cost was."""
+def add_refunds(entries: Iterable[Any], since: date, until: date) -> Decimal:
+    """Return the sum of the refunds that were entered on these days, whenever the cost was.
+
+    `entries` are latest first; the rest is not read once they are older.
+    """
     total = Decimal(0)
-    # Latest first.
-    for entry in api.pages("/credits/ledger", {}, "cursor"):
+    for entry in entries:
         day = datetime.fromisoformat(entry["created_at"]).date()
-        if day < since:
+        # Their order is that of their writes, which come a moment after the time they show.
+        if day < since - timedelta(days=1):
             break
+        if day < since:
+            continue
         if entry["type"] == "refund" and day < until:
             total += Decimal(entry["amount"])
     return total
