@@ -50,8 +50,8 @@ def _load_chat_completions_models() -> FormatModels:
         ChatCompletion,
         ChatCompletionChunk,
         ChatCompletionFailure,
-        ErrorEnvelope,
     )
+    from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 
     return FormatModels(
         request=ChatRequest,

@@ -7,8 +7,8 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from tollgate.ingress.chat_completions.wire.response import ErrorEnvelope
 from tollgate.ingress.formats import FORMATS, FormatModels, IngressFormat
+from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
 
 _KEY: Final = "key"

@@ -10,8 +10,8 @@ import pytest
 
 from tests.unit.ingress.samples import chat_completions
 from tollgate.core.errors import ErrorCode, GatewayError
-from tollgate.ingress.chat_completions.wire.response import ErrorEnvelope
 from tollgate.ingress.errors import STATUS, openai_reply
+from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 
 # C41 and C42, written out a second time on purpose.
 CONTRACT = {

@@ -17,8 +17,8 @@ from tollgate.ingress.chat_completions.wire.response import (
     ChatCompletion,
     ChatCompletionChunk,
     ChatCompletionFailure,
-    ErrorEnvelope,
 )
+from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.providers.base import Frame
 from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app

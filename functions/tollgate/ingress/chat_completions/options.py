@@ -1,11 +1,10 @@
-"""Parses the options of a chat completion request: output format, reasoning, guided decoding."""
+"""Parses the options of a chat completion request: output format, reasoning, log probabilities."""
 
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
     Effort,
-    JsonObject,
     JsonOutput,
     OutputFormat,
     ReasoningOptions,
@@ -94,14 +93,6 @@ def parse_reasoning(
         enabled=enabled,
         exclude=exclude,
     )
-
-
-def parse_guided(chat: wire.ChatRequest) -> JsonObject:
-    """Return the fields that only servers like vLLM know, by their own names."""
-    fields: dict[str, Any] = {
-        name: getattr(chat, name) for name in option_models.GuidedDecoding.model_fields
-    }
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def parse_log_probs(chat: wire.ChatRequest) -> tuple[bool | None, int | None]:

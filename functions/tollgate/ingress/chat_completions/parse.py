@@ -1,42 +1,35 @@
 """Parses a chat completion request from bytes to a `GenerationRequest`."""
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final, assert_never
 
-from msgspec.structs import replace
 from pydantic import ValidationError
 
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.request import GenerationRequest, Sampling, Tool, ToolChoice
+from tollgate.core.request import GenerationRequest, Tool, ToolChoice
 from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.chat_completions.media import parse_cache_mark
 from tollgate.ingress.chat_completions.messages import parse_messages
 from tollgate.ingress.chat_completions.options import (
     is_bare,
-    parse_guided,
     parse_log_probs,
     parse_output_format,
     parse_reasoning,
 )
-from tollgate.ingress.chat_completions.preferences import parse_preferences, unknown_preferences
 from tollgate.ingress.chat_completions.wire import messages as message_models
 from tollgate.ingress.chat_completions.wire import options as option_models
 from tollgate.ingress.chat_completions.wire import parts
 from tollgate.ingress.chat_completions.wire import request as wire
-from tollgate.ingress.chat_completions.wire.request_model import Wire
 from tollgate.ingress.json_body import decode_object
+from tollgate.ingress.shared.fields import parse_guided, parse_sampling
+from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
+from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
 from tollgate.ingress.validation import request_error
 
 _HINTS: Final = {
     "functions": "Send them as `tools`.",
     "function_call": "Use `tool_choice` in a request and `tool_calls` in a message.",
 }
-
-# Names of ignored fields are sent in a header: few, short, printable.
-_IGNORED_MAX: Final = 32
-_IGNORED_LENGTH_MAX: Final = 64
-_UNPRINTABLE: Final = re.compile(r"[^\w.:\[\]-]", re.ASCII)
 
 
 def parse(body: bytes) -> ParsedCall:
@@ -45,6 +38,7 @@ def parse(body: bytes) -> ParsedCall:
         chat = wire.ChatRequest.model_validate(decode_object(body))
     except ValidationError as error:
         raise request_error(error, _HINTS) from error
+    logprobs, top_logprobs = parse_log_probs(chat)
     tools = tuple(_tool(tool) for tool in chat.tools or ())
     request = GenerationRequest(
         model=chat.model,
@@ -54,7 +48,7 @@ def parse(body: bytes) -> ParsedCall:
         # Without tools it has no effect, and some providers refuse it.
         parallel_tool_calls=chat.parallel_tool_calls if tools else None,
         output_tokens_max=_smaller(chat.max_tokens, chat.max_completion_tokens),
-        sampling=_sampling(chat),
+        sampling=parse_sampling(chat, logprobs=logprobs, top_logprobs=top_logprobs),
         output_format=parse_output_format(chat.response_format),
         reasoning=parse_reasoning(
             chat.reasoning_effort, chat.reasoning, included=chat.include_reasoning
@@ -73,30 +67,13 @@ def parse(body: bytes) -> ParsedCall:
         stream=bool(chat.stream),
         usage_on_finish=chat.usage_on == "finish",
         episode_id=chat.episode_id,
-        ignored=_printable_names(_unknown(chat)),
+        ignored=printable_names(_unknown(chat)),
     )
 
 
 def _smaller(one: int | None, other: int | None) -> int | None:
     given = [limit for limit in (one, other) if limit is not None]
     return min(given, default=None)
-
-
-def _sampling(chat: wire.ChatRequest) -> Sampling:
-    """Return the sampling parameters; each has the same name on the wire."""
-    stop = chat.stop or ()
-    logprobs, top_logprobs = parse_log_probs(chat)
-    stated = {
-        name: value
-        for name in Sampling.__struct_fields__
-        if (value := getattr(chat, name)) is not None
-    }
-    return replace(
-        Sampling(**stated),
-        stop=(stop,) if isinstance(stop, str) else tuple(stop),
-        logprobs=logprobs,
-        top_logprobs=top_logprobs,
-    )
 
 
 def _tool(tool: wire.ToolDefinition) -> Tool:
@@ -138,39 +115,41 @@ def _tool_choice(choice: wire.ToolChoice | None, tools: tuple[Tool, ...]) -> Too
 
 
 def _unknown(chat: wire.ChatRequest) -> Iterator[str]:
-    yield from _extra(chat, "")
+    yield from extra_fields(chat)
     if chat.stream_options:
-        yield from _extra(chat.stream_options, "stream_options.")
+        yield from extra_fields(chat.stream_options, "stream_options.")
     yield from unknown_preferences(chat)
     yield from _unknown_options(chat)
     for message in chat.messages:
-        yield from _extra(message, "messages[].")
+        yield from extra_fields(message, "messages[].")
         if isinstance(message.content, list):
             for part in message.content:
-                yield from _extra(part, "messages[].content[].")
+                yield from extra_fields(part, "messages[].content[].")
                 yield from _unknown_source(part)
         if isinstance(message, message_models.AssistantMessage):
             for call in message.tool_calls or ():
-                yield from _extra(call, "messages[].tool_calls[].")
+                yield from extra_fields(call, "messages[].tool_calls[].")
                 if call.extra_content:
-                    yield from _extra(call.extra_content, "messages[].tool_calls[].extra_content.")
+                    yield from extra_fields(
+                        call.extra_content, "messages[].tool_calls[].extra_content."
+                    )
             for detail in message.reasoning_details or ():
-                yield from _extra(detail, "messages[].reasoning_details[].")
+                yield from extra_fields(detail, "messages[].reasoning_details[].")
     for tool in chat.tools or ():
-        yield from _extra(tool, "tools[].")
-        yield from _extra(tool.function, "tools[].function.")
+        yield from extra_fields(tool, "tools[].")
+        yield from extra_fields(tool.function, "tools[].function.")
 
 
 def _unknown_options(chat: wire.ChatRequest) -> Iterator[str]:
     if chat.reasoning:
-        yield from _extra(chat.reasoning, "reasoning.")
+        yield from extra_fields(chat.reasoning, "reasoning.")
     if chat.response_format:
-        yield from _extra(chat.response_format, "response_format.")
+        yield from extra_fields(chat.response_format, "response_format.")
     match chat.response_format:
         case option_models.JsonSchemaFormat(json_schema=option_models.JsonSchema() as schema) if (
             not is_bare(schema)
         ):
-            yield from _extra(schema, "response_format.json_schema.")
+            yield from extra_fields(schema, "response_format.json_schema.")
         case _:
             pass
 
@@ -178,24 +157,10 @@ def _unknown_options(chat: wire.ChatRequest) -> Iterator[str]:
 def _unknown_source(part: parts.Part) -> Iterator[str]:
     match part:
         case parts.ImagePart():
-            yield from _extra(part.image_url, "messages[].content[].image_url.")
+            yield from extra_fields(part.image_url, "messages[].content[].image_url.")
         case parts.AudioPart():
-            yield from _extra(part.input_audio, "messages[].content[].input_audio.")
+            yield from extra_fields(part.input_audio, "messages[].content[].input_audio.")
         case parts.NestedFilePart():
-            yield from _extra(part.file, "messages[].content[].file.")
+            yield from extra_fields(part.file, "messages[].content[].file.")
         case _:
             pass
-
-
-def _extra(model: Wire, path: str) -> Iterator[str]:
-    for name, value in (model.model_extra or {}).items():
-        if value is not None:
-            yield path + name
-
-
-def _printable_names(names: Iterable[str]) -> tuple[str, ...]:
-    printable = (_UNPRINTABLE.sub("_", name)[:_IGNORED_LENGTH_MAX] for name in names)
-    shown = list(dict.fromkeys(printable))
-    if len(shown) > _IGNORED_MAX:
-        shown[_IGNORED_MAX:] = ["..."]
-    return tuple(shown)

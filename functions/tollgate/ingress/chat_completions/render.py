@@ -24,15 +24,12 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.generation import GenerationRecord
-from tollgate.core.money import credits_text, usd_text
 from tollgate.core.response import GenerationResponse
-from tollgate.core.usage import Usage
-from tollgate.ingress.base import Routed, ServedBy
+from tollgate.ingress.base import ServedBy
 from tollgate.ingress.chat_completions.choice_renderer import ChoiceRenderer
 from tollgate.ingress.chat_completions.message import render_choice
-from tollgate.ingress.errors import openai_error, tollgate_metadata
-
-DONE: Final = b"data: [DONE]\n\n"
+from tollgate.ingress.errors import openai_error
+from tollgate.ingress.shared.accounts import DONE, render_accounts
 
 # OpenAI's values; clients validate them, so a tier that only its provider knows is left out.
 _SERVICE_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority", "fast"})
@@ -140,40 +137,9 @@ class ChatRenderer:
         return b"data: " + to_json(self._envelope("chat.completion.chunk", started))[:-1]
 
     def _accounts(self, record: GenerationRecord) -> bytes:
-        """Render usage, and the facts that a whole reply has in its headers."""
-        accounts: dict[str, JsonValue] = {
-            "model_used": record.model,
-            "provider_used": record.provider,
-        }
-        if self._served.fallback_from is not None:
-            accounts["fallback_from"] = self._served.fallback_from
-            accounts["fallback_depth"] = self._served.fallback_depth
-        if record.adapted:
-            accounts["adapted"] = list(record.adapted)
-        if self._tells_routing:
-            accounts["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
-        # Amounts are written digit by digit: a float cannot hold every nano-dollar.
-        cost = record.cost_nano_usd
-        return b'"usage":%b,"cost":%b},"credits_used":%b,%b' % (
-            to_json(_usage(record.usage))[:-1],
-            usd_text(cost).encode(),
-            credits_text(cost, self._credits_per_usd).encode(),
-            to_json(accounts)[1:-1],
+        return render_accounts(
+            record,
+            self._served,
+            credits_per_usd=self._credits_per_usd,
+            tells_routing=self._tells_routing,
         )
-
-
-def _usage(usage: Usage) -> dict[str, JsonValue]:
-    return {
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens or 0,
-        "total_tokens": usage.total_tokens,
-        "prompt_tokens_details": {
-            "cached_tokens": usage.cache_read_input_tokens or 0,
-            "cache_write_tokens": usage.cache_write_input_tokens,
-            "audio_tokens": usage.audio_input_tokens or 0,
-        },
-        "completion_tokens_details": {
-            "reasoning_tokens": usage.reasoning_tokens or 0,
-            "audio_tokens": usage.audio_output_tokens or 0,
-        },
-    }

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Discriminator, Field, Tag
 
 from tollgate.ingress.chat_completions.wire.parts import AssistantPart, TextPart, ToolPart, UserPart
-from tollgate.ingress.chat_completions.wire.request_model import (
+from tollgate.ingress.shared.wire.request_model import (
     Name,
     String,
     Wire,

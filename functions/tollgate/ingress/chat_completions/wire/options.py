@@ -1,30 +1,16 @@
-"""The options of a chat completion request: output format, reasoning, guided decoding.
+"""The options of a chat completion request: output format and reasoning.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21), OpenRouter's `reasoning`
-(https://openrouter.ai/docs/use-cases/reasoning-tokens) and vLLM's extra parameters
-(https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html), both seen 2026-11-21.
+(https://openrouter.ai/docs/use-cases/reasoning-tokens, 2026-11-21).
 """
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
 from tollgate.core.request import Effort
-from tollgate.ingress.chat_completions.wire.request_model import Json, Name, Wire, shape, tag_of
-
-_TOKENS_MAX: Final = 2**31 - 1
-_TEXT_LENGTH_MAX: Final = 65_536
-_GUIDED_CHOICES_MAX: Final = 1_024
-
-GuidedText = Annotated[str, Field(min_length=1, max_length=_TEXT_LENGTH_MAX)]
-ObjectOrText = Annotated[
-    Annotated[Json, Tag("<object>")] | Annotated[GuidedText, Tag("<string>")],
-    Discriminator(
-        shape,
-        custom_error_type="object_or_text_shape",
-        custom_error_message="must be an object or a string",
-    ),
-]
+from tollgate.ingress.shared.wire.request_fields import TOKENS_MAX
+from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, tag_of
 
 
 class TextFormat(Wire):
@@ -73,23 +59,6 @@ class Reasoning(Wire):
     """The amount of reasoning, by effort or by tokens, and whether the answer shows it."""
 
     effort: Effort | None = None
-    max_tokens: Annotated[int, Field(ge=0, le=_TOKENS_MAX)] | None = None
+    max_tokens: Annotated[int, Field(ge=0, le=TOKENS_MAX)] | None = None
     exclude: bool | None = None
     enabled: bool | None = None
-
-
-class GuidedDecoding(Wire):
-    """Fields that only servers like vLLM know; they reach those servers unchanged."""
-
-    chat_template: GuidedText | None = None
-    chat_template_kwargs: Json | None = None
-    mm_processor_kwargs: Json | None = None
-    guided_json: ObjectOrText | None = None
-    guided_regex: GuidedText | None = None
-    guided_choice: (
-        Annotated[list[Any], Field(min_length=1, max_length=_GUIDED_CHOICES_MAX)] | None
-    ) = None
-    guided_grammar: GuidedText | None = None
-    structural_tag: ObjectOrText | None = None
-    guided_decoding_backend: GuidedText | None = None
-    guided_whitespace_pattern: GuidedText | None = None

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from tollgate.ingress.chat_completions.wire.request_model import Wire, tag_of
+from tollgate.ingress.shared.wire.request_model import Wire, tag_of
 
 URL_LENGTH_MAX: Final = 8_192
 FILENAME_LENGTH_MAX: Final = 255

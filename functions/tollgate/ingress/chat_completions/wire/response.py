@@ -1,4 +1,4 @@
-"""The chat completion answer, its stream chunks and its error envelope, as they are published.
+"""The chat completion answer and its stream chunks, as they are published.
 
 The published schema is built from these models; answers themselves are written by
 `ingress.chat_completions.render`, and tests hold the two together.
@@ -7,15 +7,17 @@ https://platform.openai.com/docs/api-reference/chat/object (2026-08-21)
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
+
+from tollgate.ingress.shared.wire.reply_models import (
+    Accounts,
+    Answer,
+    ErrorObject,
+    TollgateMetadata,
+    Usage,
+)
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
-
-
-class Answer(BaseModel):
-    """Base of reply models: closed, so that no undocumented field is sent."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class CalledFunction(Answer):
@@ -123,66 +125,6 @@ class Choice(Answer):
     native_finish_reason: str | None = Field(description="The provider's own word.")
 
 
-class PromptTokensDetails(Answer):
-    """Parts of the prompt; 0 also where the provider does not say."""
-
-    cached_tokens: int
-    cache_write_tokens: int
-    audio_tokens: int
-
-
-class CompletionTokensDetails(Answer):
-    """Parts of the output; 0 also where the provider does not say."""
-
-    reasoning_tokens: int
-    audio_tokens: int
-
-
-class Usage(Answer):
-    """Usage and cost."""
-
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-    prompt_tokens_details: PromptTokensDetails
-    completion_tokens_details: CompletionTokensDetails
-    cost: float = Field(description="US dollars, exact to a billionth.")
-
-
-class RoutedAttempt(Answer):
-    """One try at one endpoint; `error` is null for the one that served."""
-
-    provider: str
-    model: str
-    status: int | None
-    error: str | None
-    ms: int
-
-
-class TollgateMetadata(Answer):
-    """The routing of the request, for callers who send `x-tollgate-metadata: enabled`."""
-
-    requested: str
-    route: str | None
-    rule: int | None = Field(description="The rule of the route that matched, counted from 1.")
-    attempts: list[RoutedAttempt]
-    catalog_sha: str
-
-
-class Accounts(Answer):
-    """The model, provider and price of an answer, as a whole reply has them in its headers."""
-
-    credits_used: float
-    model_used: str | None
-    provider_used: str | None
-    fallback_from: str | None = Field(
-        default=None, description="The model that was tried first and did not serve."
-    )
-    fallback_depth: int | None = None
-    adapted: list[str] | None = Field(default=None, description="Parameters that had no effect.")
-    tollgate_metadata: TollgateMetadata | None = None
-
-
 class ChatCompletion(Accounts):
     """A whole answer."""
 
@@ -242,23 +184,6 @@ class ChunkChoice(Answer):
     logprobs: LogProbs | None = None
     finish_reason: FinishReason | None
     native_finish_reason: str | None = None
-
-
-class ErrorObject(Answer):
-    """One error."""
-
-    message: str
-    type: str
-    code: str
-    param: str | None
-    request_id: str
-
-
-class ErrorEnvelope(Answer):
-    """The body of every error."""
-
-    error: ErrorObject
-    tollgate_metadata: TollgateMetadata | None = None
 
 
 class ChatCompletionChunk(Answer):

@@ -1,17 +1,17 @@
-"""Parses the routing preferences of a chat completion request."""
+"""Parses the routing preferences of a request, in OpenRouter's fields."""
 
 from collections.abc import Iterator
 
 from tollgate.core.request import PriceCeiling, RoutingPreferences
-from tollgate.ingress.chat_completions.wire.preferences import ProviderPreferences
-from tollgate.ingress.chat_completions.wire.request import ChatRequest
+from tollgate.ingress.shared.wire.preferences import ProviderPreferences
+from tollgate.ingress.shared.wire.request_fields import RoutingFields
 
 
-def parse_preferences(chat: ChatRequest) -> RoutingPreferences:
+def parse_preferences(fields: RoutingFields) -> RoutingPreferences:
     """Return the preferences of `models`, `provider` and `session_id`."""
-    provider = chat.provider or ProviderPreferences()
+    provider = fields.provider or ProviderPreferences()
     return RoutingPreferences(
-        models=tuple(chat.models or ()),
+        models=tuple(fields.models or ()),
         order=_slugs(provider.order),
         only=_slugs(provider.only),
         ignore=_slugs(provider.ignore),
@@ -19,21 +19,21 @@ def parse_preferences(chat: ChatRequest) -> RoutingPreferences:
         require_parameters=bool(provider.require_parameters),
         sort="price" if provider.sort == "price" else None,
         price_max=_ceiling(provider),
-        session_id=chat.session_id,
+        session_id=fields.session_id,
     )
 
 
-def unknown_preferences(chat: ChatRequest) -> Iterator[str]:
+def unknown_preferences(fields: RoutingFields) -> Iterator[str]:
     """Yield the names of preferences that have no effect."""
-    if chat.provider is None:
+    if fields.provider is None:
         return
-    for name, value in (chat.provider.model_extra or {}).items():
+    for name, value in (fields.provider.model_extra or {}).items():
         if value is not None:
             yield f"provider.{name}"
-    if chat.provider.sort not in (None, "price"):
+    if fields.provider.sort not in (None, "price"):
         yield "provider.sort"
-    if chat.provider.max_price is not None:
-        for name in chat.provider.max_price.model_extra or {}:
+    if fields.provider.max_price is not None:
+        for name in fields.provider.max_price.model_extra or {}:
             yield f"provider.max_price.{name}"
 
 

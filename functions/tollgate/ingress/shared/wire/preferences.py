@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from tollgate.ingress.chat_completions.wire.request_model import Name, Wire
+from tollgate.ingress.shared.wire.request_model import Name, Wire
 
 NAMES_MAX: Final = 32
 _DOLLARS_MAX: Final = 1_000_000

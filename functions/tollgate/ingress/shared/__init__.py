@@ -1,0 +1,1 @@
+"""Code of two or more client formats."""

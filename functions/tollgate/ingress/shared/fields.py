@@ -1,0 +1,32 @@
+"""Parses the fields that requests of OpenAI's formats have in common."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from tollgate.core.request import JsonObject, Sampling
+from tollgate.ingress.shared.wire.request_fields import GuidedDecoding, SamplingFields
+
+
+def parse_sampling(
+    fields: SamplingFields, *, logprobs: bool | None, top_logprobs: int | None
+) -> Sampling:
+    """Return the sampling parameters; all but the log probabilities have one name everywhere."""
+    stop = fields.stop or ()
+    stated = {
+        name: value
+        for name in Sampling.__struct_fields__
+        if (value := getattr(fields, name, None)) is not None
+    }
+    return replace(
+        Sampling(**stated),
+        stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        logprobs=logprobs,
+        top_logprobs=top_logprobs,
+    )
+
+
+def parse_guided(fields: GuidedDecoding) -> JsonObject:
+    """Return the fields that only servers like vLLM know, by their own names."""
+    stated: dict[str, Any] = {name: getattr(fields, name) for name in GuidedDecoding.model_fields}
+    return {name: value for name, value in stated.items() if value is not None}

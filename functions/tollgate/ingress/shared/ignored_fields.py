@@ -1,0 +1,28 @@
+"""The names of fields that have no effect, for `x-tollgate-adapted`."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from tollgate.ingress.shared.wire.request_model import Wire
+
+# The names are sent in a header: few, short, printable.
+_IGNORED_MAX: Final = 32
+_IGNORED_LENGTH_MAX: Final = 64
+_UNPRINTABLE: Final = re.compile(r"[^\w.:\[\]-]", re.ASCII)
+
+
+def extra_fields(model: Wire, path: str = "") -> Iterator[str]:
+    """Yield the fields of a model that it does not declare; null means the same as no field."""
+    for name, value in (model.model_extra or {}).items():
+        if value is not None:
+            yield path + name
+
+
+def printable_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names as a header can carry them, each once."""
+    printable = (_UNPRINTABLE.sub("_", name)[:_IGNORED_LENGTH_MAX] for name in names)
+    shown = list(dict.fromkeys(printable))
+    if len(shown) > _IGNORED_MAX:
+        shown[_IGNORED_MAX:] = ["..."]
+    return tuple(shown)

@@ -1,0 +1,1 @@
+"""Models of requests and replies that two or more client formats share."""

@@ -1,0 +1,89 @@
+"""Models of what replies of every format of OpenAI's have, and of the envelope of errors.
+
+https://platform.openai.com/docs/api-reference/chat/object (2026-08-21)
+"""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Answer(BaseModel):
+    """Base of reply models: closed, so that no undocumented field is sent."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class PromptTokensDetails(Answer):
+    """Parts of the prompt; 0 also where the provider does not say."""
+
+    cached_tokens: int
+    cache_write_tokens: int
+    audio_tokens: int
+
+
+class CompletionTokensDetails(Answer):
+    """Parts of the output; 0 also where the provider does not say."""
+
+    reasoning_tokens: int
+    audio_tokens: int
+
+
+class Usage(Answer):
+    """Usage and cost."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: PromptTokensDetails
+    completion_tokens_details: CompletionTokensDetails
+    cost: float = Field(description="US dollars, exact to a billionth.")
+
+
+class RoutedAttempt(Answer):
+    """One try at one endpoint; `error` is null for the one that served."""
+
+    provider: str
+    model: str
+    status: int | None
+    error: str | None
+    ms: int
+
+
+class TollgateMetadata(Answer):
+    """The routing of the request, for callers who send `x-tollgate-metadata: enabled`."""
+
+    requested: str
+    route: str | None
+    rule: int | None = Field(description="The rule of the route that matched, counted from 1.")
+    attempts: list[RoutedAttempt]
+    catalog_sha: str
+
+
+class Accounts(Answer):
+    """The model, provider and price of an answer, as a whole reply has them in its headers."""
+
+    credits_used: float
+    model_used: str | None
+    provider_used: str | None
+    fallback_from: str | None = Field(
+        default=None, description="The model that was tried first and did not serve."
+    )
+    fallback_depth: int | None = None
+    adapted: list[str] | None = Field(default=None, description="Parameters that had no effect.")
+    tollgate_metadata: TollgateMetadata | None = None
+
+
+class ErrorObject(Answer):
+    """One error."""
+
+    message: str
+    type: str
+    code: str
+    param: str | None
+    request_id: str
+
+
+class ErrorEnvelope(Answer):
+    """The body of every error."""
+
+    error: ErrorObject
+    tollgate_metadata: TollgateMetadata | None = None

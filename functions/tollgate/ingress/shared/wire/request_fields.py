@@ -1,0 +1,140 @@
+"""Fields that requests of OpenAI's formats have in common, and the gateway's own fields.
+
+https://platform.openai.com/docs/api-reference/chat/create (2026-08-21), vLLM's extra parameters
+(https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html, 2026-11-21).
+"""
+
+from typing import Annotated, Any, Final, Literal
+from uuid import UUID
+
+from pydantic import AfterValidator, AliasChoices, Discriminator, Field, Tag
+from pydantic_core import PydanticCustomError
+
+from tollgate.ingress.shared.wire.preferences import Names, ProviderPreferences
+from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, shape
+
+STOPS_MAX: Final = 4
+CHOICES_MAX: Final = 8
+METADATA_PAIRS_MAX: Final = 16
+TOKENS_MAX: Final = 2**31 - 1
+_LOGIT_BIAS_MAX: Final = 1_024
+_TEXT_LENGTH_MAX: Final = 65_536
+_GUIDED_CHOICES_MAX: Final = 1_024
+
+GuidedText = Annotated[str, Field(min_length=1, max_length=_TEXT_LENGTH_MAX)]
+ObjectOrText = Annotated[
+    Annotated[Json, Tag("<object>")] | Annotated[GuidedText, Tag("<string>")],
+    Discriminator(
+        shape,
+        custom_error_type="object_or_text_shape",
+        custom_error_message="must be an object or a string",
+    ),
+]
+Stop = Annotated[
+    String | Annotated[list[str], Field(max_length=STOPS_MAX), Tag("<array>")],
+    Discriminator(
+        shape,
+        custom_error_type="stop_shape",
+        custom_error_message="must be a string or an array of strings",
+    ),
+]
+
+
+class GuidedDecoding(Wire):
+    """Fields that only servers like vLLM know; they reach those servers unchanged."""
+
+    chat_template: GuidedText | None = None
+    chat_template_kwargs: Json | None = None
+    mm_processor_kwargs: Json | None = None
+    guided_json: ObjectOrText | None = None
+    guided_regex: GuidedText | None = None
+    guided_choice: (
+        Annotated[list[Any], Field(min_length=1, max_length=_GUIDED_CHOICES_MAX)] | None
+    ) = None
+    guided_grammar: GuidedText | None = None
+    structural_tag: ObjectOrText | None = None
+    guided_decoding_backend: GuidedText | None = None
+    guided_whitespace_pattern: GuidedText | None = None
+
+
+class SamplingFields(Wire):
+    """Sampling parameters by the names of `core.request.Sampling`."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_k: Annotated[int, Field(ge=0, le=TOKENS_MAX)] | None = None
+    min_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    repetition_penalty: Annotated[float, Field(gt=0, le=2)] | None = None
+    seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | None = None
+    stop: Stop | None = Field(default=None, description="A string, or up to four.")
+    logit_bias: (
+        Annotated[
+            dict[
+                Annotated[str, Field(pattern=r"^[0-9]{1,10}$")],
+                Annotated[float, Field(ge=-100, le=100)],
+            ],
+            Field(max_length=_LOGIT_BIAS_MAX),
+        ]
+        | None
+    ) = None
+
+
+class StreamOptions(Wire):
+    """Options of a stream; usage is always sent, whatever this says."""
+
+    include_usage: bool | None = None
+
+
+def _uuid7(value: str) -> str:
+    try:
+        version = UUID(value).version
+    except ValueError:
+        version = None
+    if version != 7:
+        raise PydanticCustomError("uuid7", "must be a UUID version 7")
+    return value
+
+
+class RoutingFields(Wire):
+    """The requested model, and the caller's preferences about what serves it."""
+
+    model: Name
+    models: Names | None = Field(
+        default=None, description="Names to try, in order, when `model` cannot serve."
+    )
+    provider: ProviderPreferences | None = None
+    session_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        default=None, description="Requests of one session go to the same endpoint."
+    )
+
+
+class ReplyFields(Wire):
+    """The form of the reply, the number of answers, and who asks."""
+
+    n: Annotated[int, Field(ge=1, le=CHOICES_MAX)] | None = Field(
+        default=None, description="How many answers; each is billed."
+    )
+    user: Annotated[str, Field(max_length=512)] | None = None
+    metadata: (
+        Annotated[
+            dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]],
+            Field(max_length=METADATA_PAIRS_MAX),
+        ]
+        | None
+    ) = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    usage_on: Literal["finish"] | None = Field(
+        default=None,
+        description="`finish` puts usage on the finish frame, for clients that cannot read a "
+        "frame with empty `choices`.",
+    )
+    episode_id: (
+        Annotated[str, AfterValidator(_uuid7), Field(json_schema_extra={"format": "uuid"})] | None
+    ) = Field(
+        default=None,
+        validation_alias=AliasChoices("episode_id", "tensorzero::episode_id"),
+        description="A UUID version 7, echoed in the answer.",
+    )
