@@ -57,6 +57,14 @@ class AttemptRecord(Struct, frozen=True, kw_only=True):
     """The words of the provider about a failure, without secrets and pieces of the prompt."""
 
 
+class PromptTokens(Struct, frozen=True, kw_only=True):
+    """The size of one of several prompts."""
+
+    estimate: int
+    most: int
+    """The bound that costs are computed with."""
+
+
 class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The planner's input and choice, with which a plan is replayed against another catalog."""
 
@@ -77,6 +85,9 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     input_tokens_min: int = 0
     input_tokens_max: int = 0
     choices: int = 1
+    """The answers to each prompt."""
+    prompts: tuple[PromptTokens, ...] = ()
+    """Every prompt's size if there are several: the other fields then are of the largest."""
     parameters: tuple[str, ...] = ()
     preferences: RoutingPreferences | None = None
     """None if the caller stated none."""

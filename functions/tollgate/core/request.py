@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
+from itertools import chain
 from typing import Literal
 
 from msgspec import Struct, field
@@ -156,6 +157,8 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
 
     model: str
     messages: tuple[Message, ...]
+    further: tuple[tuple[Message, ...], ...] = ()
+    """Conversations that are answered beside `messages`, with as many choices each."""
     tools: tuple[Tool, ...] = ()
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
@@ -165,7 +168,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     output_format: OutputFormat | None = None
     reasoning: ReasoningOptions | None = None
     choices: int = 1
-    """The number of answers."""
+    """The number of answers to each conversation."""
     guided: JsonObject = field(default_factory=dict)
     """Fields that only servers like vLLM know (guided decoding, chat templates), unchanged."""
     prompt_cache_key: str | None = None
@@ -182,6 +185,16 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
         return self.parallel_tool_calls is False
 
     @property
+    def conversations(self) -> tuple[tuple[Message, ...], ...]:
+        """Every conversation of the request, in order."""
+        return (self.messages, *self.further)
+
+    @property
+    def answers(self) -> int:
+        """The number of answers in all, numbered conversation by conversation."""
+        return self.choices * (1 + len(self.further))
+
+    @property
     def capabilities(self) -> frozenset[Capability]:
         """The capabilities that a model needs to serve the request."""
         wanted: set[Capability] = set()
@@ -195,7 +208,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     def modalities(self) -> frozenset[Modality]:
         """The kinds of input that a model must accept to serve the request."""
         wanted: set[Modality] = {"text"}
-        for message in self.messages:
+        for message in chain.from_iterable(self.conversations):
             for part in message.content:
                 match part:
                     case Image():

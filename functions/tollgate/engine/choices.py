@@ -1,4 +1,4 @@
-"""The choices (`n`) of one attempt: one request for all of them, or one request for each.
+"""The choices of one attempt: one request for all of a conversation, or one request for each.
 
 Codecs decode one choice. If a provider sends several choices in one stream, its frames are
 demultiplexed before they are decoded; if a provider has no `n`, each choice is its own request.
@@ -42,10 +42,16 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
     provider: Provider
     attempt: Attempt
     wires: tuple[WireRequest, ...]
-    """One request for all choices, or one for each."""
+    """For each conversation one request for all its choices, or one for each choice."""
     choices: int
+    """The choices of all requests together."""
     is_capped: bool
     """True if the model's limit of output replaces the caller's."""
+
+    @property
+    def choices_per_wire(self) -> int:
+        """The choices of each request."""
+        return self.choices // len(self.wires)
 
     @property
     def unsupported(self) -> tuple[str, ...]:
@@ -66,16 +72,26 @@ def encode_attempt(
     together = request.choices == 1 or (
         attempt.target.dialect.native_choices and provider.codec.demultiplexer is not None
     )
-    requests = (request,) if together else tuple(_split_choices(request))
+    requests = [
+        one
+        for conversation in _split_conversations(request)
+        for one in ((conversation,) if together else _split_choices(conversation))
+    ]
     wires = tuple(provider.codec.encode(one, attempt.target) for one in requests)
     asked, limit = request.output_tokens_max, attempt.target.output_tokens_max
     return EncodedAttempt(
         provider=provider,
         attempt=attempt,
         wires=wires,
-        choices=request.choices,
+        choices=request.answers,
         is_capped=asked is not None and limit is not None and limit < asked,
     )
+
+
+def _split_conversations(request: GenerationRequest) -> Iterable[GenerationRequest]:
+    if not request.further:
+        return (request,)
+    return (replace(request, messages=each, further=()) for each in request.conversations)
 
 
 def _split_choices(request: GenerationRequest) -> Iterable[GenerationRequest]:
@@ -95,16 +111,17 @@ async def stream_choices(encoded: EncodedAttempt) -> AsyncIterator[AsyncGenerato
     connection.
     """
     one = len(encoded.wires) == 1
-    stream = _stream(encoded, encoded.wires[0], encoded.choices) if one else _fan_out(encoded)
+    stream = _stream(encoded, encoded.wires[0]) if one else _fan_out(encoded)
     async with stream as events, aclosing(events):
         yield events
 
 
 @asynccontextmanager
 async def _stream(
-    encoded: EncodedAttempt, wire: WireRequest, choices: int
+    encoded: EncodedAttempt, wire: WireRequest
 ) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
     codec, target = encoded.provider.codec, encoded.attempt.target
+    choices = encoded.choices_per_wire
     async with AsyncExitStack() as connection:
         try:
             frames = await connection.enter_async_context(
@@ -167,13 +184,13 @@ async def _decode(
 
 @asynccontextmanager
 async def _fan_out(encoded: EncodedAttempt) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
-    """Open one stream for each choice, and yield their events in the order in which they come."""
+    """Open one stream for each request, and yield their events in the order in which they come."""
     waiting: asyncio.Queue[Chosen | Exception | None] = asyncio.Queue(_WAITING_MAX)
     tasks = [
-        asyncio.create_task(_pump(encoded, choice, waiting)) for choice in range(encoded.choices)
+        asyncio.create_task(_pump(encoded, place, waiting)) for place in range(len(encoded.wires))
     ]
     try:
-        yield _merge(waiting, encoded.choices)
+        yield _merge(waiting, len(encoded.wires))
     finally:
         for task in tasks:
             task.cancel()
@@ -181,13 +198,14 @@ async def _fan_out(encoded: EncodedAttempt) -> AsyncIterator[AsyncGenerator[Chos
 
 
 async def _pump(
-    encoded: EncodedAttempt, choice: int, waiting: asyncio.Queue[Chosen | Exception | None]
+    encoded: EncodedAttempt, place: int, waiting: asyncio.Queue[Chosen | Exception | None]
 ) -> None:
-    """Queue the events of one choice, then None, or the exception that ended its stream."""
+    """Queue the events of one request, then None, or the exception that ended its stream."""
+    first = place * encoded.choices_per_wire
     try:
-        async with _stream(encoded, encoded.wires[choice], 1) as events, aclosing(events):
-            async for _, event in events:
-                await waiting.put((choice, event))
+        async with _stream(encoded, encoded.wires[place]) as events, aclosing(events):
+            async for choice, event in events:
+                await waiting.put((first + choice, event))
     except Exception as failure:
         await waiting.put(failure)
     else:

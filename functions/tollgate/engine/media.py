@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+from itertools import chain
 from typing import Final, assert_never
 
 from msgspec.structs import replace
@@ -47,7 +48,7 @@ class RequestMedia:
         """
         urls = {
             part.source.url
-            for message in self.request.messages
+            for message in chain.from_iterable(self.request.conversations)
             for part in message.content
             if isinstance(part, Image | Document)
             and isinstance(part.source, MediaUrl)
@@ -56,8 +57,11 @@ class RequestMedia:
         if not urls:
             return self.request
         await self._fetch(urls)
-        messages = tuple(self._message(message, urls) for message in self.request.messages)
-        return replace(self.request, messages=messages)
+        messages, *further = (
+            tuple(self._message(message, urls) for message in conversation)
+            for conversation in self.request.conversations
+        )
+        return replace(self.request, messages=messages, further=tuple(further))
 
     async def _fetch(self, urls: set[str]) -> None:
         if len(urls) > URLS_MAX:

@@ -1,6 +1,7 @@
 """Observes a generation and makes its record: usage, timing, outcome, bill."""
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import reduce
 from typing import Final, assert_never
 
@@ -82,7 +83,7 @@ class Meter:
         self._serving: Attempt | None = None
         self._started = Started()
         self._first_token_ms: int | None = None
-        self._choices = call.parsed.request.choices
+        self._choices = call.parsed.request.answers
         self._accounts = [StreamUsage(self._choices)]
         self._ended: dict[int, Ended] = {}
         # The tool calls of each choice.
@@ -113,14 +114,14 @@ class Meter:
     def attempt_committed(self, attempt: Attempt, *, streams: int = 1) -> None:
         """Note that this attempt serves the generation from here on.
 
-        `streams` is the number of its streams: 1 for all choices, or one for each choice.
+        `streams` is the number of its streams, which have as many choices each, in order.
         """
         self._serving = attempt
         self._accounts = [StreamUsage(self._choices // streams) for _ in range(streams)]
 
     def observe(self, event: StreamEvent, choice: int = 0) -> None:
         """Record an event of the attempt that serves."""
-        self._accounts[choice if len(self._accounts) > 1 else 0].observe(event)
+        self._accounts[choice * len(self._accounts) // self._choices].observe(event)
         match event:
             case PartDelta():
                 self._mark_first_token()
@@ -157,10 +158,8 @@ class Meter:
 
     def cost_nano_usd(self) -> int:
         """Estimate the generation's cost, in nano-dollars, if it ended now."""
-        usage, _ = self._measure()
-        if self._serving is None:
-            return 0
-        return total_nano_usd(bill(usage, self._price(self._serving, usage)))
+        usages, _ = self._measure()
+        return total_nano_usd(self._bill(usages))
 
     @property
     def hold(self) -> Hold:
@@ -187,10 +186,9 @@ class Meter:
 
         Its outcome is `cancelled` until the generation has ended or failed.
         """
-        usage, usage_source = self._measure()
-        lines: tuple[BillLine, ...] = ()
-        if self._serving is not None and self._outcome != "error":
-            lines = bill(usage, self._price(self._serving, usage))
+        usages, usage_source = self._measure()
+        usage = reduce(Usage.plus, usages)
+        lines = self._bill(usages) if self._outcome != "error" else ()
         target = self._serving.target if self._serving else None
         ended = self._ended.get(min(self._ended, default=0))
         return GenerationRecord(
@@ -242,24 +240,42 @@ class Meter:
             return 0
         return self._calls.total() - len(self._calls)
 
-    def _measure(self) -> tuple[Usage, UsageSource]:
-        """Sum the usage of all streams; one estimated stream makes the sum an estimate."""
+    def _measure(self) -> tuple[list[Usage], UsageSource]:
+        """Return the usage of each stream; one estimated stream makes the whole an estimate."""
         if self._serving is None:
-            return Usage(), "none"
+            return [Usage()], "none"
         trace = self._plan.trace
+        sizes = [prompt.estimate for prompt in trace.prompts] or [trace.estimated_input_tokens]
+        streams_per_prompt = len(self._accounts) // len(sizes)
         measured = [
             account.measure(
                 self._serving,
-                estimated_input_tokens=trace.estimated_input_tokens,
+                estimated_input_tokens=sizes[place // streams_per_prompt],
                 output_tokens_max=trace.output_tokens_max,
             )
-            for account in self._accounts
+            for place, account in enumerate(self._accounts)
         ]
         sources = {source for _, source in measured}
         # The least certain source first: the sum is only as certain as that.
         weakest: tuple[UsageSource, ...] = ("bounded", "estimated", "provider", "none")
-        usage = reduce(Usage.plus, (usage for usage, _ in measured))
-        return usage, next(source for source in weakest if source in sources)
+        source = next(source for source in weakest if source in sources)
+        return [usage for usage, _ in measured], source
+
+    def _bill(self, usages: Sequence[Usage]) -> tuple[BillLine, ...]:
+        """Return the lines of all streams; each has the rates of its own prompt's size.
+
+        Streams with equal rates are billed together. What is charged by the request is charged
+        once.
+        """
+        if self._serving is None:
+            return ()
+        by_price: dict[Price, Usage] = {}
+        for usage in usages:
+            price = self._price(self._serving, usage)
+            if by_price and price not in by_price:
+                price = replace(price, request=None)
+            by_price[price] = by_price[price].plus(usage) if price in by_price else usage
+        return tuple(line for price, usage in by_price.items() for line in bill(usage, price))
 
     def _plausible(self, usage: Usage, attempt: Attempt) -> Usage:
         """Return the usage of an attempt that failed, of which nothing was delivered."""

@@ -187,7 +187,7 @@ class CollectSink:
         self._ingress = ingress
         self._parsed = parsed
         self._credits_per_usd = credits_per_usd
-        self._folds = [Fold() for _ in range(parsed.request.choices)]
+        self._folds = [Fold() for _ in range(parsed.request.answers)]
         self._served: ServedBy | None = None
         self._headers = dict(headers)
 

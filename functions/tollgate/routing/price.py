@@ -132,6 +132,15 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
         }
         return tuple(self.at(when_s, size) for size in sorted(sizes))
 
+    def cost_max_nano_usd(
+        self, when_s: float, input_tokens_max: int, output_tokens_max: int
+    ) -> int:
+        """Return the highest cost of a choice with a prompt of at most so many tokens."""
+        return max(
+            cost_max_nano_usd(input_tokens_max, output_tokens_max, price)
+            for price in self.possible(when_s, input_tokens_max)
+        )
+
 
 def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine, ...]:
     """Return the lines of one answer; a class that is zero or not reported has no line."""

@@ -205,7 +205,7 @@ class MeteredEndpoint:
         days = call.principal.content_days
         if self._contents is None or days is None:
             return sink
-        choices = call.parsed.request.choices
+        choices = call.parsed.request.answers
         return ContentSink(sink, self._contents, body=admitted.body, choices=choices, days=days)
 
     def _deadline(self, scope: Scope, timing: StreamTiming, *, streamed: bool) -> Deadline:

@@ -52,6 +52,13 @@ class PreferencesObject(_Mirror):
     session_id: str | None
 
 
+class PromptObject(_Mirror):
+    """The size of one of several prompts."""
+
+    estimate: int
+    most: int
+
+
 class TraceObject(_Mirror):
     """The planner's view of a request, without any of its text."""
 
@@ -69,6 +76,7 @@ class TraceObject(_Mirror):
     input_tokens_min: int
     input_tokens_max: int
     choices: int
+    prompts: tuple[PromptObject, ...]
     parameters: tuple[str, ...]
     preferences: PreferencesObject | None
     key_models: tuple[str, ...] | None

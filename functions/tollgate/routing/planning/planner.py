@@ -25,7 +25,6 @@ from tollgate.routing.planning.offers import Chain, Chains, Offer
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.rules import SkippedRule, select_rule
-from tollgate.routing.price import cost_max_nano_usd
 from tollgate.routing.schema import KeyTierSection
 
 # TensorZero's clients put one of these before the name of a model or of a function.
@@ -120,7 +119,8 @@ class Planner:
                     exclusions.setdefault(_subject(candidate, exclusion), exclusion)
         if not (wanted.preferences.fallbacks or wanted.preferences.order):
             candidates = _keep_first(candidates)
-        plan = self._plan(candidates, first, trace, limits=tier.limits if tier else None)
+        limits = tier.limits if tier else None
+        plan = self._plan(candidates, first, trace, wanted=wanted, limits=limits)
         return Survey(
             candidates=tuple(candidates),
             skipped_rules=first.skipped_rules,
@@ -135,6 +135,7 @@ class Planner:
         first: _NamedChain,
         trace: RoutingTrace,
         *,
+        wanted: PlanningRequest,
         limits: TierLimits | None,
     ) -> Plan | None:
         kept = [candidate for candidate in candidates if candidate.exclusion is None]
@@ -144,17 +145,17 @@ class Planner:
             attempts=tuple(candidate.attempt for candidate in kept),
             next_on=first.chain.next_on,
             cost_max_nano_usd=max(candidate.cost_max_nano_usd for candidate in kept),
-            tokens_max=self._tokens_max(kept, trace),
+            tokens_max=self._tokens_max(kept, wanted),
             catalog_sha=self.catalog.sha,
             trace=trace,
             tier=limits,
         )
 
-    def _tokens_max(self, kept: Sequence[Candidate], trace: RoutingTrace) -> int:
-        """Add the longest output that a kept model may give to the estimated prompt."""
-        held = self._held_output_tokens(trace.output_tokens_max)
+    def _tokens_max(self, kept: Sequence[Candidate], wanted: PlanningRequest) -> int:
+        """Add the longest output that a kept model may give to each estimated prompt."""
+        held = self._held_output_tokens(wanted.output_tokens_max)
         longest = max(candidate.attempt.target.output_tokens_max or held for candidate in kept)
-        return trace.estimated_input_tokens + min(held, longest)
+        return sum(prompt.estimate + min(held, longest) for prompt in wanted.each_prompt)
 
     def _held_output_tokens(self, limit: int | None) -> int:
         return self.catalog.defaults.hold_output_tokens if limit is None else limit
@@ -216,11 +217,10 @@ class Planner:
         attempt = offer.attempt
         model = self.catalog.models[attempt.target.model]
         held = self._held_output_tokens(wanted.output_tokens_max)
-        output_tokens_max = min(held, attempt.target.output_tokens_max or held)
-        input_tokens_max = min(wanted.input_tokens_max, model.context)
-        return wanted.choices * max(
-            cost_max_nano_usd(input_tokens_max, output_tokens_max, price)
-            for price in attempt.prices.possible(now_s, input_tokens_max)
+        held = min(held, attempt.target.output_tokens_max or held)
+        return wanted.choices * sum(
+            attempt.prices.cost_max_nano_usd(now_s, min(prompt.most, model.context), held)
+            for prompt in wanted.each_prompt
         )
 
 

@@ -6,7 +6,7 @@ from typing import Final, Self
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tollgate.core.generation import RoutingTrace
+from tollgate.core.generation import PromptTokens, RoutingTrace
 from tollgate.core.principal import Principal
 from tollgate.core.request import (
     Capability,
@@ -32,7 +32,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     input_tokens: int = 0  # the estimate that rules and prices go by
     input_tokens_max: int = 0  # the bound that costs are computed with
     output_tokens_max: int | None = None  # the caller's limit; None without one
-    choices: int = 1
+    choices: int = 1  # of each prompt
+    # Every prompt's size if there are several: the sizes above then are of the largest.
+    prompts: tuple[PromptTokens, ...] = ()
     # Those that the caller stated, where an endpoint has to take them all; else empty.
     parameters: frozenset[str] = frozenset()
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -49,7 +51,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         fallbacks: bool = True,
     ) -> Self:
         """Describe a request for the planner; without a session its own id decides its draws."""
-        size = PromptSize.of(request)
+        sizes = PromptSize.of_each(request)
         must_fit = request.preferences.require_parameters
         return cls(
             model=request.model,
@@ -58,11 +60,14 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             key_models=principal.models,
             capabilities=request.capabilities,
             modalities=request.modalities,
-            input_tokens_min=size.least,
-            input_tokens=size.estimate,
-            input_tokens_max=size.most,
+            input_tokens_min=max(size.least for size in sizes),
+            input_tokens=max(size.estimate for size in sizes),
+            input_tokens_max=max(size.most for size in sizes),
             output_tokens_max=request.output_tokens_max,
             choices=request.choices,
+            prompts=tuple(PromptTokens(estimate=size.estimate, most=size.most) for size in sizes)
+            if request.further
+            else (),
             parameters=frozenset(effective_parameters(request) if must_fit else ()),
             metadata=request.metadata,
             preferences=request.preferences,
@@ -87,11 +92,18 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             input_tokens_max=trace.input_tokens_max,
             output_tokens_max=trace.output_tokens_max,
             choices=trace.choices,
+            prompts=trace.prompts,
             parameters=frozenset(trace.parameters),
             metadata=trace.metadata,
             preferences=trace.preferences or RoutingPreferences(),
             fallbacks=trace.fallbacks,
         )
+
+    @property
+    def each_prompt(self) -> tuple[PromptTokens, ...]:
+        """The size of every prompt."""
+        one = PromptTokens(estimate=self.input_tokens, most=self.input_tokens_max)
+        return self.prompts or (one,)
 
     def trace(
         self, *, route: str | None, rule: int | None, metadata_names: frozenset[str]
@@ -115,6 +127,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             input_tokens_max=self.input_tokens_max,
             output_tokens_max=self.output_tokens_max,
             choices=self.choices,
+            prompts=self.prompts,
             parameters=tuple(sorted(self.parameters)) if preferences.require_parameters else (),
             metadata={name: self.metadata[name] for name in metadata_names & self.metadata.keys()},
             metadata_read=tuple(sorted(metadata_names)),

@@ -1,9 +1,10 @@
 """The size of a prompt in tokens, without a tokenizer: what is certain, likely, and the most."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, Self, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pydantic_core import to_json
 
 from tollgate.core.content import (
@@ -47,8 +48,33 @@ class PromptSize(Struct, frozen=True, kw_only=True):
     most: int
 
     @classmethod
+    def of_each(cls, request: GenerationRequest) -> tuple[Self, ...]:
+        """Measure every conversation of a request.
+
+        Of several, each has the whole body but the text of the others, which is the only part that
+        no other conversation can be charged with.
+        """
+        if not request.further:
+            return (cls.of(request),)
+        texts = [sum(map(_size, _all_texts(messages))) for messages in request.conversations]
+        return tuple(
+            replace(
+                cls.of(
+                    replace(
+                        request,
+                        messages=messages,
+                        further=(),
+                        size_bytes=max(0, request.size_bytes - sum(texts) + own),
+                    )
+                ),
+                least=own // _BYTES_PER_TOKEN_MAX,
+            )
+            for messages, own in zip(request.conversations, texts, strict=True)
+        )
+
+    @classmethod
     def of(cls, request: GenerationRequest) -> Self:
-        """Measure a request: its body for what is certain and for the bound, its text between."""
+        """Measure one conversation: its body for the certain and the bound, its text between."""
         parts = [part for message in request.messages for part in message.content]
         sources = [part.source for part in parts if isinstance(part, Audio | Document)]
         images = sum(isinstance(part, Image) for part in parts)
@@ -77,9 +103,14 @@ def _text_bytes(request: GenerationRequest) -> int:
     """Return the bytes that a model reads as text: messages, tools and the schema of the answer."""
     schema = request.output_format.schema if isinstance(request.output_format, SchemaOutput) else {}
     json_values = [tool.parameters for tool in request.tools] + ([schema] if schema else [])
-    texts = [text for message in request.messages for text in _texts(message)]
+    texts = [*_all_texts(request.messages)]
     texts += [text for tool in request.tools for text in (tool.name, tool.description or "")]
     return sum(map(_size, texts)) + sum(len(to_json(value)) for value in json_values)
+
+
+def _all_texts(messages: tuple[Message, ...]) -> Iterator[str]:
+    for message in messages:
+        yield from _texts(message)
 
 
 def _texts(message: Message) -> Iterable[str]:

@@ -14,7 +14,13 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from tests.unit.stores.records.test_generations import USUAL
-from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord, RoutingTrace
+from tollgate.core.generation import (
+    AttemptRecord,
+    BillLine,
+    GenerationRecord,
+    PromptTokens,
+    RoutingTrace,
+)
 from tollgate.core.request import RoutingPreferences
 from tollgate.core.usage import Usage
 from tollgate.stores.records.generations import read_record, record_item
@@ -42,6 +48,7 @@ _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "metadata_read": ("other",),
     "modalities": ("text", "image"),
     "parameters": ("seed",),
+    "prompts": (PromptTokens(estimate=1, most=2),),
     "preferences": RoutingPreferences(only=("other",)),
     "key_models": ("other/*",),
 }
