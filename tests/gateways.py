@@ -27,7 +27,7 @@ from tollgate.engine.kept_answers import AnswerStore
 from tollgate.engine.reply_sink import reply_sink
 from tollgate.engine.sink import ClientGone, EventSink
 from tollgate.ingress.chat_completions import ChatCompletions
-from tollgate.ingress.formats import CHAT_COMPLETIONS
+from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.providers.base import Codec, FetchedMedia, MediaFetcher, Provider
 from tollgate.providers.formats import codec_of
 from tollgate.routing.planning.catalog import Catalog
@@ -251,7 +251,10 @@ class House:
         gateway = self.gateway
         return RequestServices(
             keys=self.stores.keys,
-            ingresses={CHAT_COMPLETIONS.name: self.ingress},
+            ingresses={
+                **{each.name: each.make(gateway.ids) for each in FORMATS},
+                CHAT_COMPLETIONS.name: self.ingress,
+            },
             clock=gateway.clock,
             ids=gateway.ids,
             journal=gateway.journal,

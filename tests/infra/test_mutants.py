@@ -31,11 +31,12 @@ class Fault:
 
 
 CHAT_EVENT: Final = "Resources ChatFunction Properties Events ChatCompletions Properties"
+COMPLETIONS_EVENT: Final = "Resources ChatFunction Properties Events Completions Properties"
 CHAT_STATEMENTS: Final = "Resources ChatRole Properties Policies 0 PolicyDocument Statement"
 GATEWAY_ERRORS: Final = "Resources Api Properties GatewayResponses"
 BODY: Final = "ResponseTemplates application/json"
 
-streamed = template.test_c35_posted_chat_completions_are_streamed
+streamed = template.test_c35_posts_to_every_format_are_streamed
 allowed = roles.test_roles_allow_exactly_what_their_functions_do
 
 FAULTS: Final = [
@@ -44,6 +45,7 @@ FAULTS: Final = [
     Fault(at=f"{CHAT_EVENT} ResponseTransferMode", value="BANANA", seen_by=streamed),
     Fault(at=f"{CHAT_EVENT} ResponseTransferMode", value=ABSENT, seen_by=streamed),
     Fault(at=f"{CHAT_EVENT} TimeoutInMillis", value=ABSENT, seen_by=streamed),
+    Fault(at=f"{COMPLETIONS_EVENT} ResponseTransferMode", value=ABSENT, seen_by=streamed),
     Fault(
         at="Resources ApiFunction Properties Events Everything Properties ResponseTransferMode",
         value="RESPONSE_STREAM",

@@ -14,6 +14,7 @@ from tollgate.settings import Settings
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
 
 CHAT_PATH = CHAT_COMPLETIONS.path
+METERED_PATHS = {each.path for each in FORMATS}
 ANY = "x-amazon-apigateway-any-method"
 
 # Contract C42.
@@ -45,18 +46,20 @@ def test_every_route_has_its_function(stack: Stack) -> None:
     }
 
 
-def test_c35_posted_chat_completions_are_streamed(stack: Stack) -> None:
-    (route,) = (it for it in stack.routes() if (it.path, it.method) == (CHAT_PATH, "post"))
-    uri = route.integration["uri"]["Fn::Sub"]
-    assert route.integration["responseTransferMode"] == "STREAM"
-    assert "/2021-11-15/functions/" in uri
-    assert uri.endswith("/response-streaming-invocations")
-    assert route.integration["timeoutInMillis"] == 900_000
+def test_c35_posts_to_every_format_are_streamed(stack: Stack) -> None:
+    posted = [it for it in stack.routes() if it.path in METERED_PATHS and it.method == "post"]
+    assert len(posted) == len(METERED_PATHS)
+    for route in posted:
+        uri = route.integration["uri"]["Fn::Sub"]
+        assert route.integration["responseTransferMode"] == "STREAM"
+        assert "/2021-11-15/functions/" in uri
+        assert uri.endswith("/response-streaming-invocations")
+        assert route.integration["timeoutInMillis"] == 900_000
 
 
 def test_nothing_else_is_streamed(stack: Stack) -> None:
     for route in stack.routes():
-        if (route.path, route.method) != (CHAT_PATH, "post"):
+        if route.path not in METERED_PATHS or route.method != "post":
             assert "responseTransferMode" not in route.integration, route
             assert "timeoutInMillis" not in route.integration, route
             assert "/2015-03-31/functions/" in route.integration["uri"]["Fn::Sub"], route

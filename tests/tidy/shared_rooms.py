@@ -5,7 +5,12 @@ from collections.abc import Collection, Iterable, Iterator
 from tests.tidy.source import Finding, Source
 
 # Packages whose modules are there for several others.
-SHARED_ROOMS = ("tollgate.providers.shared", "tollgate.stores.aws")
+SHARED_ROOMS = (
+    "tollgate.ingress.shared",
+    "tollgate.ingress.shared.wire",
+    "tollgate.providers.shared",
+    "tollgate.stores.aws",
+)
 USERS_MIN = 2
 
 

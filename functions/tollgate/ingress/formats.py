@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from tollgate.core.ids import IdSource
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.chat_completions import ChatCompletions
+from tollgate.ingress.completions import Completions
 
 
 class FormatModels(Struct, frozen=True, kw_only=True):
@@ -62,6 +63,19 @@ def _load_chat_completions_models() -> FormatModels:
     )
 
 
+def _load_completions_models() -> FormatModels:
+    from tollgate.ingress.completions.wire.completion_reply import Completion, CompletionChunk
+    from tollgate.ingress.completions.wire.completion_request import CompletionRequest
+    from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
+
+    return FormatModels(
+        request=CompletionRequest,
+        reply=Completion,
+        event=CompletionChunk,
+        error=ErrorEnvelope,
+    )
+
+
 CHAT_COMPLETIONS: Final = IngressFormat(
     name="chat_completions",
     path="/v1/chat/completions",
@@ -73,4 +87,15 @@ CHAT_COMPLETIONS: Final = IngressFormat(
     operation_id="create_chat_completion",
 )
 
-FORMATS: Final = (CHAT_COMPLETIONS,)
+COMPLETIONS: Final = IngressFormat(
+    name="completions",
+    path="/v1/completions",
+    make=Completions,
+    load_models=_load_completions_models,
+    tag="completions",
+    summary="Create Completion",
+    description="Complete one prompt or several in OpenAI's legacy format; billed to the key.",
+    operation_id="create_completion",
+)
+
+FORMATS: Final = (CHAT_COMPLETIONS, COMPLETIONS)

@@ -44,7 +44,8 @@ def test_names_and_paths_of_formats_are_unique_and_every_path_is_metered() -> No
 async def test_a_reply_has_the_envelope_and_the_limit_headers_of_its_format(known: bool) -> None:
     home = await house()
     other = OtherFormat(home.gateway.ids)
-    front = replace(home.front, ingresses={CHAT_COMPLETIONS.name: other})
+    ingresses = {**home.front.ingresses, CHAT_COMPLETIONS.name: other}
+    front = replace(home.front, ingresses=ingresses)
     app = chat_app(front, Always(home.gateway), WebLimits())
 
     reply = await request(

@@ -1,0 +1,85 @@
+"""Parses a legacy completion request: each prompt is a conversation of one user message."""
+
+from collections.abc import Iterator
+
+from pydantic import ValidationError
+
+from tollgate.core.content import Text
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.request import GenerationRequest, Message, UserMessage
+from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.completions.wire.completion_request import (
+    ANSWERS_MAX,
+    OUTPUT_TOKENS_DEFAULT,
+    CompletionRequest,
+)
+from tollgate.ingress.json_body import decode_object
+from tollgate.ingress.shared.fields import parse_guided, parse_sampling
+from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
+from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.validation import request_error
+
+
+def parse_completion(body: bytes) -> ParsedCall:
+    """Parse a request; raise RequestError with the field at fault."""
+    try:
+        asked = CompletionRequest.model_validate(decode_object(body))
+    except ValidationError as error:
+        raise request_error(error) from error
+    _check(asked)
+    prompts = [asked.prompt] if isinstance(asked.prompt, str) else asked.prompt
+    first, *further = map(_conversation, prompts)
+    request = GenerationRequest(
+        model=asked.model,
+        messages=first,
+        further=tuple(further),
+        output_tokens_max=asked.max_tokens or OUTPUT_TOKENS_DEFAULT,
+        sampling=parse_sampling(
+            asked,
+            logprobs=None if asked.logprobs is None else True,
+            top_logprobs=asked.logprobs or None,
+        ),
+        choices=asked.n or 1,
+        guided=parse_guided(asked),
+        user=asked.user,
+        metadata=asked.metadata or {},
+        preferences=parse_preferences(asked),
+        size_bytes=len(body),
+    )
+    return ParsedCall(
+        request=request,
+        stream=bool(asked.stream),
+        usage_on_finish=asked.usage_on == "finish",
+        echoes=bool(asked.echo),
+        episode_id=asked.episode_id,
+        ignored=printable_names(_unknown(asked)),
+    )
+
+
+def _conversation(prompt: str) -> tuple[Message, ...]:
+    return (UserMessage(content=(Text(text=prompt),)),)
+
+
+def _check(asked: CompletionRequest) -> None:
+    """Raise RequestError for fields that contradict each other, or ask for too much together."""
+    choices = asked.n or 1
+    if asked.best_of is not None and asked.best_of != choices:
+        raise _refused("best_of", f"must be {choices}, the value of n, or be left out")
+    if asked.echo and asked.logprobs is not None:
+        raise _refused("echo", "has no log probabilities of a prompt: leave out logprobs")
+    prompts = 1 if isinstance(asked.prompt, str) else len(asked.prompt)
+    if prompts * choices > ANSWERS_MAX:
+        raise _refused(
+            "prompt", f"must have at most {ANSWERS_MAX} answers, not {prompts} times {choices}"
+        )
+
+
+def _unknown(asked: CompletionRequest) -> Iterator[str]:
+    yield from extra_fields(asked)
+    if asked.stream_options:
+        yield from extra_fields(asked.stream_options, "stream_options.")
+    yield from unknown_preferences(asked)
+
+
+def _refused(param: str, what: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}.", param=param)

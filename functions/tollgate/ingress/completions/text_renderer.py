@@ -1,0 +1,160 @@
+"""Renders one choice of a legacy completion: the text of the answer and nothing else of it.
+
+Text is what the model said and the words with which it declined. Reasoning is left out; usage
+counts it. Calls cannot occur: no request of this format has tools.
+"""
+
+from typing import Final, assert_never
+
+from pydantic import JsonValue
+from pydantic_core import to_json
+
+from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.events import (
+    Citation,
+    Ended,
+    Finish,
+    LogProbs,
+    PartDelta,
+    PartEnd,
+    PartNote,
+    PartStart,
+)
+from tollgate.core.response import GenerationResponse
+from tollgate.ingress.completions.log_probs import render_legacy_log_probs
+
+_DELTA_END: Final = b',"logprobs":null,"finish_reason":null}]}\n\n'
+
+_PartEvent = PartStart | PartDelta | PartNote | PartEnd
+
+
+class TextRenderer:
+    """Renders the frames of one choice; `head` is the beginning of every frame of the reply.
+
+    `prompt` is the text to begin with, empty unless the caller wants it repeated. With `notes`,
+    text waits for the log probabilities that follow it, so that one frame has both.
+    """
+
+    def __init__(self, choice: int, head: bytes, *, prompt: str, notes: bool) -> None:
+        self._choice = choice
+        self._prompt = prompt
+        self._notes = notes
+        # Parts with text that have not ended, with the events of those whose turn is to come: a
+        # text and a refusal may come at once, and one string has both.
+        self._turns: dict[int, list[PartDelta | PartNote | PartEnd]] = {}
+        self._waiting = ""
+        # Characters before the next token that has a log probability.
+        self._offset = len(prompt)
+        self.set_head(head)
+
+    def set_head(self, head: bytes) -> None:
+        """Set the beginning of later frames."""
+        self._choice_head = head + b',"choices":[{"index":%d,"text":' % self._choice
+
+    def begin(self, head: bytes) -> bytes:
+        """Render the prompt, if the reply repeats it."""
+        self.set_head(head)
+        return self._frame(self._prompt) if self._prompt else b""
+
+    def feed(self, event: _PartEvent) -> bytes:
+        """Render one event; an event without frames gives no bytes."""
+        match event:
+            case PartStart(index=index, part=part):
+                if _is_shown(part):
+                    self._turns[index] = []
+                return b""
+            case PartDelta(index=index) | PartNote(index=index) | PartEnd(index=index):
+                if index not in self._turns:
+                    return b""
+                if index != next(iter(self._turns)):
+                    self._turns[index].append(event)
+                    return b""
+                return self._in_turn(event)
+            case _:
+                assert_never(event)
+
+    def finish(self, event: Ended) -> bytes:
+        """Render the last frame up to its `choices`, so that further fields can follow."""
+        reasons = to_json(_reasons(event.finish, event.raw_finish))
+        return b'%b"","logprobs":null,%b]' % (self._choice_head, reasons[1:])
+
+    def _in_turn(self, event: PartDelta | PartNote | PartEnd) -> bytes:
+        match event:
+            case PartDelta(text=text):
+                return self._more(text) if text else b""
+            case PartNote(note=note):
+                return self._noted(note)
+            case PartEnd(index=index):
+                frames = self._flush()
+                del self._turns[index]
+                waiting = next(iter(self._turns.values()), [])
+                events, waiting[:] = [*waiting], []
+                # An end among these events gives the turn to the part after theirs.
+                return frames + b"".join(map(self._in_turn, events))
+            case _:
+                assert_never(event)
+
+    def _more(self, text: str) -> bytes:
+        if not self._notes:
+            return self._frame(text)
+        frame = self._flush()
+        self._waiting = text
+        return frame
+
+    def _noted(self, note: Citation | LogProbs) -> bytes:
+        match note:
+            case Citation():
+                return b""
+            case LogProbs():
+                text, self._waiting = self._waiting, ""
+                rendered = render_legacy_log_probs((note,), self._offset)
+                self._offset += sum(map(len, _tokens(rendered)))
+                return b'%b%b,"logprobs":%b,"finish_reason":null}]}\n\n' % (
+                    self._choice_head,
+                    to_json(text),
+                    to_json(rendered),
+                )
+            case _:
+                assert_never(note)
+
+    def _flush(self) -> bytes:
+        text, self._waiting = self._waiting, ""
+        return self._frame(text) if text else b""
+
+    def _frame(self, text: str) -> bytes:
+        return self._choice_head + to_json(text) + _DELTA_END
+
+
+def render_text_choice(
+    index: int, response: GenerationResponse, *, prompt: str
+) -> dict[str, JsonValue]:
+    """Render an entry of `choices` of a whole reply; its text begins with `prompt`."""
+    texts = [part.text for part in response.parts if isinstance(part, Text | Refusal)]
+    notes = [
+        note
+        for place, part in enumerate(response.parts)
+        if _is_shown(part)
+        for note in response.notes.get(place, ())
+        if isinstance(note, LogProbs)
+    ]
+    return {
+        "text": prompt + "".join(texts),
+        "index": index,
+        "logprobs": render_legacy_log_probs(notes, len(prompt)) if notes else None,
+        **_reasons(response.finish, response.raw_finish),
+    }
+
+
+def _is_shown(part: Text | Reasoning | Refusal | ToolCall) -> bool:
+    return isinstance(part, Text | Refusal)
+
+
+def _tokens(rendered: dict[str, JsonValue]) -> list[str]:
+    tokens = rendered["tokens"]
+    return [str(token) for token in tokens] if isinstance(tokens, list) else []
+
+
+def _reasons(finish: Finish, raw_finish: str | None) -> dict[str, JsonValue]:
+    # OpenAI's schema of this format has no calls.
+    known = "stop" if finish == "tool_calls" else finish
+    return {"finish_reason": known, "native_finish_reason": raw_finish}

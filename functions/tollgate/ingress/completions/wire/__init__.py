@@ -1,0 +1,1 @@
+"""Bodies of legacy completions as clients send and receive them."""
