@@ -10,10 +10,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tests.unit.providers.request_options import HI, OPTIONS, PLAIN, shown
+from tests.unit.providers.request_options import (
+    HI,
+    OPTIONS,
+    PLAIN,
+    TEXT_OPTIONS,
+    as_one_text,
+    shown,
+)
 from tests.unit.providers.requests import PDF, PNG, SCHEMA, WAV
-from tests.unit.providers.shared_cases import ANSWERS, expected_parts, parts_of, read
-from tests.upstream.wires import WIRES, Wire
+from tests.unit.providers.shared_cases import ANSWERS, cases_of, expected_parts, parts_of, read
+from tests.upstream.wires import EVERY_WIRE, Wire
 from tollgate.core.content import Audio, Document, Image, MediaUrl, ToolCall
 from tollgate.core.errors import GatewayError
 from tollgate.core.request import (
@@ -50,6 +57,15 @@ def page(written: str) -> str:
     return f"{before}{BEGIN}\n\n{_formats()}\n\n{_providers()}\n\n{END}{after}"
 
 
+def _converses(codec: Codec, target: Target) -> bool:
+    """Return whether a codec takes a conversation with tools, and not just one text."""
+    try:
+        codec.encode(PLAIN, target)
+    except GatewayError:
+        return False
+    return True
+
+
 def _carried(request: GenerationRequest, mark: str) -> Probe:
     """Make a probe of whether the body holds the content that the request shows."""
 
@@ -76,9 +92,12 @@ def _formed(request: GenerationRequest) -> Probe:
 
 def _granted(name: str) -> Probe:
     """Make a probe of whether every option of this name goes out, or is named as left out."""
-    options = [option for option in OPTIONS if option.name == name]
 
     def probe(codec: Codec, target: Target) -> str:
+        known = OPTIONS if _converses(codec, target) else TEXT_OPTIONS
+        options = [option for option in known if option.name == name]
+        if not options:
+            return NO
         try:
             sent = [codec.encode(option.request, target) for option in options]
         except GatewayError:
@@ -94,7 +113,8 @@ def _granted(name: str) -> Probe:
 
 def _guided(field: str, value: object) -> Probe:
     def probe(codec: Codec, target: Target) -> str:
-        request = replace(PLAIN, tools=(), guided={field: value})
+        plain = PLAIN if _converses(codec, target) else as_one_text(PLAIN)
+        request = replace(plain, tools=(), guided={field: value})
         try:
             sent = codec.encode(request, target)
         except GatewayError:
@@ -131,6 +151,7 @@ REQUESTS: Final[Mapping[str, Probe]] = {
     "JSON schema": JSON_SCHEMA,
     "JSON schema beside tools": _formed(replace(PLAIN, output_format=STRICT)),
     "JSON object": _formed(replace(PLAIN, tools=(), output_format=JsonOutput())),
+    "`suffix`": _carried(replace(as_one_text(PLAIN), suffix="The end."), "The end."),
     "`guided_choice`": _guided("guided_choice", ["yes", "no"]),
     "`guided_regex`": _guided("guided_regex", "[a-z]+"),
     "`n`": _choices,
@@ -152,16 +173,20 @@ OF_A_PROVIDER: Final[Mapping[str, Probe]] = {
 
 
 def _formats() -> str:
-    rows = [[f"answers: {case}", *(_understood(wire, case) for wire in WIRES)] for case in ANSWERS]
+    rows = [
+        [f"answers: {case}", *(_understood(wire, case) for wire in EVERY_WIRE)] for case in ANSWERS
+    ]
     rows += [
-        [name, *(probe(wire.codec, wire.target) for wire in WIRES)]
+        [name, *(probe(wire.codec, wire.target) for wire in EVERY_WIRE)]
         for name, probe in REQUESTS.items()
     ]
-    return _table(["", *(wire.name for wire in WIRES)], rows)
+    return _table(["", *(wire.name for wire in EVERY_WIRE)], rows)
 
 
 def _understood(wire: Wire, case: str) -> str:
     """Return whether a stream of this case, its bytes one by one, is read correctly."""
+    if case not in cases_of(wire):
+        return "-"
     body = wire.body(wire.write(ANSWERS[case]))
     response = read(wire, [bytes([byte]) for byte in body])
     return YES if [*parts_of(response)] == [*expected_parts(ANSWERS[case])] else NO

@@ -1,6 +1,6 @@
 """`tollgate dev`: starts, serves, keeps its state, and leaves nothing behind.
 
-Keeps C7, C33, C41, C44, C50, C66.
+Keeps C7, C33, C41, C44, C50, C66, C81.
 """
 
 import json
@@ -57,6 +57,26 @@ def get(url: str, key: str) -> dict[str, object]:
 def children_of(pid: int) -> set[int]:
     listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return {int(child) for child in listed.split()}
+
+
+def test_c7_c81_the_sdk_completes_prompts_streamed_and_whole(
+    server: LocalServer, client: openai.OpenAI
+) -> None:
+    asked = {"prompt": ["One two", "Three"], "suffix": "the end", "echo": True}
+    whole = client.completions.create(model="test/complete", **asked)  # type: ignore[call-overload]
+    texts = ["One twoOne two", "ThreeThree"]
+    assert [choice.text for choice in whole.choices] == texts
+    streamed = ["", ""]
+    chunks = client.completions.create(model="test/complete", stream=True, **asked)  # type: ignore[call-overload]
+    for chunk in chunks:
+        for choice in chunk.choices:
+            streamed[choice.index] += choice.text
+    assert streamed == texts
+    record = get(f"{server.base_url}/generation?id={whole.id}", server.key)["data"]
+    assert isinstance(record, dict)
+    assert record["ingress_format"] == "completions"
+    with pytest.raises(openai.BadRequestError, match="suffix"):
+        client.completions.create(model="test/echo", prompt="One", suffix="the end")
 
 
 # First of all: an endpoint that has failed three times, as others here let it, rests.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tests.upstream import completion_chunks as completions
 from tests.upstream import converse_events as converse
 from tests.upstream import gemini_chunks as gemini
 from tests.upstream import messages_events as messages
@@ -38,6 +39,15 @@ def in_chat(answer: Answer) -> list[bytes]:
         *(chat.sse(chat.chunk(delta)) for delta in deltas),
         chat.sse(chat.chunk({}, finish=answer.finish)),
         chat.sse(chat.chunk(usage=chat.usage(cached=answer.cached))),
+        chat.DONE,
+    ]
+
+
+def in_completions(answer: Answer) -> list[bytes]:
+    return [
+        *(chat.sse(completions.chunk(word)) for word in answer.words),
+        chat.sse(completions.chunk("", finish=answer.finish)),
+        chat.sse(completions.chunk(usage=chat.usage(cached=answer.cached))),
         chat.DONE,
     ]
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tests.upstream import completion_chunks as completions
 from tests.upstream import converse_events as converse
 from tests.upstream import gemini_chunks as gemini
 from tests.upstream import messages_events as messages
@@ -16,6 +17,7 @@ from tests.upstream import responses_events as responses
 from tests.upstream.answers import (
     Answer,
     in_chat,
+    in_completions,
     in_converse,
     in_gemini,
     in_messages,
@@ -42,7 +44,8 @@ class Wire:
 
     `write` makes the events of an answer, `silences` say nothing, `unknown` is an event of a kind
     that nobody knows, `garbage` is none, `overloaded` an error in place of the rest. `head` is how
-    many of the first events only begin the answer.
+    many of the first events only begin the answer. A wire that is `text_only` has no words for
+    thoughts and calls.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Wire:
     overloaded: bytes
     rate_limited: UpstreamRefused
     head: int = 1
+    text_only: bool = False
     place: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -278,3 +282,20 @@ WIRES = (
         rate_limited=_AWS_LIMITED,
     ),
 )
+
+# A prompt is completed: there are no conversations and no tools.
+COMPLETIONS = Wire(
+    name="openai_completions",
+    codec_name="openai_completions",
+    dialect=Dialect(refuses=(), suffixes=True, native_choices=True, guided=True),
+    write=in_completions,
+    framing=SseFrames,
+    pack=_as_it_is,
+    silences=[chat.KEEP_ALIVE, chat.sse(completions.chunk("")), chat.sse(completions.chunk())],
+    unknown=chat.sse({"object": "text_novelty", "novelty": {"text": "x"}}),
+    overloaded=chat.sse({"error": {"message": SECRET_WORDS, "type": "overloaded_error"}}),
+    rate_limited=_refused(429, _LIMITED, retry_after="7"),
+    head=0,
+    text_only=True,
+)
+EVERY_WIRE = (*WIRES, COMPLETIONS)

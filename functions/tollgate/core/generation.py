@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from tollgate.core.events import Finish
-from tollgate.core.request import Capability, Modality, RoutingPreferences
+from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
 from tollgate.core.usage import Usage
 
 Outcome = Literal["ok", "error", "cancelled", "lost"]
@@ -82,6 +82,7 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     metadata_read: tuple[str, ...] = ()
     """The names of metadata that the route's rules read."""
     modalities: tuple[Modality, ...] = ("text",)
+    needs: tuple[Need, ...] = ()
     input_tokens_min: int = 0
     input_tokens_max: int = 0
     choices: int = 1

@@ -121,6 +121,8 @@ class ReasoningOptions(Struct, frozen=True, kw_only=True):
 
 Modality = Literal["text", "image", "audio", "video", "pdf"]
 Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
+# What a request has beside one text, for which not every provider's format has room.
+Need = Literal["conversation", "echo", "suffix"]
 
 
 class PriceCeiling(Struct, frozen=True, kw_only=True):
@@ -159,6 +161,10 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     further: tuple[tuple[Message, ...], ...] = ()
     """Conversations that are answered beside `messages`, with as many choices each."""
+    suffix: str | None = None
+    """The text that follows the answer, which fills the gap between the prompt and it."""
+    echo: bool = False
+    """True if the provider repeats the prompt before the answer, with its log probabilities."""
     tools: tuple[Tool, ...] = ()
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
@@ -205,6 +211,31 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
         return frozenset(wanted)
 
     @property
+    def prompts(self) -> tuple[str, ...]:
+        """The text of each conversation."""
+        return tuple(
+            "".join(
+                part.text
+                for message in messages
+                for part in message.content
+                if isinstance(part, Text)
+            )
+            for messages in self.conversations
+        )
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The needs of the request that a provider's format must have room for."""
+        wanted: set[Need] = set()
+        if self.tools or self.output_format or not all(map(_is_one_text, self.conversations)):
+            wanted.add("conversation")
+        if self.echo:
+            wanted.add("echo")
+        if self.suffix is not None:
+            wanted.add("suffix")
+        return frozenset(wanted)
+
+    @property
     def modalities(self) -> frozenset[Modality]:
         """The kinds of input that a model must accept to serve the request."""
         wanted: set[Modality] = {"text"}
@@ -220,3 +251,11 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
                     case _:
                         pass
         return frozenset(wanted)
+
+
+def _is_one_text(messages: tuple[Message, ...]) -> bool:
+    match messages:
+        case (UserMessage(content=content),):
+            return all(isinstance(part, Text) for part in content)
+        case _:
+            return False

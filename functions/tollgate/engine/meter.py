@@ -246,12 +246,15 @@ class Meter:
             return [Usage()], "none"
         trace = self._plan.trace
         sizes = [prompt.estimate for prompt in trace.prompts] or [trace.estimated_input_tokens]
+        request = self._call.parsed.request
+        echoed = [len(prompt.encode()) for prompt in request.prompts] if request.echo else None
         streams_per_prompt = len(self._accounts) // len(sizes)
         measured = [
             account.measure(
                 self._serving,
                 estimated_input_tokens=sizes[place // streams_per_prompt],
                 output_tokens_max=trace.output_tokens_max,
+                echoed_bytes=echoed[place // streams_per_prompt] if echoed else 0,
             )
             for place, account in enumerate(self._accounts)
         ]

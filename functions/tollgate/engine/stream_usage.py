@@ -61,19 +61,25 @@ class StreamUsage:
         return self._running <= 0
 
     def measure(
-        self, attempt: Attempt, *, estimated_input_tokens: int, output_tokens_max: int | None
+        self,
+        attempt: Attempt,
+        *,
+        estimated_input_tokens: int,
+        output_tokens_max: int | None,
+        echoed_bytes: int = 0,
     ) -> tuple[Usage, UsageSource]:
-        """Return the usage and its source.
+        """Return the usage and its source; `echoed_bytes` of each choice are its prompt's.
 
         Counts that the provider did not report are estimated once text was delivered, except those
         of a prompt that it blocked. Counts that the attempt cannot have used are cut to its bound.
         """
-        usage, source = self._estimate_missing(estimated_input_tokens)
+        shown_bytes = max(0, self._delivered_bytes - echoed_bytes * self._choices)
+        usage, source = self._estimate_missing(estimated_input_tokens, shown_bytes)
         bound = UsageBound.of(
             attempt,
             choices=self._choices,
             output_tokens_max=output_tokens_max,
-            shown_bytes=self._delivered_bytes,
+            shown_bytes=shown_bytes,
             reasons=(
                 self._reasons
                 or bool(usage.reasoning_tokens)
@@ -83,7 +89,9 @@ class StreamUsage:
         plausible = bound.apply(usage)
         return plausible.fit_parts(), source if plausible == usage else "bounded"
 
-    def _estimate_missing(self, estimated_input_tokens: int) -> tuple[Usage, UsageSource]:
+    def _estimate_missing(
+        self, estimated_input_tokens: int, shown_bytes: int
+    ) -> tuple[Usage, UsageSource]:
         complete = (
             self.usage.uncached_input_tokens is not None and self.usage.output_tokens is not None
         )
@@ -93,7 +101,7 @@ class StreamUsage:
             return self.usage, "provider"
         if not self.ended and not self._delivered_bytes:
             return self.usage, "provider" if complete else "none"
-        delivered_tokens = -(-self._delivered_bytes // _BYTES_PER_TOKEN)
+        delivered_tokens = -(-shown_bytes // _BYTES_PER_TOKEN)
         estimate = Usage(
             uncached_input_tokens=estimated_input_tokens,
             output_tokens=delivered_tokens,

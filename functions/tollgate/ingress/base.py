@@ -22,7 +22,7 @@ class ParsedCall(Struct, frozen=True, kw_only=True):
     usage_on_finish: bool = False
     """True if the finish frame of a stream carries the usage."""
     echoes: bool = False
-    """True if each answer begins with its prompt."""
+    """True if the renderer puts its prompt before each answer."""
     episode_id: str | None = None
     """The caller's own episode; None lets the renderer make one."""
     ignored: tuple[str, ...] = ()

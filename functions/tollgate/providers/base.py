@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import StreamEvent
-from tollgate.core.request import Capability, GenerationRequest, Modality
+from tollgate.core.request import Capability, GenerationRequest, Modality, Need
 from tollgate.core.secret import SecretReference
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
@@ -37,6 +37,8 @@ class Target(Struct, frozen=True, kw_only=True):
     supports: frozenset[Capability] = frozenset()
     # The kinds of content that the model takes.
     input: frozenset[Modality] = frozenset({"text"})
+    # What its format and its server have room for, beside one text.
+    takes: frozenset[Need] = frozenset({"conversation"})
     # A codec whose format cannot apply it refuses the request.
     guardrail: Guardrail | None = None
     # The place of a Google Cloud endpoint, None elsewhere.

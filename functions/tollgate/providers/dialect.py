@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from tollgate.core.request import Effort
+from tollgate.core.request import Effort, Need
 from tollgate.core.signers import CLAUDE, GEMINI
 from tollgate.providers.parameters import REFUSED_BY_DEFAULT, Parameter
 
@@ -169,6 +169,16 @@ class Dialect(BaseModel):
     guided: bool = Field(
         default=False, description="Whether vLLM's own fields (guided decoding) are taken."
     )
+    suffixes: bool = Field(
+        default=False,
+        description="Whether `suffix` is taken, for models of the format openai_completions that "
+        "fill a gap.",
+    )
+    echoes: bool = Field(
+        default=False,
+        description="Whether `echo` is taken beside `logprobs`, for servers of the format "
+        "openai_completions that know the log probabilities of a prompt.",
+    )
     native_choices: bool = Field(
         default=False, description="Whether `n` is taken; else the gateway asks once for each."
     )
@@ -198,3 +208,9 @@ class Dialect(BaseModel):
     def known_signer(self) -> str | None:
         """The signer that is stated, or that of the family whose way of thinking is stated."""
         return self.signer or _FAMILIES.get(self.reasoning or "")
+
+    @property
+    def met(self) -> frozenset[Need]:
+        """The needs of a request that the server states to meet, if its format can carry them."""
+        stated: tuple[tuple[Need, bool], ...] = (("echo", self.echoes), ("suffix", self.suffixes))
+        return frozenset(need for need, is_met in stated if is_met)

@@ -9,12 +9,15 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from tollgate.core.request import Need
 from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
 from tollgate.providers.base import Codec, Target
 from tollgate.providers.parameters import PARAMETERS
 from tollgate.providers.shared.readable import Readership
 
-FormatName = Literal["openai_chat", "openai_responses", "anthropic", "bedrock", "gemini"]
+FormatName = Literal[
+    "openai_chat", "openai_completions", "openai_responses", "anthropic", "bedrock", "gemini"
+]
 TransportName = Literal[
     "http_sse", "bedrock_runtime", "bedrock_invoke", "sagemaker_runtime", "simulator"
 ]
@@ -37,6 +40,8 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     takes_unsigned: Literal["none", "own"] = "none"
     # The signers of calls that can be sent back.
     call_signers: frozenset[str] = frozenset()
+    # What it has room for beside one text of the user; all but conversations depends on the server.
+    carries: frozenset[Need] = frozenset({"conversation"})
     # Whether the operator's guardrail can be applied to a request.
     applies_guardrails: bool = False
 
@@ -50,6 +55,20 @@ def _load_openai_chat() -> Codec:
     return Codec(
         encode=encode,
         decoder=lambda target: ChatDecoder(target.provider, signer=target.dialect.known_signer),
+        error=parse_openai_reply_error,
+        demultiplexer=lambda target, choices: ChoiceDemultiplexer(target.provider, choices),
+    )
+
+
+def _load_openai_completions() -> Codec:
+    from tollgate.providers.openai_chat.choices import ChoiceDemultiplexer
+    from tollgate.providers.openai_completions.decode import CompletionDecoder
+    from tollgate.providers.openai_completions.encode import encode
+    from tollgate.providers.shared.openai_errors import parse_openai_reply_error
+
+    return Codec(
+        encode=encode,
+        decoder=lambda target: CompletionDecoder(target.provider),
         error=parse_openai_reply_error,
         demultiplexer=lambda target, choices: ChoiceDemultiplexer(target.provider, choices),
     )
@@ -119,6 +138,14 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         load=_load_openai_chat,
         transports=("http_sse", "sagemaker_runtime", "simulator"),
         parameters=frozenset(PARAMETERS),
+    ),
+    # OpenAI's legacy completions, of servers of base models and of those that fill a gap.
+    "openai_completions": WireFormat(
+        load=_load_openai_completions,
+        transports=("http_sse", "sagemaker_runtime", "simulator"),
+        parameters=frozenset(PARAMETERS)
+        - {"parallel_tool_calls", "prompt_cache_key", "service_tier"},
+        carries=frozenset({"echo", "suffix"}),
     ),
     # OpenAI's Responses, for models that refuse tools on chat completions.
     "openai_responses": WireFormat(

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tollgate.core.request import Capability, Modality
+from tollgate.core.request import Capability, Modality, Need
 
 
 class _Mirror(BaseModel):
@@ -73,6 +73,7 @@ class TraceObject(_Mirror):
     metadata: dict[str, str]
     metadata_read: tuple[str, ...]
     modalities: tuple[Modality, ...]
+    needs: tuple[Need, ...]
     input_tokens_min: int
     input_tokens_max: int
     choices: int

@@ -16,12 +16,13 @@ from msgspec.structs import replace
 from tests.gateways import House, house
 from tests.scripted import Scripted
 from tests.unit.routing.catalogs import endpoint, model, provider
+from tests.upstream import completion_chunks as completions
 from tests.upstream import converse_events as converse
 from tests.upstream import gemini_chunks as gemini
 from tests.upstream import messages_events as messages
 from tests.upstream import openai_chunks as chat
 from tests.upstream import responses_events as responses
-from tests.upstream.wires import WIRES, Wire
+from tests.upstream.wires import EVERY_WIRE, Wire
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage
 from tollgate.engine.generate import generate
@@ -35,25 +36,29 @@ HUGE: Final = 10**9
 Report = dict[str, Any]
 
 # The honest report of 10 tokens of prompt and 5 of output, by codec.
+_OPENAI: Final[Report] = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 HONEST: Final[Mapping[str, Report]] = {
-    "openai_chat": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+    "openai_chat": _OPENAI,
+    "openai_completions": _OPENAI,
     "openai_responses": {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15},
     "anthropic": {"input_tokens": 10, "output_tokens": 5},
     "gemini": {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15},
     "bedrock": {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15},
 }
 # The places of a report, by what is counted there. A codec without a place has no such count.
+_OPENAI_PLACES: Final = {
+    "input": "prompt_tokens",
+    "output": "completion_tokens",
+    "total": "total_tokens",
+    "cached": "prompt_tokens_details.cached_tokens",
+    "written": "prompt_tokens_details.cache_write_tokens",
+    "audio": "prompt_tokens_details.audio_tokens",
+    "reasoning": "completion_tokens_details.reasoning_tokens",
+    "searches": "num_search_queries",
+}
 PLACES: Final[Mapping[str, Mapping[str, str]]] = {
-    "openai_chat": {
-        "input": "prompt_tokens",
-        "output": "completion_tokens",
-        "total": "total_tokens",
-        "cached": "prompt_tokens_details.cached_tokens",
-        "written": "prompt_tokens_details.cache_write_tokens",
-        "audio": "prompt_tokens_details.audio_tokens",
-        "reasoning": "completion_tokens_details.reasoning_tokens",
-        "searches": "num_search_queries",
-    },
+    "openai_chat": _OPENAI_PLACES,
+    "openai_completions": _OPENAI_PLACES,
     "openai_responses": {
         "input": "input_tokens",
         "output": "output_tokens",
@@ -120,7 +125,7 @@ LIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "words": {"input": "many", "output": "-5", "cached": "all"},
     "objects": {"input": {"tokens": HUGE}, "output": [HUGE], "cached": {}},
 }
-by_wire = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
+by_wire = pytest.mark.parametrize("wire", EVERY_WIRE, ids=lambda wire: wire.name)
 by_way = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 
 
@@ -145,6 +150,9 @@ def written(codec: str, report: Report) -> list[bytes]:
         case "openai_chat":
             said = [chat.chunk({"content": WORDS}), chat.chunk({}, finish="stop")]
             return [*map(chat.sse, [*said, chat.chunk(usage=report)]), chat.DONE]
+        case "openai_completions":
+            told = [completions.chunk(WORDS), completions.chunk("", finish="stop")]
+            return [*map(chat.sse, [*told, completions.chunk(usage=report)]), chat.DONE]
         case "openai_responses":
             return [
                 responses.created(),
@@ -271,7 +279,7 @@ numbers = (
 
 @settings(max_examples=60, deadline=None)
 @given(
-    wire=st.sampled_from(WIRES),
+    wire=st.sampled_from(EVERY_WIRE),
     said=st.dictionaries(
         st.sampled_from(sorted({place for places in PLACES.values() for place in places})), numbers
     ),
@@ -286,7 +294,7 @@ def test_c65_any_numbers_are_billed_within_the_bound(
 
 @by_way
 async def test_c65_a_prompt_that_gemini_blocked_without_counts_costs_nothing(stream: bool) -> None:
-    wire = next(wire for wire in WIRES if wire.name == "gemini")
+    wire = next(wire for wire in EVERY_WIRE if wire.name == "gemini")
     blocked = {"blockReason": "SAFETY", "blockReasonMessage": "This prompt was blocked."}
     record = await record_of(wire, [gemini.sse({"promptFeedback": blocked})], stream=stream)
     assert (record.outcome, record.finish) == ("ok", "content_filter")
@@ -294,7 +302,7 @@ async def test_c65_a_prompt_that_gemini_blocked_without_counts_costs_nothing(str
 
 
 def test_the_honest_report_is_billed_as_it_is() -> None:
-    for wire in WIRES:
+    for wire in EVERY_WIRE:
         record = asyncio.run(billed(wire, report_of(wire.codec_name, {}), stream=True))
         assert record.usage == Usage(uncached_input_tokens=10, output_tokens=5)
         assert record.usage_source == "provider"

@@ -92,6 +92,19 @@ def test_c18_c19_c81_the_gateways_own_fields_and_vllms_are_those_of_chat() -> No
     assert (call.usage_on_finish, call.episode_id) == (True, episode)
 
 
+def test_c81_a_suffix_is_passed_on_and_an_empty_one_is_none() -> None:
+    assert understood(suffix="end").request.suffix == "end"
+    assert understood(suffix="").request.suffix is None
+
+
+@pytest.mark.parametrize("logprobs", [None, 0, 3])
+def test_c81_an_echo_is_the_renderers_unless_its_probabilities_are_wanted(
+    logprobs: int | None,
+) -> None:
+    call = understood(echo=True, logprobs=logprobs)
+    assert (call.echoes, call.request.echo) == (logprobs is None, logprobs is not None)
+
+
 def test_c81_unknown_fields_are_named() -> None:
     fields = {
         "tools": [],
@@ -117,8 +130,7 @@ def test_c81_unknown_fields_are_named() -> None:
         ({"n": 9}, "n", "must be at most 8"),
         ({"best_of": 2}, "best_of", "must be 1, the value of n"),
         ({"best_of": 1, "n": 2}, "best_of", "must be 2, the value of n"),
-        ({"echo": True, "logprobs": 0}, "echo", "leave out logprobs"),
-        ({"suffix": "end"}, "suffix", "is not supported"),
+        ({"suffix": 1}, "suffix", "must be a string"),
         ({"max_tokens": 0}, "max_tokens", "must be at least 1"),
         ({"logprobs": 6}, "logprobs", "must be at most 5"),
         ({"logprobs": True}, "logprobs", "must be an integer"),

@@ -103,3 +103,26 @@ OPTIONS = (
         shown(HI, Document(source=PDF)),
     ),
 )
+
+
+def as_one_text(request: GenerationRequest) -> GenerationRequest:
+    """The request without what no prompt can say: its tools, and all messages but the last text."""
+    last = next(it for it in reversed(request.messages) if isinstance(it, UserMessage))
+    texts = tuple(part for part in last.content if isinstance(part, Text))
+    return replace(
+        request,
+        messages=(UserMessage(content=texts, name=last.name),),
+        tools=(),
+        tool_choice=None,
+        output_format=None,
+    )
+
+
+# Those that a prompt can have: what differs only in tools, media or roles is none of them.
+TEXT_OPTIONS = tuple(
+    option
+    for option in (
+        Option(each.name, as_one_text(each.request), as_one_text(each.without)) for each in OPTIONS
+    )
+    if option.request != option.without and option.name != "parallel_tool_calls"
+)

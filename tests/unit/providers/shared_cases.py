@@ -25,6 +25,15 @@ ANSWERS = {
 }
 
 
+def cases_of(wire: Wire) -> list[str]:
+    """The cases that a wire has words for."""
+    return [
+        name
+        for name, answer in ANSWERS.items()
+        if not (wire.text_only and (answer.thought or answer.calls))
+    ]
+
+
 def read(wire: Wire, chunks: Sequence[bytes]) -> GenerationResponse:
     return folded(decoded(wire.decoder(), wire.frames(chunks)))
 

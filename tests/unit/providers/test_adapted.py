@@ -10,8 +10,14 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from tests.unit.providers.request_options import OPTIONS, PLAIN, Option
-from tests.upstream.wires import WIRES, Wire
+from tests.unit.providers.request_options import (
+    OPTIONS,
+    PLAIN,
+    TEXT_OPTIONS,
+    Option,
+    as_one_text,
+)
+from tests.upstream.wires import EVERY_WIRE, Wire
 from tollgate.core.errors import RequestError
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect
@@ -28,13 +34,17 @@ def plainest(wire: Wire) -> Target:
 
 
 TARGETS: Mapping[str, tuple[Wire, Target]] = {
-    **{wire.name: (wire, wire.target) for wire in WIRES},
-    **{f"{wire.name}-plainest": (wire, plainest(wire)) for wire in WIRES},
+    **{wire.name: (wire, wire.target) for wire in EVERY_WIRE},
+    **{f"{wire.name}-plainest": (wire, plainest(wire)) for wire in EVERY_WIRE},
 }
+CASES = [
+    pytest.param(name, option, id=f"{name}-{option.name}")
+    for name, (wire, _) in TARGETS.items()
+    for option in (TEXT_OPTIONS if wire.text_only else OPTIONS)
+]
 
 
-@pytest.mark.parametrize("name", TARGETS)
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+@pytest.mark.parametrize(("name", "option"), CASES)
 def test_c13_an_option_goes_out_or_is_named_or_refused(name: str, option: Option) -> None:
     wire, target = TARGETS[name]
     without = wire.codec.encode(option.without, target)
@@ -50,4 +60,5 @@ def test_c13_an_option_goes_out_or_is_named_or_refused(name: str, option: Option
 @pytest.mark.parametrize("name", TARGETS)
 def test_c13_nothing_is_named_where_nothing_was_asked(name: str) -> None:
     wire, target = TARGETS[name]
-    assert wire.codec.encode(PLAIN, target).adapted == ()
+    plain = as_one_text(PLAIN) if wire.text_only else PLAIN
+    assert wire.codec.encode(plain, target).adapted == ()

@@ -34,7 +34,13 @@ def beside_what_ships(folder: Path, example: Path) -> Routing:
 
 
 def test_there_is_an_example_of_each_provider_without_a_shared_address() -> None:
-    assert [it.stem for it in EXAMPLES] == ["azure", "sagemaker", "self-hosted", "vertex"]
+    assert [it.stem for it in EXAMPLES] == [
+        "azure",
+        "completions",
+        "sagemaker",
+        "self-hosted",
+        "vertex",
+    ]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda it: it.stem)

@@ -265,6 +265,8 @@ def test_c3_the_parameters_of_a_format_are_those_that_its_codec_sends(name: str)
         asked = GenerationRequest(
             model="a/b", messages=(UserMessage(content=(Text(text="Hi"),)),), **changes
         )
+        if asked.needs - WIRE_FORMATS[name].carries:
+            continue
         if not {parameter, "logprobs"} & set(codec.encode(asked, target).adapted):
             sent.add(parameter)
     assert sent == WIRE_FORMATS[name].parameters

@@ -28,11 +28,15 @@ def parse_completion(body: bytes) -> ParsedCall:
         raise request_error(error) from error
     _check(asked)
     prompts = [asked.prompt] if isinstance(asked.prompt, str) else asked.prompt
+    # The probabilities of a prompt are its provider's; a plain echo is written by the renderer.
+    probed = bool(asked.echo) and asked.logprobs is not None
     first, *further = map(_conversation, prompts)
     request = GenerationRequest(
         model=asked.model,
         messages=first,
         further=tuple(further),
+        suffix=asked.suffix or None,
+        echo=probed,
         output_tokens_max=asked.max_tokens or OUTPUT_TOKENS_DEFAULT,
         sampling=parse_sampling(
             asked,
@@ -50,7 +54,7 @@ def parse_completion(body: bytes) -> ParsedCall:
         request=request,
         stream=bool(asked.stream),
         usage_on_finish=asked.usage_on == "finish",
-        echoes=bool(asked.echo),
+        echoes=bool(asked.echo) and not probed,
         episode_id=asked.episode_id,
         ignored=printable_names(_unknown(asked)),
     )
@@ -65,8 +69,6 @@ def _check(asked: CompletionRequest) -> None:
     choices = asked.n or 1
     if asked.best_of is not None and asked.best_of != choices:
         raise _refused("best_of", f"must be {choices}, the value of n, or be left out")
-    if asked.echo and asked.logprobs is not None:
-        raise _refused("echo", "has no log probabilities of a prompt: leave out logprobs")
     prompts = 1 if isinstance(asked.prompt, str) else len(asked.prompt)
     if prompts * choices > ANSWERS_MAX:
         raise _refused(

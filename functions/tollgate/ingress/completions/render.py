@@ -11,7 +11,6 @@ from typing import assert_never
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from tollgate.core.content import Text
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import (
     Ended,
@@ -120,10 +119,4 @@ class CompletionRenderer:
 
 def _echoed(request: GenerationRequest) -> list[str]:
     """Return the text of the prompt of each choice."""
-    prompts = [
-        "".join(
-            part.text for message in messages for part in message.content if isinstance(part, Text)
-        )
-        for messages in request.conversations
-    ]
-    return [prompt for prompt in prompts for _ in range(request.choices)]
+    return [prompt for prompt in request.prompts for _ in range(request.choices)]

@@ -1,4 +1,7 @@
-"""The demultiplexer of a native `n`: each choice gets a stream of its own, as if it were alone."""
+"""The demultiplexer of a native `n`: each choice gets a stream of its own, as if it were alone.
+
+It fits every format of OpenAI's whose chunks have `choices` with an `index`.
+"""
 
 from collections.abc import Iterator
 from typing import Final

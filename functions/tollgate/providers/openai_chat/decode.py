@@ -7,7 +7,6 @@ from tollgate.core.content import Reasoning, Refusal, Text
 from tollgate.core.events import (
     Citation,
     Ended,
-    Finish,
     LogProbs,
     Started,
     StreamEvent,
@@ -18,7 +17,6 @@ from tollgate.providers.base import Frame
 from tollgate.providers.openai_chat.notes import Citations, log_probs
 from tollgate.providers.openai_chat.thoughts import OpenThought, open_thought
 from tollgate.providers.openai_chat.tool_calls import OrphanPiece, ToolCalls
-from tollgate.providers.openai_chat.usage import usage_of
 from tollgate.providers.openai_chat.wire import (
     CHUNKS,
     Choice,
@@ -29,40 +27,10 @@ from tollgate.providers.openai_chat.wire import (
     ThinkingItem,
 )
 from tollgate.providers.shared.openai_errors import parse_openai_stream_error
+from tollgate.providers.shared.openai_finish import finish_of
+from tollgate.providers.shared.openai_usage import openai_usage_of
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, malformed_error
-
-# Finish reasons of the OpenAI family, in lower case. An unknown reason counts as `stop`; the caller
-# sees it as the raw finish reason. `eos` is Together's, `eos_token` Hugging Face's, `model_length`
-# Mistral's, `sensitive` Z.ai's.
-_FINISH: Final[dict[str, Finish]] = {
-    "stop": "stop",
-    "eos": "stop",
-    "eos_token": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",
-    "model_context_window_exceeded": "length",
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-    "content_filter": "content_filter",
-    "sensitive": "content_filter",
-    "safety": "content_filter",
-    "recitation": "content_filter",
-}
-
-# Finish reasons of a broken answer: DeepSeek's names its own capacity, Z.ai's its network, and the
-# last two are Google's, for a model that wrote no valid call.
-_BROKEN: Final = frozenset(
-    {
-        "abort",
-        "error",
-        "insufficient_system_resource",
-        "network_error",
-        "malformed_function_call",
-        "function_call_filter: malformed_function_call",
-    }
-)
 
 _TextKind = type[Text] | type[Reasoning] | type[Refusal]
 _TEXT: Final = "text"
@@ -100,12 +68,9 @@ class ChatDecoder:
         # Snowflake finishes with an empty reason, which a stream that was cut short may have too.
         if self._finish is None or not (self._finish or self._done or self._parts.has_calls):
             raise early_close_error(self._provider)
-        word = self._finish.lower()
-        if word in _BROKEN:
-            raise malformed_error(self._provider, f"the finish reason {word!r}")
+        finish = finish_of(self._finish, self._provider)
         yield from self._close_text()
         yield from self._parts.close_all()
-        finish = _FINISH.get(word, "stop")
         if finish == "stop" and self._parts.has_calls:
             finish = "tool_calls"
         yield Ended(finish=finish, raw_finish=self._finish or None)
@@ -140,7 +105,7 @@ class ChatDecoder:
             yield from self._choice(choice, data)
         if (counted := chunk.counted) is not None:
             yield UsageReported(
-                usage=usage_of(counted), raw=counted, service_tier=chunk.service_tier
+                usage=openai_usage_of(counted), raw=counted, service_tier=chunk.service_tier
             )
 
     def _choice(self, choice: Choice, data: bytes) -> Iterator[StreamEvent]:

@@ -25,7 +25,7 @@ from tollgate.providers.shared.emulation import (
     replace_guided,
     use_output_tool,
 )
-from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
+from tollgate.providers.shared.openai_writing import ANY_OBJECT, limit_fields, path_of
 from tollgate.providers.shared.readable import keep_readable
 from tollgate.providers.shared.strict_schema import close_schema
 
@@ -51,7 +51,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         "model": target.upstream_model,
         "messages": ChatMessages(target).encode(request.messages),
         "stream": True,
-        **_limits(request, target),
+        **limit_fields(request, target),
         **_tools(request, dialect),
         **_output_format(request.output_format),
         **_parameters(stated, dialect),
@@ -85,18 +85,6 @@ def _parameters(stated: Mapping[str, JsonValue], dialect: Dialect) -> dict[str, 
     if "seed" in sent:
         sent[dialect.seed_field] = sent.pop("seed")
     return sent
-
-
-def _limits(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
-    dialect = target.dialect
-    fields: dict[str, JsonValue] = {}
-    if dialect.stream_usage:
-        fields["stream_options"] = {"include_usage": True}
-    if request.output_tokens_max is not None:
-        fields[dialect.output_limit_field] = target.limited(request.output_tokens_max)
-    if request.choices > 1 and dialect.native_choices:
-        fields["n"] = request.choices
-    return fields
 
 
 def _met(dialect: Dialect) -> set[str]:

@@ -1,4 +1,4 @@
-"""Fields that chat completions and Responses write alike."""
+"""Fields that two or more of OpenAI's formats write alike."""
 
 from collections.abc import Mapping
 from typing import Final, assert_never
@@ -7,6 +7,7 @@ from urllib.parse import quote
 from pydantic import JsonValue
 
 from tollgate.core.content import InlineMedia, MediaSource, MediaUrl
+from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import Target
 
 # The parameters of a tool that has none.
@@ -19,6 +20,19 @@ def path_of(target: Target, usual: str) -> str:
     """Return the path of requests: the format's own unless the dialect has another."""
     model = quote(target.upstream_model, safe="")
     return (target.dialect.path or usual).replace("{model}", model)
+
+
+def limit_fields(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
+    """Return the fields of usage, of the length of an answer and of the number of answers."""
+    dialect = target.dialect
+    fields: dict[str, JsonValue] = {}
+    if dialect.stream_usage:
+        fields["stream_options"] = {"include_usage": True}
+    if request.output_tokens_max is not None:
+        fields[dialect.output_limit_field] = target.limited(request.output_tokens_max)
+    if request.choices > 1 and dialect.native_choices:
+        fields["n"] = request.choices
+    return fields
 
 
 def url_of(source: MediaSource) -> str:

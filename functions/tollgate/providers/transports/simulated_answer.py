@@ -66,10 +66,12 @@ class _Format(_Shape):
 
 
 class SimulatedRequest(_Shape):
-    """The fields of a chat completions request that the simulator reads."""
+    """The fields that the simulator reads of a chat completions request, or of a legacy one."""
 
     model: str
-    messages: list[_Message]
+    messages: list[_Message] = []
+    prompt: str | None = None
+    """Of a legacy request, which has no messages."""
     tools: list[_Tool] = []
     tool_choice: Literal["auto", "none", "required"] | _NamedChoice = "auto"
     max_tokens: int | None = None
@@ -80,7 +82,7 @@ class SimulatedRequest(_Shape):
 
 def deltas(
     request: SimulatedRequest, *, call_id: str, calls_unforced: bool
-) -> tuple[list[JsonValue], str]:
+) -> tuple[list[dict[str, JsonValue]], str]:
     """Return the deltas of the answer after the role, and its finish reason.
 
     `call_id` starts the ids of calls; without `calls_unforced` only a forced call is made.
@@ -94,9 +96,10 @@ def deltas(
     return [{"content": word} for word in kept], "stop" if kept == words else "length"
 
 
-def usage(request: SimulatedRequest, answer: Sequence[JsonValue]) -> JsonValue:
+def usage(request: SimulatedRequest, answer: Sequence[object]) -> JsonValue:
     """Return a usage that counts words of the prompt and pieces of the answer."""
-    prompt = sum(len(message.text.split()) for message in request.messages)
+    texts = [*(message.text for message in request.messages), request.prompt or ""]
+    prompt = sum(len(text.split()) for text in texts)
     return {
         "prompt_tokens": prompt,
         "completion_tokens": len(answer),
@@ -120,6 +123,8 @@ def _until_stop(text: str, stop: str | list[str]) -> str:
 
 
 def _spoken(request: SimulatedRequest) -> str:
+    if request.prompt is not None:
+        return request.prompt
     last = request.messages[-1] if request.messages else None
     if last is not None and last.role == "tool":
         return f"The tool answered: {last.text}"
@@ -145,7 +150,7 @@ def _chosen(request: SimulatedRequest, *, calls_unforced: bool) -> list[_Functio
     return offered[:_CALLS_MAX]
 
 
-def _calls(functions: Sequence[_Function], id_: str) -> Iterator[JsonValue]:
+def _calls(functions: Sequence[_Function], id_: str) -> Iterator[dict[str, JsonValue]]:
     for index, function in enumerate(functions):
         arguments = pydantic_core.to_json(_arguments(function.parameters)).decode()
         yield {

@@ -1,4 +1,4 @@
-"""A simulated provider: it answers OpenAI-format requests by fixed rules.
+"""A simulated provider: it answers requests of OpenAI's two older formats by fixed rules.
 
 The upstream model names the rule: `echo` repeats the last user text up to a stop text, in an object
 where JSON is requested, and calls a tool only if that is forced; `tools` calls the first tools
@@ -89,19 +89,21 @@ class _Answer:
     def __init__(self, request: SimulatedRequest, digest: str) -> None:
         self._request = request
         name = request.model.partition(":")[0]
+        self._completes = request.prompt is not None
         self._deltas, self._finish = deltas(
             request, call_id=f"call_{digest[:16]}", calls_unforced=name == "tools"
         )
         self._head: dict[str, JsonValue] = {
             "id": f"sim-{digest[:24]}",
-            "object": "chat.completion.chunk",
+            "object": "text_completion" if self._completes else "chat.completion.chunk",
             "created": 0,
             "model": request.model,
         }
 
     def unfinished(self) -> Iterator[bytes]:
         """Yield the frames before the one that finishes."""
-        yield self._choice({"role": "assistant", "content": ""})
+        if not self._completes:
+            yield self._choice({"role": "assistant", "content": ""})
         for delta in self._deltas:
             yield self._choice(delta)
 
@@ -112,7 +114,10 @@ class _Answer:
         yield self._chunk(choices=[], usage=usage(self._request, self._deltas))
         yield b"[DONE]"
 
-    def _choice(self, delta: JsonValue, finish: str | None = None) -> bytes:
+    def _choice(self, delta: dict[str, JsonValue], finish: str | None = None) -> bytes:
+        if self._completes:
+            text = delta.get("content", "")
+            return self._chunk(choices=[{"index": 0, "text": text, "finish_reason": finish}])
         return self._chunk(choices=[{"index": 0, "delta": delta, "finish_reason": finish}])
 
     def _chunk(self, **fields: JsonValue) -> bytes:

@@ -7,7 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS
+from tollgate.providers.dialect import Dialect
+from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS, WireFormat
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.known_names import KnownNames
@@ -232,8 +233,18 @@ class _Checker:
                     yield self._document.at_value((*where, "guardrail"), "R053", message)
 
     def _may_guard(self, provider: str) -> bool:
+        return all(each.applies_guardrails for each in self._formats_of(provider))
+
+    def _formats_of(self, provider: str) -> list[WireFormat]:
+        """Return the format of a row, none if the row is not defined."""
         rows = [part.content.providers.get(provider) for part in (*self._visible, *self._included)]
-        return all(row is None or WIRE_FORMATS[row.codec].applies_guardrails for row in rows)
+        return [WIRE_FORMATS[row.codec] for row in rows if row is not None]
+
+    def _needs(self, where: Where, *, slug: str, dialect: Dialect | None) -> Iterator[Problem]:
+        for each in self._formats_of(slug):
+            for need in sorted((dialect.met if dialect else frozenset()) - each.carries):
+                message = f"the codec of {slug} has no {need}"
+                yield self._document.at_value((*where, "dialect"), "R054", message)
 
     def _provider(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
         transports = WIRE_FORMATS[provider.codec].transports
@@ -241,6 +252,7 @@ class _Checker:
             message = f"codec {provider.codec} cannot use transport {provider.transport}"
             hint = f"write {' or '.join(transports)}"
             yield self._document.at_value((*where, "transport"), "R041", message, hint=hint)
+        yield from self._needs(where, slug=str(where[-1]), dialect=provider.dialect)
         needed = TRANSPORT_NEEDS.get(provider.transport)
         if needed is not None and getattr(provider, needed) is None:
             message = f"provider {where[-1]} has no {needed}, which {provider.transport} needs"
@@ -283,6 +295,7 @@ class _Checker:
             if endpoint.guardrail is not None and not self._may_guard(endpoint.provider):
                 message = f"{endpoint.provider} cannot apply a guardrail"
                 yield self._document.at_value((*inside, "guardrail"), "R053", message)
+            yield from self._needs(inside, slug=endpoint.provider, dialect=endpoint.dialect)
         yield from self._weights((*where, "endpoints"), model.endpoints)
 
     def _weights(self, where: Where, endpoints: Sequence[EndpointSection]) -> Iterator[Problem]:

@@ -36,6 +36,7 @@ class Check(IntEnum):
     CAPABLE = auto()
     MODALITY = auto()
     CONTEXT = auto()
+    FORMAT = auto()
     PREFERRED = auto()
     PARAMETERS = auto()
     AFFORDABLE = auto()
@@ -50,6 +51,7 @@ class Cause(Enum):
     CAPABILITIES = Check.CAPABLE, "does not support {}"
     MODALITIES = Check.MODALITY, "does not take {} input"
     CONTEXT = Check.CONTEXT, "takes {} tokens"
+    FORMAT = Check.FORMAT, "takes no {}"
     NOT_IN_ONLY = Check.PREFERRED, "is not in provider.only"
     IN_IGNORE = Check.PREFERRED, "is in provider.ignore"
     NOT_IN_ORDER = Check.PREFERRED, "is not in provider.order"
@@ -66,8 +68,8 @@ class Cause(Enum):
 class Exclusion(Struct, frozen=True):
     """The cause that excludes a model or an endpoint, with the values that decide the error.
 
-    `missing` are the capabilities, modalities or parameters that it lacks, sorted. `amounts` are
-    the other values that the words name.
+    `missing` are the capabilities, modalities, needs or parameters that it lacks, sorted.
+    `amounts` are the other values that the words name.
     """
 
     cause: Cause
@@ -134,7 +136,12 @@ def _abilities(model: ModelSection) -> frozenset[Capability]:
 
 
 def exclude_endpoint(attempt: Attempt, price: Price, wanted: PlanningRequest) -> Exclusion | None:
-    """Return the first of the request's `provider` preferences that excludes an endpoint."""
+    """Return the first cause for which an endpoint cannot serve, None if there is none.
+
+    The causes are a format without room for the request, and its `provider` preferences.
+    """
+    if untaken := wanted.needs - attempt.target.takes:
+        return _lacks(Cause.FORMAT, untaken)
     preferences = wanted.preferences
     provider = attempt.target.provider
     if preferences.only and provider not in preferences.only:
@@ -193,6 +200,13 @@ def refusal(
                 ErrorCode.CONTEXT_LENGTH_EXCEEDED,
                 f"The request has {wanted.input_tokens_min} tokens or more by its size: {reasons}.",
                 param="messages",
+            )
+        case Check.FORMAT:
+            missing = first.missing[0]
+            return RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"{model} takes no {missing}: {reasons}.",
+                param="messages" if missing == "conversation" else missing,
             )
         case Check.AFFORDABLE if first.cause is Cause.TIER_COST:
             return AccessError(

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode
 from tollgate.providers.base import Guardrail, ProviderRow, Target
+from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.routing.chains import (
     NEXT_ON_DEFAULT,
     GuardrailSection,
@@ -117,14 +118,16 @@ def _target(
     row: ProviderRow,
     guardrail: GuardrailSection | None,
 ) -> Target:
+    dialect = merge_section(row.dialect, endpoint.dialect)
     return Target(
         provider=endpoint.provider,
         model=slug,
         upstream_model=endpoint.upstream,
-        dialect=merge_section(row.dialect, endpoint.dialect),
+        dialect=dialect,
         output_tokens_max=endpoint.max_output or model.max_output,
         supports=frozenset(model.supports),
         input=frozenset(model.input),
+        takes=WIRE_FORMATS[row.codec].carries & (dialect.met | {"conversation"}),
         project=row.project,
         location=row.location,
         provider_name=row.name,

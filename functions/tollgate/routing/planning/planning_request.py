@@ -12,6 +12,7 @@ from tollgate.core.request import (
     Capability,
     GenerationRequest,
     Modality,
+    Need,
     RoutingPreferences,
 )
 from tollgate.providers.parameters import effective_parameters
@@ -28,6 +29,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     key_models: tuple[str, ...] | None = None  # the key's globs; None allows every model
     capabilities: frozenset[Capability] = frozenset()
     modalities: frozenset[Modality] = frozenset({"text"})
+    needs: frozenset[Need] = frozenset()
     input_tokens_min: int = 0  # certain: models with a smaller context are excluded
     input_tokens: int = 0  # the estimate that rules and prices go by
     input_tokens_max: int = 0  # the bound that costs are computed with
@@ -60,6 +62,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             key_models=principal.models,
             capabilities=request.capabilities,
             modalities=request.modalities,
+            needs=request.needs,
             input_tokens_min=max(size.least for size in sizes),
             input_tokens=max(size.estimate for size in sizes),
             input_tokens_max=max(size.most for size in sizes),
@@ -87,6 +90,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             key_models=trace.key_models,
             capabilities=frozenset(trace.capabilities),
             modalities=frozenset(trace.modalities),
+            needs=frozenset(trace.needs),
             input_tokens_min=trace.input_tokens_min,
             input_tokens=trace.estimated_input_tokens,
             input_tokens_max=trace.input_tokens_max,
@@ -122,6 +126,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             key_models=self.key_models,
             capabilities=tuple(sorted(self.capabilities)),
             modalities=tuple(sorted(self.modalities)),
+            needs=tuple(sorted(self.needs)),
             input_tokens_min=self.input_tokens_min,
             estimated_input_tokens=self.input_tokens,
             input_tokens_max=self.input_tokens_max,

@@ -103,7 +103,7 @@ def _text_bytes(request: GenerationRequest) -> int:
     """Return the bytes that a model reads as text: messages, tools and the schema of the answer."""
     schema = request.output_format.schema if isinstance(request.output_format, SchemaOutput) else {}
     json_values = [tool.parameters for tool in request.tools] + ([schema] if schema else [])
-    texts = [*_all_texts(request.messages)]
+    texts = [*_all_texts(request.messages), request.suffix or ""]
     texts += [text for tool in request.tools for text in (tool.name, tool.description or "")]
     return sum(map(_size, texts)) + sum(len(to_json(value)) for value in json_values)
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tollgate.core.usage import Usage
-from tollgate.providers.openai_chat.usage import usage_of
+from tollgate.providers.shared.openai_usage import openai_usage_of
 
 
 def report(**fields: Any) -> Usage:
-    return usage_of(fields)
+    return openai_usage_of(fields)
 
 
 def test_reasoning_beside_the_completion_is_added_where_the_total_proves_it() -> None:

@@ -12,9 +12,9 @@ from tollgate.core.usage import COUNT_MAX, Usage
 from tollgate.providers.anthropic.usage import usage_of as usage_of_messages
 from tollgate.providers.bedrock.usage import usage_of as usage_of_converse
 from tollgate.providers.gemini.usage import usage_of as usage_of_gemini
-from tollgate.providers.openai_chat.usage import usage_of as usage_of_chat
 from tollgate.providers.openai_responses.usage import usage_of as usage_of_responses
 from tollgate.providers.shared.counts import REST_MAX, count_of, rest_of_total, split
+from tollgate.providers.shared.openai_usage import openai_usage_of
 
 NO_COUNTS = [None, -1, -(10**6), 1.5, True, False, "many", "-3", "", [], {}, 10**30, float("inf")]
 PROMPT_AND_OUTPUT = Usage(uncached_input_tokens=10, output_tokens=5)
@@ -56,12 +56,12 @@ CONVERSE = {"inputTokens": 10, "outputTokens": 5}
 @pytest.mark.parametrize(
     ("usage_of", "report", "place"),
     [
-        (usage_of_chat, CHAT, "prompt_tokens_details.cached_tokens"),
-        (usage_of_chat, CHAT, "prompt_tokens_details.cache_write_tokens"),
-        (usage_of_chat, CHAT, "prompt_tokens_details"),
-        (usage_of_chat, CHAT, "cached_tokens"),
-        (usage_of_chat, CHAT, "total_tokens"),
-        (usage_of_chat, CHAT, "completion_tokens_details.reasoning_tokens"),
+        (openai_usage_of, CHAT, "prompt_tokens_details.cached_tokens"),
+        (openai_usage_of, CHAT, "prompt_tokens_details.cache_write_tokens"),
+        (openai_usage_of, CHAT, "prompt_tokens_details"),
+        (openai_usage_of, CHAT, "cached_tokens"),
+        (openai_usage_of, CHAT, "total_tokens"),
+        (openai_usage_of, CHAT, "completion_tokens_details.reasoning_tokens"),
         (usage_of_responses, RESPONSES, "input_tokens_details.cached_tokens"),
         (usage_of_responses, RESPONSES, "input_tokens_details.cache_write_tokens"),
         (usage_of_responses, RESPONSES, "output_tokens_details.reasoning_tokens"),
@@ -88,14 +88,14 @@ def test_c65_a_part_that_cannot_be_changes_no_other_count(
 
 
 def test_c65_a_total_of_a_thousand_million_invents_no_output() -> None:
-    assert usage_of_chat(CHAT | {"total_tokens": 10**9}) == PROMPT_AND_OUTPUT
+    assert openai_usage_of(CHAT | {"total_tokens": 10**9}) == PROMPT_AND_OUTPUT
     gemini = {"promptTokenCount": 10, "totalTokenCount": 10**9}
     assert usage_of_gemini(gemini) == Usage(uncached_input_tokens=10)
 
 
 def test_c65_no_cached_part_is_larger_than_its_prompt() -> None:
     lie = 10**9
-    chat = usage_of_chat({"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": lie}})
+    chat = openai_usage_of({"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": lie}})
     details = {"cached_tokens": 4, "cache_write_tokens": lie}
     responses = usage_of_responses({"input_tokens": 10, "input_tokens_details": details})
     gemini = usage_of_gemini({"promptTokenCount": 10, "cachedContentTokenCount": lie})

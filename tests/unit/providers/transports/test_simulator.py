@@ -20,7 +20,8 @@ from tollgate.core.request import (
 )
 from tollgate.core.response import GenerationResponse
 from tollgate.providers.base import Target, Timeouts, UpstreamRefused
-from tollgate.providers.formats import codec_of
+from tollgate.providers.dialect import Dialect
+from tollgate.providers.formats import FormatName, codec_of
 from tollgate.providers.transports.simulator import PAUSE_S, Simulator
 
 USER = UserMessage(content=(Text(text="one two three"),))
@@ -55,10 +56,13 @@ async def answer(
     model: str,
     request: GenerationRequest | None = None,
     simulator: Simulator | None = None,
+    *,
+    format_: FormatName = "openai_chat",
     **fields: Any,
 ) -> GenerationResponse:
-    codec = codec_of("openai_chat")
-    target = Target(provider="test", model="test/x", upstream_model=model)
+    codec = codec_of(format_)
+    dialect = Dialect(suffixes=format_ == "openai_completions")
+    target = Target(provider="test", model="test/x", upstream_model=model, dialect=dialect)
     request = request or GenerationRequest(model="test/x", messages=(USER,), **fields)
     transport = simulator or Simulator(CountingClock())
     async with transport.open(codec.encode(request, target), Timeouts()) as frames:
@@ -67,6 +71,15 @@ async def answer(
                 codec.decoder(target), [frame async for together in frames for frame in together]
             )
         )
+
+
+@pytest.mark.parametrize("suffix", [None, "four"])
+async def test_c81_echo_completes_prompts_too(suffix: str | None) -> None:
+    response = await answer("echo", format_="openai_completions", suffix=suffix)
+    assert response.parts == (Text(text="one two three"),)
+    assert (response.usage.input_tokens, response.usage.output_tokens) == (3, 3)
+    cut = await answer("echo", format_="openai_completions", output_tokens_max=2)
+    assert (cut.parts, cut.finish) == ((Text(text="one two"),), "length")
 
 
 async def test_echo_repeats_the_last_user_text_and_counts_words() -> None:

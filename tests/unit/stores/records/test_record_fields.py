@@ -47,6 +47,7 @@ _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "metadata": {"team": "other"},
     "metadata_read": ("other",),
     "modalities": ("text", "image"),
+    "needs": ("suffix",),
     "parameters": ("seed",),
     "prompts": (PromptTokens(estimate=1, most=2),),
     "preferences": RoutingPreferences(only=("other",)),

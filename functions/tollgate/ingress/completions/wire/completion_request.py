@@ -1,6 +1,7 @@
 """The legacy completion request as clients send it.
 
-https://platform.openai.com/docs/api-reference/completions/create (2026-11-22)
+https://platform.openai.com/docs/api-reference/completions/create, as the types of OpenAI's SDK for
+Python state it (`openai.types.completion_create_params`, seen 2026-11-22)
 """
 
 from typing import Annotated, Final
@@ -63,10 +64,13 @@ class CompletionRequest(GuidedDecoding, ReplyFields, SamplingFields, RoutingFiel
         default=None, description="No other value than that of `n`."
     )
     echo: bool | None = Field(
-        default=None, description="Puts the prompt before its answer; not beside `logprobs`."
+        default=None,
+        description="Puts the prompt before its answer. Beside `logprobs` only models of servers "
+        "that know the log probabilities of a prompt take it.",
     )
-    suffix: Annotated[str, Field(max_length=0)] | None = Field(
-        default=None, description="Not supported."
+    suffix: str | None = Field(
+        default=None,
+        description="The text after the gap to fill; only models that fill gaps take it.",
     )
     logprobs: Annotated[int, Field(ge=0, le=LOG_PROBS_MAX)] | None = Field(
         default=None, description="The number of alternatives for each token."

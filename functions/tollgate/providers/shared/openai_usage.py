@@ -17,7 +17,7 @@ from tollgate.providers.shared.counts import Counts, rest_of_total, split, sum_c
 _CACHE_HITS: Final = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens")
 
 
-def usage_of(raw: JsonValue) -> Usage:
+def openai_usage_of(raw: JsonValue) -> Usage:
     """Return the usage by class; a class that the report does not mention is None."""
     report = Counts(raw)
     prompt_details = report.inside("prompt_tokens_details")

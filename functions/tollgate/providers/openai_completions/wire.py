@@ -1,0 +1,60 @@
+"""The chunks of a server that completes prompts.
+
+Only fields that are read are named. Shapes: OpenAI's legacy completion
+(https://platform.openai.com/docs/api-reference/completions/object), DeepSeek's fill-in-the-middle
+(https://api-docs.deepseek.com/api/create-completion), and Mistral's, whose choices are those of
+chat (https://docs.mistral.ai/api/endpoint/fim), all seen 2026-11-22.
+"""
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+
+class TextLogProbs(Struct, frozen=True):
+    """Log probabilities as four lists; places of characters are not read."""
+
+    tokens: list[str] = []
+    token_logprobs: list[float | None] | None = None
+    top_logprobs: list[dict[str, float | None] | None] | None = None
+
+
+class Said(Struct, frozen=True):
+    """A piece of the answer in Mistral's choices."""
+
+    content: str | None = None
+
+
+class Choice(Struct, frozen=True):
+    """One of the answers; a server that does not stream sends Mistral's as `message`."""
+
+    index: int | None = None
+    text: str | None = None
+    delta: Said | None = None
+    message: Said | None = None
+    logprobs: TextLogProbs | None = None
+    finish_reason: str | None = None
+
+    @property
+    def said(self) -> str:
+        """The text, wherever the server has it."""
+        if self.text is not None:
+            return self.text
+        piece = self.delta or self.message
+        return (piece.content if piece else None) or ""
+
+
+class Chunk(Struct, frozen=True):
+    """One event of a stream."""
+
+    id: str | None = None
+    model: str | None = None
+    system_fingerprint: str | None = None
+    choices: list[Choice] | None = None
+    usage: dict[str, Any] | None = None
+    error: Any = None
+
+
+# Imitators write numbers as texts, or with a point.
+CHUNKS: Final = msgspec.json.Decoder(Chunk, strict=False)
