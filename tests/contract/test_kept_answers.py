@@ -1,6 +1,7 @@
 """C68: with an Idempotency-Key a request is generated and billed once."""
 
 import asyncio
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.scripted import Scripted, answers, refuses
 from tests.stores import DynamoStores, funded_key
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.idempotency import Claim
+from tollgate.ingress.formats import COMPLETIONS
 from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.records.kept_answers import ABANDONED_AFTER_S, KEPT_FOR_S, DynamoAnswerStore
@@ -65,6 +67,26 @@ async def test_c68_the_same_request_is_answered_alike_and_billed_once(
     assert again.headers["x-generation-id"] == first.headers["x-generation-id"]
     assert again.headers["x-request-id"] != first.headers["x-request-id"]
     assert again.headers.get("x-credits-used", "0") == "0"
+    assert generations(home) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_c68_c81_a_completion_of_several_prompts_is_answered_alike_and_billed_once(
+    answer_store: DynamoAnswerStore, stream: bool
+) -> None:
+    home = await house(near=Scripted(answers("upon"), answers("a time")))
+    app = chat_app(home.front, Always(home.gateway), WebLimits(), answers=answer_store)
+    headers = {"authorization": f"Bearer {home.secret}", "idempotency-key": "once"}
+    asked = {"model": "acme/small", "prompt": ["Once", "At"], "echo": True, "stream": stream}
+    first, again = [
+        await request(
+            app, "POST", COMPLETIONS.path, headers=headers, body=json.dumps(asked).encode()
+        )
+        for _ in range(2)
+    ]
+    assert (first.status, again.body) == (200, first.body)
+    assert b"Once" in first.body
+    assert again.headers["x-idempotent-replay"] == "true"
     assert generations(home) == 1
 
 

@@ -1,6 +1,6 @@
 """Streams through the deployed path, read by the official SDK.
 
-Keeps C26, C35, C37, C66.
+Keeps C26, C35, C37, C66, C81.
 """
 
 from __future__ import annotations
@@ -158,3 +158,30 @@ async def test_c37_streamed_and_whole_are_equal_wherever_the_upstream_is_cut(
         for own in ("id", "created", "episode_id"):
             del body[own]
     assert streamed == whole
+
+
+async def test_c35_c81_a_completion_leaves_word_by_word_too(
+    deployment: Deployment, workspace: Workspace, client: AsyncOpenAI
+) -> None:
+    speaker = SPEAKERS[0]
+    upstream = deployment.upstreams.of(speaker)
+    chunks = speaker.text(WORDS)
+    upstream.enqueue(speaker.script(chunks, lock_step=True))
+    asking = asyncio.create_task(
+        client.completions.create(model=speaker.model, prompt="Say it", stream=True)
+    )
+    await upstream.release()  # it says hello, which commits nothing
+    await upstream.release()
+    async with asyncio.timeout(PATIENCE_S):
+        stream = await asking
+        for number, word in enumerate(WORDS):
+            assert (await anext(stream)).choices[0].text == word
+            if number + 1 < len(WORDS):
+                await upstream.release()
+        for _ in chunks[len(WORDS) + 1 :]:
+            await upstream.release()
+        finish, usage = [chunk async for chunk in stream]
+    assert finish.choices[0].finish_reason == "stop"
+    assert usage.usage is not None
+    assert usage.usage.total_tokens == 12
+    await deployment.assert_books_closed(workspace, COST[speaker.name])
