@@ -12,13 +12,14 @@ from click.testing import CliRunner, Result
 from tollgate.cli.main import main
 
 FILE = Path(__file__).parent / "explained.yaml"
+ROUTING = Path(__file__).parents[3] / "routing.yaml"
 # Where a test is about something else than prices and draws, these stay what they are.
 FIXED = ("--session", "s-1", "--at", "2026-11-21")
 
 CHOSEN = """\
 best → smart → rule 3 (not rule 1: tier is team, not free; rule 2: no pdf in the input)  \
 catalog 8d0f87e
-about 12,000 prompt tokens, 24,071 at most; drawn by 6a840baf5d8c3ff2
+about 12,000 prompt tokens, 24,065 at most; drawn by 6a840baf5d8c3ff2
 
    model       share  draw   endpoint            share  draw   costs at most
 1  acme/plain  10 %   56.90  openai/plain                      $0.0561
@@ -48,12 +49,12 @@ No endpoint serves: the caller gets provider_rate_limit.
 """
 REFUSED = """\
 smart → rule 1  catalog 8d0f87e
-about 30,000 prompt tokens, 60,038 at most; drawn by 6a840baf5d8c3ff2
+about 30,000 prompt tokens, 60,031 at most; drawn by 6a840baf5d8c3ff2
 
    model       endpoint      costs at most
 -  acme/small  openai/small  $0.00280       takes 8000 tokens
 
-Refused: The request has 20012 tokens or more by its size: acme/small takes 8000 tokens. \
+Refused: The request has 20010 tokens or more by its size: acme/small takes 8000 tokens. \
 (context_length_exceeded)
 """
 
@@ -83,6 +84,15 @@ def test_c53_every_try_of_a_simulated_failure_and_its_pause() -> None:
         "acme/large", "--simulate", "timeout@anthropic", "--simulate", "429@bedrock", *FIXED
     )
     assert (result.stdout, result.exit_code) == (FAILING, 1)
+
+
+def test_c53_c81_a_text_of_any_size_is_no_conversation() -> None:
+    """An endpoint that completes prompts takes it, whatever its size."""
+    simulated = ["explain", "test/complete", "--dev", "--file", str(ROUTING)]
+    result = CliRunner().invoke(main, [*simulated, "--prompt-tokens", "5000"])
+    assert (result.exit_code, "about 5,000 prompt tokens" in result.stdout) == (0, True)
+    refused = CliRunner().invoke(main, [*simulated, "--has", "image"])
+    assert refused.exit_code == 1
 
 
 def test_c53_what_is_refused_says_so_and_exits_with_one() -> None:

@@ -9,11 +9,7 @@ from pydantic_core import to_json
 
 from tollgate.core.errors import GatewayError
 from tollgate.ingress.chat_completions.parse import parse
-from tollgate.routing.planning.prompt_size import (
-    BYTES_PER_TOKEN_TYPICAL,
-    MESSAGE_TOKENS,
-    PromptSize,
-)
+from tollgate.routing.planning.prompt_size import BYTES_PER_TOKEN_TYPICAL, PromptSize
 
 Feature = Literal["audio", "image", "pdf", "structured_output", "tools"]
 # The smallest media that parse: a GIF of one pixel, the head of a PDF, a WAV without sound.
@@ -31,6 +27,8 @@ _FIELDS: Final[Mapping[str, Mapping[str, JsonValue]]] = {
     },
     "tools": {"tools": [{"type": "function", "function": {"name": "a"}}]},
 }
+
+_EMPTY: Final[dict[str, JsonValue]] = {"role": "user", "content": ""}
 
 
 class Described(Struct, frozen=True, kw_only=True):
@@ -52,7 +50,7 @@ class Described(Struct, frozen=True, kw_only=True):
             "session_id": self.session,
         }
         body: dict[str, JsonValue] = {
-            "messages": [{"role": "user", "content": ""}],
+            "messages": [_EMPTY],
             **given,
             **{name: value for name, value in stated.items() if value is not None},
         }
@@ -61,13 +59,14 @@ class Described(Struct, frozen=True, kw_only=True):
         parts = [_PARTS[feature] for feature in self.has if feature in _PARTS]
         if parts:
             body["messages"] = [*_messages(body), {"role": "user", "content": parts}]
-        text_tokens = (self.prompt_tokens or 0) - _estimate(body) - MESSAGE_TOKENS
-        if text_tokens > 0:
-            filler: JsonValue = {
-                "role": "user",
-                "content": "x" * (text_tokens * BYTES_PER_TOKEN_TYPICAL),
-            }
-            body["messages"] = [*_messages(body), filler]
+        # A single text stays one: some endpoints take nothing else.
+        kept = [] if body["messages"] == [_EMPTY] else _messages(body)
+        missing_tokens = (self.prompt_tokens or 0) - _estimate(
+            {**body, "messages": [*kept, _EMPTY]}
+        )
+        if missing_tokens > 0:
+            text = "x" * (missing_tokens * BYTES_PER_TOKEN_TYPICAL)
+            body["messages"] = [*kept, {**_EMPTY, "content": text}]
         return to_json(body)
 
 

@@ -26,7 +26,7 @@ _BYTES_PER_TOKEN_MIN: Final = 2
 BYTES_PER_TOKEN_TYPICAL: Final = 4
 _BYTES_PER_TOKEN_MAX: Final = 6
 # The role of a message and the marks around it.
-MESSAGE_TOKENS: Final = 4
+_MESSAGE_TOKENS: Final = 4
 # Pictures are billed by their pixels, about 1,500 tokens each whatever their bytes.
 _IMAGE_TOKENS_TYPICAL: Final = 1_500
 _IMAGE_TOKENS_MAX: Final = 8_192
@@ -89,7 +89,7 @@ class PromptSize(Struct, frozen=True, kw_only=True):
         return cls(
             least=body // _BYTES_PER_TOKEN_MAX,
             estimate=-(-_text_bytes(request) // BYTES_PER_TOKEN_TYPICAL)
-            + MESSAGE_TOKENS * len(request.messages)
+            + _MESSAGE_TOKENS * len(request.messages)
             + images * _IMAGE_TOKENS_TYPICAL
             + files // _FILE_CHARACTERS_PER_TOKEN_TYPICAL
             + file_urls * _FILE_URL_TOKENS_TYPICAL,
