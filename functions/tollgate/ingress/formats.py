@@ -64,7 +64,11 @@ def _load_chat_completions_models() -> FormatModels:
 
 
 def _load_completions_models() -> FormatModels:
-    from tollgate.ingress.completions.wire.completion_reply import Completion, CompletionChunk
+    from tollgate.ingress.completions.wire.completion_reply import (
+        Completion,
+        CompletionChunk,
+        CompletionFailure,
+    )
     from tollgate.ingress.completions.wire.completion_request import CompletionRequest
     from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 
@@ -72,6 +76,7 @@ def _load_completions_models() -> FormatModels:
         request=CompletionRequest,
         reply=Completion,
         event=CompletionChunk,
+        failure=CompletionFailure,
         error=ErrorEnvelope,
     )
 

@@ -71,10 +71,7 @@ class CompletionChunk(Answer):
     model: str
     system_fingerprint: str | None = None
     episode_id: str
-    choices: list[CompletionChunkChoice] | None = Field(
-        default=None, description="Missing beside `error`."
-    )
-    error: ErrorObject | None = None
+    choices: list[CompletionChunkChoice]
     usage: Usage | None = None
     credits_used: float | None = None
     model_used: str | None = None
@@ -83,3 +80,16 @@ class CompletionChunk(Answer):
     fallback_depth: int | None = None
     adapted: list[str] | None = None
     tollgate_metadata: TollgateMetadata | None = None
+
+
+class CompletionFailure(Accounts):
+    """The last frame of a stream that failed: an error and the partial usage, without choices."""
+
+    id: str
+    object: Literal["text_completion"]
+    created: int
+    model: str
+    system_fingerprint: str | None = None
+    episode_id: str
+    error: ErrorObject
+    usage: Usage
