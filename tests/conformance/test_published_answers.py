@@ -69,6 +69,7 @@ def test_every_event_of_responses_is_read_or_told_as_what_nobody_asked_for() -> 
         "response.content_part.added",
         "response.content_part.done",
         "response.created",
+        "response.custom_tool_call_input.done",
         "response.function_call_arguments.done",
         "response.in_progress",
         "response.incomplete",

@@ -106,6 +106,9 @@ class ToolCall(Struct, frozen=True, kw_only=True, tag="tool_call"):
     id: str
     name: str
     arguments: str
+    is_text: bool = False
+    """True if `arguments` is free text, because the tool takes that."""
+    cache: CacheMark | None = None
     provenance: Provenance | None = None
 
 

@@ -89,6 +89,8 @@ class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
 
     finish: Finish
     raw_finish: str | None = None
+    stop_sequence: str | None = None
+    """The caller's sequence that ended the answer, if the provider says which."""
     prompt_blocked: bool = False
     """True if the provider refused the prompt: no model read it, and no text is a model's."""
 

@@ -39,10 +39,13 @@ class UserMessage(Struct, frozen=True, kw_only=True):
     name: str | None = None
 
 
+AssistantContent = Text | Reasoning | Refusal | ToolCall
+
+
 class AssistantMessage(Struct, frozen=True, kw_only=True):
     """An earlier answer of a model, with its tool calls."""
 
-    content: tuple[Text | Reasoning | Refusal | ToolCall, ...]
+    content: tuple[AssistantContent, ...]
     name: str | None = None
 
 
@@ -51,9 +54,24 @@ class ToolMessage(Struct, frozen=True, kw_only=True):
 
     call_id: str
     content: tuple[ResultContent, ...]
+    failed: bool = False
+    """True if the caller says that the tool failed."""
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+class Grammar(Struct, frozen=True, kw_only=True):
+    """The rules that the free text of a call must follow."""
+
+    syntax: Literal["lark", "regex"]
+    definition: str
+
+
+class TextInput(Struct, frozen=True, kw_only=True):
+    """Free text as the input of a tool, in place of JSON; None allows any text."""
+
+    grammar: Grammar | None = None
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -62,6 +80,8 @@ class Tool(Struct, frozen=True, kw_only=True):
     name: str
     description: str | None = None
     parameters: JsonObject = field(default_factory=dict)
+    text: TextInput | None = None
+    """The input of a tool that takes free text; it has no `parameters`."""
     strict: bool | None = None
     cache: CacheMark | None = None
 

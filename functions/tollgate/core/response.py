@@ -32,6 +32,7 @@ class GenerationResponse(Struct, frozen=True, kw_only=True):
     usage: Usage
     finish: Finish
     raw_finish: str | None
+    stop_sequence: str | None
 
 
 class Fold:
@@ -87,6 +88,7 @@ class Fold:
             usage=self._usage,
             finish=self._ended.finish,
             raw_finish=self._ended.raw_finish,
+            stop_sequence=self._ended.stop_sequence,
         )
 
 

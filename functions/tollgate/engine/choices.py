@@ -25,7 +25,7 @@ from tollgate.providers.base import (
     UpstreamRefused,
     WireRequest,
 )
-from tollgate.providers.unwrapping import make_decoder
+from tollgate.providers.unwrapping import encode_request, make_decoder
 from tollgate.routing.planning.plan import Attempt
 
 # An event, and the number of the choice that it belongs to.
@@ -77,7 +77,7 @@ def encode_attempt(
         for conversation in _split_conversations(request)
         for one in ((conversation,) if together else _split_choices(conversation))
     ]
-    wires = tuple(provider.codec.encode(one, attempt.target) for one in requests)
+    wires = tuple(encode_request(provider.codec, one, attempt.target) for one in requests)
     asked, limit = request.output_tokens_max, attempt.target.output_tokens_max
     return EncodedAttempt(
         provider=provider,

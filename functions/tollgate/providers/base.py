@@ -141,6 +141,8 @@ class Codec(Struct, frozen=True, kw_only=True):
     # Make a new demultiplexer of so many choices, for one stream; None if the format holds one
     # choice in a stream. It is used where the dialect has `native_choices`.
     demultiplexer: Callable[[Target, int], Demultiplexer] | None = None
+    # Whether the format has tools of free text. They are used where the dialect has `text_tools`.
+    has_text_tools: bool = False
 
 
 class Transport(Protocol):

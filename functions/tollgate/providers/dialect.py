@@ -191,6 +191,15 @@ class Dialect(BaseModel):
     cached_tools: bool = Field(
         default=True, description="Whether `cache_control` on tools is taken as on parts."
     )
+    failed_results: bool = Field(
+        default=False,
+        description="Whether a tool's result may have a status, in the format bedrock.",
+    )
+    text_tools: bool = Field(
+        default=False,
+        description="Whether tools of free text (`custom`) are taken, in the format "
+        "openai_responses; the gateway emulates them elsewhere.",
+    )
     tool_call_id_length: int | None = Field(
         default=None, description="The only length of ids of calls, in letters and digits."
     )

@@ -85,6 +85,7 @@ def _load_openai_responses() -> Codec:
             target.provider, signer=signer_of("openai_responses", target)
         ),
         error=parse_openai_reply_error,
+        has_text_tools=True,
     )
 
 

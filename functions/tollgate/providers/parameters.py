@@ -95,6 +95,8 @@ def _content_options(request: GenerationRequest) -> Iterator[str]:
         yield "tools.strict"
     if any(mark is not None for mark in marks(request)):
         yield "cache_control"
+    if any(isinstance(message, ToolMessage) and message.failed for message in request.messages):
+        yield "tool_result.is_error"
     if _wants_detail(request):
         yield "image_url.detail"
     if any(

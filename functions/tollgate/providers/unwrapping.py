@@ -1,10 +1,10 @@
-"""Translation of the answer to an emulated request into the answer that the caller expects.
+"""Encoding with emulation, and the translation of its answer into the one the caller expects.
 
-The requests are made by `shared/emulation.py`.
+The emulated requests are made by `shared/emulation.py`.
 """
 
-from collections.abc import Iterator
-from typing import assert_never
+from collections.abc import Iterable, Iterator
+from typing import Protocol, assert_never
 
 import pydantic_core
 from msgspec.structs import replace
@@ -21,8 +21,27 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
-from tollgate.providers.base import Codec, Decoder, Frame, Target
-from tollgate.providers.shared.emulation import CHOICE, NOT_WRAPPED, OUTPUT_TOOL, Wrapping
+from tollgate.core.request import GenerationRequest
+from tollgate.providers.base import Codec, Decoder, Frame, Target, WireRequest
+from tollgate.providers.shared.emulation import (
+    CHOICE,
+    NOT_WRAPPED,
+    OUTPUT_TOOL,
+    TEXT,
+    Wrapping,
+    has_text_tools,
+    replace_text_tools,
+)
+
+
+def encode_request(codec: Codec, request: GenerationRequest, target: Target) -> WireRequest:
+    """Encode one request; where the server has no tools of free text, they are emulated."""
+    is_native = codec.has_text_tools and target.dialect.text_tools
+    if is_native or not has_text_tools(request):
+        return codec.encode(request, target)
+    plain, replaced = replace_text_tools(request)
+    wire = codec.encode(plain, target)
+    return replace(wire, wrapping=replace(wire.wrapping, text_tools=replaced))
 
 
 def make_decoder(codec: Codec, target: Target, wrapping: Wrapping) -> Decoder:
@@ -51,13 +70,28 @@ class Unwrapping:
     """Translates the events of one stream into those that the caller expects."""
 
     def __init__(self, wrapping: Wrapping) -> None:
-        self._tool = _ToolUnwrapping() if wrapping.tool else None
-        self._choice = _ChoiceUnwrapping() if wrapping.choice else None
+        stages: list[_Stage] = []
+        if wrapping.tool:
+            stages.append(_ToolUnwrapping())
+        if wrapping.choice:
+            stages.append(_ChoiceUnwrapping())
+        if wrapping.text_tools:
+            stages.append(_TextToolUnwrapping(wrapping.text_tools))
+        self._stages = tuple(stages)
+
+    def feed(self, event: StreamEvent) -> Iterable[StreamEvent]:
+        """Return the caller-visible events of one event of the emulated answer."""
+        events: Iterable[StreamEvent] = (event,)
+        for stage in self._stages:
+            events = [unwrapped for each in events for unwrapped in stage.feed(each)]
+        return events
+
+
+class _Stage(Protocol):
+    """One emulation, undone."""
 
     def feed(self, event: StreamEvent) -> Iterator[StreamEvent]:
-        """Yield the caller-visible events of one event of the emulated answer."""
-        for unwrap in (event,) if self._tool is None else self._tool.feed(event):
-            yield from (unwrap,) if self._choice is None else self._choice.feed(unwrap)
+        """Yield the events that one event of the emulated answer means."""
 
 
 class _ToolUnwrapping:
@@ -151,6 +185,37 @@ class _ChoiceUnwrapping:
                 yield event
             case _:
                 yield event
+
+
+class _TextToolUnwrapping:
+    """Takes the free text of a call out of the object around it, once that is whole."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._names = names
+        self._objects: dict[int, list[str]] = {}
+
+    def feed(self, event: StreamEvent) -> Iterator[StreamEvent]:
+        match event:
+            case PartStart(index=index, part=ToolCall(name=name) as call) if name in self._names:
+                self._objects[index] = []
+                yield replace(event, part=replace(call, is_text=True))
+            case PartDelta(index=index, text=text) if index in self._objects:
+                self._objects[index].append(text)
+            case PartEnd(index=index) if index in self._objects:
+                yield PartDelta(index=index, text=_input("".join(self._objects[index])))
+                yield event
+            case _:
+                yield event
+
+
+def _input(arguments: str) -> str:
+    """Return the text in an object; arguments that are no such object are returned as they are."""
+    try:
+        value: JsonValue = pydantic_core.from_json(arguments)
+    except ValueError:
+        return arguments
+    text = value.get(TEXT) if isinstance(value, dict) else None
+    return text if isinstance(text, str) else arguments
 
 
 def _choice(text: str) -> str:

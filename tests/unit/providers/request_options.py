@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from tests.unit.providers.requests import PDF, PNG, SCHEMA
-from tollgate.core.content import CacheMark, Document, Image, Text, UserContent
+from tollgate.core.content import CacheMark, Document, Image, Text, ToolCall, UserContent
 from tollgate.core.request import (
     AssistantMessage,
     GenerationRequest,
@@ -14,6 +14,7 @@ from tollgate.core.request import (
     SystemMessage,
     Tool,
     ToolChoice,
+    ToolMessage,
     UserMessage,
 )
 
@@ -45,6 +46,14 @@ class Option:
 
 
 MARKED = Text(text="Hi", cache=MARK)
+CALL = ToolCall(id="call_1", name="weather", arguments="{}")
+
+
+def answered(call: ToolCall, *, failed: bool = False) -> GenerationRequest:
+    result = ToolMessage(call_id=call.id, content=(HI,), failed=failed)
+    return replace(PLAIN, messages=(*PLAIN.messages, AssistantMessage(content=(call,)), result))
+
+
 OPTIONS = (
     Option("temperature", sampled(temperature=0.3)),
     Option("top_p", sampled(top_p=0.4)),
@@ -71,6 +80,8 @@ OPTIONS = (
         "cache_control",
         replace(PLAIN, messages=(SystemMessage(content=(MARKED,)), PLAIN.messages[1])),
     ),
+    Option("cache_control", answered(replace(CALL, cache=MARK)), answered(CALL)),
+    Option("tool_result.is_error", answered(CALL, failed=True), answered(CALL)),
     Option("reasoning", replace(PLAIN, reasoning=ReasoningOptions(effort="high"))),
     Option("reasoning", replace(PLAIN, reasoning=ReasoningOptions(tokens_max=2_000))),
     Option("prompt_cache_key", replace(PLAIN, prompt_cache_key="k")),

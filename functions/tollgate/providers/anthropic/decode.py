@@ -140,7 +140,11 @@ class MessagesDecoder:
             yield from self._blocks.parts.close(index)
         if message.stop_reason is None:
             raise malformed_error(self._provider, "an answer without a stop reason")
-        self._stop = Stop(stop_reason=message.stop_reason, stop_details=message.stop_details)
+        self._stop = Stop(
+            stop_reason=message.stop_reason,
+            stop_sequence=message.stop_sequence,
+            stop_details=message.stop_details,
+        )
         yield from self._finish()
 
     def _finish(self) -> Iterator[StreamEvent]:
@@ -152,7 +156,11 @@ class MessagesDecoder:
         if finish == "stop" and self._blocks.parts.has_calls:
             finish = "tool_calls"
         self._ended = True
-        yield Ended(finish=finish, raw_finish=self._stop.stop_reason)
+        yield Ended(
+            finish=finish,
+            raw_finish=self._stop.stop_reason,
+            stop_sequence=self._stop.stop_sequence,
+        )
 
     def _counted(self, usage: dict[str, JsonValue] | None) -> Iterator[StreamEvent]:
         if usage is not None:

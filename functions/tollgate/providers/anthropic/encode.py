@@ -31,6 +31,7 @@ _USER_CHARACTERS_MAX: Final = 256
 # Options that have other names in a body, or that are reported where they are left out.
 _MET: Final = WIRE_FORMATS["anthropic"].parameters - {"service_tier", "user"} | {
     "cache_control",
+    "tool_result.is_error",
     "tools.strict",
 }
 _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}

@@ -161,6 +161,8 @@ class _Building:
         ]
         if content:
             block["content"] = content
+        if message.failed:
+            block["is_error"] = True
         self._add("user", [add_mark(block, marks[-1] if marks else None)])
 
     def _user(self, content: Iterable[UserContent | ResultContent]) -> Iterator[Block]:
@@ -195,12 +197,13 @@ class _Building:
 
     def _call(self, call: ToolCall) -> Block:
         self._calls.ask(call)
-        return {
+        block: Block = {
             "type": "tool_use",
             "id": fitting_id(call.id, _TOOL_USE_ID),
             "name": call.name,
             "input": arguments_object(call),
         }
+        return add_mark(block, call.cache)
 
 
 def _thought(part: Reasoning) -> list[Block]:

@@ -134,6 +134,7 @@ class Message(_Shape):
     model: str | None = None
     content: list[ContentBlock] = []
     stop_reason: str | None = None
+    stop_sequence: str | None = None
     stop_details: StopDetails | None = None
     usage: dict[str, JsonValue] | None = None
 
@@ -172,6 +173,7 @@ class Stop(_Shape):
     """The reason for which the answer ends."""
 
     stop_reason: str | None = None
+    stop_sequence: str | None = None
     stop_details: StopDetails | None = None
 
 

@@ -48,7 +48,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     caches = "prompt_cache" in target.supports
     request, has_too_many_points = keep_last_marks(request, _CACHE_POINTS_MAX)
     blocks = Blocks(caches=caches)
-    history = conversation(request.messages, blocks)
+    history = conversation(request.messages, blocks, marks_failures=target.dialect.failed_results)
     thoughts = thinking(request, target)
     stated: dict[str, JsonValue] = {
         "system": history.system,
@@ -215,6 +215,7 @@ def _adapted(
         "cache_control": "prompt_cache" in target.supports
         and (target.dialect.cached_tools or all(tool.cache is None for tool in request.tools)),
         "service_tier": "serviceTier" in body,
+        "tool_result.is_error": target.dialect.failed_results,
     }
     changed = {
         "tool_choice": "toolConfig" in body and choice is not None and choice.mode == "none",

@@ -36,17 +36,23 @@ class Conversation(Struct):
     called: list[str] = field(default_factory=list)
 
 
-def conversation(messages: Sequence[Message], blocks: Blocks) -> Conversation:
-    """Return the messages as turns; RequestError for what Converse can never take."""
-    building = _Building(blocks)
+def conversation(
+    messages: Sequence[Message], blocks: Blocks, *, marks_failures: bool
+) -> Conversation:
+    """Return the messages as turns; RequestError for what Converse can never take.
+
+    `marks_failures`: the model knows the status of a result.
+    """
+    building = _Building(blocks, marks_failures=marks_failures)
     for message in messages:
         building.add(message)
     return building.finish()
 
 
 class _Building:
-    def __init__(self, content: Blocks) -> None:
+    def __init__(self, content: Blocks, *, marks_failures: bool) -> None:
         self._content = content
+        self._marks_failures = marks_failures
         self._history = Conversation()
         self._role: Literal["user", "assistant"] | None = None
         self._blocks: list[JsonValue] = []
@@ -98,10 +104,12 @@ class _Building:
     def _add_result(self, message: ToolMessage) -> None:
         self._calls.answer(message)
         content, cache_points = self._content.result_blocks(message.content)
-        result: JsonValue = {
+        result: dict[str, JsonValue] = {
             "toolUseId": fitting_id(message.call_id, _TOOL_USE_ID),
             "content": content or [{"text": _EMPTY_RESULT}],
         }
+        if message.failed and self._marks_failures:
+            result["status"] = "error"
         self._add("user", [{"toolResult": result}, *cache_points])
 
     def _assistant(self, message: AssistantMessage) -> Iterable[JsonValue]:
@@ -118,6 +126,7 @@ class _Building:
                         yield block
                 case ToolCall():
                     yield self._call(part)
+                    yield from self._content.cache_point(part.cache)
                 case _:
                     assert_never(part)
 

@@ -19,6 +19,7 @@ from tollgate.providers.openai_chat.messages import ChatMessages, add_mark
 from tollgate.providers.openai_chat.reasoning import reasoning_fields
 from tollgate.providers.openai_chat.thoughts import readership
 from tollgate.providers.parameters import stated_parameters, unsupported
+from tollgate.providers.shared.cache_marks import has_marked_calls
 from tollgate.providers.shared.emulation import (
     NOT_WRAPPED,
     Wrapping,
@@ -61,7 +62,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
-        adapted=(*unsupported(request, body.keys() | _met(dialect), stated), *changed),
+        adapted=(*unsupported(request, body.keys() | _met(request, dialect), stated), *changed),
         unreadable=unreadable,
         wrapping=wrapping,
     )
@@ -87,12 +88,14 @@ def _parameters(stated: Mapping[str, JsonValue], dialect: Dialect) -> dict[str, 
     return sent
 
 
-def _met(dialect: Dialect) -> set[str]:
+def _met(request: GenerationRequest, dialect: Dialect) -> set[str]:
     """Return the names of what goes out within messages and tools, or under another name."""
+    # No field of a call takes a mark here.
+    marks = dialect.cache_marks and not has_marked_calls(request)
     return {
         "image_url.detail",
         "tools.strict",
-        *(("cache_control",) if dialect.cache_marks else ()),
+        *(("cache_control",) if marks else ()),
         *(("messages[].name",) if dialect.message_names else ()),
         *(() if "seed" in dialect.refuses else ("seed",)),
     }

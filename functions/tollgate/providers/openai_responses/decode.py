@@ -41,6 +41,7 @@ _SILENT: Final = frozenset(
         "keepalive",
         "response.content_part.added",
         "response.content_part.done",
+        "response.custom_tool_call_input.done",
         "response.function_call_arguments.done",
         "response.in_progress",
         "response.output_text.done",
@@ -82,6 +83,7 @@ class ResponsesDecoder:
             "response.refusal.delta": self._refusal_delta,
             "response.reasoning_summary_text.delta": self._summary_delta,
             "response.reasoning_text.delta": self._thought_delta,
+            "response.custom_tool_call_input.delta": self._arguments_delta,
             "response.function_call_arguments.delta": self._arguments_delta,
             "response.completed": self._finish,
             "response.incomplete": self._finish,
@@ -168,7 +170,7 @@ class ResponsesDecoder:
         item = self._item(event)
         place = (event.output_index, 0)
         match item.type:
-            case "function_call":
+            case "function_call" | "custom_tool_call":
                 yield from self._open(place, self._call(item))
             case "reasoning":
                 self._thought_ids[event.output_index] = item.id
@@ -184,9 +186,11 @@ class ResponsesDecoder:
         """Yield the events of a whole item that its pieces did not bring."""
         place = (index, 0)
         match item.type:
-            case "function_call":
+            case "function_call" | "custom_tool_call":
                 if place not in self._known:
-                    yield from self._text(place, self._call(item), item.arguments)
+                    call = self._call(item)
+                    whole = item.input if call.is_text else item.arguments
+                    yield from self._text(place, call, whole)
                 yield from self._parts.close(place)
             case "reasoning":
                 yield from self._reasoned(index, item)
@@ -301,7 +305,8 @@ class ResponsesDecoder:
     def _call(self, item: Item) -> ToolCall:
         if not item.call_id or not item.name:
             raise malformed_error(self._provider, "a call that has no name")
-        return ToolCall(id=item.call_id, name=item.name, arguments="")
+        is_text = item.type == "custom_tool_call"
+        return ToolCall(id=item.call_id, name=item.name, arguments="", is_text=is_text)
 
 
 def _notes(

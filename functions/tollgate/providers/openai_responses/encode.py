@@ -10,6 +10,7 @@ from tollgate.core.request import (
     OutputFormat,
     ReasoningOptions,
     SchemaOutput,
+    TextInput,
     Tool,
     ToolChoice,
 )
@@ -114,11 +115,13 @@ def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
         return {}
     fields: dict[str, JsonValue] = {"tools": [_tool(tool) for tool in request.tools]}
     if request.tool_choice is not None:
-        fields["tool_choice"] = _tool_choice(request.tool_choice)
+        fields["tool_choice"] = _tool_choice(request, request.tool_choice)
     return fields
 
 
 def _tool(tool: Tool) -> JsonValue:
+    if tool.text is not None:
+        return _text_tool(tool, tool.text)
     parameters = tool.parameters or ANY_OBJECT
     encoded: dict[str, JsonValue] = {
         "type": "function",
@@ -132,10 +135,28 @@ def _tool(tool: Tool) -> JsonValue:
     return encoded
 
 
-def _tool_choice(choice: ToolChoice) -> JsonValue:
-    if choice.mode == "named":
-        return {"type": "function", "name": choice.name}
-    return choice.mode
+def _text_tool(tool: Tool, text: TextInput) -> JsonValue:
+    """Return a tool of free text.
+
+    https://platform.openai.com/docs/guides/function-calling (custom tools, seen 2026-11-21)
+    """
+    encoded: dict[str, JsonValue] = {"type": "custom", "name": tool.name}
+    if tool.description is not None:
+        encoded["description"] = tool.description
+    if (grammar := text.grammar) is not None:
+        encoded["format"] = {
+            "type": "grammar",
+            "syntax": grammar.syntax,
+            "definition": grammar.definition,
+        }
+    return encoded
+
+
+def _tool_choice(request: GenerationRequest, choice: ToolChoice) -> JsonValue:
+    if choice.mode != "named":
+        return choice.mode
+    is_text = any(tool.name == choice.name and tool.text is not None for tool in request.tools)
+    return {"type": "custom" if is_text else "function", "name": choice.name}
 
 
 def _output_format(output: OutputFormat | None) -> dict[str, JsonValue]:

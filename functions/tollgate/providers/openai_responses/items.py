@@ -1,6 +1,6 @@
 """A conversation as the input items of a Responses request."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import assert_never
 
@@ -33,10 +33,16 @@ from tollgate.providers.shared.openai_writing import FILENAME, url_of
 
 def items(messages: Sequence[Message], target: Target) -> list[JsonValue]:
     """Return the items; reasoning is among them only where this provider has encrypted it."""
-    return [item for message in messages for item in _items(message, target)]
+    text_calls = {
+        part.id
+        for message in messages
+        for part in message.content
+        if isinstance(part, ToolCall) and part.is_text
+    }
+    return [item for message in messages for item in _items(message, target, text_calls)]
 
 
-def _items(message: Message, target: Target) -> Iterator[JsonValue]:
+def _items(message: Message, target: Target, text_calls: Collection[str]) -> Iterator[JsonValue]:
     match message:
         case SystemMessage():
             # Every provider but OpenAI knows only `system`.
@@ -47,8 +53,9 @@ def _items(message: Message, target: Target) -> Iterator[JsonValue]:
         case AssistantMessage():
             yield from _assistant(message)
         case ToolMessage():
+            is_text = message.call_id in text_calls
             yield {
-                "type": "function_call_output",
+                "type": "custom_tool_call_output" if is_text else "function_call_output",
                 "call_id": message.call_id,
                 "output": _content(message.content),
             }
@@ -67,6 +74,13 @@ def _assistant(message: AssistantMessage) -> Iterator[JsonValue]:
                 case Text() | Refusal():
                     if part.text:
                         yield {"role": "assistant", "content": part.text}
+                case ToolCall(is_text=True):
+                    yield {
+                        "type": "custom_tool_call",
+                        "call_id": part.id,
+                        "name": part.name,
+                        "input": part.arguments,
+                    }
                 case ToolCall():
                     yield {
                         "type": "function_call",

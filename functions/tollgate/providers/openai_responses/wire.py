@@ -44,6 +44,7 @@ class Item(_Shape):
     call_id: str | None = None
     name: str | None = None
     arguments: str | None = None
+    input: str | None = None
     content: list[Content] | None = None
     summary: list[Content] | None = None
     encrypted_content: str | None = None

@@ -5,10 +5,18 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from tollgate.core.content import CacheMark, Document, Image, Part, Text, UserContent
+from tollgate.core.content import (
+    CacheMark,
+    Document,
+    Image,
+    Part,
+    Text,
+    ToolCall,
+    UserContent,
+)
 from tollgate.core.request import GenerationRequest, Message, Tool
 
-_Marked = TypeVar("_Marked", Tool, Text, Image, Document)
+_Marked = TypeVar("_Marked", Tool, Text, Image, Document, ToolCall)
 
 
 def keep_last_marks(request: GenerationRequest, most: int) -> tuple[GenerationRequest, bool]:
@@ -30,8 +38,17 @@ def marks(request: GenerationRequest) -> Iterator[CacheMark | None]:
     yield from (tool.cache for tool in request.tools)
     for message in request.messages:
         for part in message.content:
-            if isinstance(part, Text | Image | Document):
+            if isinstance(part, Text | Image | Document | ToolCall):
                 yield part.cache
+
+
+def has_marked_calls(request: GenerationRequest) -> bool:
+    """Return whether a call of the history has a cache mark."""
+    return any(
+        isinstance(part, ToolCall) and part.cache is not None
+        for message in request.messages
+        for part in message.content
+    )
 
 
 class _Thinning:
@@ -51,6 +68,8 @@ class _Thinning:
                 case Image():
                     yield self.unmarked(part)
                 case Document():
+                    yield self.unmarked(part)
+                case ToolCall():
                     yield self.unmarked(part)
                 case _:
                     yield part

@@ -13,11 +13,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import JsonValue
 
+from tollgate.core.content import ToolCall
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
+    AssistantContent,
+    AssistantMessage,
     GenerationRequest,
     JsonObject,
     JsonOutput,
+    Message,
     OutputFormat,
     SchemaOutput,
     Tool,
@@ -27,6 +31,7 @@ from tollgate.core.request import (
 OUTPUT_TOOL: Final = "give_final_answer"
 _DESCRIPTION: Final = "Give the final answer. It is complete with this call; say nothing else."
 CHOICE: Final = "choice"
+TEXT: Final = "input"
 
 
 class Wrapping(Struct, frozen=True, kw_only=True):
@@ -36,6 +41,8 @@ class Wrapping(Struct, frozen=True, kw_only=True):
     tool: bool = False
     # Whether the answer is an object around a choice of `guided_choice`.
     choice: bool = False
+    # The tools whose free text is the one field of an object.
+    text_tools: frozenset[str] = frozenset()
 
 
 NOT_WRAPPED: Final = Wrapping()
@@ -66,6 +73,56 @@ def replace_guided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapp
         return request, NOT_WRAPPED
     wrapping = Wrapping(choice="guided_choice" in request.guided)
     return replace(request, output_format=output, guided={}), wrapping
+
+
+def replace_text_tools(request: GenerationRequest) -> tuple[GenerationRequest, frozenset[str]]:
+    """Return the request with a function of one text in place of each tool that takes free text.
+
+    Calls of such tools in the history become calls of the functions. The names are those of the
+    tools that were replaced.
+    """
+    replaced = frozenset(tool.name for tool in request.tools if tool.text is not None)
+    tools = tuple(map(_function_of_text, request.tools))
+    messages = tuple(map(_with_functions_called, request.messages))
+    return replace(request, tools=tools, messages=messages), replaced
+
+
+def has_text_tools(request: GenerationRequest) -> bool:
+    """Return whether a tool, or a call of the history, takes free text."""
+    return any(tool.text is not None for tool in request.tools) or any(
+        isinstance(part, ToolCall) and part.is_text
+        for message in request.messages
+        for part in message.content
+    )
+
+
+def _function_of_text(tool: Tool) -> Tool:
+    if tool.text is None:
+        return tool
+    field: dict[str, JsonValue] = {"type": "string"}
+    if (grammar := tool.text.grammar) is not None:
+        # No function can enforce a grammar: the model reads it.
+        field["description"] = f"Follows this {grammar.syntax} grammar:\n{grammar.definition}"
+    parameters: dict[str, JsonValue] = {
+        "type": "object",
+        "properties": {TEXT: field},
+        "required": [TEXT],
+        "additionalProperties": False,
+    }
+    return replace(tool, parameters=parameters, text=None)
+
+
+def _with_functions_called(message: Message) -> Message:
+    if not isinstance(message, AssistantMessage):
+        return message
+    return replace(message, content=tuple(map(_call_of_function, message.content)))
+
+
+def _call_of_function(part: AssistantContent) -> AssistantContent:
+    if not isinstance(part, ToolCall) or not part.is_text:
+        return part
+    arguments = pydantic_core.to_json({TEXT: part.arguments}).decode()
+    return replace(part, arguments=arguments, is_text=False)
 
 
 def use_output_tool(request: GenerationRequest) -> GenerationRequest:

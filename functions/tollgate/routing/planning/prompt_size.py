@@ -105,6 +105,11 @@ def _text_bytes(request: GenerationRequest) -> int:
     json_values = [tool.parameters for tool in request.tools] + ([schema] if schema else [])
     texts = [*_all_texts(request.messages), request.suffix or ""]
     texts += [text for tool in request.tools for text in (tool.name, tool.description or "")]
+    texts += [
+        tool.text.grammar.definition
+        for tool in request.tools
+        if tool.text is not None and tool.text.grammar is not None
+    ]
     return sum(map(_size, texts)) + sum(len(to_json(value)) for value in json_values)
 
 

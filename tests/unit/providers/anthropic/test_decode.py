@@ -150,6 +150,16 @@ def test_c25_every_stop_reason_has_its_finish_and_is_told(reason: str, finish: s
     assert (response.finish, response.raw_finish) == (finish, reason)
 
 
+@pytest.mark.parametrize("is_streamed", [True, False])
+def test_c80_the_sequence_that_ended_the_answer_is_told(is_streamed: bool) -> None:
+    ended = {"stop_reason": "stop_sequence", "stop_sequence": "END"}
+    events = sent.answer(sent.text(), sent.words("x"))
+    events[-2] |= {"delta": ended}
+    whole = {**sent.start()["message"], "content": [{"type": "text", "text": "x"}], **ended}
+    response = answered(*events if is_streamed else [whole])
+    assert (response.finish, response.stop_sequence) == ("stop", "END")
+
+
 def test_an_answer_with_calls_never_just_stops() -> None:
     response = answered(*sent.answer(sent.tool(), sent.block_stop()))
     assert (response.finish, response.raw_finish) == ("tool_calls", "end_turn")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.unit.providers.anthropic.requests import (
     NEWER,
@@ -118,6 +119,18 @@ def test_q1_q2_parallel_results_and_the_text_after_them_are_one_turn() -> None:
         tool_result("a", "sun"),
         text("Thanks."),
     ]
+
+
+def test_c80_a_result_says_that_its_tool_failed() -> None:
+    failed = ToolMessage(call_id="a", content=texts("no"), failed=True)
+    said = turns(user("Weather?"), assistant(call("a")), failed)
+    assert said[2]["content"] == [{**tool_result("a", "no"), "is_error": True}]
+
+
+def test_c11_a_call_keeps_its_cache_mark() -> None:
+    marked = replace(call("a"), cache=CacheMark(lifetime="1h"))
+    said = turns(user("Weather?"), assistant(marked), result("a", "rain"))
+    assert said[1]["content"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
 
 
 def test_q24_pictures_that_follow_results_join_their_turn() -> None:

@@ -26,6 +26,7 @@ from tollgate.core.request import (
 )
 from tollgate.core.signers import BEDROCK
 from tollgate.providers.base import Guardrail, Target, WireRequest
+from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import codec_of
 
 TARGET = Target(
@@ -92,6 +93,18 @@ def test_text_and_multi_turn() -> None:
         {"role": "assistant", "content": [{"text": "Hello."}]},
         {"role": "user", "content": [{"text": "Bye"}]},
     ]
+
+
+@pytest.mark.parametrize("knows_status", [True, False])
+def test_c80_a_result_says_that_its_tool_failed_or_the_caller_is_told(knows_status: bool) -> None:
+    target = replace(TARGET, dialect=Dialect(failed_results=knows_status))
+    failed = ToolMessage(call_id="a", content=texts("no"), failed=True)
+    messages = (user("Weather?"), assistant(call("a")), failed)
+    wire = codec_of("bedrock").encode(GenerationRequest(model="m", messages=messages), target)
+    said: Any = wire.body["messages"]
+    (shown,) = said[2]["content"]
+    assert shown["toolResult"].get("status") == ("error" if knows_status else None)
+    assert wire.adapted == (() if knows_status else ("tool_result.is_error",))
 
 
 def test_q8_leading_system_is_hoisted_and_later_system_keeps_its_place() -> None:
