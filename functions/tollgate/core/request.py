@@ -174,6 +174,18 @@ class RoutingPreferences(Struct, frozen=True, kw_only=True):
     """Requests of one session get the same weighted draw."""
 
 
+class NativeOptions(Struct, frozen=True, kw_only=True):
+    """Options that only the providers of one wire format know, which reach those unchanged."""
+
+    wire_format: Literal["anthropic", "openai_responses"]
+    fields: JsonObject = field(default_factory=dict)
+    """Fields of the body, by the format's own names."""
+    betas: tuple[str, ...] = ()
+    """Names of features in preview that the caller switched on."""
+    tools: tuple[JsonObject, ...] = ()
+    """Tools with a type of the provider's own, in the order of the request."""
+
+
 class GenerationRequest(Struct, frozen=True, kw_only=True):
     """One generation: the requested model, the conversation, and its limits."""
 
@@ -197,6 +209,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     """The number of answers to each conversation."""
     guided: JsonObject = field(default_factory=dict)
     """Fields that only servers like vLLM know (guided decoding, chat templates), unchanged."""
+    native: NativeOptions | None = None
     prompt_cache_key: str | None = None
     service_tier: str | None = None
     user: str | None = None
@@ -224,7 +237,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     def capabilities(self) -> frozenset[Capability]:
         """The capabilities that a model needs to serve the request."""
         wanted: set[Capability] = set()
-        if self.tools:
+        if self.tools or (self.native and self.native.tools):
             wanted.add("tools")
         if isinstance(self.output_format, SchemaOutput):
             wanted.add("structured_output")

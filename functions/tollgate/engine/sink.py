@@ -16,9 +16,6 @@ from tollgate.engine.gateway import StreamTiming
 from tollgate.ingress.base import Ingress, ParsedCall, Renderer, Routed, ServedBy
 from tollgate.stores.base import Hold
 
-# One newline only: for some clients a blank line after a comment ends an event.
-KEEP_ALIVE: Final = b": keep-alive\n"
-
 Headers = Mapping[str, str]
 NO_HEADERS: Final[Headers] = {}
 
@@ -150,7 +147,7 @@ class SseSink:
                 if left_s <= 0:
                     if self._status_sent or self._timing.early_commit_after_s > 0:
                         try:
-                            await self._write_next(KEEP_ALIVE)
+                            await self._write_next(self._ingress.keep_alive)
                         except ClientGone:
                             # The next write of the answer raises it too.
                             return

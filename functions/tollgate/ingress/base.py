@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 from msgspec import Struct, field
 
@@ -12,6 +12,10 @@ from tollgate.core.generation import AttemptRecord, GenerationRecord
 from tollgate.core.limits import RateLimit
 from tollgate.core.request import GenerationRequest
 from tollgate.core.response import GenerationResponse
+
+NO_HEADERS: Final[Mapping[str, str]] = {}
+# One newline only: for some clients a blank line after a comment ends an event.
+KEEP_ALIVE_COMMENT: Final = b": keep-alive\n"
 
 
 class ParsedCall(Struct, frozen=True, kw_only=True):
@@ -97,8 +101,14 @@ class ErrorReply(Struct, frozen=True, kw_only=True):
 class Ingress(Protocol):
     """Parses requests of one client format, and makes what its replies consist of."""
 
-    def parse(self, body: bytes) -> ParsedCall:
-        """Parse a request; raise RequestError with the field at fault."""
+    keep_alive: bytes
+    """The bytes that a client of this format takes for a sign of life, between two events."""
+
+    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
+        """Parse a request; raise RequestError with the field at fault.
+
+        The names of `headers` are in lower case.
+        """
 
     def renderer(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
         """Return a new renderer for one reply."""

@@ -95,6 +95,7 @@ def _content_options(request: GenerationRequest) -> Iterator[str]:
         yield "tools.strict"
     if any(mark is not None for mark in marks(request)):
         yield "cache_control"
+    yield from native_names(request)
     if any(isinstance(message, ToolMessage) and message.failed for message in request.messages):
         yield "tool_result.is_error"
     if _wants_detail(request):
@@ -104,6 +105,15 @@ def _content_options(request: GenerationRequest) -> Iterator[str]:
         for message in request.messages
     ):
         yield "messages[].name"
+
+
+def native_names(request: GenerationRequest) -> Iterator[str]:
+    """Yield the names of the request's native options, as `x-tollgate-adapted` names them."""
+    if (native := request.native) is None:
+        return
+    yield from native.fields
+    yield from (f"anthropic-beta:{beta}" for beta in native.betas)
+    yield from (f"tools[]:{tool.get('type')}" for tool in native.tools)
 
 
 def _wants_detail(request: GenerationRequest) -> bool:

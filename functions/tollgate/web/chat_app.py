@@ -158,7 +158,7 @@ class MeteredEndpoint:
         gateway = await self._gateways.for_key(principal.key_id)
         body = await read_body(receive, self._limits.body_bytes_max)
         parsed = replace(
-            self._ingress.parse(body),
+            self._ingress.parse(body, headers),
             tells_routing=headers.get("x-tollgate-metadata", "").lower() == "enabled",
         )
         call = Call(

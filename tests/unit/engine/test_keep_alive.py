@@ -11,7 +11,8 @@ import pytest
 from tests.gateways import House, RecordedReply, house
 from tests.scripted import FOREVER, Scripted, Silence, answers, ends, refuses, says
 from tollgate.engine.gateway import StreamTiming
-from tollgate.engine.sink import KEEP_ALIVE, ClientGone
+from tollgate.engine.sink import ClientGone
+from tollgate.ingress.base import KEEP_ALIVE_COMMENT as KEEP_ALIVE
 
 
 def refused_after(silence_s: float, status: int = 500) -> Scripted:
