@@ -177,7 +177,8 @@ class RoutingPreferences(Struct, frozen=True, kw_only=True):
 class NativeOptions(Struct, frozen=True, kw_only=True):
     """Options that only the providers of one wire format know, which reach those unchanged."""
 
-    wire_format: Literal["anthropic", "openai_responses"]
+    wire_format: str
+    """The name of the format, as the providers' table has it."""
     fields: JsonObject = field(default_factory=dict)
     """Fields of the body, by the format's own names."""
     betas: tuple[str, ...] = ()

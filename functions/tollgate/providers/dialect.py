@@ -73,6 +73,11 @@ class ClaudeDialect(BaseModel):
     system_turns: bool = Field(
         default=False, description="Whether system messages may stand between others."
     )
+    betas: tuple[str, ...] | None = Field(
+        default=None,
+        description="The beginnings of the names of features in preview that the host takes; "
+        "absent, those that its host is known to take.",
+    )
 
 
 # `{model}` stands for the upstream name; Azure's has its API version in a query.

@@ -11,7 +11,13 @@ from msgspec.structs import asdict
 from pydantic import JsonValue
 
 from tollgate.core.content import Image
-from tollgate.core.request import GenerationRequest, Sampling, ToolMessage, UserMessage
+from tollgate.core.request import (
+    GenerationRequest,
+    NativeOptions,
+    Sampling,
+    ToolMessage,
+    UserMessage,
+)
 from tollgate.providers.shared.cache_marks import marks
 from tollgate.providers.shared.emulation import OUTPUT_TOOL
 
@@ -95,7 +101,7 @@ def _content_options(request: GenerationRequest) -> Iterator[str]:
         yield "tools.strict"
     if any(mark is not None for mark in marks(request)):
         yield "cache_control"
-    yield from native_names(request)
+    yield from native_names(request.native)
     if any(isinstance(message, ToolMessage) and message.failed for message in request.messages):
         yield "tool_result.is_error"
     if _wants_detail(request):
@@ -107,9 +113,9 @@ def _content_options(request: GenerationRequest) -> Iterator[str]:
         yield "messages[].name"
 
 
-def native_names(request: GenerationRequest) -> Iterator[str]:
-    """Yield the names of the request's native options, as `x-tollgate-adapted` names them."""
-    if (native := request.native) is None:
+def native_names(native: NativeOptions | None) -> Iterator[str]:
+    """Yield the names of native options, as `x-tollgate-adapted` names them."""
+    if native is None:
         return
     yield from native.fields
     yield from (f"anthropic-beta:{beta}" for beta in native.betas)

@@ -8,14 +8,15 @@ from msgspec import Struct, field
 from pydantic import JsonValue
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.request import GenerationRequest, ReasoningOptions
+from tollgate.core.request import GenerationRequest, NativeOptions, ReasoningOptions
+from tollgate.providers.anthropic.native import taken_options
 from tollgate.providers.anthropic.thinking import Thinking, thinking
 from tollgate.providers.anthropic.tools import Tooling, tooling
 from tollgate.providers.anthropic.turns import Conversation, conversation
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import ClaudeCarrier, Dialect
 from tollgate.providers.formats import WIRE_FORMATS, readership_of
-from tollgate.providers.parameters import unsupported
+from tollgate.providers.parameters import native_names, unsupported
 from tollgate.providers.shared.cache_marks import keep_last_marks
 from tollgate.providers.shared.readable import keep_readable
 
@@ -34,6 +35,8 @@ _MET: Final = WIRE_FORMATS["anthropic"].parameters - {"service_tier", "user"} | 
     "tool_result.is_error",
     "tools.strict",
 }
+# The field that native options and our own share.
+_OUTPUT: Final = "output_config."
 _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
 
 
@@ -53,8 +56,20 @@ class _Carrier(Struct, frozen=True, kw_only=True):
     # Whether the model is named in the body; elsewhere it is in the path.
     names_model: bool = False
     has_service_tiers: bool = False
+    # Whether features in preview are named in the body; elsewhere they are in a header.
+    betas_in_body: bool = False
+    # The beginnings of the names of the features in preview that the host takes; None for all.
+    # https://github.com/BerriAI/litellm/pull/19877 and
+    # https://github.com/router-for-me/CLIProxyAPI/issues/4750 (seen 2026-11-22)
+    betas: tuple[str, ...] | None = None
 
 
+_BETAS_ELSEWHERE: Final = (
+    "computer-use",
+    "context-1m",
+    "context-management",
+    "interleaved-thinking",
+)
 _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
     "anthropic": _Carrier(
         path="/messages",
@@ -69,10 +84,13 @@ _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
             "/publishers/anthropic/models/{model}:streamRawPredict"
         ),
         body={"anthropic_version": "vertex-2023-10-16", "stream": True},
+        betas=_BETAS_ELSEWHERE,
     ),
     "bedrock": _Carrier(
         path="/model/{model}/invoke-with-response-stream",
         body={"anthropic_version": "bedrock-2023-05-31"},
+        betas_in_body=True,
+        betas=_BETAS_ELSEWHERE,
     ),
 }
 
@@ -91,7 +109,9 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     request, unreadable = keep_readable(request, readership_of("anthropic", target))
     request, has_too_many_marks = keep_last_marks(request, _CACHE_MARKS_MAX)
     history = conversation(request.messages, dialect)
-    tools = tooling(request, target, history.called)
+    betas = carrier.betas if dialect.claude.betas is None else dialect.claude.betas
+    native = taken_options(request.native, betas)
+    tools = tooling(request, target, history.called, native.tools)
     output_tokens_max = _output_tokens_max(request, target)
     thoughts = thinking(
         request.reasoning or ReasoningOptions(),
@@ -106,20 +126,26 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         **({"model": target.upstream_model} if carrier.names_model else {}),
         **carrier.body,
         "max_tokens": output_tokens_max,
-        **_content(history, tools, thoughts),
+        **_content(history, tools, thoughts, native),
         **sampling,
         **_metadata(request, dialect, carrier),
     }
+    headers = carrier.headers
+    if native.betas and carrier.betas_in_body:
+        body["anthropic_beta"] = [*native.betas]
+    elif native.betas:
+        headers = {**headers, "anthropic-beta": ",".join(native.betas)}
+    met = _MET.union(native_names(native), ("user",) if "metadata" in body else (), body)
     return WireRequest(
         path=_path(carrier, target),
         body=body,
-        headers=carrier.headers,
+        headers=headers,
         adapted=(
             *dropped,
             *tools.adapted,
             *(("reasoning",) if thoughts.is_adapted else ()),
             *(("cache_control",) if has_too_many_marks else ()),
-            *unsupported(request, _MET | ({"user"} if "metadata" in body else set()) | body.keys()),
+            *unsupported(request, met),
         ),
         unreadable=unreadable,
         wrapping=tools.wrapping,
@@ -140,7 +166,9 @@ def _output_tokens_max(request: GenerationRequest, target: Target) -> int:
     return asked or target.output_tokens_max or _OUTPUT_TOKENS_MAX
 
 
-def _content(history: Conversation, tools: Tooling, thoughts: Thinking) -> dict[str, JsonValue]:
+def _content(
+    history: Conversation, tools: Tooling, thoughts: Thinking, native: NativeOptions
+) -> dict[str, JsonValue]:
     content: dict[str, JsonValue] = {"messages": [turn.message for turn in history.turns]}
     if history.system:
         content["system"] = [*history.system]
@@ -151,6 +179,11 @@ def _content(history: Conversation, tools: Tooling, thoughts: Thinking) -> dict[
     if thoughts.config:
         content["thinking"] = thoughts.config
     output: dict[str, JsonValue] = {}
+    for name, value in native.fields.items():
+        if name.startswith(_OUTPUT):
+            output[name.removeprefix(_OUTPUT)] = value
+        else:
+            content[name] = value
     if thoughts.effort is not None:
         output["effort"] = thoughts.effort
     if tools.output_format:

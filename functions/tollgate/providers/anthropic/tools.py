@@ -6,7 +6,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from pydantic import JsonValue
 
-from tollgate.core.request import GenerationRequest, OutputFormat, SchemaOutput, Tool, ToolChoice
+from tollgate.core.request import (
+    GenerationRequest,
+    JsonObject,
+    OutputFormat,
+    SchemaOutput,
+    Tool,
+    ToolChoice,
+)
 from tollgate.providers.anthropic.json_schema import close_enforceable
 from tollgate.providers.anthropic.turns import Block, add_mark
 from tollgate.providers.base import Target
@@ -39,8 +46,16 @@ class Tooling(Struct):
         return self.choice.get("type") in {"any", "tool"}
 
 
-def tooling(request: GenerationRequest, target: Target, called: Sequence[str]) -> Tooling:
-    """Return the tools that are offered or that the history needs, and the form of the answer."""
+def tooling(
+    request: GenerationRequest,
+    target: Target,
+    called: Sequence[str],
+    native: Sequence[JsonObject],
+) -> Tooling:
+    """Return the tools that are offered or that the history needs, and the form of the answer.
+
+    `native` are tools with a type of Anthropic's own, which the caller runs.
+    """
     plain, wrapping = replace_guided(request)
     schema = _native(plain.output_format, target)
     made = Tooling(wrapping)
@@ -57,8 +72,9 @@ def tooling(request: GenerationRequest, target: Target, called: Sequence[str]) -
     if choice is not None and choice.mode in ("required", "named") and not may_force:
         made.adapted.append("response_format" if made.wrapping.tool else "tool_choice")
         choice = _AUTO
-    if plain.tools:
+    if plain.tools or native:
         made.tools = [_tool(tool, target, made.adapted) for tool in plain.tools]
+        made.tools += [{**tool} for tool in native]
         made.choice = _choice(choice, plain.parallel_tool_calls)
     elif called:
         # Anthropic refuses calls in the history without tools: they are declared, not offered.

@@ -1,0 +1,42 @@
+"""Options that only Anthropic's format has, as its hosts take them: a feature with its field.
+
+https://platform.claude.com/docs/en/api/beta-headers (seen 2026-11-22). Bedrock and Vertex answer
+400 to a feature that they do not know, and to a field without its feature.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from tollgate.core.request import NativeOptions
+
+# The feature without which a host refuses the field, by the beginning of its name.
+_FEATURE_OF_FIELD: Final[Mapping[str, str]] = {
+    "container": "code-execution",
+    "context_management": "context-management",
+    "mcp_servers": "mcp-client",
+    "output_config.task_budget": "task-budgets",
+    "speed": "fast-mode",
+}
+_NOTHING: Final = NativeOptions(wire_format="anthropic")
+
+
+def taken_options(stated: NativeOptions | None, betas: tuple[str, ...] | None) -> NativeOptions:
+    """Return the options that a host takes.
+
+    `betas` are the beginnings of the names of the features that it knows, None for all. Where there
+    is a list, a field goes out only beside its feature.
+    """
+    if stated is None or stated.wire_format != _NOTHING.wire_format:
+        return _NOTHING
+    if betas is None:
+        return stated
+    features = tuple(beta for beta in stated.betas if beta.startswith(betas))
+    fields = {name: value for name, value in stated.fields.items() if _has_feature(name, features)}
+    return replace(stated, betas=features, fields=fields)
+
+
+def _has_feature(name: str, features: tuple[str, ...]) -> bool:
+    wanted = _FEATURE_OF_FIELD.get(name)
+    return wanted is not None and any(feature.startswith(wanted) for feature in features)
