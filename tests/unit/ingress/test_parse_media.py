@@ -27,8 +27,8 @@ from tests.unit.ingress.media_samples import (
 from tests.unit.ingress.requests import HELLO, WEATHER, body, refusal, understood
 from tollgate.core.content import Audio, CacheMark, Document, Image, InlineMedia, MediaUrl, Text
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.ingress.chat_completions import media
 from tollgate.ingress.chat_completions.parse import parse
+from tollgate.ingress.shared import media
 
 PICTURE = "https://example.com/a.png?size=1"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"

@@ -13,10 +13,11 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.signers import GEMINI
-from tollgate.ingress.chat_completions.media import MediaCount, parse_cache_mark, parse_part
+from tollgate.ingress.chat_completions.media import parse_part
 from tollgate.ingress.chat_completions.thoughts import place_thoughts, read_thoughts
 from tollgate.ingress.chat_completions.wire import messages as wire
 from tollgate.ingress.chat_completions.wire import parts
+from tollgate.ingress.shared.media import MediaCount, parse_cache_mark
 
 
 def parse_messages(wire_messages: list[wire.Message]) -> tuple[Message, ...]:

@@ -8,7 +8,6 @@ from pydantic import ValidationError
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import GenerationRequest, Tool, ToolChoice
 from tollgate.ingress.base import ParsedCall
-from tollgate.ingress.chat_completions.media import parse_cache_mark
 from tollgate.ingress.chat_completions.messages import parse_messages
 from tollgate.ingress.chat_completions.options import (
     is_bare,
@@ -23,6 +22,7 @@ from tollgate.ingress.chat_completions.wire import request as wire
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.shared.fields import parse_guided, parse_sampling
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
+from tollgate.ingress.shared.media import parse_cache_mark
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
 from tollgate.ingress.validation import request_error
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX, CacheControl
 from tollgate.ingress.shared.wire.request_model import Wire, tag_of
 
-URL_LENGTH_MAX: Final = 8_192
 FILENAME_LENGTH_MAX: Final = 255
 _TYPE_LENGTH_MAX: Final = 255
 
@@ -18,13 +18,6 @@ Filename = Annotated[str, Field(max_length=FILENAME_LENGTH_MAX)]
 MediaType = Annotated[str, Field(max_length=_TYPE_LENGTH_MAX)]
 Bytes = Annotated[str, Field(min_length=1)]
 FetchedUrl = Annotated[str, Field(min_length=1, max_length=URL_LENGTH_MAX)]
-
-
-class CacheControl(Wire):
-    """The prompt up to here is worth caching."""
-
-    type: Literal["ephemeral"] = "ephemeral"
-    ttl: Literal["5m", "1h"] | None = None
 
 
 class TextPart(Wire):

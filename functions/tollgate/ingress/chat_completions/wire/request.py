@@ -15,7 +15,7 @@ from pydantic import Discriminator, Field, Tag
 from tollgate.core.request import Effort
 from tollgate.ingress.chat_completions.wire.messages import Message
 from tollgate.ingress.chat_completions.wire.options import Reasoning, ResponseFormat
-from tollgate.ingress.chat_completions.wire.parts import CacheControl
+from tollgate.ingress.shared.wire.media import CacheControl
 from tollgate.ingress.shared.wire.request_fields import (
     TOKENS_MAX,
     GuidedDecoding,

@@ -1,0 +1,14 @@
+"""Shapes of media and of cache marks that client formats share."""
+
+from typing import Final, Literal
+
+from tollgate.ingress.shared.wire.request_model import Wire
+
+URL_LENGTH_MAX: Final = 8_192
+
+
+class CacheControl(Wire):
+    """The prompt up to here is worth caching."""
+
+    type: Literal["ephemeral"] = "ephemeral"
+    ttl: Literal["5m", "1h"] | None = None
