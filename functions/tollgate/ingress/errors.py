@@ -55,6 +55,9 @@ _TYPES: Final[Mapping[int, str]] = {
 }
 
 _RETRY_STATUSES: Final = frozenset({429, 503, 529})
+# Refusals that the same request meets again.
+_LASTING: Final = frozenset({401, 402, 403})
+_REPEATED_WITHIN_S: Final = 60
 _RETRY_AFTER_DEFAULT_S: Final = 5
 _RETRY_AFTER_MAX_S: Final = 86_400
 
@@ -75,6 +78,11 @@ def retry_after_seconds(error: GatewayError) -> int | None:
     return math.ceil(min(max(error.retry_after_s, 1), _RETRY_AFTER_MAX_S))
 
 
+def public_code(code: ErrorCode) -> str:
+    """Return the name of an error that callers see."""
+    return _PUBLISHED.get(code, code).value
+
+
 def openai_error(error: GatewayError, request_id: str) -> dict[str, str | None]:
     """Return the `error` object of the OpenAI envelope."""
     message = error.message
@@ -83,30 +91,37 @@ def openai_error(error: GatewayError, request_id: str) -> dict[str, str | None]:
     return {
         "message": message,
         "type": openai_type(STATUS[error.code]),
-        "code": _PUBLISHED.get(error.code, error.code).value,
+        "code": public_code(error.code),
         "param": error.param,
         "request_id": request_id,
     }
 
 
-def openai_reply(error: GatewayError, request_id: str, routed: Routed | None = None) -> ErrorReply:
-    """Render an error as HTTP, in the OpenAI envelope."""
+def error_headers(error: GatewayError) -> dict[str, str]:
+    """Return the headers that belong to an error, whatever its envelope."""
     status = STATUS[error.code]
     headers = {"content-type": "application/json"}
     retry = retry_after_seconds(error)
     if retry is not None:
         headers["retry-after"] = str(retry)
-    if not error.may_repeat:
-        # The SDKs of OpenAI and Anthropic repeat a 503 by themselves unless this header is there.
+    if not error.may_repeat or status in _LASTING or (retry or 0) > _REPEATED_WITHIN_S:
+        # The SDKs of OpenAI and Anthropic, and Claude Code, repeat by themselves without this.
         headers["x-should-retry"] = "false"
     if status == 401:
         headers["www-authenticate"] = "Bearer"
     if isinstance(error, MethodNotAllowed):
         headers["allow"] = ", ".join(error.allowed)
+    return headers
+
+
+def openai_reply(error: GatewayError, request_id: str, routed: Routed | None = None) -> ErrorReply:
+    """Render an error as HTTP, in the OpenAI envelope."""
     content: dict[str, JsonValue] = {"error": {**openai_error(error, request_id)}}
     if routed is not None:
         content["tollgate_metadata"] = tollgate_metadata(routed)
-    return ErrorReply(status=status, body=to_json(content), headers=headers)
+    return ErrorReply(
+        status=STATUS[error.code], body=to_json(content), headers=error_headers(error)
+    )
 
 
 def openai_limit_headers(requests: RateLimit | None, tokens: RateLimit | None) -> dict[str, str]:

@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from tollgate.core.ids import IdSource
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.chat_completions import ChatCompletions
-from tollgate.ingress.completions import Completions
 
 
 class FormatModels(Struct, frozen=True, kw_only=True):
@@ -92,10 +91,18 @@ CHAT_COMPLETIONS: Final = IngressFormat(
     operation_id="create_chat_completion",
 )
 
+
+def _make_completions(ids: IdSource) -> Ingress:
+    # Imported with its first request: most deployments start without it.
+    from tollgate.ingress.completions import Completions
+
+    return Completions(ids)
+
+
 COMPLETIONS: Final = IngressFormat(
     name="completions",
     path="/v1/completions",
-    make=Completions,
+    make=_make_completions,
     load_models=_load_completions_models,
     tag="completions",
     summary="Create Completion",
@@ -103,4 +110,54 @@ COMPLETIONS: Final = IngressFormat(
     operation_id="create_completion",
 )
 
-FORMATS: Final = (CHAT_COMPLETIONS, COMPLETIONS)
+
+def _make_messages(ids: IdSource) -> Ingress:
+    from tollgate.ingress.messages import Messages
+
+    return Messages(ids)
+
+
+def _load_messages_models() -> FormatModels:
+    from tollgate.ingress.messages.wire.reply import (
+        ErrorEvent,
+        MessageReply,
+        MessagesErrorEnvelope,
+        MessageStreamEvent,
+    )
+    from tollgate.ingress.messages.wire.request import MessagesRequest
+
+    return FormatModels(
+        request=MessagesRequest,
+        reply=MessageReply,
+        event=MessageStreamEvent,
+        failure=ErrorEvent,
+        error=MessagesErrorEnvelope,
+    )
+
+
+MESSAGES: Final = IngressFormat(
+    name="messages",
+    path="/v1/messages",
+    make=_make_messages,
+    load_models=_load_messages_models,
+    tag="messages",
+    summary="Create Message",
+    description="Generate an answer in Anthropic's format, whole or streamed; it is billed to the "
+    "key.",
+    operation_id="create_message",
+)
+
+FORMATS: Final = (CHAT_COMPLETIONS, COMPLETIONS, MESSAGES)
+
+
+class Ingresses(dict[str, Ingress]):
+    """The formats by name, each made when it is first needed."""
+
+    def __init__(self, ids: IdSource) -> None:
+        super().__init__()
+        self._ids = ids
+
+    def __missing__(self, name: str) -> Ingress:
+        row = next(each for each in FORMATS if each.name == name)
+        made = self[name] = row.make(self._ids)
+        return made

@@ -10,12 +10,15 @@ from tollgate.stores.base import KeyDirectory
 async def authenticate(
     keys: KeyDirectory, headers: Mapping[str, str], roles: Collection[KeyRole]
 ) -> Principal:
-    """Return the holder of the key in the `Authorization: Bearer` header.
+    """Return the holder of the key in the `Authorization: Bearer` header, or in `x-api-key`.
 
     Raises AccessError(invalid_api_key) if there is no valid key, and AccessError(permission_denied)
     if its role is none of `roles`.
     """
     scheme, _, secret = headers.get("authorization", "").partition(" ")
+    if not scheme:
+        # Anthropic's clients send the key so unless they are told otherwise.
+        scheme, secret = "bearer", headers.get("x-api-key", "")
     if scheme.lower() != "bearer" or not secret.strip():
         raise AccessError(
             ErrorCode.INVALID_API_KEY, "Send your API key as `Authorization: Bearer <key>`."

@@ -35,9 +35,9 @@ from tollgate.engine.sink import (
     request_headers,
     send_error,
 )
-from tollgate.ingress.base import Routed
+from tollgate.ingress.base import Ingress, Routed
 from tollgate.ingress.errors import openai_reply
-from tollgate.ingress.formats import FORMATS
+from tollgate.ingress.formats import FORMATS, IngressFormat
 from tollgate.web.access import METERED
 from tollgate.web.auth import authenticate
 from tollgate.web.cors import WebLimits, cors
@@ -63,7 +63,7 @@ def chat_app(
     """
     endpoints = {
         each.path: MeteredEndpoint(
-            each.name, services, gateways, limits, answers=answers, contents=contents
+            each, services, gateways, limits, answers=answers, contents=contents
         )
         for each in FORMATS
     }
@@ -95,14 +95,11 @@ class _Admitted(Struct, frozen=True, kw_only=True):
 
 
 class MeteredEndpoint:
-    """An ASGI endpoint that authenticates, parses and generates, in one client format.
-
-    `format_name` names the format's row of `ingress.formats`.
-    """
+    """An ASGI endpoint that authenticates, parses and generates, in one client format."""
 
     def __init__(
         self,
-        format_name: str,
+        format_: IngressFormat,
         services: RequestServices,
         gateways: Gateways,
         limits: WebLimits,
@@ -110,13 +107,16 @@ class MeteredEndpoint:
         answers: AnswerStore | None,
         contents: ContentLog | None,
     ) -> None:
-        self._format_name = format_name
-        self._ingress = services.ingresses[format_name]
+        self._format = format_
         self._services = services
         self._gateways = gateways
         self._limits = limits
         self._answers = answers
         self._contents = contents
+
+    @property
+    def _ingress(self) -> Ingress:
+        return self._services.ingresses[self._format.name]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = AsgiReply(send)
@@ -165,7 +165,7 @@ class MeteredEndpoint:
             principal=principal,
             parsed=parsed,
             request_id=request_id,
-            ingress_format=self._format_name,
+            ingress_format=self._format.name,
             deadline=self._deadline(scope, gateway.timing, streamed=parsed.stream),
             client_request_id=client_request_id(headers),
             platform_ids=_platform_ids(scope),

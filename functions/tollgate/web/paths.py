@@ -20,11 +20,9 @@ _PROVIDER: Final = "use the provider's own API"
 # What to use in place of formats that other gateways and OpenAI have, by the path's first segment.
 _INSTEAD: Final[Mapping[str, str]] = {
     "audio": _PROVIDER,
-    "completions": f"{_CHAT}, with the prompt as a user message",
     "embeddings": _PROVIDER,
     "files": f"{_CHAT}, with the file in a message",
     "images": _PROVIDER,
-    "messages": f"{_CHAT}, with an OpenAI client",
     "moderations": _PROVIDER,
     "rerank": _PROVIDER,
     "responses": f"{_CHAT} (`chat.completions` in OpenAI's SDKs, `openai.chat(…)` in the AI SDK)",

@@ -10,7 +10,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import CredentialPlace
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
-from tollgate.ingress.formats import FORMATS
+from tollgate.ingress.formats import Ingresses
 from tollgate.providers.registry import CatalogProviders, ProviderServices, Registry
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.media_guard import MediaGuard
@@ -103,7 +103,7 @@ def wire_chat_app(
     ids = IdSource(clock)
     front = RequestServices(
         keys=stores.keys,
-        ingresses={each.name: each.make(ids) for each in FORMATS},
+        ingresses=Ingresses(ids),
         clock=clock,
         ids=ids,
         journal=journal,

@@ -1,10 +1,18 @@
 """OpenAI's legacy completions as a client format."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
-from tollgate.ingress.base import ErrorReply, ParsedCall, Routed, ServedBy
+from tollgate.ingress.base import (
+    KEEP_ALIVE_COMMENT,
+    NO_HEADERS,
+    ErrorReply,
+    ParsedCall,
+    Routed,
+    ServedBy,
+)
 from tollgate.ingress.completions.parse import parse_completion
 from tollgate.ingress.completions.render import CompletionRenderer
 from tollgate.ingress.errors import openai_limit_headers, openai_reply
@@ -16,10 +24,11 @@ class Completions:
     def __init__(self, ids: IdSource) -> None:
         self._ids = ids
 
+    keep_alive = KEEP_ALIVE_COMMENT
     limit_headers = staticmethod(openai_limit_headers)
 
-    def parse(self, body: bytes) -> ParsedCall:
-        """Parse a request; raise RequestError with the field at fault."""
+    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
+        """Parse a request; raise RequestError with the field at fault. No header is read."""
         return parse_completion(body)
 
     def renderer(

@@ -1,0 +1,249 @@
+"""Renders the parts of an answer as content blocks, whole or as events of a stream.
+
+Blocks of a stream follow each other: what another part says while one is open is sent when that one
+has ended, since clients of this format know one open block.
+"""
+
+from collections.abc import Iterator
+from typing import Final, assert_never
+
+from msgspec.structs import replace
+from pydantic import JsonValue
+from pydantic_core import from_json, to_json
+
+from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.events import Citation, PartDelta, PartEnd, PartNote, PartStart
+from tollgate.core.response import GenerationResponse
+from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
+from tollgate.ingress.messages.signatures import Packed, pack, signature_of
+
+Block = dict[str, JsonValue]
+
+_STOP: Final = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
+_DELTA: Final = (
+    b"event: content_block_delta\n"
+    b'data: {"type":"content_block_delta","index":%d,"delta":{"type":"%b","%b":%b}}\n\n'
+)
+
+
+def frame(type_: str, content: Block) -> bytes:
+    """Return one server-sent event."""
+    return b"event: %b\ndata: %b\n\n" % (type_.encode(), to_json({"type": type_, **content}))
+
+
+def render_blocks(response: GenerationResponse, *, hides_thinking: bool) -> Iterator[Block]:
+    """Yield the blocks of a whole answer."""
+    for place, part in enumerate(response.parts):
+        noted = response.notes.get(place, ())
+        shown = replace(part, text="") if hides_thinking and isinstance(part, Reasoning) else part
+        yield from _whole(shown, [note for note in noted if isinstance(note, Citation)])
+
+
+def _whole(part: Part, cited: list[Citation]) -> Iterator[Block]:
+    match part:
+        case Text(text=text) | Refusal(text=text):
+            block: Block = {"type": "text", "text": text}
+            if cited:
+                block["citations"] = [render_citation(note, text) for note in cited]
+            yield block
+        case Reasoning():
+            yield _thought(part)
+        case ToolCall():
+            yield {
+                "type": "tool_use",
+                "id": part.id,
+                "name": part.name,
+                "input": _input(part.arguments),
+            }
+            if part.provenance is not None:
+                yield _proof(part.id, part.provenance)
+        case _:
+            assert_never(part)
+
+
+def _thought(part: Reasoning) -> Block:
+    """Return the block of a reasoning; one of a provider's own tool stands as it came."""
+    provenance = part.provenance
+    if provenance is not None and provenance.data:
+        if provenance.signer == ANTHROPIC_BLOCKS:
+            own: Block = from_json(provenance.data)
+            return own
+        if provenance == Provenance(signer=CLAUDE, data=provenance.data) and not part.text:
+            return {"type": "redacted_thinking", "data": provenance.data}
+    return {"type": "thinking", "thinking": part.text, "signature": signature_of(part)}
+
+
+def _proof(call_id: str, provenance: Provenance) -> Block:
+    """Return a block without text that carries what the signer of a call needs back."""
+    signature = pack(Packed(provenance=provenance, call_id=call_id))
+    return {"type": "thinking", "thinking": "", "signature": signature}
+
+
+def _input(arguments: str) -> JsonValue:
+    """Return the arguments as an object; text that is none stands under a name of ours."""
+    try:
+        value: JsonValue = from_json(arguments or "{}")
+    except ValueError:
+        return {"raw_arguments": arguments}
+    return value if isinstance(value, dict) else {"raw_arguments": arguments}
+
+
+def render_citation(note: Citation, text: str) -> Block:
+    """Return a source as an entry of `citations`."""
+    cited = text[note.start or 0 : note.end]
+    if note.url is not None:
+        return {
+            "type": "web_search_result_location",
+            "url": note.url,
+            "title": note.title,
+            "cited_text": cited,
+            "encrypted_index": "",
+        }
+    return {
+        "type": "char_location",
+        "cited_text": cited,
+        "document_index": 0,
+        "document_title": note.title,
+        "start_char_index": note.start or 0,
+        "end_char_index": note.end or 0,
+        "file_id": None,
+    }
+
+
+class BlockWriter:
+    """Writes the parts of one stream as blocks that follow each other.
+
+    `hides_thinking`: thinking blocks have a signature and no text, as `display: omitted` asks.
+    """
+
+    def __init__(self, *, hides_thinking: bool) -> None:
+        self._hides_thinking = hides_thinking
+        self._written = 0
+        self._queue: list[_Open] = []
+        self._by_index: dict[int, _Open] = {}
+
+    def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
+        """Return the events of one event of a part; empty while another block is open."""
+        if isinstance(event, PartStart):
+            opened = self._by_index[event.index] = _Open(event.part)
+            self._queue.append(opened)
+        else:
+            opened = self._by_index[event.index]
+        hidden = self._hides_thinking and isinstance(opened.part, Reasoning)
+        if not (hidden and isinstance(event, PartDelta)):
+            opened.take(event)
+        return b"".join(self._drain())
+
+    def _drain(self) -> Iterator[bytes]:
+        while self._queue:
+            first = self._queue[0]
+            yield from first.frames(self._written)
+            if not first.has_ended:
+                return
+            self._written += first.blocks
+            del self._queue[0]
+
+
+class _Open:
+    """One part: the events that it still has to say."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self._text: list[str] = []
+        self._said = 0
+        self._notes: list[Citation] = []
+        self._has_begun = False
+        self._provenance: Provenance | None = None
+        self.has_ended = False
+        self.blocks = 1
+        if isinstance(part, Reasoning | ToolCall):
+            self._provenance = part.provenance
+
+    def take(self, event: PartStart | PartDelta | PartNote | PartEnd) -> None:
+        match event:
+            case PartStart():
+                pass
+            case PartDelta(text=text):
+                self._text.append(text)
+            case PartNote(note=Citation() as note):
+                self._notes.append(note)
+            case PartNote():
+                # The format has no place for log probabilities.
+                pass
+            case PartEnd(provenance=provenance):
+                self.has_ended = True
+                self._provenance = provenance or self._provenance
+            case _:
+                assert_never(event)
+
+    def frames(self, index: int) -> Iterator[bytes]:
+        """Yield the events that are due, of the block at an index."""
+        match self.part:
+            case Text() | Refusal():
+                yield from self._start(index, {"type": "text", "text": ""})
+                yield from self._deltas(index, b"text_delta", b"text")
+                if self.has_ended:
+                    yield from self._citations(index)
+            case ToolCall(id=id_, name=name):
+                yield from self._start(
+                    index, {"type": "tool_use", "id": id_, "name": name, "input": {}}
+                )
+                yield from self._deltas(index, b"input_json_delta", b"partial_json")
+            case Reasoning():
+                if not self._has_begun and not self._text:
+                    yield from self._unsaid(index)
+                    return
+                begun: Block = {"type": "thinking", "thinking": "", "signature": ""}
+                yield from self._start(index, begun)
+                yield from self._deltas(index, b"thinking_delta", b"thinking")
+                if self.has_ended:
+                    yield from self._signed(index)
+            case _:
+                assert_never(self.part)
+        if self.has_ended:
+            yield _STOP % index
+            yield from self._proof_of_call(index + 1)
+
+    def _start(self, index: int, block: Block) -> Iterator[bytes]:
+        if not self._has_begun:
+            self._has_begun = True
+            yield frame("content_block_start", {"index": index, "content_block": block})
+
+    def _deltas(self, index: int, kind: bytes, field: bytes) -> Iterator[bytes]:
+        for text in self._text[self._said :]:
+            if text:
+                yield _DELTA % (index, kind, field, to_json(text))
+        self._said = len(self._text)
+
+    def _citations(self, index: int) -> Iterator[bytes]:
+        for note in self._notes:
+            cited = render_citation(note, "".join(self._text))
+            delta: JsonValue = {"type": "citations_delta", "citation": cited}
+            yield frame("content_block_delta", {"index": index, "delta": delta})
+
+    def _signed(self, index: int) -> Iterator[bytes]:
+        signature = signature_of(Reasoning(text="", provenance=self._provenance))
+        if signature:
+            yield _DELTA % (index, b"signature_delta", b"signature", to_json(signature))
+
+    def _unsaid(self, index: int) -> Iterator[bytes]:
+        """Yield the whole block of a reasoning that had no text until its end."""
+        if not self.has_ended:
+            return
+        yield from _unsaid_block(index, _thought(Reasoning(text="", provenance=self._provenance)))
+
+    def _proof_of_call(self, index: int) -> Iterator[bytes]:
+        if not isinstance(self.part, ToolCall) or self._provenance is None:
+            return
+        self.blocks = 2
+        yield from _unsaid_block(index, _proof(self.part.id, self._provenance))
+
+
+def _unsaid_block(index: int, block: Block) -> Iterator[bytes]:
+    """Yield the events of a block without text; a signature has an event of its own."""
+    signature = block.get("signature")
+    begun = block if signature is None else {**block, "signature": ""}
+    yield frame("content_block_start", {"index": index, "content_block": begun})
+    if signature:
+        yield _DELTA % (index, b"signature_delta", b"signature", to_json(signature))
+    yield _STOP % index

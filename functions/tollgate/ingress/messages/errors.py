@@ -1,0 +1,56 @@
+"""The mapping of errors to Anthropic's envelope.
+
+https://platform.claude.com/docs/en/api/errors (2026-11-22); what Claude Code does at each of them
+is a table in docs/coding-agents.md.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pydantic import JsonValue
+from pydantic_core import to_json
+
+from tollgate.core.errors import ErrorCode, GatewayError
+from tollgate.ingress.base import ErrorReply, Routed
+from tollgate.ingress.errors import STATUS, error_headers, public_code, tollgate_metadata
+
+_TYPES: Final[Mapping[int, str]] = {
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+# The words at which Claude Code compacts its conversation instead of giving up.
+_TOO_LONG: Final = "prompt is too long"
+
+
+def anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
+    """Return the `error` object, with our code beside Anthropic's type."""
+    status, message = STATUS[error.code], error.message
+    if error.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED:
+        message = f"{_TOO_LONG}: {message}"
+    return {
+        "type": _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error"),
+        "message": message,
+        "code": public_code(error.code),
+        "param": error.param,
+    }
+
+
+def anthropic_reply(
+    error: GatewayError, request_id: str, routed: Routed | None = None
+) -> ErrorReply:
+    """Render an error as HTTP, in Anthropic's envelope."""
+    content: dict[str, JsonValue] = {
+        "type": "error",
+        "error": anthropic_error(error),
+        "request_id": request_id,
+    }
+    if routed is not None:
+        content["tollgate_metadata"] = tollgate_metadata(routed)
+    headers = error_headers(error)
+    return ErrorReply(status=STATUS[error.code], body=to_json(content), headers=headers)

@@ -1,0 +1,199 @@
+"""Parses a Messages request from bytes to a `GenerationRequest`."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, assert_never
+
+from msgspec.structs import replace
+from pydantic import ValidationError
+
+from tollgate.core.request import (
+    GenerationRequest,
+    NativeOptions,
+    OutputFormat,
+    ReasoningOptions,
+    Sampling,
+    SchemaOutput,
+    Tool,
+    ToolChoice,
+)
+from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.json_body import decode_object
+from tollgate.ingress.messages.turns import parse_turns
+from tollgate.ingress.messages.wire import blocks
+from tollgate.ingress.messages.wire import request as wire
+from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
+from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
+from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.validation import request_error
+
+_WIRE_FORMAT: Final = "anthropic"
+_BETAS: Final = "anthropic-beta"
+_BETAS_MAX: Final = 64
+# Claude Code sends one id a session; requests of a session keep to one endpoint and its cache.
+_SESSION: Final = "x-claude-code-session-id"
+_SESSION_LENGTH_MAX: Final = 256
+_OUTPUT_NAME: Final = "answer"
+
+
+def parse_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
+    """Parse a request; raise RequestError with the field at fault."""
+    try:
+        asked = wire.MessagesRequest.model_validate(decode_object(body))
+    except ValidationError as error:
+        raise request_error(error) from error
+    tools = tuple(_tool(tool) for tool in asked.tools or () if isinstance(tool, wire.CustomTool))
+    native = _native(asked, headers)
+    has_tools = bool(tools or (native and native.tools))
+    preferences = parse_preferences(asked)
+    session = headers.get(_SESSION, "")[:_SESSION_LENGTH_MAX]
+    if preferences.session_id is None and session:
+        preferences = replace(preferences, session_id=session)
+    request = GenerationRequest(
+        model=asked.model,
+        messages=parse_turns(asked),
+        tools=tools,
+        tool_choice=_tool_choice(asked, has_tools=has_tools),
+        parallel_tool_calls=_parallel(asked, has_tools=has_tools),
+        output_tokens_max=asked.max_tokens,
+        sampling=_sampling(asked),
+        output_format=_output_format(asked.output_config),
+        reasoning=_reasoning(asked),
+        native=native,
+        service_tier=_service_tier(asked),
+        user=asked.metadata.user_id if asked.metadata else None,
+        preferences=preferences,
+        size_bytes=len(body),
+    )
+    return ParsedCall(
+        request=request, stream=bool(asked.stream), ignored=printable_names(_unknown(asked))
+    )
+
+
+def _tool(tool: wire.CustomTool) -> Tool:
+    return Tool(
+        name=tool.name,
+        description=tool.description,
+        parameters=tool.input_schema,
+        strict=tool.strict,
+        cache=parse_cache_mark(tool.cache_control),
+    )
+
+
+def _tool_choice(asked: wire.MessagesRequest, *, has_tools: bool) -> ToolChoice | None:
+    choice = asked.tool_choice
+    if choice is None:
+        return None
+    match choice.type:
+        case "auto" | "none":
+            return ToolChoice(mode=choice.type) if has_tools else None
+        case "any":
+            if not has_tools:
+                raise field_refusal("tool_choice.type", "must not be 'any' without `tools`")
+            return ToolChoice(mode="required")
+        case "tool":
+            if choice.name not in {tool.name for tool in asked.tools or ()}:
+                raise field_refusal("tool_choice.name", "must be the name of one of `tools`")
+            return ToolChoice(mode="named", name=choice.name)
+        case unknown:
+            assert_never(unknown)
+
+
+def _parallel(asked: wire.MessagesRequest, *, has_tools: bool) -> bool | None:
+    disabled = asked.tool_choice is not None and asked.tool_choice.disable_parallel_tool_use
+    return False if disabled and has_tools else None
+
+
+def _sampling(asked: wire.MessagesRequest) -> Sampling:
+    return Sampling(
+        temperature=asked.temperature,
+        top_p=asked.top_p,
+        top_k=asked.top_k,
+        stop=tuple(asked.stop_sequences or ()),
+    )
+
+
+def _output_format(config: wire.OutputConfig | None) -> OutputFormat | None:
+    if config is None or config.format is None:
+        return None
+    return SchemaOutput(name=_OUTPUT_NAME, schema=config.format.json_schema, strict=True)
+
+
+def _reasoning(asked: wire.MessagesRequest) -> ReasoningOptions | None:
+    """Return the reasoning of `thinking` and `output_config.effort`.
+
+    An effort without thinking requests reasoning, since most providers have no other effort.
+    """
+    effort = asked.output_config.effort if asked.output_config else None
+    thinking = asked.thinking
+    if thinking is None:
+        return None if effort is None else ReasoningOptions(effort=effort)
+    hidden = thinking.display == "omitted"
+    match thinking.type:
+        case "disabled" | "between_tools":
+            return ReasoningOptions(enabled=False)
+        case "adaptive":
+            enabled = True if effort is None else None
+            return ReasoningOptions(enabled=enabled, effort=effort, exclude=hidden)
+        case "enabled":
+            if thinking.budget_tokens is None:
+                raise field_refusal("thinking.budget_tokens", "is required")
+            return ReasoningOptions(tokens_max=thinking.budget_tokens, exclude=hidden)
+        case unknown:
+            assert_never(unknown)
+
+
+def _service_tier(asked: wire.MessagesRequest) -> str | None:
+    return "default" if asked.service_tier == "standard_only" else asked.service_tier
+
+
+def _native(asked: wire.MessagesRequest, headers: Mapping[str, str]) -> NativeOptions | None:
+    """Return what only Anthropic's format knows of a request, None for nothing."""
+    fields: dict[str, Any] = {}
+    if asked.context_management is not None:
+        fields["context_management"] = asked.context_management
+    if asked.output_config is not None and asked.output_config.task_budget is not None:
+        fields["output_config.task_budget"] = asked.output_config.task_budget
+    stated = (beta.strip() for beta in headers.get(_BETAS, "").split(","))
+    betas = tuple(dict.fromkeys(beta for beta in stated if beta and beta.isprintable()))
+    if len(betas) > _BETAS_MAX:
+        raise field_refusal(_BETAS, f"must have at most {_BETAS_MAX} names")
+    tools = tuple(
+        tool.model_dump() for tool in asked.tools or () if isinstance(tool, wire.TypedTool)
+    )
+    if not (fields or betas or tools):
+        return None
+    return NativeOptions(wire_format=_WIRE_FORMAT, fields=fields, betas=betas, tools=tools)
+
+
+def _unknown(asked: wire.MessagesRequest) -> Iterator[str]:
+    yield from extra_fields(asked)
+    yield from unknown_preferences(asked)
+    for name, model in (
+        ("metadata.", asked.metadata),
+        ("output_config.", asked.output_config),
+        ("thinking.", asked.thinking),
+        ("tool_choice.", asked.tool_choice),
+    ):
+        if model is not None:
+            yield from extra_fields(model, name)
+    for tool in asked.tools or ():
+        if isinstance(tool, wire.CustomTool):
+            yield from extra_fields(tool, "tools[].")
+    for message in asked.messages:
+        yield from extra_fields(message, "messages[].")
+        if not isinstance(message.content, str):
+            for block in message.content:
+                yield from _unknown_of_block(block)
+
+
+def _unknown_of_block(block: blocks.UserBlock | blocks.AssistantBlock) -> Iterator[str]:
+    path = "messages[].content[]."
+    match block:
+        case blocks.OwnBlock():
+            # Kept whole: every field of it goes back.
+            return
+        case blocks.DocumentBlock() | blocks.SearchResultBlock() if block.citations:
+            yield f"{path}citations"
+        case _:
+            pass
+    yield from extra_fields(block, path)

@@ -1,0 +1,198 @@
+"""Renders an answer in Anthropic's format: a stream of events, or one whole message.
+
+A stream is `message_start`, blocks, `message_delta` with the reason of the end and the usage, and
+`message_stop`. https://platform.claude.com/docs/en/build-with-claude/streaming (2026-11-22)
+"""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Final, assert_never
+
+from pydantic import JsonValue
+from pydantic_core import to_json
+
+from tollgate.core.errors import GatewayError
+from tollgate.core.events import (
+    Ended,
+    Finish,
+    PartDelta,
+    PartEnd,
+    PartNote,
+    PartStart,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.money import credits_text, usd_text
+from tollgate.core.response import GenerationResponse
+from tollgate.core.usage import Usage
+from tollgate.ingress.base import Routed, ServedBy
+from tollgate.ingress.errors import tollgate_metadata
+from tollgate.ingress.messages.blocks import Block, BlockWriter, frame, render_blocks
+from tollgate.ingress.messages.errors import anthropic_error
+
+_STOP_REASONS: Final[Mapping[Finish, str]] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "content_filter": "refusal",
+}
+# Reasons of Anthropic's own that say more than the finish they have.
+_OWN_REASONS: Final[Mapping[str, Finish]] = {
+    "model_context_window_exceeded": "length",
+    "pause_turn": "stop",
+    "stop_sequence": "stop",
+}
+# Anthropic's words for the tiers that others name otherwise.
+_TIERS: Final = frozenset({"standard", "priority", "batch"})
+
+
+_DELTA: Final = b'event: message_delta\ndata: {"type":"message_delta","delta":%b,"usage":%b,%b}\n\n'
+
+
+class MessageRenderer:
+    """Renders one reply as events, or as one message."""
+
+    def __init__(
+        self,
+        served: ServedBy,
+        *,
+        credits_per_usd: Decimal,
+        tells_routing: bool,
+        hides_thinking: bool,
+    ) -> None:
+        self._served = served
+        self._credits_per_usd = credits_per_usd
+        self._tells_routing = tells_routing
+        self._has_begun = False
+        self._usage = Usage()
+        self._ended = Ended(finish="stop")
+        self._hides_thinking = hides_thinking
+        self._blocks = BlockWriter(hides_thinking=hides_thinking)
+
+    def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
+        """Render one event; an event without frames gives no bytes."""
+        match event:
+            case Started():
+                return b""
+            case UsageReported(usage=usage):
+                self._usage = self._usage.update(usage)
+                return b""
+            case PartStart() | PartDelta() | PartNote() | PartEnd():
+                return self._begin() + self._blocks.feed(event)
+            case Ended():
+                self._ended = event
+                return self._begin()
+            case _:
+                assert_never(event)
+
+    def close(self, record: GenerationRecord) -> bytes:
+        """Render the last events of a finished stream: usage, then the end."""
+        return b"%b%b%b" % (
+            self._begin(),
+            _DELTA
+            % (
+                to_json(_stop(self._ended.finish, self._ended)),
+                self._usage_of(record),
+                self._accounts(record),
+            ),
+            frame("message_stop", {}),
+        )
+
+    def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
+        """Render the event that ends a stream which failed after the commit point."""
+        request_id = self._served.generation_id
+        head = to_json(
+            {
+                "type": "error",
+                "error": anthropic_error(error),
+                "request_id": request_id,
+            }
+        )
+        return b'event: error\ndata: %b,"usage":%b,%b}\n\n' % (
+            head[:-1],
+            self._usage_of(record),
+            self._accounts(record),
+        )
+
+    def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
+        """Render the body of a reply that is not streamed."""
+        (response,) = responses
+        blocks: list[JsonValue] = [*render_blocks(response, hides_thinking=self._hides_thinking)]
+        body = self._message(blocks) | _stop(response.finish, response)
+        return b'%b,"usage":%b,%b}' % (
+            to_json(body)[:-1],
+            self._usage_of(record),
+            self._accounts(record),
+        )
+
+    def _begin(self) -> bytes:
+        """Return `message_start` the first time, with the usage that is known by then."""
+        if self._has_begun:
+            return b""
+        self._has_begun = True
+        unknown: Block = {"stop_reason": None, "stop_sequence": None}
+        message = self._message([]) | unknown | {"usage": _usage(self._usage)}
+        return frame("message_start", {"message": message})
+
+    def _message(self, content: list[JsonValue]) -> Block:
+        return {
+            "id": f"msg_{self._served.generation_id}",
+            "type": "message",
+            "role": "assistant",
+            "model": self._served.model,
+            "content": content,
+        }
+
+    def _usage_of(self, record: GenerationRecord) -> bytes:
+        """Return the usage with its price, which is written digit by digit."""
+        usage = _usage(record.usage)
+        if record.service_tier in _TIERS:
+            usage["service_tier"] = record.service_tier
+        cost = usd_text(record.cost_nano_usd).encode()
+        return b'%b,"cost":%b}' % (to_json(usage)[:-1], cost)
+
+    def _accounts(self, record: GenerationRecord) -> bytes:
+        """Return the facts that a whole reply has in its headers, without outer braces."""
+        facts: Block = {"model_used": record.model, "provider_used": record.provider}
+        if self._served.fallback_from is not None:
+            facts["fallback_from"] = self._served.fallback_from
+            facts["fallback_depth"] = self._served.fallback_depth
+        if record.adapted:
+            facts["adapted"] = list(record.adapted)
+        if self._tells_routing:
+            facts["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
+        return b'"credits_used":%b,%b' % (
+            credits_text(record.cost_nano_usd, self._credits_per_usd).encode(),
+            to_json(facts)[1:-1],
+        )
+
+
+def _stop(finish: Finish, ended: Ended | GenerationResponse) -> Block:
+    """Return the reason of the end; Anthropic's own word where the provider said one."""
+    reason = _STOP_REASONS[finish]
+    if ended.raw_finish is not None and _OWN_REASONS.get(ended.raw_finish) == finish:
+        reason = ended.raw_finish
+    elif ended.stop_sequence is not None and finish == "stop":
+        reason = "stop_sequence"
+    return {"stop_reason": reason, "stop_sequence": ended.stop_sequence}
+
+
+def _usage(usage: Usage) -> Block:
+    """Return usage by Anthropic's classes, which do not overlap."""
+    counted: Block = {
+        "input_tokens": usage.uncached_input_tokens or 0,
+        "cache_creation_input_tokens": usage.cache_write_input_tokens,
+        "cache_read_input_tokens": usage.cache_read_input_tokens or 0,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": usage.cache_write_5m_input_tokens or 0,
+            "ephemeral_1h_input_tokens": usage.cache_write_1h_input_tokens or 0,
+        },
+        "output_tokens": usage.output_tokens or 0,
+    }
+    if usage.reasoning_tokens is not None:
+        counted["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
+    if usage.web_searches is not None:
+        counted["server_tool_use"] = {"web_search_requests": usage.web_searches}
+    return counted

@@ -1,0 +1,299 @@
+"""Parses the messages of a Messages request into core messages."""
+
+from collections.abc import Iterator
+from typing import Final, assert_never
+
+from msgspec.structs import replace
+from pydantic_core import to_json
+
+from tollgate.core.content import (
+    CacheMark,
+    Document,
+    Image,
+    InlineMedia,
+    MediaSource,
+    Provenance,
+    Reasoning,
+    ResultContent,
+    Text,
+    ToolCall,
+)
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.media_types import kind_of
+from tollgate.core.request import (
+    AssistantContent,
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
+from tollgate.ingress.messages.signatures import unpack
+from tollgate.ingress.messages.wire import blocks
+from tollgate.ingress.messages.wire import request as wire
+from tollgate.ingress.shared.media import (
+    WORDS,
+    MediaCount,
+    field_refusal,
+    parse_address,
+    parse_cache_mark,
+    parse_inline,
+)
+
+_Media = blocks.ImageBlock | blocks.DocumentBlock
+_TEXT_TYPE: Final = "text/plain"
+
+
+def parse_turns(request: wire.MessagesRequest) -> tuple[Message, ...]:
+    """Parse the system prompt and all messages; raise RequestError with the field at fault."""
+    turns = _Turns()
+    if request.system:
+        turns.add_system(request.system)
+    for number, message in enumerate(request.messages):
+        turns.add(message, f"messages[{number}]")
+    mark = parse_cache_mark(request.cache_control)
+    return tuple(turns.messages if mark is None else _mark_last(turns.messages, mark))
+
+
+class _Turns:
+    """The messages so far, and the calls that may still get a result."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self._count = MediaCount()
+        self._open_calls: set[str] = set()
+
+    def add_system(self, content: str | list[blocks.TextBlock]) -> None:
+        if content:
+            self.messages.append(SystemMessage(content=tuple(_texts(content))))
+
+    def add(self, message: wire.Message, path: str) -> None:
+        match message:
+            case wire.SystemMessage():
+                self.add_system(message.content)
+            case wire.AssistantMessage():
+                self._add_answer(message)
+            case wire.UserMessage(content=str(text)):
+                self.messages.append(UserMessage(content=(Text(text=text),)))
+            case wire.UserMessage(content=list(content)):
+                self._add_user(content, path)
+            case _:
+                raise TypeError(f"a message of the type {type(message).__name__}")
+
+    def _add_user(self, content: list[blocks.UserBlock], path: str) -> None:
+        """Add the results of tools as messages of their own, and what stands between them."""
+        shown: list[Text | Image | Document] = []
+        for number, block in enumerate(content):
+            block_path = f"{path}.content[{number}]"
+            if not isinstance(block, blocks.ToolResultBlock):
+                shown += self._content(block, block_path)
+                continue
+            if shown:
+                self.messages.append(UserMessage(content=tuple(shown)))
+                shown = []
+            self._add_result(block, block_path)
+        if shown:
+            self.messages.append(UserMessage(content=tuple(shown)))
+
+    def _add_result(self, block: blocks.ToolResultBlock, path: str) -> None:
+        if block.tool_use_id not in self._open_calls:
+            raise field_refusal(
+                f"{path}.tool_use_id",
+                "must be the id of a `tool_use` block in an earlier answer, and have one result",
+            )
+        self._open_calls.remove(block.tool_use_id)
+        content = block.content or ""
+        parts: list[ResultContent] = (
+            [Text(text=content)]
+            if isinstance(content, str)
+            else [
+                part
+                for number, inner in enumerate(content)
+                for part in self._content(inner, f"{path}.content[{number}]")
+            ]
+        )
+        mark = parse_cache_mark(block.cache_control)
+        if mark is not None:
+            *first, last = parts or [Text(text="")]
+            parts = [*first, replace(last, cache=mark)]
+        self.messages.append(
+            ToolMessage(
+                call_id=block.tool_use_id, content=tuple(parts), failed=bool(block.is_error)
+            )
+        )
+
+    def _content(
+        self, block: blocks.UserBlock | blocks.ResultBlock, path: str
+    ) -> Iterator[Text | Image | Document]:
+        match block:
+            case blocks.TextBlock():
+                yield _text(block)
+            case blocks.SearchResultBlock():
+                yield from _passage(block)
+            case blocks.ToolReferenceBlock():
+                mark = parse_cache_mark(block.cache_control)
+                yield Text(text=f"The tool {block.tool_name} is available.", cache=mark)
+            case blocks.ImageBlock():
+                self._count.add(path)
+                yield _image(block, path)
+            case blocks.DocumentBlock():
+                yield from self._document(block, path)
+            case blocks.ToolResultBlock():
+                raise TypeError("a result within a result")
+            case _:
+                assert_never(block)
+
+    def _document(
+        self, block: blocks.DocumentBlock, path: str
+    ) -> Iterator[Text | Image | Document]:
+        self._count.add(path)
+        mark = parse_cache_mark(block.cache_control)
+        if block.context:
+            yield Text(text=block.context)
+        match block.source:
+            case blocks.PlainTextSource(data=text):
+                yield _text_document(block.title, text, mark)
+            case blocks.ContentSource(content=content):
+                yield from self._document_of_blocks(block, content, f"{path}.source.content")
+            case blocks.Base64Source() | blocks.UrlSource() | blocks.FileSource() as source:
+                found = _source(source, f"{path}.source")
+                if isinstance(found, InlineMedia) and kind_of(found.media_type) != "document":
+                    raise field_refusal(f"{path}.source.data", f"must be {WORDS['document']}")
+                yield Document(source=found, filename=block.title, cache=mark)
+            case _:
+                assert_never(block.source)
+
+    def _document_of_blocks(
+        self,
+        block: blocks.DocumentBlock,
+        content: str | list[blocks.ContentSourceBlock],
+        path: str,
+    ) -> Iterator[Text | Image | Document]:
+        mark = parse_cache_mark(block.cache_control)
+        if isinstance(content, str):
+            yield _text_document(block.title, content, mark)
+            return
+        parts = [
+            part
+            for number, inner in enumerate(content)
+            for part in self._content(inner, f"{path}[{number}]")
+        ]
+        yield from parts[:-1]
+        yield replace(parts[-1], cache=mark or parts[-1].cache)
+
+    def _add_answer(self, message: wire.AssistantMessage) -> None:
+        if isinstance(message.content, str):
+            content: tuple[AssistantContent, ...] = (Text(text=message.content),)
+        else:
+            content = tuple(_answer(message.content))
+        self._open_calls |= {part.id for part in content if isinstance(part, ToolCall)}
+        if content:
+            self.messages.append(AssistantMessage(content=content))
+
+
+def _texts(content: str | list[blocks.TextBlock]) -> Iterator[Text]:
+    if isinstance(content, str):
+        yield Text(text=content)
+    else:
+        yield from map(_text, content)
+
+
+def _text(block: blocks.TextBlock) -> Text:
+    return Text(text=block.text, cache=parse_cache_mark(block.cache_control))
+
+
+def _passage(block: blocks.SearchResultBlock) -> Iterator[Text]:
+    """Yield a passage as text below its title and its source."""
+    yield Text(text=f"{block.title}\n{block.source}")
+    yield from map(_text, block.content[:-1])
+    last = _text(block.content[-1])
+    yield replace(last, cache=parse_cache_mark(block.cache_control) or last.cache)
+
+
+def _text_document(title: str | None, text: str, mark: CacheMark | None) -> Text:
+    return Text(text=f"{title}\n\n{text}" if title else text, cache=mark)
+
+
+def _image(block: blocks.ImageBlock, path: str) -> Image:
+    found = _source(block.source, f"{path}.source")
+    if isinstance(found, InlineMedia) and kind_of(found.media_type) != "image":
+        raise field_refusal(f"{path}.source.data", f"must be {WORDS['image']}")
+    return Image(source=found, cache=parse_cache_mark(block.cache_control))
+
+
+def _source(
+    source: blocks.Base64Source | blocks.UrlSource | blocks.FileSource, path: str
+) -> MediaSource:
+    match source:
+        case blocks.Base64Source():
+            return parse_inline(source.data, source.media_type, f"{path}.data")
+        case blocks.UrlSource():
+            return parse_address(source.url, f"{path}.url")
+        case blocks.FileSource():
+            raise RequestError(
+                ErrorCode.FILE_NOT_FOUND,
+                f"There is no file with the id in {path}.file_id.",
+                param=f"{path}.file_id",
+            )
+        case _:
+            assert_never(source)
+
+
+def _answer(content: list[blocks.AssistantBlock]) -> Iterator[AssistantContent]:
+    proofs = dict(_proofs_of_calls(content))
+    for block in content:
+        match block:
+            case blocks.TextBlock():
+                # Anthropic's own clients send back empty texts, which no provider takes.
+                if block.text:
+                    yield _text(block)
+            case blocks.ThinkingBlock():
+                yield from _thought(block)
+            case blocks.RedactedThinkingBlock():
+                yield Reasoning(text="", provenance=Provenance(signer=CLAUDE, data=block.data))
+            case blocks.ToolUseBlock():
+                yield ToolCall(
+                    id=block.id,
+                    name=block.name,
+                    arguments=to_json(block.input).decode(),
+                    cache=parse_cache_mark(block.cache_control),
+                    provenance=proofs.get(block.id),
+                )
+            case blocks.OwnBlock():
+                whole = to_json(block.model_dump()).decode()
+                yield Reasoning(text="", provenance=Provenance(signer=ANTHROPIC_BLOCKS, data=whole))
+            case _:
+                assert_never(block)
+
+
+def _thought(block: blocks.ThinkingBlock) -> Iterator[Reasoning]:
+    packed = unpack(block.signature) if block.signature else None
+    if packed is None:
+        yield Reasoning(text=block.thinking)
+    elif packed.call_id is None:
+        yield Reasoning(text=block.thinking, provenance=packed.provenance)
+
+
+def _proofs_of_calls(
+    content: list[blocks.AssistantBlock],
+) -> Iterator[tuple[str, Provenance]]:
+    """Yield the provenance of each call that a thinking block carries."""
+    for block in content:
+        if isinstance(block, blocks.ThinkingBlock) and block.signature:
+            packed = unpack(block.signature)
+            if packed is not None and packed.call_id is not None:
+                yield packed.call_id, packed.provenance
+
+
+def _mark_last(messages: list[Message], mark: CacheMark) -> Iterator[Message]:
+    """Yield the messages with a mark on the last part that may have one."""
+    yield from messages[:-1]
+    last = messages[-1]
+    content = list(last.content)
+    for place in reversed(range(len(content))):
+        part = content[place]
+        if isinstance(part, Text | Image | Document | ToolCall):
+            content[place] = replace(part, cache=part.cache or mark)
+            break
+    yield replace(last, content=tuple(content))

@@ -1,0 +1,245 @@
+"""The content blocks of a Messages request.
+
+https://platform.claude.com/docs/en/api/messages (2026-11-22) and Anthropic's published schema.
+"""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX, CacheControl
+from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, shape, tag_of
+
+BLOCKS_MAX: Final = 4_096
+_TITLE_LENGTH_MAX: Final = 500
+# Blocks of tools that Anthropic runs; only its own models read them again.
+_OWN: Final = r"^(server_tool_use|container_upload|mcp_tool_use|compaction|[a-z_]+_tool_result)$"
+
+_Type = Annotated[str, Field(max_length=255)]
+
+
+class Base64Source(Wire):
+    """Content in base64."""
+
+    type: Literal["base64"]
+    media_type: _Type
+    data: Annotated[str, Field(min_length=1)]
+
+
+class UrlSource(Wire):
+    """Content behind an http(s) address."""
+
+    type: Literal["url"]
+    url: Annotated[str, Field(min_length=1, max_length=URL_LENGTH_MAX)]
+
+
+class FileSource(Wire):
+    """Content that was uploaded before."""
+
+    type: Literal["file"]
+    file_id: Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class PlainTextSource(Wire):
+    """Plain text as a document."""
+
+    type: Literal["text"]
+    media_type: Literal["text/plain"] = "text/plain"
+    data: Annotated[str, Field(min_length=1)]
+
+
+class Block(Wire):
+    """Base of the blocks that may have a cache mark."""
+
+    cache_control: CacheControl | None = None
+
+
+class TextBlock(Block):
+    """A piece of text."""
+
+    type: Literal["text"]
+    text: str
+    citations: list[Any] | None = Field(default=None, description="Has no effect.")
+
+
+def _types(*names: str) -> Any:
+    """Return the discriminator of a union of objects by `type`."""
+    *others, last = (f"'{name}'" for name in names)
+    listed = f"{', '.join(others)} or {last}" if others else last
+    return Discriminator(
+        lambda value: tag_of(value, "type", f"<{names[0]}>"),
+        custom_error_type="unknown_type",
+        custom_error_message=f"must be {listed}",
+    )
+
+
+ImageSource = Annotated[
+    Annotated[Base64Source, Tag("<base64>")]
+    | Annotated[UrlSource, Tag("<url>")]
+    | Annotated[FileSource, Tag("<file>")],
+    _types("base64", "url", "file"),
+]
+
+
+class ImageBlock(Block):
+    """A picture."""
+
+    type: Literal["image"]
+    source: ImageSource
+
+
+ContentSourceBlock = Annotated[
+    Annotated[TextBlock, Tag("<text>")] | Annotated[ImageBlock, Tag("<image>")],
+    _types("text", "image"),
+]
+_Shape: Final = Discriminator(
+    shape,
+    custom_error_type="content_shape",
+    custom_error_message="must be a string or an array of blocks",
+)
+
+
+class ContentSource(Wire):
+    """Blocks as a document."""
+
+    type: Literal["content"]
+    content: Annotated[
+        String
+        | Annotated[
+            list[ContentSourceBlock], Field(min_length=1, max_length=BLOCKS_MAX), Tag("<array>")
+        ],
+        _Shape,
+    ]
+
+
+DocumentSource = Annotated[
+    Annotated[Base64Source, Tag("<base64>")]
+    | Annotated[UrlSource, Tag("<url>")]
+    | Annotated[FileSource, Tag("<file>")]
+    | Annotated[PlainTextSource, Tag("<text>")]
+    | Annotated[ContentSource, Tag("<content>")],
+    _types("base64", "url", "file", "text", "content"),
+]
+
+
+class DocumentBlock(Block):
+    """A file to read."""
+
+    type: Literal["document"]
+    source: DocumentSource
+    title: Annotated[str, Field(max_length=_TITLE_LENGTH_MAX)] | None = None
+    context: str | None = None
+    citations: Json | None = Field(default=None, description="Has no effect.")
+
+
+class SearchResultBlock(Block):
+    """A passage that a search of the caller found."""
+
+    type: Literal["search_result"]
+    source: str
+    title: str
+    content: Annotated[list[TextBlock], Field(min_length=1, max_length=BLOCKS_MAX)]
+    citations: Json | None = Field(default=None, description="Has no effect.")
+
+
+class ThinkingBlock(Wire):
+    """A thought of an earlier answer, with its signature."""
+
+    type: Literal["thinking"]
+    thinking: str
+    signature: str = ""
+
+
+class RedactedThinkingBlock(Wire):
+    """A thought that only its model reads."""
+
+    type: Literal["redacted_thinking"]
+    data: Annotated[str, Field(min_length=1)]
+
+
+class ToolUseBlock(Block):
+    """A call of an earlier answer."""
+
+    type: Literal["tool_use"]
+    id: Annotated[str, Field(min_length=1)]
+    name: Name
+    input: Json
+
+
+class ToolReferenceBlock(Block):
+    """The name of a tool that a search among tools found."""
+
+    type: Literal["tool_reference"]
+    tool_name: Name
+
+
+ResultBlock = Annotated[
+    Annotated[TextBlock, Tag("<text>")]
+    | Annotated[ImageBlock, Tag("<image>")]
+    | Annotated[DocumentBlock, Tag("<document>")]
+    | Annotated[SearchResultBlock, Tag("<search_result>")]
+    | Annotated[ToolReferenceBlock, Tag("<tool_reference>")],
+    _types("text", "image", "document", "search_result", "tool_reference"),
+]
+
+
+class ToolResultBlock(Block):
+    """The result of a call."""
+
+    type: Literal["tool_result"]
+    tool_use_id: Annotated[str, Field(min_length=1)]
+    content: (
+        Annotated[
+            String | Annotated[list[ResultBlock], Field(max_length=BLOCKS_MAX), Tag("<array>")],
+            _Shape,
+        ]
+        | None
+    ) = None
+    is_error: bool | None = None
+
+
+class OwnBlock(Wire):
+    """A block of a tool that Anthropic ran; send it back untouched."""
+
+    type: Annotated[str, Field(pattern=_OWN)]
+
+
+_USER: Final = ("text", "image", "document", "search_result", "tool_result")
+_ASSISTANT: Final = ("text", "thinking", "redacted_thinking", "tool_use")
+
+
+def _user_type(value: object) -> str | None:
+    return tag_of(value, "type", "<text>")
+
+
+def _assistant_type(value: object) -> str | None:
+    """Return the tag of a block; every type that is not declared is a block of Anthropic's own."""
+    tag = tag_of(value, "type", "<text>")
+    return tag if tag is None or tag[1:-1] in _ASSISTANT else "<own>"
+
+
+UserBlock = Annotated[
+    Annotated[TextBlock, Tag("<text>")]
+    | Annotated[ImageBlock, Tag("<image>")]
+    | Annotated[DocumentBlock, Tag("<document>")]
+    | Annotated[SearchResultBlock, Tag("<search_result>")]
+    | Annotated[ToolResultBlock, Tag("<tool_result>")],
+    Discriminator(
+        _user_type,
+        custom_error_type="unknown_type",
+        custom_error_message="must be 'text', 'image', 'document', 'search_result' or "
+        "'tool_result'",
+    ),
+]
+AssistantBlock = Annotated[
+    Annotated[TextBlock, Tag("<text>")]
+    | Annotated[ThinkingBlock, Tag("<thinking>")]
+    | Annotated[RedactedThinkingBlock, Tag("<redacted_thinking>")]
+    | Annotated[ToolUseBlock, Tag("<tool_use>")]
+    | Annotated[OwnBlock, Tag("<own>")],
+    Discriminator(
+        _assistant_type,
+        custom_error_type="unknown_type",
+        custom_error_message="must be 'text', 'thinking', 'redacted_thinking' or 'tool_use'",
+    ),
+]

@@ -1,0 +1,178 @@
+"""Anthropic's Messages request as clients send it.
+
+Fields that are declared are checked; a field that is not declared has no effect and is reported as
+ignored. https://platform.claude.com/docs/en/api/messages (2026-11-22)
+"""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from tollgate.ingress.messages.wire.blocks import (
+    BLOCKS_MAX,
+    AssistantBlock,
+    TextBlock,
+    UserBlock,
+)
+from tollgate.ingress.shared.wire.media import CacheControl
+from tollgate.ingress.shared.wire.request_fields import TOKENS_MAX, RoutingFields
+from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, shape, tag_of
+
+MESSAGES_MAX: Final = 100_000
+TOOLS_MAX: Final = 512
+STOPS_MAX: Final = 64
+_EFFORTS = Literal["low", "medium", "high", "xhigh", "max"]
+
+_Shape: Final = Discriminator(
+    shape,
+    custom_error_type="content_shape",
+    custom_error_message="must be a string or an array of blocks",
+)
+SystemContent = Annotated[
+    String | Annotated[list[TextBlock], Field(max_length=BLOCKS_MAX), Tag("<array>")], _Shape
+]
+
+
+class UserMessage(Wire):
+    """A message of the user: text, media and results of tools."""
+
+    role: Literal["user"]
+    content: Annotated[
+        String
+        | Annotated[list[UserBlock], Field(min_length=1, max_length=BLOCKS_MAX), Tag("<array>")],
+        _Shape,
+    ]
+
+
+class AssistantMessage(Wire):
+    """An earlier answer of a model."""
+
+    role: Literal["assistant"]
+    content: Annotated[
+        String | Annotated[list[AssistantBlock], Field(max_length=BLOCKS_MAX), Tag("<array>")],
+        _Shape,
+    ]
+
+
+class SystemMessage(Wire):
+    """Instructions of the operator between other messages."""
+
+    role: Literal["system"]
+    content: SystemContent
+
+
+Message = Annotated[
+    Annotated[UserMessage, Tag("<user>")]
+    | Annotated[AssistantMessage, Tag("<assistant>")]
+    | Annotated[SystemMessage, Tag("<system>")],
+    Discriminator(
+        lambda value: tag_of(value, "role", "<user>"),
+        custom_error_type="unknown_role",
+        custom_error_message="must be 'user', 'assistant' or 'system'",
+    ),
+]
+
+
+class CustomTool(Wire):
+    """A tool of the caller."""
+
+    type: Literal["custom"] | None = None
+    name: Name
+    description: str | None = None
+    input_schema: Json = Field(description="A JSON Schema of an object.")
+    strict: bool | None = None
+    cache_control: CacheControl | None = None
+
+
+class TypedTool(Wire):
+    """A tool with a type of Anthropic's own, which the caller runs."""
+
+    type: Annotated[
+        str, Field(pattern=r"^(bash|browser_toolset|computer|computer_toolset|memory|text_editor)_")
+    ]
+    name: Name | None = None
+
+
+Tool = Annotated[
+    Annotated[CustomTool, Tag("<custom>")] | Annotated[TypedTool, Tag("<typed>")],
+    Discriminator(
+        lambda value: (
+            "<typed>"
+            if isinstance(value, dict) and value.get("type") not in (None, "custom")
+            else "<custom>"
+        )
+    ),
+]
+
+
+class ToolChoice(Wire):
+    """The rule on tool calls."""
+
+    type: Literal["auto", "any", "tool", "none"]
+    name: Name | None = Field(default=None, description="Of the type `tool`.")
+    disable_parallel_tool_use: bool | None = None
+
+
+class Thinking(Wire):
+    """The amount of thinking, and its visibility."""
+
+    type: Literal["enabled", "adaptive", "disabled", "between_tools"]
+    budget_tokens: Annotated[int, Field(ge=1_024, le=TOKENS_MAX)] | None = Field(
+        default=None, description="Required of the type `enabled`."
+    )
+    display: Literal["summarized", "omitted"] | None = None
+
+
+class OutputSchema(Wire):
+    """The JSON Schema that the answer follows."""
+
+    type: Literal["json_schema"]
+    json_schema: Json = Field(alias="schema")
+
+
+class OutputConfig(Wire):
+    """The effort, and the form of the answer."""
+
+    effort: _EFFORTS | None = None
+    format: OutputSchema | None = None
+    task_budget: Json | None = None
+
+
+class Metadata(Wire):
+    """The end user behind the request, as the caller names them."""
+
+    user_id: Annotated[str, Field(max_length=512)] | None = None
+
+
+_NOTHING: Final = Field(default=None, description="Not supported.")
+
+
+class Unserved(Wire):
+    """Fields that would change who runs or where it runs: a value is an error."""
+
+    container: None = _NOTHING
+    mcp_servers: Annotated[list[Any], Field(max_length=0)] | None = _NOTHING
+    inference_geo: None = _NOTHING
+
+
+class MessagesRequest(RoutingFields, Unserved):
+    """The body of POST /v1/messages. Null means the same as leaving a field out."""
+
+    max_tokens: Annotated[int, Field(ge=1, le=TOKENS_MAX)]
+    messages: Annotated[list[Message], Field(min_length=1, max_length=MESSAGES_MAX, fail_fast=True)]
+    system: SystemContent | None = None
+    tools: Annotated[list[Tool], Field(max_length=TOOLS_MAX, fail_fast=True)] | None = None
+    tool_choice: ToolChoice | None = None
+    thinking: Thinking | None = None
+    output_config: OutputConfig | None = None
+    context_management: Json | None = None
+    metadata: Metadata | None = None
+    stop_sequences: Annotated[list[str], Field(max_length=STOPS_MAX)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_k: Annotated[int, Field(ge=0, le=TOKENS_MAX)] | None = None
+    service_tier: Literal["auto", "standard_only"] | None = None
+    cache_control: CacheControl | None = Field(
+        default=None, description="Marks the last block of the request."
+    )
+    stream: bool | None = None

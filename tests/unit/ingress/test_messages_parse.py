@@ -1,0 +1,452 @@
+"""Requests in Anthropic's format become core requests, or an error names the field at fault.
+
+Keeps C2, C11, C13, C15, C17, C80.
+"""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.clocks import FixedClock
+from tollgate.core.content import (
+    CacheMark,
+    Document,
+    Image,
+    InlineMedia,
+    MediaUrl,
+    Provenance,
+    Reasoning,
+    Text,
+    ToolCall,
+)
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.ids import IdSource
+from tollgate.core.request import (
+    AssistantMessage,
+    GenerationRequest,
+    NativeOptions,
+    ReasoningOptions,
+    Sampling,
+    SchemaOutput,
+    SystemMessage,
+    Tool,
+    ToolChoice,
+    ToolMessage,
+    UserMessage,
+)
+from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
+from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.messages import Messages
+
+FORMAT = Messages(IdSource(FixedClock()))
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(16)).decode()
+PDF = base64.b64encode(b"%PDF-1.7\n" + bytes(16)).decode()
+HI: Any = {"role": "user", "content": "Hi"}
+HOUR: Any = {"type": "ephemeral", "ttl": "1h"}
+SCHEMA: Any = {"type": "object", "properties": {"city": {"type": "string"}}}
+WEATHER: Any = {"name": "weather", "input_schema": SCHEMA}
+USE: Any = {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Paris"}}
+
+
+def parsed(*messages: Any, headers: dict[str, str] | None = None, **fields: Any) -> ParsedCall:
+    body = {"model": "acme/m", "max_tokens": 100, "messages": messages or [HI], **fields}
+    return FORMAT.parse(json.dumps(body).encode(), headers or {})
+
+
+def request(*messages: Any, **fields: Any) -> GenerationRequest:
+    return parsed(*messages, **fields).request
+
+
+def user(*blocks: Any) -> Any:
+    return {"role": "user", "content": list(blocks)}
+
+
+def assistant(*blocks: Any) -> Any:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def text(said: str, **fields: Any) -> Any:
+    return {"type": "text", "text": said, **fields}
+
+
+def result(**fields: Any) -> Any:
+    return {"type": "tool_result", "tool_use_id": "toolu_1", **fields}
+
+
+def refusal(*messages: Any, **fields: Any) -> RequestError:
+    with pytest.raises(RequestError) as raised:
+        parsed(*messages, **fields)
+    return raised.value
+
+
+def test_a_plain_request() -> None:
+    call = parsed()
+    assert call.stream is False
+    assert call.ignored == ()
+    assert call.request == GenerationRequest(
+        model="acme/m",
+        messages=(UserMessage(content=(Text(text="Hi"),)),),
+        output_tokens_max=100,
+        size_bytes=call.request.size_bytes,
+    )
+
+
+@pytest.mark.parametrize("as_blocks", [True, False])
+def test_c80_the_system_prompt_is_text_or_blocks_that_stay_apart(as_blocks: bool) -> None:
+    system = [text("a"), text("b", cache_control=HOUR)] if as_blocks else "a"
+    first = request(system=system).messages[0]
+    assert first == SystemMessage(
+        content=(Text(text="a"), Text(text="b", cache=CacheMark(lifetime="1h")))
+        if as_blocks
+        else (Text(text="a"),)
+    )
+
+
+def test_c80_a_system_message_keeps_its_place_in_the_conversation() -> None:
+    messages = request(HI, {"role": "system", "content": "Be brief."}).messages
+    assert messages[1] == SystemMessage(content=(Text(text="Be brief."),))
+
+
+def test_c11_pictures_and_documents_come_as_data_or_by_address() -> None:
+    (message,) = request(
+        user(
+            {
+                "type": "image",
+                "source": {"type": "base64", "media_type": "image/jpeg", "data": PNG},
+                "cache_control": {"type": "ephemeral"},
+            },
+            {"type": "image", "source": {"type": "url", "url": "https://a.example/p.png"}},
+            {
+                "type": "document",
+                "title": "a.pdf",
+                "context": "A report.",
+                "source": {"type": "base64", "media_type": "application/pdf", "data": PDF},
+            },
+        )
+    ).messages
+    assert message.content == (
+        # The bytes say what they are, whatever the caller claims.
+        Image(source=InlineMedia(media_type="image/png", base64=PNG), cache=CacheMark()),
+        Image(source=MediaUrl(url="https://a.example/p.png")),
+        Text(text="A report."),
+        Document(source=InlineMedia(media_type="application/pdf", base64=PDF), filename="a.pdf"),
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"type": "text", "media_type": "text/plain", "data": "Words."},
+        {"type": "content", "content": "Words."},
+    ],
+)
+def test_c11_a_document_of_text_is_text_below_its_title(source: Any) -> None:
+    (message,) = request(
+        user({"type": "document", "title": "T", "source": source, "cache_control": HOUR})
+    ).messages
+    assert message.content == (Text(text="T\n\nWords.", cache=CacheMark(lifetime="1h")),)
+
+
+def test_c11_a_document_of_blocks_is_its_blocks() -> None:
+    source = {"type": "content", "content": [text("a"), text("b")]}
+    (message,) = request(
+        user({"type": "document", "source": source, "cache_control": HOUR})
+    ).messages
+    assert message.content == (
+        Text(text="a"),
+        Text(text="b", cache=CacheMark(lifetime="1h")),
+    )
+
+
+def test_c80_a_passage_is_text_and_its_citations_are_named() -> None:
+    call = parsed(
+        user(
+            {
+                "type": "search_result",
+                "title": "T",
+                "source": "https://a.example",
+                "content": [text("Words.")],
+                "citations": {"enabled": True},
+            }
+        )
+    )
+    (message,) = call.request.messages
+    assert message.content == (Text(text="T\nhttps://a.example"), Text(text="Words."))
+    assert call.ignored == ("messages[].content[].citations",)
+
+
+def test_c80_results_are_messages_of_their_own_in_order() -> None:
+    use_two = {**USE, "id": "toolu_2"}
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+    messages = request(
+        HI,
+        assistant(USE, use_two),
+        user(
+            result(content="sun", cache_control=HOUR),
+            result(tool_use_id="toolu_2", content=[text("no"), image], is_error=True),
+            text("Thanks."),
+        ),
+    ).messages
+    assert messages[2:] == (
+        ToolMessage(call_id="toolu_1", content=(Text(text="sun", cache=CacheMark(lifetime="1h")),)),
+        ToolMessage(
+            call_id="toolu_2",
+            content=(
+                Text(text="no"),
+                Image(source=InlineMedia(media_type="image/png", base64=PNG)),
+            ),
+            failed=True,
+        ),
+        UserMessage(content=(Text(text="Thanks."),)),
+    )
+
+
+def test_c80_an_answer_comes_back_with_its_thoughts_and_calls_in_order() -> None:
+    own = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}
+    messages = request(
+        HI,
+        assistant(
+            {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+            {"type": "redacted_thinking", "data": "aGlkZGVu"},
+            own,
+            text(""),
+            text("Let me see."),
+            {**USE, "cache_control": {"type": "ephemeral"}},
+        ),
+        user(result()),
+    ).messages
+    answer = messages[1]
+    assert isinstance(answer, AssistantMessage)
+    claude = Provenance(signer=CLAUDE)
+    assert answer.content == (
+        Reasoning(text="Hm.", provenance=replace(claude, signature="c2ln")),
+        Reasoning(text="", provenance=replace(claude, data="aGlkZGVu")),
+        Reasoning(
+            text="",
+            provenance=Provenance(
+                signer=ANTHROPIC_BLOCKS, data=json.dumps(own, separators=(",", ":"))
+            ),
+        ),
+        Text(text="Let me see."),
+        ToolCall(id="toolu_1", name="weather", arguments='{"city":"Paris"}', cache=CacheMark()),
+    )
+    assert messages[2] == ToolMessage(call_id="toolu_1", content=(Text(text=""),))
+
+
+def test_c80_a_thought_without_a_signature_is_a_thought() -> None:
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": ""}
+    answer = request(HI, assistant(thought)).messages[1]
+    assert answer.content == (Reasoning(text="Hm."),)
+
+
+def test_c11_a_mark_on_the_request_marks_its_last_block() -> None:
+    messages = request(HI, user(text("a"), text("b")), cache_control=HOUR).messages
+    assert messages[1].content == (
+        Text(text="a"),
+        Text(text="b", cache=CacheMark(lifetime="1h")),
+    )
+
+
+def test_c15_tools_of_the_caller_and_those_with_a_type_of_anthropics() -> None:
+    bash = {"type": "bash_20250124", "name": "bash"}
+    custom = {**WEATHER, "description": "Tells.", "strict": True, "cache_control": HOUR}
+    call = parsed(tools=[custom, bash, {**WEATHER, "name": "x", "defer_loading": True}])
+    assert call.request.tools == (
+        Tool(
+            name="weather",
+            description="Tells.",
+            parameters=SCHEMA,
+            strict=True,
+            cache=CacheMark(lifetime="1h"),
+        ),
+        Tool(name="x", parameters=SCHEMA),
+    )
+    assert call.request.native == NativeOptions(wire_format="anthropic", tools=(bash,))
+    assert call.ignored == ("tools[].defer_loading",)
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected", "parallel"),
+    [
+        ({"type": "auto"}, ToolChoice(mode="auto"), None),
+        ({"type": "any"}, ToolChoice(mode="required"), None),
+        ({"type": "none"}, ToolChoice(mode="none"), None),
+        ({"type": "tool", "name": "weather"}, ToolChoice(mode="named", name="weather"), None),
+        (
+            {"type": "auto", "disable_parallel_tool_use": True},
+            ToolChoice(mode="auto"),
+            False,
+        ),
+    ],
+)
+def test_c15_the_choice_among_tools(
+    choice: Any, expected: ToolChoice, parallel: bool | None
+) -> None:
+    asked = request(tools=[WEATHER], tool_choice=choice)
+    assert (asked.tool_choice, asked.parallel_tool_calls) == (expected, parallel)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, None),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 2048}},
+            ReasoningOptions(tokens_max=2048),
+        ),
+        ({"thinking": {"type": "adaptive"}}, ReasoningOptions(enabled=True)),
+        (
+            {
+                "thinking": {"type": "adaptive", "display": "omitted"},
+                "output_config": {"effort": "xhigh"},
+            },
+            ReasoningOptions(effort="xhigh", exclude=True),
+        ),
+        ({"output_config": {"effort": "low"}}, ReasoningOptions(effort="low")),
+        ({"thinking": {"type": "disabled"}}, ReasoningOptions(enabled=False)),
+    ],
+)
+def test_c17_thinking_and_effort_are_reasoning(
+    fields: Any, expected: ReasoningOptions | None
+) -> None:
+    assert request(**fields).reasoning == expected
+
+
+def test_c80_the_form_of_the_answer_is_a_schema() -> None:
+    form = {"type": "json_schema", "schema": SCHEMA}
+    asked = request(output_config={"format": form})
+    assert asked.output_format == SchemaOutput(name="answer", schema=SCHEMA, strict=True)
+
+
+def test_c80_sampling_and_the_rest_have_their_core_names() -> None:
+    asked = request(
+        temperature=0.5,
+        top_p=0.9,
+        top_k=5,
+        stop_sequences=["END"],
+        metadata={"user_id": "u"},
+        service_tier="standard_only",
+        provider={"order": ["Bedrock"]},
+    )
+    assert asked.sampling == Sampling(temperature=0.5, top_p=0.9, top_k=5, stop=("END",))
+    assert (asked.user, asked.service_tier) == ("u", "default")
+    assert asked.preferences.order == ("bedrock",)
+
+
+def test_c80_features_in_preview_and_their_fields_are_options_of_the_format() -> None:
+    edits = {"edits": [{"type": "clear_thinking_20251015"}]}
+    asked = request(
+        headers={"anthropic-beta": "a-2025-01-01, b-2025-01-01,,a-2025-01-01"},
+        context_management=edits,
+        output_config={"task_budget": {"total": 9}},
+    )
+    assert asked.native == NativeOptions(
+        wire_format="anthropic",
+        fields={"context_management": edits, "output_config.task_budget": {"total": 9}},
+        betas=("a-2025-01-01", "b-2025-01-01"),
+    )
+
+
+def test_c53_requests_of_one_session_of_claude_code_keep_together() -> None:
+    asked = request(headers={"x-claude-code-session-id": "s-1"})
+    assert asked.preferences.session_id == "s-1"
+    assert request(session_id="own", headers={"x-claude-code-session-id": "s-1"}).preferences == (
+        replace(asked.preferences, session_id="own")
+    )
+
+
+def test_c20_unknown_fields_are_named() -> None:
+    call = parsed(
+        user(text("Hi", novelty=1)),
+        novelty=1,
+        metadata={"novelty": 1},
+        thinking={"type": "adaptive", "novelty": 1},
+    )
+    assert call.ignored == (
+        "novelty",
+        "metadata.novelty",
+        "thinking.novelty",
+        "messages[].content[].novelty",
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"max_tokens": None}, "max_tokens"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"max_tokens": "5"}, "max_tokens"),
+        ({"messages": []}, "messages"),
+        ({"messages": "Hi"}, "messages"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role"),
+        ({"messages": [{"role": "user"}]}, "messages[0].content"),
+        ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content"),
+        ({"messages": [user({"type": "novelty"})]}, "messages[0].content[0].type"),
+        ({"messages": [user({"type": "text"})]}, "messages[0].content[0].text"),
+        ({"messages": [assistant({"type": "novelty"})]}, "messages[0].content[0].type"),
+        ({"messages": [user(result())]}, "messages[0].content[0].tool_use_id"),
+        (
+            {"messages": [HI, assistant(USE), user(result(), result())]},
+            "messages[2].content[1].tool_use_id",
+        ),
+        (
+            {"messages": [HI, assistant({**USE, "input": "x"})]},
+            "messages[1].content[0].input",
+        ),
+        (
+            {"messages": [user({"type": "image", "source": {"type": "gif"}})]},
+            "messages[0].content[0].source.type",
+        ),
+        (
+            {
+                "messages": [
+                    user(
+                        {
+                            "type": "image",
+                            "source": {"type": "base64", "media_type": "image/png", "data": PDF},
+                        }
+                    )
+                ]
+            },
+            "messages[0].content[0].source.data",
+        ),
+        (
+            {
+                "messages": [
+                    user({"type": "image", "source": {"type": "url", "url": "file:///etc/hosts"}})
+                ]
+            },
+            "messages[0].content[0].source.url",
+        ),
+        ({"system": [{"type": "image"}]}, "system[0].type"),
+        ({"tools": [{"name": "x"}]}, "tools[0].input_schema"),
+        ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "tools[0].type"),
+        ({"tool_choice": {"type": "any"}}, "tool_choice.type"),
+        ({"tools": [WEATHER], "tool_choice": {"type": "tool", "name": "x"}}, "tool_choice.name"),
+        ({"thinking": {"type": "enabled"}}, "thinking.budget_tokens"),
+        ({"thinking": {"type": "enabled", "budget_tokens": 5}}, "thinking.budget_tokens"),
+        ({"temperature": 1.5}, "temperature"),
+        ({"stop_sequences": "END"}, "stop_sequences"),
+        ({"output_config": {"effort": "huge"}}, "output_config.effort"),
+        ({"container": "c"}, "container"),
+        ({"mcp_servers": [{"url": "https://a.example"}]}, "mcp_servers"),
+        ({"inference_geo": "us"}, "inference_geo"),
+    ],
+)
+def test_c80_a_fault_names_its_field(fields: Any, param: str) -> None:
+    refused = refusal(**{"messages": [HI], **fields}) if "messages" not in fields else None
+    if refused is None:
+        body = {"model": "acme/m", "max_tokens": 100, **fields}
+        with pytest.raises(RequestError) as raised:
+            FORMAT.parse(json.dumps(body).encode(), {})
+        refused = raised.value
+    assert (refused.code, refused.param) == (ErrorCode.INVALID_REQUEST, param)
+
+
+def test_c70_a_file_by_id_is_not_found() -> None:
+    refused = refusal(user({"type": "image", "source": {"type": "file", "file_id": "f"}}))
+    assert refused.code is ErrorCode.FILE_NOT_FOUND
+    assert refused.param == "messages[0].content[0].source.file_id"
