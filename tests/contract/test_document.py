@@ -20,6 +20,7 @@ from tests.unit.web.test_api_app import Api
 from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.local_app import LocalApp
+from tollgate.web.paths import METERED_PATHS
 
 CHECKS = [
     checks.not_a_server_error,
@@ -30,32 +31,36 @@ CHECKS = [
 
 
 @pytest.fixture(scope="module")
-def served() -> tuple[ASGIApp, str]:
-    """Both apps over one memory, and a management key, which may do the most."""
+def served() -> tuple[ASGIApp, str, str]:
+    """Both apps over one memory, a management key, and a key for generations."""
 
-    async def start() -> tuple[ASGIApp, str]:
+    async def start() -> tuple[ASGIApp, str, str]:
         home = await house()
         admin = NewKey(workspace_id="acme", label="admin", role="management")
         secret = (await home.stores.keys.create(admin, by=TESTER)).secret
         api = Api(home, secret, "").app
-        return LocalApp(chat_app(home.front, Always(home.gateway), LIMITS), api), secret
+        return (
+            LocalApp(chat_app(home.front, Always(home.gateway), LIMITS), api),
+            secret,
+            home.secret,
+        )
 
     return asyncio.run(start())
 
 
 @pytest.mark.parametrize("mode", GenerationMode)
 def test_c6_a_fuzzer_finds_no_500_and_nothing_that_is_not_in_the_document(
-    served: tuple[ASGIApp, str], mode: GenerationMode
+    served: tuple[ASGIApp, str, str], mode: GenerationMode
 ) -> None:
-    app, secret = served
-    headers = {"authorization": f"Bearer {secret}"}
+    app, management, inference = served
     document = schemathesis.openapi.from_asgi("/v1/openapi.json", app)
     for operation in document.get_all_operations():
 
         @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
         @given(case=operation.ok().as_strategy(generation_mode=mode))
         def answers_as_documented(case: Case) -> None:
-            case.call_and_validate(headers=headers, checks=CHECKS)
+            key = inference if case.path in METERED_PATHS else management
+            case.call_and_validate(headers={"x-api-key": key}, checks=CHECKS)
 
         # Nothing can be wrong with a request that has no parts.
         with suppress(Unsatisfiable):

@@ -16,7 +16,7 @@ from tests.scripted import Scripted, answers, refuses
 from tests.stores import DynamoStores, funded_key
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.idempotency import Claim
-from tollgate.ingress.formats import COMPLETIONS
+from tollgate.ingress.formats import COMPLETIONS, MESSAGES
 from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.records.kept_answers import ABANDONED_AFTER_S, KEPT_FOR_S, DynamoAnswerStore
@@ -87,6 +87,26 @@ async def test_c68_c81_a_completion_of_several_prompts_is_answered_alike_and_bil
     assert (first.status, again.body) == (200, first.body)
     assert b"Once" in first.body
     assert again.headers["x-idempotent-replay"] == "true"
+    assert generations(home) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_c68_c80_a_message_is_answered_alike_and_billed_once(
+    answer_store: DynamoAnswerStore, stream: bool
+) -> None:
+    home = await house()
+    app = chat_app(home.front, Always(home.gateway), WebLimits(), answers=answer_store)
+    headers = {"x-api-key": home.secret, "idempotency-key": "once"}
+    asked = json.loads(request_body("acme/small", stream=stream, max_tokens=9))
+    first, again = [
+        await request(app, "POST", MESSAGES.path, headers=headers, body=json.dumps(asked).encode())
+        for _ in range(2)
+    ]
+    assert (first.status, again.body) == (200, first.body)
+    assert b"Hello" in first.body
+    assert again.headers["x-idempotent-replay"] == "true"
+    assert again.headers["request-id"] == again.headers["x-request-id"]
+    assert again.headers["request-id"] != first.headers["request-id"]
     assert generations(home) == 1
 
 

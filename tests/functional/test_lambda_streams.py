@@ -1,6 +1,6 @@
 """Streams through the deployed path, read by the official SDK.
 
-Keeps C26, C35, C37, C66, C81.
+Keeps C26, C35, C37, C66, C80, C81.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
+from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI, OpenAI
 from openai.types.chat import ChatCompletionChunk
 
@@ -184,4 +185,37 @@ async def test_c35_c81_a_completion_leaves_word_by_word_too(
     assert finish.choices[0].finish_reason == "stop"
     assert usage.usage is not None
     assert usage.usage.total_tokens == 12
+    await deployment.assert_books_closed(workspace, COST[speaker.name])
+
+
+@each_speaker
+async def test_c35_c80_a_message_leaves_word_by_word_too(
+    deployment: Deployment, workspace: Workspace, speaker: Speaker
+) -> None:
+    upstream = deployment.upstreams.of(speaker)
+    chunks = speaker.text(WORDS)
+    upstream.enqueue(speaker.script(chunks, lock_step=True))
+    key, url = workspace.inference.secret, deployment.emulator.url
+    async with (
+        AsyncAnthropic(base_url=url, api_key=key, max_retries=0, timeout=PATIENCE_S) as sdk,
+        asyncio.timeout(PATIENCE_S),
+    ):
+        begun = sdk.messages.stream(**asked(speaker), max_tokens=64).__aenter__()
+        opening = asyncio.create_task(begun)
+        await upstream.release()  # it says hello, which commits nothing
+        await upstream.release()
+        stream = await opening
+        words = stream.text_stream
+        for number, word in enumerate(WORDS):
+            assert await anext(words) == word
+            if number + 1 < len(WORDS):
+                await upstream.release()
+        for _ in chunks[len(WORDS) + 1 :]:
+            await upstream.release()
+        message = await stream.get_final_message()
+        await stream.close()
+    assert (message.stop_reason, message.usage.input_tokens) == ("end_turn", 9)
+    assert message.usage.output_tokens == 3
+    told = await deployment.ask("GET", f"/v1/generation?id={message.id}", workspace.inference)
+    assert exact(told.body)["data"]["ingress_format"] == "messages"
     await deployment.assert_books_closed(workspace, COST[speaker.name])

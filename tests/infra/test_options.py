@@ -14,6 +14,7 @@ from tests.infra.test_watching import throttles
 from tests.infra.translation import ROOT, Stack
 from tollgate.core.money import NANO_USD_PER_USD
 from tollgate.settings import Settings
+from tollgate.web.paths import METERED_PATHS
 
 KEY: Final = "arn:aws:kms:us-east-1:123456789012:key/abc"
 TOPIC: Final = "arn:aws:sns:us-east-1:123456789012:budgets"
@@ -197,7 +198,9 @@ def test_chat_may_have_limits_of_its_own(any_stack: Stack) -> None:
     asked = any_stack.given(ChatRequestsPerSecond="5", ChatRequestsBurst="9")
     assert throttles(asked) == {
         ("*", "*"): ("RequestsPerSecond", "RequestsBurst"),
-        ("POST", "/v1/chat/completions"): ("ChatRequestsPerSecond", "ChatRequestsBurst"),
+        **{
+            ("POST", path): ("ChatRequestsPerSecond", "ChatRequestsBurst") for path in METERED_PATHS
+        },
     }
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from tests.infra.translation import FUNCTIONS, ROOT, JsonObject, Stack
-from tollgate.ingress.formats import CHAT_COMPLETIONS
+from tollgate.ingress.formats import FORMATS
 from tollgate.observability import emf
 
 NAMESPACE: Final = {"Fn::Sub": "Tollgate/${AWS::StackName}"}
@@ -89,7 +89,7 @@ def throttles(stack: Stack) -> dict[tuple[str, str], tuple[str, str]]:
 
 def test_every_route_is_throttled_and_chat_by_itself(stack: Stack) -> None:
     chat = {("POST", it.path) for it in stack.routes() if it.method == "post"}
-    assert chat == {("POST", CHAT_COMPLETIONS.path)}
+    assert chat == {("POST", each.path) for each in FORMATS}
     limits = ("RequestsPerSecond", "RequestsBurst")
     assert throttles(stack) == {("*", "*"): limits, **dict.fromkeys(chat, limits)}
     assert stack.parameters["RequestsPerSecond"]["Default"] == 100

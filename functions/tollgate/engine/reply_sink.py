@@ -10,14 +10,13 @@ from tollgate.core.events import PartDelta, PartEnd, PartNote, PartStart, Stream
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.sink import (
-    NO_HEADERS,
     CollectSink,
     EventSink,
     Headers,
     ReplyWriter,
     SseSink,
 )
-from tollgate.ingress.base import Ingress, ParsedCall, ServedBy
+from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedCall, ServedBy
 from tollgate.stores.base import Hold
 
 

@@ -13,11 +13,10 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import credits_text
 from tollgate.core.response import Fold
 from tollgate.engine.gateway import StreamTiming
-from tollgate.ingress.base import Ingress, ParsedCall, Renderer, Routed, ServedBy
+from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedCall, Renderer, Routed, ServedBy
 from tollgate.stores.base import Hold
 
 Headers = Mapping[str, str]
-NO_HEADERS: Final[Headers] = {}
 
 
 class ClientGone(Exception):

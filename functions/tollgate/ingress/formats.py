@@ -42,6 +42,8 @@ class IngressFormat(Struct, frozen=True, kw_only=True):
     summary: str
     description: str
     operation_id: str
+    id_header: str | None = None
+    """The header, beside `x-request-id`, in which clients of the format look for the id."""
 
 
 def _load_chat_completions_models() -> FormatModels:
@@ -145,6 +147,7 @@ MESSAGES: Final = IngressFormat(
     description="Generate an answer in Anthropic's format, whole or streamed; it is billed to the "
     "key.",
     operation_id="create_message",
+    id_header="request-id",
 )
 
 FORMATS: Final = (CHAT_COMPLETIONS, COMPLETIONS, MESSAGES)

@@ -7,6 +7,11 @@ from tollgate.core.principal import KeyRole, Principal
 from tollgate.stores.base import KeyDirectory
 
 
+def has_key(headers: Mapping[str, str]) -> bool:
+    """Return whether a request names a key, valid or not."""
+    return "authorization" in headers or "x-api-key" in headers
+
+
 async def authenticate(
     keys: KeyDirectory, headers: Mapping[str, str], roles: Collection[KeyRole]
 ) -> Principal:
@@ -17,11 +22,12 @@ async def authenticate(
     """
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if not scheme:
-        # Anthropic's clients send the key so unless they are told otherwise.
+        # Where Anthropic's clients send the key.
         scheme, secret = "bearer", headers.get("x-api-key", "")
     if scheme.lower() != "bearer" or not secret.strip():
         raise AccessError(
-            ErrorCode.INVALID_API_KEY, "Send your API key as `Authorization: Bearer <key>`."
+            ErrorCode.INVALID_API_KEY,
+            "Send your API key as `Authorization: Bearer <key>` or as `x-api-key: <key>`.",
         )
     principal = await keys.authenticate(secret.strip())
     if principal.role not in roles:

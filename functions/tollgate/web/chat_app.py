@@ -119,7 +119,7 @@ class MeteredEndpoint:
         return self._services.ingresses[self._format.name]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reply = AsgiReply(send)
+        reply = AsgiReply(send, id_header=self._format.id_header)
         try:
             await self._serve(scope, receive, reply)
         except ClientGone:

@@ -11,6 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 from typing_extensions import override
 
 _EXPOSED_HEADERS: Final = (
+    "request-id",
     "retry-after",
     "x-client-request-id",
     "x-credits-used",

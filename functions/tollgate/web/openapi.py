@@ -12,6 +12,7 @@ from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
 
 _KEY: Final = "key"
+_KEY_HEADER: Final = "key_header"
 _REF: Final = "#/components/schemas/{model}"
 # FastAPI's own reply to invalid input, which our error envelope replaces.
 _FOREIGN_STATUS: Final = "422"
@@ -38,10 +39,17 @@ def openapi(app: FastAPI) -> dict[str, Any]:
         for method, operation in item.items():
             _describe_errors(operation["responses"], errors.get(path, ErrorEnvelope))
             access = ACCESS[method.upper(), path]
-            # A second, empty requirement makes the key optional.
+            # A last, empty requirement makes the key optional.
             is_optional = access.keyless or not access.roles
-            operation["security"] = [{_KEY: []}, *([{}] if is_optional else [])]
-    document["components"]["securitySchemes"] = {_KEY: {"type": "http", "scheme": "bearer"}}
+            operation["security"] = [
+                {_KEY: []},
+                {_KEY_HEADER: []},
+                *([{}] if is_optional else []),
+            ]
+    document["components"]["securitySchemes"] = {
+        _KEY: {"type": "http", "scheme": "bearer"},
+        _KEY_HEADER: {"type": "apiKey", "in": "header", "name": "x-api-key"},
+    }
     document["servers"] = [{"url": "/api"}, {"url": "/"}]
     return document
 

@@ -11,13 +11,17 @@ from tollgate.engine.sink import ClientGone
 class AsgiReply:
     """An ASGI reply that the engine starts once it knows the status."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, *, id_header: str | None = None) -> None:
         self._send_message = send
+        # A second name under which the reply carries its `x-request-id`.
+        self._id_header = id_header
         self.started = False
 
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
         """Send the status and the headers."""
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        if self._id_header is not None:
+            raw.append((self._id_header.encode(), headers["x-request-id"].encode()))
         self.started = True
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 

@@ -26,7 +26,7 @@ from tollgate.stores.administration import (
 from tollgate.stores.base import CooldownStore
 from tollgate.stores.rules.key_names import find_key_id
 from tollgate.web.access import Access
-from tollgate.web.auth import authenticate
+from tollgate.web.auth import authenticate, has_key
 
 
 class Catalogs(Protocol):
@@ -92,7 +92,7 @@ class Services(Struct, frozen=True, kw_only=True):
         AccessError(invalid_api_key), or AccessError(permission_denied) for a key of another role
         or workspace.
         """
-        if not access.roles or (access.keyless and "authorization" not in headers):
+        if not access.roles or (access.keyless and not has_key(headers)):
             return None
         principal = await authenticate(self.keys, headers, access.roles)
         if access.operator:

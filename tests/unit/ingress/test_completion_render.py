@@ -37,7 +37,11 @@ from tollgate.core.response import Fold
 from tollgate.core.usage import Usage
 from tollgate.ingress.completions import Completions
 from tollgate.ingress.completions.render import CompletionRenderer
-from tollgate.ingress.completions.wire.completion_reply import Completion, CompletionChunk
+from tollgate.ingress.completions.wire.completion_reply import (
+    Completion,
+    CompletionChunk,
+    CompletionFailure,
+)
 
 
 def renderer(**fields: Any) -> CompletionRenderer:
@@ -192,7 +196,7 @@ def test_c33_c81_a_break_is_a_frame_with_an_error_and_no_choices() -> None:
     assert "choices" not in last
     assert last["error"]["code"] == "provider_overloaded"
     assert last["usage"]["cost"] == Decimal("1.234567891")
-    CompletionChunk.model_validate_json(json.dumps(last, default=float))
+    CompletionFailure.model_validate_json(json.dumps(last, default=float))
 
 
 def test_c28_c81_the_routing_is_shown_to_those_who_ask() -> None:

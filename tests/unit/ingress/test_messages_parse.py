@@ -3,14 +3,28 @@
 Keeps C2, C11, C13, C15, C17, C80.
 """
 
-import base64
 import json
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from tests.clocks import FixedClock
+from tests.unit.ingress.messages_requests import (
+    FORMAT,
+    HI,
+    HOUR,
+    PDF,
+    PNG,
+    USE,
+    WEATHER,
+    assistant,
+    parsed,
+    refusal,
+    request,
+    result,
+    text,
+    user,
+)
 from tollgate.core.content import (
     CacheMark,
     Document,
@@ -23,63 +37,14 @@ from tollgate.core.content import (
     ToolCall,
 )
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.ids import IdSource
 from tollgate.core.request import (
     AssistantMessage,
     GenerationRequest,
-    NativeOptions,
-    ReasoningOptions,
-    Sampling,
-    SchemaOutput,
     SystemMessage,
-    Tool,
-    ToolChoice,
     ToolMessage,
     UserMessage,
 )
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
-from tollgate.ingress.base import ParsedCall
-from tollgate.ingress.messages import Messages
-
-FORMAT = Messages(IdSource(FixedClock()))
-PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(16)).decode()
-PDF = base64.b64encode(b"%PDF-1.7\n" + bytes(16)).decode()
-HI: Any = {"role": "user", "content": "Hi"}
-HOUR: Any = {"type": "ephemeral", "ttl": "1h"}
-SCHEMA: Any = {"type": "object", "properties": {"city": {"type": "string"}}}
-WEATHER: Any = {"name": "weather", "input_schema": SCHEMA}
-USE: Any = {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Paris"}}
-
-
-def parsed(*messages: Any, headers: dict[str, str] | None = None, **fields: Any) -> ParsedCall:
-    body = {"model": "acme/m", "max_tokens": 100, "messages": messages or [HI], **fields}
-    return FORMAT.parse(json.dumps(body).encode(), headers or {})
-
-
-def request(*messages: Any, **fields: Any) -> GenerationRequest:
-    return parsed(*messages, **fields).request
-
-
-def user(*blocks: Any) -> Any:
-    return {"role": "user", "content": list(blocks)}
-
-
-def assistant(*blocks: Any) -> Any:
-    return {"role": "assistant", "content": list(blocks)}
-
-
-def text(said: str, **fields: Any) -> Any:
-    return {"type": "text", "text": said, **fields}
-
-
-def result(**fields: Any) -> Any:
-    return {"type": "tool_result", "tool_use_id": "toolu_1", **fields}
-
-
-def refusal(*messages: Any, **fields: Any) -> RequestError:
-    with pytest.raises(RequestError) as raised:
-        parsed(*messages, **fields)
-    return raised.value
 
 
 def test_a_plain_request() -> None:
@@ -250,129 +215,6 @@ def test_c11_a_mark_on_the_request_marks_its_last_block() -> None:
     )
 
 
-def test_c15_tools_of_the_caller_and_those_with_a_type_of_anthropics() -> None:
-    bash = {"type": "bash_20250124", "name": "bash"}
-    custom = {**WEATHER, "description": "Tells.", "strict": True, "cache_control": HOUR}
-    call = parsed(tools=[custom, bash, {**WEATHER, "name": "x", "defer_loading": True}])
-    assert call.request.tools == (
-        Tool(
-            name="weather",
-            description="Tells.",
-            parameters=SCHEMA,
-            strict=True,
-            cache=CacheMark(lifetime="1h"),
-        ),
-        Tool(name="x", parameters=SCHEMA),
-    )
-    assert call.request.native == NativeOptions(wire_format="anthropic", tools=(bash,))
-    assert call.ignored == ("tools[].defer_loading",)
-
-
-@pytest.mark.parametrize(
-    ("choice", "expected", "parallel"),
-    [
-        ({"type": "auto"}, ToolChoice(mode="auto"), None),
-        ({"type": "any"}, ToolChoice(mode="required"), None),
-        ({"type": "none"}, ToolChoice(mode="none"), None),
-        ({"type": "tool", "name": "weather"}, ToolChoice(mode="named", name="weather"), None),
-        (
-            {"type": "auto", "disable_parallel_tool_use": True},
-            ToolChoice(mode="auto"),
-            False,
-        ),
-    ],
-)
-def test_c15_the_choice_among_tools(
-    choice: Any, expected: ToolChoice, parallel: bool | None
-) -> None:
-    asked = request(tools=[WEATHER], tool_choice=choice)
-    assert (asked.tool_choice, asked.parallel_tool_calls) == (expected, parallel)
-
-
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({}, None),
-        (
-            {"thinking": {"type": "enabled", "budget_tokens": 2048}},
-            ReasoningOptions(tokens_max=2048),
-        ),
-        ({"thinking": {"type": "adaptive"}}, ReasoningOptions(enabled=True)),
-        (
-            {
-                "thinking": {"type": "adaptive", "display": "omitted"},
-                "output_config": {"effort": "xhigh"},
-            },
-            ReasoningOptions(effort="xhigh", exclude=True),
-        ),
-        ({"output_config": {"effort": "low"}}, ReasoningOptions(effort="low")),
-        ({"thinking": {"type": "disabled"}}, ReasoningOptions(enabled=False)),
-    ],
-)
-def test_c17_thinking_and_effort_are_reasoning(
-    fields: Any, expected: ReasoningOptions | None
-) -> None:
-    assert request(**fields).reasoning == expected
-
-
-def test_c80_the_form_of_the_answer_is_a_schema() -> None:
-    form = {"type": "json_schema", "schema": SCHEMA}
-    asked = request(output_config={"format": form})
-    assert asked.output_format == SchemaOutput(name="answer", schema=SCHEMA, strict=True)
-
-
-def test_c80_sampling_and_the_rest_have_their_core_names() -> None:
-    asked = request(
-        temperature=0.5,
-        top_p=0.9,
-        top_k=5,
-        stop_sequences=["END"],
-        metadata={"user_id": "u"},
-        service_tier="standard_only",
-        provider={"order": ["Bedrock"]},
-    )
-    assert asked.sampling == Sampling(temperature=0.5, top_p=0.9, top_k=5, stop=("END",))
-    assert (asked.user, asked.service_tier) == ("u", "default")
-    assert asked.preferences.order == ("bedrock",)
-
-
-def test_c80_features_in_preview_and_their_fields_are_options_of_the_format() -> None:
-    edits = {"edits": [{"type": "clear_thinking_20251015"}]}
-    asked = request(
-        headers={"anthropic-beta": "a-2025-01-01, b-2025-01-01,,a-2025-01-01"},
-        context_management=edits,
-        output_config={"task_budget": {"total": 9}},
-    )
-    assert asked.native == NativeOptions(
-        wire_format="anthropic",
-        fields={"context_management": edits, "output_config.task_budget": {"total": 9}},
-        betas=("a-2025-01-01", "b-2025-01-01"),
-    )
-
-
-def test_c53_requests_of_one_session_of_claude_code_keep_together() -> None:
-    asked = request(headers={"x-claude-code-session-id": "s-1"})
-    assert asked.preferences.session_id == "s-1"
-    assert request(session_id="own", headers={"x-claude-code-session-id": "s-1"}).preferences == (
-        replace(asked.preferences, session_id="own")
-    )
-
-
-def test_c20_unknown_fields_are_named() -> None:
-    call = parsed(
-        user(text("Hi", novelty=1)),
-        novelty=1,
-        metadata={"novelty": 1},
-        thinking={"type": "adaptive", "novelty": 1},
-    )
-    assert call.ignored == (
-        "novelty",
-        "metadata.novelty",
-        "thinking.novelty",
-        "messages[].content[].novelty",
-    )
-
-
 @pytest.mark.parametrize(
     ("fields", "param"),
     [
@@ -446,7 +288,7 @@ def test_c80_a_fault_names_its_field(fields: Any, param: str) -> None:
     assert (refused.code, refused.param) == (ErrorCode.INVALID_REQUEST, param)
 
 
-def test_c70_a_file_by_id_is_not_found() -> None:
+def test_c80_a_file_by_id_is_not_found() -> None:
     refused = refusal(user({"type": "image", "source": {"type": "file", "file_id": "f"}}))
     assert refused.code is ErrorCode.FILE_NOT_FOUND
     assert refused.param == "messages[0].content[0].source.file_id"

@@ -23,6 +23,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.response import Fold
+from tollgate.core.signers import OPENAI
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import FormatName, codec_of
@@ -199,7 +200,7 @@ def test_c80_a_call_of_free_text_is_read_from_its_pieces_or_whole(is_streamed: b
         upstream.done(whole),
         upstream.completed(whole),
     ]
-    response = folded(decoded(ResponsesDecoder("acme"), sse_frames(frames)))
+    response = folded(decoded(ResponsesDecoder("acme", signer=OPENAI), sse_frames(frames)))
     assert (response.parts, response.finish) == ((CALL,), "tool_calls")
 
 

@@ -32,9 +32,6 @@ async def test_c41_a_path_with_two_versions_is_told_so(prefix: str) -> None:
     [
         ("responses", "use POST /chat/completions"),
         ("responses/resp_1", "use POST /chat/completions"),
-        ("messages", "use POST /chat/completions"),
-        ("messages/count_tokens", "use POST /chat/completions"),
-        ("completions", "use POST /chat/completions"),
         ("files", "with the file in a message"),
         ("embeddings", "the provider's own API"),
         ("images/generations", "the provider's own API"),

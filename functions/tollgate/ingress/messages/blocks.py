@@ -15,9 +15,9 @@ from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, To
 from tollgate.core.events import Citation, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
-from tollgate.ingress.messages.signatures import Packed, pack, signature_of
+from tollgate.ingress.messages.signatures import Packed, pack, thinking_signature
 
-Block = dict[str, JsonValue]
+RenderedBlock = dict[str, JsonValue]
 
 _STOP: Final = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
 _DELTA: Final = (
@@ -26,12 +26,12 @@ _DELTA: Final = (
 )
 
 
-def frame(type_: str, content: Block) -> bytes:
+def frame(type_: str, content: RenderedBlock) -> bytes:
     """Return one server-sent event."""
     return b"event: %b\ndata: %b\n\n" % (type_.encode(), to_json({"type": type_, **content}))
 
 
-def render_blocks(response: GenerationResponse, *, hides_thinking: bool) -> Iterator[Block]:
+def render_blocks(response: GenerationResponse, *, hides_thinking: bool) -> Iterator[RenderedBlock]:
     """Yield the blocks of a whole answer."""
     for place, part in enumerate(response.parts):
         noted = response.notes.get(place, ())
@@ -39,10 +39,10 @@ def render_blocks(response: GenerationResponse, *, hides_thinking: bool) -> Iter
         yield from _whole(shown, [note for note in noted if isinstance(note, Citation)])
 
 
-def _whole(part: Part, cited: list[Citation]) -> Iterator[Block]:
+def _whole(part: Part, cited: list[Citation]) -> Iterator[RenderedBlock]:
     match part:
         case Text(text=text) | Refusal(text=text):
-            block: Block = {"type": "text", "text": text}
+            block: RenderedBlock = {"type": "text", "text": text}
             if cited:
                 block["citations"] = [render_citation(note, text) for note in cited]
             yield block
@@ -61,19 +61,19 @@ def _whole(part: Part, cited: list[Citation]) -> Iterator[Block]:
             assert_never(part)
 
 
-def _thought(part: Reasoning) -> Block:
+def _thought(part: Reasoning) -> RenderedBlock:
     """Return the block of a reasoning; one of a provider's own tool stands as it came."""
     provenance = part.provenance
     if provenance is not None and provenance.data:
         if provenance.signer == ANTHROPIC_BLOCKS:
-            own: Block = from_json(provenance.data)
+            own: RenderedBlock = from_json(provenance.data)
             return own
         if provenance == Provenance(signer=CLAUDE, data=provenance.data) and not part.text:
             return {"type": "redacted_thinking", "data": provenance.data}
-    return {"type": "thinking", "thinking": part.text, "signature": signature_of(part)}
+    return {"type": "thinking", "thinking": part.text, "signature": thinking_signature(part)}
 
 
-def _proof(call_id: str, provenance: Provenance) -> Block:
+def _proof(call_id: str, provenance: Provenance) -> RenderedBlock:
     """Return a block without text that carries what the signer of a call needs back."""
     signature = pack(Packed(provenance=provenance, call_id=call_id))
     return {"type": "thinking", "thinking": "", "signature": signature}
@@ -88,7 +88,7 @@ def _input(arguments: str) -> JsonValue:
     return value if isinstance(value, dict) else {"raw_arguments": arguments}
 
 
-def render_citation(note: Citation, text: str) -> Block:
+def render_citation(note: Citation, text: str) -> RenderedBlock:
     """Return a source as an entry of `citations`."""
     cited = text[note.start or 0 : note.end]
     if note.url is not None:
@@ -193,7 +193,7 @@ class _Open:
                 if not self._has_begun and not self._text:
                     yield from self._unsaid(index)
                     return
-                begun: Block = {"type": "thinking", "thinking": "", "signature": ""}
+                begun: RenderedBlock = {"type": "thinking", "thinking": "", "signature": ""}
                 yield from self._start(index, begun)
                 yield from self._deltas(index, b"thinking_delta", b"thinking")
                 if self.has_ended:
@@ -204,7 +204,7 @@ class _Open:
             yield _STOP % index
             yield from self._proof_of_call(index + 1)
 
-    def _start(self, index: int, block: Block) -> Iterator[bytes]:
+    def _start(self, index: int, block: RenderedBlock) -> Iterator[bytes]:
         if not self._has_begun:
             self._has_begun = True
             yield frame("content_block_start", {"index": index, "content_block": block})
@@ -222,7 +222,7 @@ class _Open:
             yield frame("content_block_delta", {"index": index, "delta": delta})
 
     def _signed(self, index: int) -> Iterator[bytes]:
-        signature = signature_of(Reasoning(text="", provenance=self._provenance))
+        signature = thinking_signature(Reasoning(text="", provenance=self._provenance))
         if signature:
             yield _DELTA % (index, b"signature_delta", b"signature", to_json(signature))
 
@@ -239,7 +239,7 @@ class _Open:
         yield from _unsaid_block(index, _proof(self.part.id, self._provenance))
 
 
-def _unsaid_block(index: int, block: Block) -> Iterator[bytes]:
+def _unsaid_block(index: int, block: RenderedBlock) -> Iterator[bytes]:
     """Yield the events of a block without text; a signature has an event of its own."""
     signature = block.get("signature")
     begun = block if signature is None else {**block, "signature": ""}

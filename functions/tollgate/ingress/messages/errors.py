@@ -1,7 +1,6 @@
 """The mapping of errors to Anthropic's envelope.
 
-https://platform.claude.com/docs/en/api/errors (2026-11-22); what Claude Code does at each of them
-is a table in docs/coding-agents.md.
+https://platform.claude.com/docs/en/api/errors (2026-11-22)
 """
 
 from collections.abc import Mapping

@@ -29,7 +29,7 @@ from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import Routed, ServedBy
 from tollgate.ingress.errors import tollgate_metadata
-from tollgate.ingress.messages.blocks import Block, BlockWriter, frame, render_blocks
+from tollgate.ingress.messages.blocks import BlockWriter, RenderedBlock, frame, render_blocks
 from tollgate.ingress.messages.errors import anthropic_error
 
 _STOP_REASONS: Final[Mapping[Finish, str]] = {
@@ -132,11 +132,11 @@ class MessageRenderer:
         if self._has_begun:
             return b""
         self._has_begun = True
-        unknown: Block = {"stop_reason": None, "stop_sequence": None}
+        unknown: RenderedBlock = {"stop_reason": None, "stop_sequence": None}
         message = self._message([]) | unknown | {"usage": _usage(self._usage)}
         return frame("message_start", {"message": message})
 
-    def _message(self, content: list[JsonValue]) -> Block:
+    def _message(self, content: list[JsonValue]) -> RenderedBlock:
         return {
             "id": f"msg_{self._served.generation_id}",
             "type": "message",
@@ -155,7 +155,7 @@ class MessageRenderer:
 
     def _accounts(self, record: GenerationRecord) -> bytes:
         """Return the facts that a whole reply has in its headers, without outer braces."""
-        facts: Block = {"model_used": record.model, "provider_used": record.provider}
+        facts: RenderedBlock = {"model_used": record.model, "provider_used": record.provider}
         if self._served.fallback_from is not None:
             facts["fallback_from"] = self._served.fallback_from
             facts["fallback_depth"] = self._served.fallback_depth
@@ -169,7 +169,7 @@ class MessageRenderer:
         )
 
 
-def _stop(finish: Finish, ended: Ended | GenerationResponse) -> Block:
+def _stop(finish: Finish, ended: Ended | GenerationResponse) -> RenderedBlock:
     """Return the reason of the end; Anthropic's own word where the provider said one."""
     reason = _STOP_REASONS[finish]
     if ended.raw_finish is not None and _OWN_REASONS.get(ended.raw_finish) == finish:
@@ -179,9 +179,9 @@ def _stop(finish: Finish, ended: Ended | GenerationResponse) -> Block:
     return {"stop_reason": reason, "stop_sequence": ended.stop_sequence}
 
 
-def _usage(usage: Usage) -> Block:
+def _usage(usage: Usage) -> RenderedBlock:
     """Return usage by Anthropic's classes, which do not overlap."""
-    counted: Block = {
+    counted: RenderedBlock = {
         "input_tokens": usage.uncached_input_tokens or 0,
         "cache_creation_input_tokens": usage.cache_write_input_tokens,
         "cache_read_input_tokens": usage.cache_read_input_tokens or 0,

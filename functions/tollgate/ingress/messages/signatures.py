@@ -42,7 +42,7 @@ def unpack(signature: str) -> Packed | None:
         return None
 
 
-def signature_of(reasoning: Reasoning) -> str:
+def thinking_signature(reasoning: Reasoning) -> str:
     """Return the signature of a thinking block for a reasoning, empty if nobody signed it."""
     provenance = reasoning.provenance
     if provenance is None:

@@ -281,15 +281,8 @@ def test_what_anthropics_own_tools_did_goes_back_untouched() -> None:
 
 
 def test_pictures_and_documents_by_their_bytes() -> None:
-    said = turns(
-        UserMessage(
-            content=(
-                Image(source=PNG),
-                Document(source=PDF, filename="a.pdf"),
-                Document(source=NOTE),
-            )
-        )
-    )
+    shown = (Image(source=PNG), Document(source=PDF, filename="a.pdf"), Document(source=NOTE))
+    said = turns(UserMessage(content=shown))
     assert said[0]["content"] == [
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
         {

@@ -1,0 +1,258 @@
+"""Anthropic's Messages from the request to the bill, on every wire format and framing.
+
+The same conversation in chat and in Messages is the same request of the provider and the same
+bill, and the official SDK reads the same message from a stream and from a whole reply.
+
+Keeps C2, C5, C10, C26, C28, C32, C33, C37, C40, C43, C66, C80, C94.
+"""
+
+import json
+from typing import Any
+
+import anthropic
+import httpx2
+import pytest
+
+from tests.asgi import Exchange, request
+from tests.gateways import Always, House, house
+from tests.message_stream import accumulated, events
+from tests.references import client_requests
+from tests.scripted import Scripted, Silence, answers, ends, refuses, says
+from tests.unit.engine.same_conversations import HI, SAME, TOOLS
+from tests.unit.engine.test_every_format import SIGNED, all_answers, all_wires, framed, home_of
+from tests.unit.providers.shared_cases import ANSWERS
+from tests.upstream.speakers import SECRETS
+from tests.upstream.wires import Wire
+from tollgate.engine.gateway import StreamTiming
+from tollgate.ingress.formats import CHAT_COMPLETIONS, MESSAGES
+from tollgate.web.chat_app import chat_app
+from tollgate.web.cors import WebLimits
+
+Json = dict[str, Any]
+QUESTION = HI | {"tools": TOOLS}
+
+
+async def exchange(home: House, path: str, body: Json, **headers: str) -> Exchange:
+    """The reply to one request, with no headers but the key and those given."""
+    app = chat_app(home.front, Always(home.gateway), WebLimits())
+    content = json.dumps({"model": "acme/large", **body}).encode()
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return await request(
+        app, "POST", path, headers={"x-api-key": home.secret, **named}, body=content
+    )
+
+
+async def ask(home: House, body: Json, **headers: str) -> Exchange:
+    return await exchange(home, MESSAGES.path, body, **headers)
+
+
+def whole(reply: Exchange) -> Json:
+    """The message of a reply, whether it is streamed or not."""
+    streamed = reply.headers["content-type"].startswith("text/event-stream")
+    message: Json = accumulated(reply.body) if streamed else reply.json
+    return message
+
+
+def sdk_message(reply: Exchange) -> Json:
+    """The message that the official client puts together of a reply."""
+    streamed = reply.headers["content-type"].startswith("text/event-stream")
+
+    def answer(sent: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(reply.status or 0, content=reply.body, headers=reply.raw_headers)
+
+    client = anthropic.Anthropic(
+        api_key="sk-tg-test",
+        base_url="http://replay.invalid",
+        max_retries=0,
+        http_client=httpx2.Client(transport=httpx2.MockTransport(answer)),
+    )
+    asked: Any = {"model": "m", "max_tokens": 64, "messages": [{"role": "user", "content": "Hi"}]}
+    if not streamed:
+        return client.messages.create(**asked).to_dict()
+    with client.messages.stream(**asked) as stream:
+        return stream.get_final_message().to_dict()
+
+
+@all_wires
+@all_answers
+async def test_c37_c80_a_stream_is_the_whole_reply_for_every_format(wire: Wire, case: str) -> None:
+    home = await home_of(wire, framed(wire, wire.write(ANSWERS[case])))
+    streamed = await ask(home, QUESTION | {"stream": True})
+    plain = await ask(home, QUESTION)
+    assert (streamed.status, plain.status) == (200, 200)
+    ours, theirs = whole(streamed), json.loads(plain.body)
+    sdks = [sdk_message(streamed), sdk_message(plain)]
+    for message in (ours, theirs, *sdks):
+        message.pop("id")
+    assert json.loads(json.dumps(ours, default=float)) == theirs
+    of_stream, of_whole = sdks
+    assert of_stream["content"] == of_whole["content"] == theirs["content"]
+    assert of_stream["stop_reason"] == of_whole["stop_reason"] == theirs["stop_reason"]
+    assert of_stream["usage"]["output_tokens"] == theirs["usage"]["output_tokens"]
+    assert of_stream["usage"]["input_tokens"] == theirs["usage"]["input_tokens"]
+    called = [block["id"] for block in theirs["content"] if block["type"] == "tool_use"]
+    assert called == [call.id for call in ANSWERS[case].calls]
+
+
+@all_wires
+@pytest.mark.parametrize("case", SAME)
+async def test_c80_the_same_conversation_is_the_same_request_and_bill(
+    wire: Wire, case: str
+) -> None:
+    bills = []
+    sent = []
+    for row, body in zip((CHAT_COMPLETIONS, MESSAGES), SAME[case], strict=True):
+        for stream in (True, False):
+            home = await home_of(wire, framed(wire, wire.write(ANSWERS["text"])))
+            asked = body | {"max_tokens": 4_000, "stream": stream}
+            reply = await exchange(home, row.path, asked)
+            assert reply.status == 200, reply.body
+            record = home.record
+            assert record.ingress_format == row.name
+            bills.append((record.cost_nano_usd, record.usage, record.adapted))
+            [upstream] = home.near.requests
+            sent.append((upstream.path, upstream.body, upstream.headers))
+    assert all(each == sent[0] for each in sent)
+    assert all(each == bills[0] for each in bills)
+
+
+@all_wires
+async def test_c10_c80_a_second_turn_takes_calls_results_and_signatures_back(wire: Wire) -> None:
+    answer = ANSWERS["parallel_tools"]
+    home = await home_of(wire, framed(wire, wire.write(answer)))
+    first = [whole(await ask(home, QUESTION | {"stream": stream})) for stream in (True, False)]
+    results = [
+        {"type": "tool_result", "tool_use_id": call.id, "content": f"result of {call.id}"}
+        for call in answer.calls
+    ]
+    for message in first:
+        turn = {"role": "assistant", "content": message["content"]}
+        history = [*HI["messages"], turn, {"role": "user", "content": results}]
+        reply = await ask(home, QUESTION | {"messages": history, "stream": True})
+        assert reply.status == 200, reply.body
+    *_, of_streamed, of_whole = (each.body for each in home.near.requests)
+    assert of_streamed == of_whole
+    sent = json.dumps(of_whole)
+    assert SIGNED[wire.name] in sent
+    for call in answer.calls:
+        assert call.name in sent
+        assert f"result of {call.id}" in sent
+
+
+@all_wires
+async def test_c33_c40_c80_a_break_ends_the_stream_with_an_error_and_leaks_nothing(
+    wire: Wire,
+) -> None:
+    said = wire.write(ANSWERS["text"])
+    home = await home_of(wire, framed(wire, [*said[: wire.head + 3], wire.overloaded]))
+    reply = await ask(home, QUESTION | {"stream": True})
+    first, *_, last = events(reply.body)
+    assert (reply.status, first["type"], last["type"]) == (200, "message_start", "error")
+    assert last["error"]["type"] == "overloaded_error"
+    assert last["error"]["code"] == "provider_overloaded"
+    with pytest.raises(anthropic.APIStatusError) as raised:
+        sdk_message(reply)
+    assert raised.value.type == "overloaded_error"
+    assert not [secret for secret in SECRETS if secret.encode() in reply.body]
+    assert home.spent_nano_usd == 0
+
+
+@all_wires
+@pytest.mark.parametrize("stream", [True, False])
+async def test_c40_c43_c80_a_refusal_has_its_status_type_and_wait(wire: Wire, stream: bool) -> None:
+    home = await home_of(wire, [wire.rate_limited])
+    reply = await ask(home, QUESTION | {"stream": stream})
+    assert (reply.status, reply.headers["retry-after"]) == (429, "7")
+    assert reply.json["error"]["type"] == "rate_limit_error"
+    assert reply.json["request_id"] == reply.headers["request-id"]
+    with pytest.raises(anthropic.RateLimitError) as raised:
+        sdk_message(reply)
+    assert raised.value.request_id == reply.headers["x-request-id"]
+    assert not [secret for secret in SECRETS if secret.encode() in reply.body]
+
+
+@all_wires
+async def test_c7_c80_every_request_of_anthropics_client_is_answered(wire: Wire) -> None:
+    home = await home_of(wire, framed(wire, wire.write(ANSWERS["text"])))
+    answered = 0
+    for name, sent in client_requests("/v1/messages"):
+        reply = await ask(home, sent | {"model": "acme/large"})
+        assert reply.status == 200, (name, reply.body)
+        answered += 1
+    assert answered >= 6
+
+
+async def test_c5_c26_c66_a_message_is_billed_and_recorded_as_a_chat_is() -> None:
+    home = await house()
+    reply = await ask(home, HI)
+    message = json.loads(reply.body)
+    record = home.record
+    assert message["id"] == f"msg_{record.id}"
+    assert reply.headers["x-generation-id"] == f"gen-{record.id}"
+    assert reply.headers["request-id"] == reply.headers["x-request-id"] == record.id
+    assert round(message["usage"]["cost"] * 10**9) == record.cost_nano_usd == home.spent_nano_usd
+    assert record.cost_nano_usd > 0
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_c28_the_routing_is_told_to_who_asks(stream: bool) -> None:
+    home = await house(near=Scripted(refuses(401)))
+    reply = await ask(home, HI | {"stream": stream}, x_tollgate_metadata="enabled")
+    told = whole(reply)["tollgate_metadata"]
+    assert [attempt["provider"] for attempt in told["attempts"]] == ["near", "far"]
+    assert "tollgate_metadata" not in whole(await ask(home, HI | {"stream": stream}))
+
+
+async def test_c32_c80_silence_is_filled_with_pings_before_and_after_the_first_event() -> None:
+    speech = [Silence(30), *says("Hel"), Silence(20), *ends()]
+    home = await house(near=Scripted(speech), timing=StreamTiming())
+    reply = await ask(home, HI | {"stream": True})
+    kinds = [event["type"] for event in events(reply.body)]
+    assert kinds[:3] == ["ping", "ping", "message_start"]
+    assert kinds.count("ping") == 3
+    assert b": keep-alive" not in reply.body
+    assert sdk_message(reply)["content"] == [{"type": "text", "text": "Hel"}]
+
+
+async def test_c33_c80_a_failure_after_an_early_commit_is_an_event() -> None:
+    refused = Scripted([Silence(12), *refuses(401)])
+    home = await house(near=refused, far=Scripted(refuses(401)))
+    reply = await ask(home, HI | {"stream": True})
+    kinds = [event["type"] for event in events(reply.body)]
+    assert (reply.status, kinds) == (200, ["ping", "error"])
+    with pytest.raises(anthropic.APIStatusError):
+        sdk_message(reply)
+
+
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [("authorization", "Bearer {key}"), ("x-api-key", "{key}"), ("x-api-key", " {key} ")],
+)
+async def test_c2_a_key_is_taken_from_either_header_on_every_metered_route(
+    header: str, value: str
+) -> None:
+    home = await house(near=Scripted(answers("Hello")))
+    app = chat_app(home.front, Always(home.gateway), WebLimits())
+    body = json.dumps({"model": "acme/large", **HI}).encode()
+    headers = {header: value.format(key=home.secret)}
+    for row in (CHAT_COMPLETIONS, MESSAGES):
+        reply = await request(app, "POST", row.path, headers=headers, body=body)
+        assert reply.status == 200
+
+
+async def test_c2_both_headers_may_come_and_the_bearer_counts() -> None:
+    home = await house()
+    assert (await ask(home, HI, authorization=f"Bearer {home.secret}")).status == 200
+    refused = await ask(home, HI, authorization="Bearer sk-tg-wrong")
+    assert (refused.status, refused.json["error"]["type"]) == (401, "authentication_error")
+    assert refused.headers["x-should-retry"] == "false"
+
+
+async def test_c40_c94_a_refusal_of_money_is_402_and_is_not_repeated() -> None:
+    home = await house(funds_nano_usd=1)
+    first = await ask(home, HI)
+    assert first.status == 200
+    reply = await ask(home, HI)
+    assert (reply.status, reply.json["error"]["type"]) == (402, "billing_error")
+    assert reply.json["error"]["code"] == "insufficient_credits"
+    assert reply.headers["x-should-retry"] == "false"
