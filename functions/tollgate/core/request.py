@@ -185,6 +185,8 @@ class NativeOptions(Struct, frozen=True, kw_only=True):
     """Names of features in preview that the caller switched on."""
     tools: tuple[JsonObject, ...] = ()
     """Tools with a type of the provider's own, in the order of the request."""
+    tool_fields: Mapping[str, JsonObject] = field(default_factory=dict)
+    """Fields of the caller's tools, by the name of the tool."""
 
 
 class GenerationRequest(Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ the client formats; here it appears by itself, in codecs where a provider has it
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec.structs import asdict
@@ -120,6 +121,8 @@ def native_names(native: NativeOptions | None) -> Iterator[str]:
     yield from native.fields
     yield from (f"anthropic-beta:{beta}" for beta in native.betas)
     yield from (f"tools[]:{tool.get('type')}" for tool in native.tools)
+    own = chain.from_iterable(native.tool_fields.values())
+    yield from dict.fromkeys(f"tools[].{name}" for name in own)
 
 
 def _wants_detail(request: GenerationRequest) -> bool:

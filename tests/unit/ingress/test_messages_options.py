@@ -33,7 +33,9 @@ from tollgate.core.request import (
 def test_c15_tools_of_the_caller_and_those_with_a_type_of_anthropics() -> None:
     bash = {"type": "bash_20250124", "name": "bash"}
     custom = {**WEATHER, "description": "Tells.", "strict": True, "cache_control": HOUR}
-    call = parsed(tools=[custom, bash, {**WEATHER, "name": "x", "defer_loading": True}])
+    call = parsed(
+        tools=[custom, bash, {**WEATHER, "name": "x", "defer_loading": True, "novelty": 1}]
+    )
     assert call.request.tools == (
         Tool(
             name="weather",
@@ -44,8 +46,10 @@ def test_c15_tools_of_the_caller_and_those_with_a_type_of_anthropics() -> None:
         ),
         Tool(name="x", parameters=SCHEMA),
     )
-    assert call.request.native == NativeOptions(wire_format="anthropic", tools=(bash,))
-    assert call.ignored == ("tools[].defer_loading",)
+    assert call.request.native == NativeOptions(
+        wire_format="anthropic", tools=(bash,), tool_fields={"x": {"defer_loading": True}}
+    )
+    assert call.ignored == ("tools[].novelty",)
 
 
 @pytest.mark.parametrize(
@@ -151,3 +155,13 @@ def test_c20_unknown_fields_are_named() -> None:
         "thinking.novelty",
         "messages[].content[].novelty",
     )
+
+
+def test_c80_fields_of_tools_that_only_claude_knows_are_options_of_the_format() -> None:
+    later = WEATHER | {"defer_loading": True, "allowed_callers": ["direct"]}
+    call = parsed(tools=[later, WEATHER | {"name": "now", "input_examples": None}])
+    assert call.request.native == NativeOptions(
+        wire_format="anthropic",
+        tool_fields={"weather": {"defer_loading": True, "allowed_callers": ["direct"]}},
+    )
+    assert call.ignored == ()

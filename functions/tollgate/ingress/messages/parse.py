@@ -33,6 +33,13 @@ _BETAS_MAX: Final = 64
 _SESSION: Final = "x-claude-code-session-id"
 _SESSION_LENGTH_MAX: Final = 256
 _OUTPUT_NAME: Final = "answer"
+# The fields of a tool that only Anthropic's format has.
+_TOOL_FIELDS: Final = {
+    "allowed_callers",
+    "defer_loading",
+    "eager_input_streaming",
+    "input_examples",
+}
 
 
 def parse_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
@@ -137,7 +144,9 @@ def _reasoning(asked: wire.MessagesRequest) -> ReasoningOptions | None:
         case "enabled":
             if thinking.budget_tokens is None:
                 raise field_refusal("thinking.budget_tokens", "is required")
-            return ReasoningOptions(tokens_max=thinking.budget_tokens, exclude=hidden)
+            return ReasoningOptions(
+                tokens_max=thinking.budget_tokens, effort=effort, exclude=hidden
+            )
         case unknown:
             assert_never(unknown)
 
@@ -160,9 +169,17 @@ def _native(asked: wire.MessagesRequest, headers: Mapping[str, str]) -> NativeOp
     tools = tuple(
         tool.model_dump() for tool in asked.tools or () if isinstance(tool, wire.TypedTool)
     )
-    if not (fields or betas or tools):
+    tool_fields = {
+        tool.name: own
+        for tool in asked.tools or ()
+        if isinstance(tool, wire.CustomTool)
+        and (own := tool.model_dump(include=_TOOL_FIELDS, exclude_none=True))
+    }
+    if not (fields or betas or tools or tool_fields):
         return None
-    return NativeOptions(wire_format=_WIRE_FORMAT, fields=fields, betas=betas, tools=tools)
+    return NativeOptions(
+        wire_format=_WIRE_FORMAT, fields=fields, betas=betas, tools=tools, tool_fields=tool_fields
+    )
 
 
 def _unknown(asked: wire.MessagesRequest) -> Iterator[str]:

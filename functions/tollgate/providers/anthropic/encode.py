@@ -9,7 +9,6 @@ from pydantic import JsonValue
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.request import GenerationRequest, NativeOptions, ReasoningOptions
-from tollgate.providers.anthropic.native import taken_options
 from tollgate.providers.anthropic.thinking import Thinking, thinking
 from tollgate.providers.anthropic.tools import Tooling, tooling
 from tollgate.providers.anthropic.turns import Conversation, conversation
@@ -18,6 +17,7 @@ from tollgate.providers.dialect import ClaudeCarrier, Dialect
 from tollgate.providers.formats import WIRE_FORMATS, readership_of
 from tollgate.providers.parameters import native_names, unsupported
 from tollgate.providers.shared.cache_marks import keep_last_marks
+from tollgate.providers.shared.claude_options import BETAS_ELSEWHERE, taken_options
 from tollgate.providers.shared.readable import keep_readable
 
 # Pinned: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
@@ -59,17 +59,9 @@ class _Carrier(Struct, frozen=True, kw_only=True):
     # Whether features in preview are named in the body; elsewhere they are in a header.
     betas_in_body: bool = False
     # The beginnings of the names of the features in preview that the host takes; None for all.
-    # https://github.com/BerriAI/litellm/pull/19877 and
-    # https://github.com/router-for-me/CLIProxyAPI/issues/4750 (seen 2026-11-22)
     betas: tuple[str, ...] | None = None
 
 
-_BETAS_ELSEWHERE: Final = (
-    "computer-use",
-    "context-1m",
-    "context-management",
-    "interleaved-thinking",
-)
 _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
     "anthropic": _Carrier(
         path="/messages",
@@ -84,13 +76,13 @@ _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
             "/publishers/anthropic/models/{model}:streamRawPredict"
         ),
         body={"anthropic_version": "vertex-2023-10-16", "stream": True},
-        betas=_BETAS_ELSEWHERE,
+        betas=BETAS_ELSEWHERE,
     ),
     "bedrock": _Carrier(
         path="/model/{model}/invoke-with-response-stream",
         body={"anthropic_version": "bedrock-2023-05-31"},
         betas_in_body=True,
-        betas=_BETAS_ELSEWHERE,
+        betas=BETAS_ELSEWHERE,
     ),
 }
 
@@ -111,7 +103,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     history = conversation(request.messages, dialect)
     betas = carrier.betas if dialect.claude.betas is None else dialect.claude.betas
     native = taken_options(request.native, betas)
-    tools = tooling(request, target, history.called, native.tools)
+    tools = tooling(request, target, history.called, native)
     output_tokens_max = _output_tokens_max(request, target)
     thoughts = thinking(
         request.reasoning or ReasoningOptions(),

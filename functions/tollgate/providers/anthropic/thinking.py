@@ -82,7 +82,8 @@ def _budget(asked: ReasoningOptions, output_tokens_max: int) -> Thinking:
     return Thinking(
         config={"type": "enabled", "budget_tokens": budget},
         is_on=True,
-        is_adapted=asked.tokens_max is not None and budget != asked.tokens_max,
+        is_adapted=asked.tokens_max is not None
+        and (budget != asked.tokens_max or asked.effort is not None),
     )
 
 

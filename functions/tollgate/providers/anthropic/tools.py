@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from tollgate.core.request import (
     GenerationRequest,
-    JsonObject,
+    NativeOptions,
     OutputFormat,
     SchemaOutput,
     Tool,
@@ -50,11 +50,11 @@ def tooling(
     request: GenerationRequest,
     target: Target,
     called: Sequence[str],
-    native: Sequence[JsonObject],
+    native: NativeOptions,
 ) -> Tooling:
     """Return the tools that are offered or that the history needs, and the form of the answer.
 
-    `native` are tools with a type of Anthropic's own, which the caller runs.
+    `native` has tools with a type of Anthropic's own, which the caller runs, and fields of others.
     """
     plain, wrapping = replace_guided(request)
     schema = _native(plain.output_format, target)
@@ -72,9 +72,12 @@ def tooling(
     if choice is not None and choice.mode in ("required", "named") and not may_force:
         made.adapted.append("response_format" if made.wrapping.tool else "tool_choice")
         choice = _AUTO
-    if plain.tools or native:
-        made.tools = [_tool(tool, target, made.adapted) for tool in plain.tools]
-        made.tools += [{**tool} for tool in native]
+    if plain.tools or native.tools:
+        made.tools = [
+            {**_tool(tool, target, made.adapted), **native.tool_fields.get(tool.name, {})}
+            for tool in plain.tools
+        ]
+        made.tools += [{**tool} for tool in native.tools]
         made.choice = _choice(choice, plain.parallel_tool_calls)
     elif called:
         # Anthropic refuses calls in the history without tools: they are declared, not offered.

@@ -5,22 +5,26 @@ from typing import Final
 from urllib.parse import quote
 
 import pydantic_core
+from msgspec.structs import replace
 from pydantic import JsonValue
 
 from tollgate.core.request import (
     GenerationRequest,
+    NativeOptions,
     OutputFormat,
     SchemaOutput,
     Tool,
     ToolChoice,
 )
+from tollgate.core.signers import CLAUDE
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.bedrock.content import Blocks
 from tollgate.providers.bedrock.thinking import Thinking, forces_a_call, thinking
 from tollgate.providers.bedrock.turns import conversation
-from tollgate.providers.formats import readership_of
-from tollgate.providers.parameters import unsupported
+from tollgate.providers.formats import readership_of, signer_of
+from tollgate.providers.parameters import native_names, unsupported
 from tollgate.providers.shared.cache_marks import keep_last_marks
+from tollgate.providers.shared.claude_options import BETAS_ELSEWHERE, taken_options
 from tollgate.providers.shared.emulation import Wrapping, replace_guided, use_output_tool
 from tollgate.providers.shared.readable import keep_readable
 from tollgate.providers.shared.strict_schema import close_schema
@@ -50,12 +54,13 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     blocks = Blocks(caches=caches)
     history = conversation(request.messages, blocks, marks_failures=target.dialect.failed_results)
     thoughts = thinking(request, target)
+    options = _claude_options(request, target)
     stated: dict[str, JsonValue] = {
         "system": history.system,
         "inferenceConfig": _inference(request, target, thoughts),
         "toolConfig": _tool_config(request, history.called, target, blocks),
         "outputConfig": native,
-        "additionalModelRequestFields": thoughts.fields,
+        "additionalModelRequestFields": _merged(thoughts.fields, options),
         "guardrailConfig": _guardrail(target),
         "serviceTier": _service_tier(request, target),
     }
@@ -64,13 +69,40 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         path=f"/model/{quote(target.upstream_model, safe='')}/converse-stream",
         body=body,
         adapted=(
-            *_adapted(request, target, body, thoughts),
+            *_adapted(request, target, body, thoughts=thoughts, options=options),
             *(("cache_control",) if caches and has_too_many_points else ()),
             *((forced,) if _cannot_be_forced(request, target) else ()),
         ),
         unreadable=unreadable,
         wrapping=wrapping,
     )
+
+
+def _claude_options(request: GenerationRequest, target: Target) -> NativeOptions:
+    """Return the options of Anthropic's format that Claude takes here, none for other models.
+
+    Neither typed tools nor fields of tools go out: Converse has fields of its own for tools.
+    """
+    betas = target.dialect.claude.betas
+    is_claude = signer_of("bedrock", target) == CLAUDE
+    stated = request.native if is_claude else None
+    taken = taken_options(stated, BETAS_ELSEWHERE if betas is None else betas)
+    return replace(taken, tools=(), tool_fields={})
+
+
+def _merged(thoughts: Mapping[str, JsonValue], options: NativeOptions) -> dict[str, JsonValue]:
+    """Return the fields of the model's family: those of its thinking, and the caller's own."""
+    fields = {**thoughts}
+    for name, value in options.fields.items():
+        group, _, inner = name.partition(".")
+        if inner:
+            outer = fields.get(group)
+            fields[group] = {**(outer if isinstance(outer, dict) else {}), inner: value}
+        else:
+            fields[name] = value
+    if options.betas:
+        fields["anthropic_beta"] = [*options.betas]
+    return fields
 
 
 def _native_output(output: OutputFormat | None, target: Target) -> dict[str, JsonValue]:
@@ -202,7 +234,9 @@ def _adapted(
     request: GenerationRequest,
     target: Target,
     body: Mapping[str, JsonValue],
+    *,
     thoughts: Thinking,
+    options: NativeOptions,
 ) -> tuple[str, ...]:
     """Return the names of the caller's options that do not go out as the caller set them."""
     sampling, choice = request.sampling, request.tool_choice
@@ -222,6 +256,8 @@ def _adapted(
         "reasoning": thoughts.adapted,
     }
     return (
-        *unsupported(request, {name for name, is_met in met.items() if is_met}),
+        *unsupported(
+            request, {*native_names(options), *(name for name, is_met in met.items() if is_met)}
+        ),
         *(name for name, is_changed in changed.items() if is_changed),
     )

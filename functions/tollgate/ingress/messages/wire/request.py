@@ -73,6 +73,9 @@ Message = Annotated[
 ]
 
 
+_OF_CLAUDE: Final = "Reaches Claude, where its host takes it; named elsewhere."
+
+
 class CustomTool(Wire):
     """A tool of the caller."""
 
@@ -82,6 +85,10 @@ class CustomTool(Wire):
     input_schema: Json = Field(description="A JSON Schema of an object.")
     strict: bool | None = None
     cache_control: CacheControl | None = None
+    defer_loading: bool | None = Field(default=None, description=_OF_CLAUDE)
+    input_examples: list[Json] | None = Field(default=None, description=_OF_CLAUDE)
+    eager_input_streaming: bool | None = Field(default=None, description=_OF_CLAUDE)
+    allowed_callers: list[str] | None = Field(default=None, description=_OF_CLAUDE)
 
 
 class TypedTool(Wire):

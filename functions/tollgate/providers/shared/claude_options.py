@@ -1,4 +1,4 @@
-"""Options that only Anthropic's format has, as its hosts take them: a feature with its field.
+"""Options that only Anthropic's format has, as the hosts of Claude take them.
 
 https://platform.claude.com/docs/en/api/beta-headers (seen 2026-11-22). Bedrock and Vertex answer
 400 to a feature that they do not know, and to a field without its feature.
@@ -19,6 +19,22 @@ _FEATURE_OF_FIELD: Final[Mapping[str, str]] = {
     "output_config.task_budget": "task-budgets",
     "speed": "fast-mode",
 }
+# The same for the fields of a caller's tool: one of these features must be there.
+_FEATURES_OF_TOOL_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
+    "allowed_callers": ("advanced-tool-use",),
+    "defer_loading": ("advanced-tool-use", "tool-search-tool"),
+    "eager_input_streaming": ("fine-grained-tool-streaming",),
+    "input_examples": ("advanced-tool-use", "tool-examples"),
+}
+# The beginnings of the names of the features in preview that Bedrock and Vertex take.
+# https://github.com/BerriAI/litellm/pull/19877 and
+# https://github.com/router-for-me/CLIProxyAPI/issues/4750 (seen 2026-11-22)
+BETAS_ELSEWHERE: Final = (
+    "computer-use",
+    "context-1m",
+    "context-management",
+    "interleaved-thinking",
+)
 _NOTHING: Final = NativeOptions(wire_format="anthropic")
 
 
@@ -34,9 +50,18 @@ def taken_options(stated: NativeOptions | None, betas: tuple[str, ...] | None) -
         return stated
     features = tuple(beta for beta in stated.betas if beta.startswith(betas))
     fields = {name: value for name, value in stated.fields.items() if _has_feature(name, features)}
-    return replace(stated, betas=features, fields=fields)
+    tool_fields = {
+        name: {field: value for field, value in own.items() if _is_known(field, features)}
+        for name, own in stated.tool_fields.items()
+    }
+    return replace(stated, betas=features, fields=fields, tool_fields=tool_fields)
 
 
 def _has_feature(name: str, features: tuple[str, ...]) -> bool:
     wanted = _FEATURE_OF_FIELD.get(name)
     return wanted is not None and any(feature.startswith(wanted) for feature in features)
+
+
+def _is_known(field: str, features: tuple[str, ...]) -> bool:
+    wanted = _FEATURES_OF_TOOL_FIELD.get(field, ())
+    return any(feature.startswith(wanted) for feature in features)
