@@ -270,3 +270,50 @@ def test_c3_the_parameters_of_a_format_are_those_that_its_codec_sends(name: str)
         if not {parameter, "logprobs"} & set(codec.encode(asked, target).adapted):
             sent.add(parameter)
     assert sent == WIRE_FORMATS[name].parameters
+
+
+VERSION = {"anthropic-version": "2023-06-01"}
+
+
+async def claude_list(api: Api, query: str = "") -> dict[str, Any]:
+    reply = await api("GET", f"/v1/models{query}", headers=VERSION)
+    assert reply.status == 200
+    return dict(reply.json)
+
+
+async def test_c80_a_client_of_anthropics_gets_its_list_in_pages() -> None:
+    served = await api()
+    everything = [each["id"] for each in (await served("GET", "/v1/models")).json["data"]]
+    whole = await claude_list(served)
+    assert [each["id"] for each in whole["data"]] == everything
+    assert set(whole["data"][0]) == {
+        "type",
+        "id",
+        "display_name",
+        "created_at",
+        "max_input_tokens",
+        "max_tokens",
+    }
+    assert (whole["has_more"], whole["first_id"], whole["last_id"]) == (
+        False,
+        everything[0],
+        everything[-1],
+    )
+    walked: list[str] = []
+    page = await claude_list(served, "?limit=2")
+    while page["has_more"]:
+        walked += [each["id"] for each in page["data"]]
+        page = await claude_list(served, f"?limit=2&after_id={page['last_id']}")
+    walked += [each["id"] for each in page["data"]]
+    assert walked == everything
+    back = await claude_list(served, f"?limit=1&before_id={everything[2]}")
+    assert ([each["id"] for each in back["data"]], back["has_more"]) == ([everything[1]], True)
+
+
+async def test_c80_one_model_in_anthropics_shape_and_an_unknown_page() -> None:
+    served = await api()
+    one = (await served("GET", LARGE, headers=VERSION)).json
+    assert (one["type"], one["id"]) == ("model", "acme/large")
+    unknown = await served("GET", "/v1/models?after_id=nothing", headers=VERSION)
+    assert (unknown.status, unknown.error["param"]) == (400, "after_id")
+    assert (await served("GET", "/v1/models?limit=0", headers=VERSION)).status == 400

@@ -1,6 +1,8 @@
 """Models, routes and aliases of the catalog, with prices and capabilities."""
 
-from fastapi import APIRouter
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Header, Query
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
@@ -8,6 +10,12 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.exclusions import shorten
 from tollgate.routing.planning.usable import list_usable_models
 from tollgate.web.admission import OptionalCaller, admitted_router
+from tollgate.web.claude_model_shapes import (
+    ClaudeModelObject,
+    ClaudeModelsReply,
+    claude_model,
+    claude_models,
+)
 from tollgate.web.model_shapes import (
     EndpointsReply,
     ModelObject,
@@ -18,6 +26,10 @@ from tollgate.web.model_shapes import (
 )
 from tollgate.web.services import Services
 
+_PAGE_MAX: Final = 1_000
+# The header by which a client of Anthropic's says so.
+AnthropicVersion = Annotated[str | None, Header(alias="anthropic-version")]
+
 
 def model_routes(services: Services) -> APIRouter:
     """Return the routes of all models, one model, and its endpoints."""
@@ -27,23 +39,32 @@ def model_routes(services: Services) -> APIRouter:
         return await services.catalogs.for_key(principal.key_id if principal else None)
 
     @router.get("/models", response_model_exclude_none=True)
-    async def list_models(principal: OptionalCaller) -> ModelsReply:
+    async def list_models(
+        principal: OptionalCaller,
+        *,
+        anthropic_version: AnthropicVersion = None,
+        limit: Annotated[int, Query(ge=1, le=_PAGE_MAX)] = _PAGE_MAX,
+        after_id: str | None = None,
+        before_id: str | None = None,
+    ) -> ModelsReply | ClaudeModelsReply:
         """List all models, routes and aliases, or with a key those that it may use.
 
-        Prices are the current ones of the first endpoint.
+        Prices are the current ones of the first endpoint. A request with `anthropic-version` gets
+        Anthropic's list, in pages by `limit`, `after_id` and `before_id`; others get all at once.
         """
         catalog, now_s = await catalog_of(principal), services.clock.now_s()
         usable = {
             name: list_usable_models(catalog, name, principal)
             for name in (*catalog.models, *catalog.routes, *catalog.aliases)
         }
-        return ModelsReply(
-            data=[
-                name_object(catalog, name, models, now_s=now_s)
-                for name, models in usable.items()
-                if models
-            ]
-        )
+        shown = [
+            name_object(catalog, name, models, now_s=now_s)
+            for name, models in usable.items()
+            if models
+        ]
+        if anthropic_version is None:
+            return ModelsReply(data=shown)
+        return claude_models(shown, limit=limit, after_id=after_id, before_id=before_id)
 
     @router.get("/models/{author}/{slug}/endpoints", response_model_exclude_none=True)
     async def list_endpoints(author: str, slug: str, principal: OptionalCaller) -> EndpointsReply:
@@ -57,13 +78,16 @@ def model_routes(services: Services) -> APIRouter:
         )
 
     @router.get("/models/{name:path}", response_model_exclude_none=True)
-    async def show_model(name: str, principal: OptionalCaller) -> ModelObject:
-        """Show one model, route or alias, as OpenAI's `models.retrieve` does."""
+    async def show_model(
+        name: str, principal: OptionalCaller, anthropic_version: AnthropicVersion = None
+    ) -> ModelObject | ClaudeModelObject:
+        """Show one model, route or alias, as OpenAI's or Anthropic's `models.retrieve` does."""
         catalog = await catalog_of(principal)
         models = list_usable_models(catalog, name, principal)
         if not models:
             raise _unknown(catalog, name, principal)
-        return name_object(catalog, name, models, now_s=services.clock.now_s())
+        shown = name_object(catalog, name, models, now_s=services.clock.now_s())
+        return shown if anthropic_version is None else claude_model(shown)
 
     return router
 
