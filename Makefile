@@ -93,7 +93,7 @@ account-check: .venv/run.stamp ## Ask a stack what only an account shows (STAGE=
 
 smoke: .venv/dev.stamp ## Run the OpenAI SDK against a stack (STACK=..., or URL=...), with TOLLGATE_API_KEY
 	@TOLLGATE_SMOKE_STACK="$(or $(STACK),tollgate)" TOLLGATE_SMOKE_URL="$(URL)" \
-		TOLLGATE_SMOKE_MODEL="$(MODEL)" .venv/bin/python -m pytest tests/live
+		TOLLGATE_SMOKE_MODEL="$(MODEL)" .venv/bin/python -m pytest tests/live/test_smoke.py
 
 sbom: .tools/supply/stamp ## Write what the functions and the command consist of into dist/ (CycloneDX)
 	@mkdir -p $(dist)

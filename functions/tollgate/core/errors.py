@@ -11,6 +11,8 @@ GatewayError
 
 from enum import StrEnum, unique
 
+from msgspec import Struct
+
 from tollgate.core.limits import RateLimit
 from tollgate.core.secret import CredentialPlace
 
@@ -48,6 +50,13 @@ class ErrorCode(StrEnum):
     INTERNAL_ERROR = "internal_error"
 
 
+class Overlength(Struct, frozen=True, kw_only=True):
+    """The length of a prompt, and the most that would have been taken, in tokens."""
+
+    tokens: int
+    tokens_max: int
+
+
 class GatewayError(Exception):
     """An error with a public code; its message is safe to show to the caller.
 
@@ -61,6 +70,8 @@ class GatewayError(Exception):
     """The key's requests per minute, if the refusal determined them."""
     token_limit: RateLimit | None = None
     """The key's tokens per minute, if the refusal determined them."""
+    overlength: Overlength | None = None
+    """The length of a prompt that is too long, if it is known."""
     may_repeat: bool = True
     """False if a client must not send the request again by itself."""
 

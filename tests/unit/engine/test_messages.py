@@ -7,6 +7,7 @@ Keeps C2, C5, C10, C26, C28, C32, C33, C37, C40, C43, C66, C80, C94.
 """
 
 import json
+import re
 from typing import Any
 
 import anthropic
@@ -25,6 +26,7 @@ from tests.upstream.speakers import SECRETS
 from tests.upstream.wires import Wire
 from tollgate.engine.gateway import StreamTiming
 from tollgate.ingress.formats import CHAT_COMPLETIONS, MESSAGES
+from tollgate.providers.base import UpstreamRefused
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 
@@ -246,6 +248,40 @@ async def test_c2_both_headers_may_come_and_the_bearer_counts() -> None:
     refused = await ask(home, HI, authorization="Bearer sk-tg-wrong")
     assert (refused.status, refused.json["error"]["type"]) == (401, "authentication_error")
     assert refused.headers["x-should-retry"] == "false"
+
+
+@pytest.mark.parametrize(
+    ("words", "lengths"),
+    [
+        ("prompt is too long: 210000 tokens > 200000 maximum", "210000 tokens > 200000 maximum."),
+        (
+            "maximum context length is 128000 tokens. Your messages resulted in 130000 tokens.",
+            "130000 tokens > 128000 maximum.",
+        ),
+        (
+            "input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+            "1200000 tokens > 1048576 maximum.",
+        ),
+        ("Input is too long for requested model.", "The provider"),
+    ],
+)
+async def test_c41_c80_a_prompt_that_is_too_long_is_said_in_anthropics_words(
+    words: str, lengths: str
+) -> None:
+    body = json.dumps({"error": {"message": words}}).encode()
+    refusing = Scripted([UpstreamRefused(400, {}, body)])
+    reply = await ask(await house(near=refusing, far=refusing), HI)
+    assert (reply.status, reply.json["error"]["code"]) == (400, "context_length_exceeded")
+    assert reply.json["error"]["message"].startswith(f"prompt is too long: {lengths}")
+
+
+async def test_c41_c80_so_is_one_that_is_longer_than_every_model_takes() -> None:
+    long = "word " * 2_000_000
+    reply = await ask(await house(), HI | {"messages": [{"role": "user", "content": long}]})
+    assert reply.status == 400
+    assert re.match(
+        r"prompt is too long: \d+ tokens > \d+ maximum\. ", reply.json["error"]["message"]
+    )
 
 
 async def test_c40_c94_a_refusal_of_money_is_402_and_is_not_repeated() -> None:

@@ -1,6 +1,7 @@
 """The mapping of errors to Anthropic's envelope.
 
-https://platform.claude.com/docs/en/api/errors (2026-11-22)
+https://platform.claude.com/docs/en/api/errors (2026-11-22); what Claude Code does at each of them
+is a table in docs/coding-agents.md.
 """
 
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from typing import Final
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from tollgate.core.errors import ErrorCode, GatewayError
+from tollgate.core.errors import ErrorCode, GatewayError, Overlength
 from tollgate.ingress.base import ErrorReply, Routed
 from tollgate.ingress.errors import STATUS, error_headers, public_code, tollgate_metadata
 
@@ -31,13 +32,17 @@ def anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
     """Return the `error` object, with our code beside Anthropic's type."""
     status, message = STATUS[error.code], error.message
     if error.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED:
-        message = f"{_TOO_LONG}: {message}"
+        message = f"{_TOO_LONG}: {_lengths(error.overlength)}{message}"
     return {
         "type": _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error"),
         "message": message,
         "code": public_code(error.code),
         "param": error.param,
     }
+
+
+def _lengths(over: Overlength | None) -> str:
+    return "" if over is None else f"{over.tokens} tokens > {over.tokens_max} maximum. "
 
 
 def anthropic_reply(

@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct
 from pydantic import JsonValue
 
-from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.errors import ErrorCode, Overlength, UpstreamError
 from tollgate.core.escapes import resolve_escapes
 
 _BY_STATUS: Final = {
@@ -64,6 +64,17 @@ _CONTEXT_WORDING: Final = re.compile(
     r"|max(?:imum)? context length|exceed context limit|exceeds the context window"
     r"|maximum prompt length is|reduce the length of the messages",
     re.IGNORECASE,
+)
+
+# The length and the limit in such words, for callers who shorten their prompt by it: Anthropic and
+# its hosts; Gemini; OpenAI and its imitators, which name the limit first.
+_LENGTHS: Final = (
+    re.compile(r"(?P<tokens>\d{1,9}) tokens > (?P<most>\d{1,9})"),
+    re.compile(r"token count \((?P<tokens>\d{1,9})\).{0,80}allowed \((?P<most>\d{1,9})\)"),
+    re.compile(
+        r"context length (?:is|of) (?P<most>\d{1,9}) tokens.{0,80}?(?P<tokens>\d{1,9}) tokens",
+        re.DOTALL,
+    ),
 )
 
 # A key that xAI does not know is a 400 with no code of its own, some of it escaped, and so it is at
@@ -155,7 +166,7 @@ def error_of_refusal(refusal: ProviderRefusal) -> UpstreamError:
     """Return the public error that a refusal means."""
     code, words = _meaning(refusal)
     status = f" (HTTP {refusal.status})" if refusal.status is not None else ""
-    return UpstreamError(
+    error = UpstreamError(
         code,
         f"The provider {refusal.provider} {words}{status}.{_HINTS.get(refusal.code, '')}",
         status=refusal.status,
@@ -164,6 +175,16 @@ def error_of_refusal(refusal: ProviderRefusal) -> UpstreamError:
             ": ".join(filter(None, (refusal.code, refusal.message))), _KEPT_LENGTH_MAX
         ),
     )
+    if code is ErrorCode.CONTEXT_LENGTH_EXCEEDED:
+        error.overlength = _overlength(refusal.message[:_INPUT_LENGTH_MAX])
+    return error
+
+
+def _overlength(message: str) -> Overlength | None:
+    for pattern in _LENGTHS:
+        if found := pattern.search(message):
+            return Overlength(tokens=int(found["tokens"]), tokens_max=int(found["most"]))
+    return None
 
 
 def redact_body(body: bytes) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
+from tollgate.core.errors import AccessError, ErrorCode, GatewayError, Overlength, RequestError
 from tollgate.core.money import nano_usd, usd_text
 from tollgate.core.request import Capability, PriceCeiling
 from tollgate.routing.planning.plan import Attempt
@@ -196,11 +196,14 @@ def refusal(
             )
             return RequestError(code, f"{model} {first.reason}.", param="messages")
         case Check.CONTEXT:
-            return RequestError(
+            too_long = RequestError(
                 ErrorCode.CONTEXT_LENGTH_EXCEEDED,
                 f"The request has {wanted.input_tokens_min} tokens or more by its size: {reasons}.",
                 param="messages",
             )
+            most = max(int(found.amounts[0]) for found in reached.values())
+            too_long.overlength = Overlength(tokens=wanted.input_tokens_min, tokens_max=most)
+            return too_long
         case Check.FORMAT:
             missing = first.missing[0]
             return RequestError(
