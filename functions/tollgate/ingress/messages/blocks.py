@@ -15,7 +15,8 @@ from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, To
 from tollgate.core.events import Citation, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
-from tollgate.ingress.messages.signatures import Packed, pack, thinking_signature
+from tollgate.ingress.messages.signatures import thinking_signature
+from tollgate.ingress.shared.signatures import Packed, pack
 
 RenderedBlock = dict[str, JsonValue]
 

@@ -29,7 +29,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
-from tollgate.ingress.messages.signatures import unpack
+from tollgate.ingress.messages.signatures import read_signature
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
 from tollgate.ingress.shared.media import (
@@ -268,7 +268,7 @@ def _answer(content: list[blocks.AssistantBlock]) -> Iterator[AssistantContent]:
 
 
 def _thought(block: blocks.ThinkingBlock) -> Iterator[Reasoning]:
-    packed = unpack(block.signature) if block.signature else None
+    packed = read_signature(block.signature) if block.signature else None
     if packed is None:
         yield Reasoning(text=block.thinking)
     elif packed.call_id is None:
@@ -281,7 +281,7 @@ def _proofs_of_calls(
     """Yield the provenance of each call that a thinking block carries."""
     for block in content:
         if isinstance(block, blocks.ThinkingBlock) and block.signature:
-            packed = unpack(block.signature)
+            packed = read_signature(block.signature)
             if packed is not None and packed.call_id is not None:
                 yield packed.call_id, packed.provenance
 
