@@ -17,6 +17,7 @@ from tollgate.core.request import (
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.formats import WIRE_FORMATS, readership_of
 from tollgate.providers.openai_responses.items import items
+from tollgate.providers.openai_responses.native import add_fields, own_fields
 from tollgate.providers.parameters import stated_parameters, unsupported
 from tollgate.providers.shared.efforts import effort_wanted, nearest_effort, wants_thoughts
 from tollgate.providers.shared.emulation import Wrapping, replace_guided, use_output_tool
@@ -55,11 +56,13 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         **{name: value for name, value in stated.items() if name in fields},
         **reasoning,
     }
+    own = own_fields(request.native, target)
+    add_fields(body, own)
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
         adapted=(
-            *unsupported(request, body.keys() | _met(target), stated),
+            *unsupported(request, body.keys() | _met(target) | own.keys(), stated),
             *_raised(request),
             *changed,
         ),

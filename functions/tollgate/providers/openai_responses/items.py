@@ -110,12 +110,14 @@ def _reasoning(parts: Sequence[Reasoning]) -> Iterator[JsonValue]:
         {"type": "summary_text", "text": text} for text in (*texts[:1], *later)
     ]
     for number, provenance in enumerate(signed):
-        yield {
+        item: dict[str, JsonValue] = {
             "type": "reasoning",
-            "id": provenance.id,
             "encrypted_content": provenance.data,
             "summary": summary if number == 0 else [],
         }
+        if provenance.id is not None:
+            item["id"] = provenance.id
+        yield item
 
 
 def _content(parts: Iterable[UserContent | ResultContent]) -> JsonValue:

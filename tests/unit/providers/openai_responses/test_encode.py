@@ -25,6 +25,7 @@ from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,
     Message,
+    NativeOptions,
     ReasoningOptions,
     Sampling,
     SchemaOutput,
@@ -274,3 +275,41 @@ def test_c17_a_model_that_cannot_think_is_not_asked_to() -> None:
     wire = encoded(reasoning=ReasoningOptions(effort="low"))
     assert "reasoning" not in wire.body
     assert wire.adapted == ("reasoning",)
+
+
+OWN = NativeOptions(
+    wire_format="openai_responses",
+    fields={"text.verbosity": "low", "reasoning.summary": "detailed", "truncation": "auto"},
+)
+
+
+def test_c80_options_of_openais_own_stand_beside_those_of_the_middle() -> None:
+    wire = encoded(
+        supports=("reasoning",),
+        dialect={"reasoning": "effort", "reasoning_summaries": True},
+        output_format=JsonOutput(),
+        reasoning=ReasoningOptions(effort="low"),
+        native=OWN,
+    )
+    assert wire.body["text"] == {"format": {"type": "json_object"}, "verbosity": "low"}
+    assert wire.body["reasoning"] == {"effort": "low", "summary": "detailed"}
+    assert wire.body["truncation"] == "auto"
+    assert wire.adapted == ()
+
+
+def test_c80_a_summary_is_requested_only_of_those_who_give_one() -> None:
+    wire = encoded(native=OWN)
+    assert "reasoning" not in wire.body
+    assert wire.adapted == ("reasoning.summary",)
+
+
+def test_c80_options_of_another_format_are_named() -> None:
+    wire = encoded(native=NativeOptions(wire_format="anthropic", fields={"speed": "fast"}))
+    assert "speed" not in wire.body
+    assert wire.adapted == ("speed",)
+
+
+def test_c80_encrypted_reasoning_without_an_id_has_none() -> None:
+    sealed = Reasoning(text="", provenance=Provenance(signer=OPENAI, data="gAAA"))
+    body: Any = encoded(HI, AssistantMessage(content=(sealed,))).body
+    assert body["input"][1] == {"type": "reasoning", "encrypted_content": "gAAA", "summary": []}
