@@ -42,13 +42,19 @@ TOP = Path(__file__).parent.parent
 FUNCTIONS = TOP / "functions"
 GRANT_NANO_USD = 10_000_000_000
 # What infra/template.yaml says of the two functions.
-CHAT_ROUTES = ["POST /v1/chat/completions", "POST /v1/completions", "POST /v1/messages"]
+CHAT_ROUTES = [
+    "POST /v1/chat/completions",
+    "POST /v1/completions",
+    "POST /v1/messages",
+    "POST /v1/responses",
+]
 API_ROUTES = [
     "ANY /",
     "ANY /{proxy+}",
     "ANY /v1/chat/completions",
     "ANY /v1/completions",
     "ANY /v1/messages",
+    "ANY /v1/responses",
 ]
 CHAT_TIMEOUT_S = 885
 API_TIMEOUT_S = 29

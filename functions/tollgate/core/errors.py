@@ -72,6 +72,8 @@ class GatewayError(Exception):
     """The key's tokens per minute, if the refusal determined them."""
     overlength: Overlength | None = None
     """The length of a prompt that is too long, if it is known."""
+    resets_s: int | None = None
+    """The second at which a limit that is used up starts anew."""
     may_repeat: bool = True
     """False if a client must not send the request again by itself."""
 

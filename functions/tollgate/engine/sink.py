@@ -146,12 +146,16 @@ class SseSink:
                 if left_s <= 0:
                     if self._status_sent or self._timing.early_commit_after_s > 0:
                         try:
-                            await self._write_next(self._ingress.keep_alive)
+                            await self._write_next(self._sign_of_life())
                         except ClientGone:
                             # The next write of the answer raises it too.
                             return
                     left_s = self._silence_max_s()
             await self._clock.sleep(left_s)
+
+    def _sign_of_life(self) -> bytes:
+        begun = self._renderer is not None
+        return self._ingress.keep_alive if begun else self._ingress.early_keep_alive
 
     def _silence_max_s(self) -> float:
         early_s = self._timing.early_commit_after_s

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import AttemptRecord, GenerationRecord
+from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import RateLimit
 from tollgate.core.request import GenerationRequest
 from tollgate.core.response import GenerationResponse
@@ -16,6 +17,13 @@ from tollgate.core.response import GenerationResponse
 NO_HEADERS: Final[Mapping[str, str]] = {}
 # One newline only: for some clients a blank line after a comment ends an event.
 KEEP_ALIVE_COMMENT: Final = b": keep-alive\n"
+
+
+class NamespacedName(Struct, frozen=True, kw_only=True):
+    """The name of a tool within a group of tools, as the caller declared it."""
+
+    namespace: str
+    name: str
 
 
 class ParsedCall(Struct, frozen=True, kw_only=True):
@@ -33,6 +41,10 @@ class ParsedCall(Struct, frozen=True, kw_only=True):
     """The names of fields that have no effect."""
     tells_routing: bool = False
     """True if the caller requested a `Routed` in the reply."""
+    repeated: Mapping[str, JsonValue] = field(default_factory=dict)
+    """The fields of the request that the reply repeats, as the reply has them."""
+    namespaces: Mapping[str, NamespacedName] = field(default_factory=dict)
+    """The caller's names of the tools within namespaces, by the names that they have here."""
 
 
 class ServedBy(Struct, frozen=True, kw_only=True):
@@ -103,6 +115,8 @@ class Ingress(Protocol):
 
     keep_alive: bytes
     """The bytes that a client of this format takes for a sign of life, between two events."""
+    early_keep_alive: bytes
+    """The bytes in its place before the first event."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
         """Parse a request; raise RequestError with the field at fault.

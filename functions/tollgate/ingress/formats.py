@@ -150,7 +150,43 @@ MESSAGES: Final = IngressFormat(
     id_header="request-id",
 )
 
-FORMATS: Final = (CHAT_COMPLETIONS, COMPLETIONS, MESSAGES)
+
+def _make_responses(ids: IdSource) -> Ingress:
+    from tollgate.ingress.responses import Responses
+
+    return Responses(ids)
+
+
+def _load_responses_models() -> FormatModels:
+    from tollgate.ingress.responses.wire.response_events import ResponseEvent, ResponseFailed
+    from tollgate.ingress.responses.wire.response_reply import (
+        ResponseObject,
+        ResponsesErrorEnvelope,
+    )
+    from tollgate.ingress.responses.wire.response_request import ResponsesRequest
+
+    return FormatModels(
+        request=ResponsesRequest,
+        reply=ResponseObject,
+        event=ResponseEvent,
+        failure=ResponseFailed,
+        error=ResponsesErrorEnvelope,
+    )
+
+
+RESPONSES: Final = IngressFormat(
+    name="responses",
+    path="/v1/responses",
+    make=_make_responses,
+    load_models=_load_responses_models,
+    tag="responses",
+    summary="Create Response",
+    description="Generate an answer in OpenAI's Responses format, whole or streamed; it is billed "
+    "to the key and not stored.",
+    operation_id="create_response",
+)
+
+FORMATS: Final = (CHAT_COMPLETIONS, COMPLETIONS, MESSAGES, RESPONSES)
 
 
 class Ingresses(dict[str, Ingress]):

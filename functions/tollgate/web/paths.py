@@ -25,7 +25,8 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "images": _PROVIDER,
     "moderations": _PROVIDER,
     "rerank": _PROVIDER,
-    "responses": f"{_CHAT} (`chat.completions` in OpenAI's SDKs, `openai.chat(…)` in the AI SDK)",
+    "responses": "responses are not stored, compacted or counted; use POST /responses with the "
+    "whole conversation in `input`",
     "uploads": f"{_CHAT}, with the file in a message",
 }
 _SLASHES: Final = re.compile("/{2,}")
@@ -79,7 +80,7 @@ def no_route(method: str, path: str) -> RequestError:
     once = _VERSION_AGAIN.sub("", path)
     if not path.startswith("/v1/"):
         hint = f"a client's base URL ends in /api/v1, and {hint}"
-    elif instead := _INSTEAD.get(once.split("/")[2]):
+    elif path not in METERED_PATHS and (instead := _INSTEAD.get(once.split("/")[2])):
         hint = instead
     elif once != path:
         hint = f"the path has its version twice, and {hint}"

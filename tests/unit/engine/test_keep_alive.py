@@ -5,14 +5,19 @@ Keeps C27, C32, C36.
 
 import asyncio
 import gc
+import json
 
 import pytest
+from msgspec.structs import replace
 
 from tests.gateways import House, RecordedReply, house
 from tests.scripted import FOREVER, Scripted, Silence, answers, ends, refuses, says
 from tollgate.engine.gateway import StreamTiming
+from tollgate.engine.generate import generate
+from tollgate.engine.reply_sink import reply_sink
 from tollgate.engine.sink import ClientGone
 from tollgate.ingress.base import KEEP_ALIVE_COMMENT as KEEP_ALIVE
+from tollgate.ingress.responses import Responses
 
 
 def refused_after(silence_s: float, status: int = 500) -> Scripted:
@@ -147,3 +152,14 @@ async def test_c36_a_keep_alive_that_nobody_reads_leaves_no_noise_behind() -> No
     gc.collect()
     await asyncio.sleep(0)
     assert (home.record.outcome, noise) == ("cancelled", [])
+
+
+async def test_c32_a_format_may_have_another_sign_of_life_once_it_has_begun() -> None:
+    home = await house(near=Scripted([Silence(26), *says("Hel"), Silence(16), *ends()]))
+    responses, reply = Responses(home.gateway.ids), home.reply()
+    asked = {"model": "acme/large", "input": "Hi", "stream": True}
+    call = replace(home.call("acme/large"), parsed=responses.parse(json.dumps(asked).encode()))
+    await generate(home.gateway, call, reply_sink(home.gateway, reply, responses, call.parsed))
+    assert reply.times_of(responses.early_keep_alive) == [10, 25]
+    assert reply.times_of(responses.keep_alive) == [41]
+    assert b"event: response.completed" in reply.body

@@ -24,7 +24,7 @@ class ChatCompletions:
     def __init__(self, ids: IdSource) -> None:
         self._ids = ids
 
-    keep_alive = KEEP_ALIVE_COMMENT
+    keep_alive = early_keep_alive = KEEP_ALIVE_COMMENT
     limit_headers = staticmethod(openai_limit_headers)
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:

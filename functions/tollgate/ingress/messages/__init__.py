@@ -15,7 +15,7 @@ from tollgate.ingress.messages.render import MessageRenderer
 class Messages:
     """The format of POST /v1/messages."""
 
-    keep_alive = b'event: ping\ndata: {"type":"ping"}\n\n'
+    keep_alive = early_keep_alive = b'event: ping\ndata: {"type":"ping"}\n\n'
     limit_headers = staticmethod(openai_limit_headers)
 
     def __init__(self, ids: IdSource) -> None:

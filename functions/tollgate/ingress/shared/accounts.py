@@ -16,9 +16,17 @@ DONE: Final = b"data: [DONE]\n\n"
 
 
 def render_accounts(
-    record: GenerationRecord, served: ServedBy, *, credits_per_usd: Decimal, tells_routing: bool
+    record: GenerationRecord,
+    served: ServedBy,
+    *,
+    credits_per_usd: Decimal,
+    tells_routing: bool,
+    usage: dict[str, JsonValue] | None = None,
 ) -> bytes:
-    """Render usage, and the facts that a whole reply has in its headers, without outer braces."""
+    """Render usage, and the facts that a whole reply has in its headers, without outer braces.
+
+    `usage` is the format's own object; without it, it is that of chat completions.
+    """
     accounts: dict[str, JsonValue] = {
         "model_used": record.model,
         "provider_used": record.provider,
@@ -33,7 +41,7 @@ def render_accounts(
     # Amounts are written digit by digit: a float cannot hold every nano-dollar.
     cost = record.cost_nano_usd
     return b'"usage":%b,"cost":%b},"credits_used":%b,%b' % (
-        to_json(_usage(record.usage))[:-1],
+        to_json(usage or _usage(record.usage))[:-1],
         usd_text(cost).encode(),
         credits_text(cost, credits_per_usd).encode(),
         to_json(accounts)[1:-1],

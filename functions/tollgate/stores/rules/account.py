@@ -333,7 +333,9 @@ def limit_reached(period: Period, limit_nano_usd: int, second: int) -> LedgerErr
     ends_s = period_ends_s(period, second)
     window = "in total" if period == "total" else f"per {period}"
     again = "" if ends_s is None else f" It starts anew in {ends_s - second} s."
-    return LedgerError(
+    refusal = LedgerError(
         ErrorCode.KEY_LIMIT_EXCEEDED,
         f"This key's limit of ${usd_text(limit_nano_usd)} {window} is used up.{again}",
     )
+    refusal.resets_s = ends_s
+    return refusal

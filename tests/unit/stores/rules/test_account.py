@@ -17,11 +17,12 @@ from tollgate.stores.rules.account import (
     WalletState,
     WalletStep,
     key_step,
+    limit_reached,
     rate_form,
     shard_order,
     wallet_step,
 )
-from tollgate.stores.rules.periods import PERIODS
+from tollgate.stores.rules.periods import PERIODS, Period, period_ends_s
 
 NOW_S = 1795264201
 NOW_US = NOW_S * 1_000_000
@@ -131,3 +132,8 @@ def test_the_two_forms_together_are_gcra(rpm: int, burst: int, gaps_us: list[int
 @pytest.mark.parametrize("rpm", [1, 5, 7, 11, 60, 599, 600, 7_000, 1_000_000])
 def test_c61_a_rate_is_read_as_it_was_set(rpm: int) -> None:
     assert RateState.fresh(rpm, 2).requests_per_minute == rpm
+
+
+@pytest.mark.parametrize("period", PERIODS)
+def test_c94_a_limit_says_when_it_starts_anew(period: Period) -> None:
+    assert limit_reached(period, 5, NOW_S).resets_s == period_ends_s(period, NOW_S)

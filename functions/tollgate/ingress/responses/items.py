@@ -1,0 +1,285 @@
+"""Parses the input of a Responses request into core messages."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, assert_never
+
+from msgspec.structs import replace
+
+from tollgate.core.content import (
+    Document,
+    Image,
+    InlineMedia,
+    MediaUrl,
+    Provenance,
+    Reasoning,
+    Refusal,
+    ResultContent,
+    Text,
+    ToolCall,
+)
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.media_types import kind_of
+from tollgate.core.request import (
+    AssistantContent,
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from tollgate.core.signers import OPENAI
+from tollgate.ingress.responses.tools import ToolNames
+from tollgate.ingress.responses.wire import input_items as wire
+from tollgate.ingress.shared.media import (
+    DATA_URL,
+    WORDS,
+    MediaCount,
+    field_refusal,
+    parse_address,
+    parse_inline,
+)
+from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
+
+_BETWEEN_SUMMARIES: Final = "\n\n"
+
+
+def parse_input(
+    input_: str | list[wire.Item], instructions: str | None, names: ToolNames
+) -> tuple[Message, ...]:
+    """Parse the input and the instructions; raise RequestError with the field at fault."""
+    first: list[Message] = (
+        [SystemMessage(role="developer", content=(Text(text=instructions),))]
+        if instructions
+        else []
+    )
+    if isinstance(input_, str):
+        return (*first, UserMessage(content=(Text(text=input_),)))
+    conversation = _Conversation(names, dict(_proofs_of_calls(input_)))
+    for number, item in enumerate(input_):
+        conversation.add(item, f"input[{number}]")
+    messages = conversation.finish()
+    if not messages:
+        raise field_refusal("input", "must have an item that is read")
+    return (*first, *messages)
+
+
+class _Conversation:
+    """The messages so far; items of one answer become one message."""
+
+    def __init__(self, names: ToolNames, proofs: Mapping[str, Provenance]) -> None:
+        self._messages: list[Message] = []
+        self._answer: list[AssistantContent] = []
+        self._names = names
+        self._proofs = proofs
+        self._count = MediaCount()
+        self._open_calls: set[str] = set()
+
+    def add(self, item: wire.Item, path: str) -> None:
+        match item:
+            case wire.MessageItem():
+                self._add_message(item, path)
+            case wire.FunctionCallItem():
+                self._call(item, item.arguments, is_text=False)
+            case wire.CustomToolCallItem():
+                self._call(item, item.input, is_text=True)
+            case wire.CallOutputItem():
+                self._add_output(item, path)
+            case wire.ReasoningItem():
+                self._answer += _thoughts(item)
+            case wire.ItemReference():
+                raise field_refusal(
+                    path,
+                    "refers to an item of a stored response, and responses are not stored: send "
+                    "the item itself, which clients do with `store: false`",
+                )
+            case wire.AddedToolsItem() | wire.LeftOutItem():
+                pass
+            case _:
+                assert_never(item)
+
+    def finish(self) -> list[Message]:
+        self._end_answer()
+        return self._messages
+
+    def _end_answer(self) -> None:
+        if self._answer:
+            self._messages.append(AssistantMessage(content=tuple(self._answer)))
+            self._answer = []
+
+    def _add_message(self, item: wire.MessageItem, path: str) -> None:
+        match item.role:
+            case "assistant":
+                self._answer += _said(item.content, f"{path}.content")
+                return
+            case "user":
+                content = tuple(self._content(item.content, f"{path}.content"))
+                message: Message = UserMessage(content=content)
+            case "system" | "developer":
+                texts = tuple(_texts(item.content, f"{path}.content"))
+                message = SystemMessage(role=item.role, content=texts)
+            case _:
+                assert_never(item.role)
+        self._end_answer()
+        self._messages.append(message)
+
+    def _call(
+        self,
+        item: wire.FunctionCallItem | wire.CustomToolCallItem,
+        arguments: str,
+        *,
+        is_text: bool,
+    ) -> None:
+        self._open_calls.add(item.call_id)
+        self._answer.append(
+            ToolCall(
+                id=item.call_id,
+                name=self._names.name_of(item.name, item.namespace),
+                arguments=arguments,
+                is_text=is_text,
+                provenance=self._proofs.get(item.call_id),
+            )
+        )
+
+    def _add_output(self, item: wire.CallOutputItem, path: str) -> None:
+        if item.call_id not in self._open_calls:
+            raise field_refusal(
+                f"{path}.call_id",
+                "must be the `call_id` of an earlier call in `input`, and have one output",
+            )
+        self._open_calls.remove(item.call_id)
+        self._end_answer()
+        content = tuple(self._content(item.output, f"{path}.output"))
+        self._messages.append(ToolMessage(call_id=item.call_id, content=content))
+
+    def _content(self, content: str | list[wire.InputPart], path: str) -> Iterator[ResultContent]:
+        if isinstance(content, str):
+            yield Text(text=content)
+            return
+        for number, part in enumerate(content):
+            part_path = f"{path}[{number}]"
+            match part:
+                case wire.InputText(text=text):
+                    yield Text(text=text)
+                case wire.InputImage():
+                    self._count.add(part_path)
+                    yield _image(part, part_path)
+                case wire.InputFile():
+                    self._count.add(part_path)
+                    yield _file(part, part_path)
+                case wire.InputRefusal():
+                    raise field_refusal(f"{part_path}.type", "must not be 'refusal' here")
+                case _:
+                    assert_never(part)
+
+
+def _said(content: str | list[wire.InputPart], path: str) -> Iterator[Text | Refusal]:
+    if isinstance(content, str):
+        content = [wire.InputText(type="output_text", text=content)]
+    for number, part in enumerate(content):
+        match part:
+            case wire.InputText(text=text):
+                # Clients send back empty texts, which no provider takes.
+                if text:
+                    yield Text(text=text)
+            case wire.InputRefusal(refusal=words):
+                yield Refusal(text=words)
+            case wire.InputImage() | wire.InputFile():
+                raise field_refusal(
+                    f"{path}[{number}].type", "must be 'output_text' or 'refusal' in an answer"
+                )
+            case _:
+                assert_never(part)
+
+
+def _texts(content: str | list[wire.InputPart], path: str) -> Iterator[Text]:
+    if isinstance(content, str):
+        yield Text(text=content)
+        return
+    for number, part in enumerate(content):
+        if not isinstance(part, wire.InputText):
+            raise field_refusal(f"{path}[{number}].type", "must be 'input_text' in instructions")
+        yield Text(text=part.text)
+
+
+def _image(part: wire.InputImage, path: str) -> Image:
+    if part.file_id is not None:
+        raise _unknown_file(path)
+    if part.image_url is None:
+        raise field_refusal(f"{path}.image_url", "is required")
+    source = _source(part.image_url, f"{path}.image_url")
+    if isinstance(source, InlineMedia) and kind_of(source.media_type) != "image":
+        raise field_refusal(f"{path}.image_url", f"must be {WORDS['image']}")
+    # `original` is the largest that a model reads.
+    detail = "high" if part.detail == "original" else part.detail
+    return Image(source=source, detail=detail)
+
+
+def _source(url: str, path: str) -> InlineMedia | MediaUrl:
+    return parse_inline(url, None, path) if DATA_URL.match(url) else parse_address(url, path)
+
+
+def _file(part: wire.InputFile, path: str) -> Image | Document:
+    given = [part.file_data, part.file_url, part.file_id]
+    if sum(value is not None for value in given) != 1:
+        raise field_refusal(path, "must have exactly one of file_data, file_url and file_id")
+    if part.file_id is not None:
+        raise _unknown_file(path)
+    if part.file_url is not None:
+        address = _source(part.file_url, f"{path}.file_url")
+        return Document(source=address, filename=part.filename)
+    source = parse_inline(part.file_data or "", None, f"{path}.file_data")
+    match kind_of(source.media_type):
+        case "image":
+            return Image(source=source)
+        case "document":
+            return Document(source=source, filename=part.filename)
+        case "audio":
+            raise field_refusal(f"{path}.file_data", f"must be {WORDS['document']}")
+
+
+def _unknown_file(path: str) -> RequestError:
+    return RequestError(
+        ErrorCode.FILE_NOT_FOUND,
+        f"There is no file with the id in {path}.file_id.",
+        param=f"{path}.file_id",
+    )
+
+
+def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
+    """Yield the parts of an item; without what its signer needs back, it is text of nobody."""
+    summaries = [piece.text for piece in item.summary or ()]
+    texts = [piece.text for piece in item.content or ()]
+    sealed = item.encrypted_content
+    packed = _unpacked(sealed)
+    if packed is not None:
+        if packed.call_id is None:
+            for text in [*summaries, *texts] or [""]:
+                yield Reasoning(text=text, provenance=packed.provenance)
+        return
+    if not sealed or is_packed(sealed):
+        yield from (Reasoning(text=text) for text in (*summaries, *texts) if text)
+        return
+    if item.id is None:
+        # Its texts belong to it by their place alone.
+        known = Provenance(signer=OPENAI, data=sealed, is_summary=bool(summaries))
+        yield Reasoning(text=_BETWEEN_SUMMARIES.join((*summaries, *texts)), provenance=known)
+        return
+    own = Provenance(signer=OPENAI, id=item.id)
+    yield from (
+        Reasoning(text=text, provenance=replace(own, is_summary=True)) for text in summaries
+    )
+    yield from (Reasoning(text=text, provenance=own) for text in texts)
+    yield Reasoning(text="", provenance=replace(own, data=sealed))
+
+
+def _unpacked(sealed: str | None) -> Packed | None:
+    return unpack(sealed) if sealed and is_packed(sealed) else None
+
+
+def _proofs_of_calls(items: list[wire.Item]) -> Iterator[tuple[str, Provenance]]:
+    """Yield the provenance of each call that a reasoning item carries."""
+    for item in items:
+        if isinstance(item, wire.ReasoningItem):
+            packed = _unpacked(item.encrypted_content)
+            if packed is not None and packed.call_id is not None:
+                yield packed.call_id, packed.provenance

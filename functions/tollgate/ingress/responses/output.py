@@ -1,0 +1,158 @@
+"""Writes the items of one answer as events of a stream, and keeps them as they are when whole.
+
+Texts and refusals that follow each other are one message. An item ends when another has begun, or
+with the answer, so that one that was cut short can say so.
+https://platform.openai.com/docs/api-reference/responses-streaming (2026-11-22)
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, assert_never
+
+from msgspec.structs import replace
+from pydantic_core import to_json
+
+from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.events import PartDelta, PartEnd, PartNote, PartStart
+from tollgate.core.response import GenerationResponse
+from tollgate.ingress.base import NamespacedName
+from tollgate.ingress.responses.output_item import Event, Json, OutputItem
+from tollgate.ingress.responses.output_items import CallItem, MessageItem, TextCallItem
+from tollgate.ingress.responses.reasoning_item import ReasoningItem, owns, proof_of_call
+
+_FRAME: Final = b'event: %b\ndata: {"type":"%b",%b,"sequence_number":%d}\n\n'
+
+
+class OutputWriter:
+    """The items so far, and the number of the next event."""
+
+    def __init__(self, generation_id: str, namespaces: Mapping[str, NamespacedName]) -> None:
+        self._generation_id = generation_id
+        self._namespaces = namespaces
+        self._items: list[OutputItem] = []
+        self._of_part: dict[int, OutputItem] = {}
+        self._calls: dict[int, ToolCall] = {}
+        self._ids: set[str] = set()
+        self._done: dict[int, Json] = {}
+        self._sequence = 0
+
+    @property
+    def output(self) -> list[Json]:
+        """The items, in order; those that have not ended are as far as they have come."""
+        return [
+            self._done.get(index) or item.render("incomplete")
+            for index, item in enumerate(self._items)
+        ]
+
+    def frame(self, type_: str, content: bytes) -> bytes:
+        """Return an event with the next number; `content` is an object without its braces."""
+        number, self._sequence = self._sequence, self._sequence + 1
+        name = type_.encode()
+        return _FRAME % (name, name, content, number)
+
+    def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
+        """Return the events of one event of a part."""
+        return b"".join(self._feed(event))
+
+    def _feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> Iterator[bytes]:
+        match event:
+            case PartDelta(index=index, text=text):
+                if text:
+                    yield from self._frames(self._of_part[index].grow(index, text))
+            case PartStart(index=index, part=part):
+                yield from self._start(index, part)
+            case PartNote(index=index, note=note):
+                yield from self._frames(self._of_part[index].note(index, note))
+            case PartEnd(index=index, provenance=provenance):
+                if index in self._calls and provenance is not None:
+                    self._calls[index] = replace(self._calls[index], provenance=provenance)
+                self._of_part[index].end(index, provenance)
+                yield from self._close_all(but_last=True)
+            case _:
+                assert_never(event)
+
+    def finish(self, *, cut_short: bool) -> bytes:
+        """Return the events with which the last items end."""
+        frames = [*self._close_all(but_last=True)]
+        if self._items:
+            frames += self._close(self._items[-1], "incomplete" if cut_short else "completed")
+        for call in self._calls.values():
+            if call.provenance is not None:
+                frames += self._prove(call.id, call.provenance)
+        return b"".join(frames)
+
+    def write_whole(self, response: GenerationResponse) -> list[Json]:
+        """Return the items of a whole answer, by the events that it amounts to."""
+        for index, part in enumerate(response.parts):
+            text = part.arguments if isinstance(part, ToolCall) else part.text
+            self.feed(PartStart(index=index, part=_emptied(part)))
+            self.feed(PartDelta(index=index, text=text))
+            for note in response.notes.get(index, ()):
+                self.feed(PartNote(index=index, note=note))
+            self.feed(PartEnd(index=index))
+        self.finish(cut_short=response.finish == "length")
+        return self.output
+
+    def _start(self, index: int, part: Part) -> Iterator[bytes]:
+        item = self._items[-1] if self._items else None
+        if item is None or item.index in self._done or not item.takes(part):
+            item = self._item(part)
+            self._items.append(item)
+            yield self._added(item)
+        self._of_part[index] = item
+        yield from self._frames(item.start(index, part))
+        yield from self._close_all(but_last=True)
+
+    def _item(self, part: Part) -> OutputItem:
+        place = len(self._items)
+        suffix = f"{self._generation_id}_{place}"
+        match part:
+            case Text() | Refusal():
+                return MessageItem(place, f"msg_{suffix}")
+            case Reasoning(provenance=provenance):
+                id_ = provenance.id if owns(provenance) and provenance else None
+                if not id_ or id_ in self._ids:
+                    id_ = f"rs_{suffix}"
+                self._ids.add(id_)
+                return ReasoningItem(place, id_)
+            case ToolCall():
+                self._calls[len(self._of_part)] = part
+                spelled = self._namespaces.get(part.name)
+                if part.is_text:
+                    return TextCallItem(place, f"ctc_{suffix}", part, spelled)
+                return CallItem(place, f"fc_{suffix}", part, spelled)
+            case _:
+                assert_never(part)
+
+    def _added(self, item: OutputItem) -> bytes:
+        content: Json = {"output_index": item.index, "item": item.render("in_progress")}
+        return self.frame("response.output_item.added", to_json(content)[1:-1])
+
+    def _close_all(self, *, but_last: bool) -> Iterator[bytes]:
+        for item in self._items[:-1] if but_last else self._items:
+            if item.index not in self._done and not item.open_parts:
+                yield from self._close(item, "completed")
+
+    def _close(self, item: OutputItem, status: str) -> Iterator[bytes]:
+        yield from self._frames(item.close())
+        whole = self._done[item.index] = item.render(status)
+        content: Json = {"output_index": item.index, "item": whole}
+        yield self.frame("response.output_item.done", to_json(content)[1:-1])
+
+    def _prove(self, call_id: str, provenance: Provenance) -> Iterator[bytes]:
+        """Yield the events of an item that carries what the signer of a call needs back."""
+        place = len(self._items)
+        item = ReasoningItem(place, f"rs_{self._generation_id}_{place}")
+        item.sealed = proof_of_call(call_id, provenance)
+        self._items.append(item)
+        yield self._added(item)
+        yield from self._close(item, "completed")
+
+    def _frames(self, events: Iterator[Event]) -> Iterator[bytes]:
+        for type_, content in events:
+            yield self.frame(type_, content)
+
+
+def _emptied(part: Part) -> Part:
+    if isinstance(part, ToolCall):
+        return replace(part, arguments="")
+    return replace(part, text="")

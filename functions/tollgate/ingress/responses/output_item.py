@@ -1,0 +1,75 @@
+"""The protocol of an item of an answer, and its common part."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from pydantic import JsonValue
+from pydantic_core import to_json
+
+from tollgate.core.content import Part, Provenance
+from tollgate.core.events import Citation, LogProbs
+
+Json = dict[str, JsonValue]
+# The type of an event, and its content without the braces.
+Event = tuple[str, bytes]
+
+
+class OutputItem(Protocol):
+    """One item; `open_parts` are the parts of it that have not ended."""
+
+    index: int
+    open_parts: set[int]
+
+    def takes(self, part: Part) -> bool:
+        """Return whether the next part belongs to this item."""
+
+    def start(self, index: int, part: Part) -> Iterator[Event]:
+        """Begin a part."""
+
+    def grow(self, index: int, text: str) -> Iterator[Event]:
+        """Add text to a part."""
+
+    def note(self, index: int, note: Citation | LogProbs) -> Iterator[Event]:
+        """Add a note to a part."""
+
+    def end(self, index: int, provenance: Provenance | None) -> None:
+        """End a part."""
+
+    def close(self) -> Iterator[Event]:
+        """End the pieces of the item."""
+
+    def render(self, status: str) -> Json:
+        """Return the item as it is now."""
+
+
+class ItemBase:
+    """Fields and events that all items have."""
+
+    def __init__(self, index: int, id_: str) -> None:
+        self.index = index
+        self.id = id_
+        self.open_parts: set[int] = set()
+
+    def takes(self, part: Part) -> bool:
+        return False
+
+    def start(self, index: int, part: Part) -> Iterator[Event]:
+        self.open_parts.add(index)
+        return iter(())
+
+    def note(self, index: int, note: Citation | LogProbs) -> Iterator[Event]:
+        return iter(())
+
+    def end(self, index: int, provenance: Provenance | None) -> None:
+        self.open_parts.remove(index)
+
+    def event(self, type_: str, **content: JsonValue) -> Event:
+        placed: Json = {"item_id": self.id, "output_index": self.index, **content}
+        return f"response.{type_}", to_json(placed)[1:-1]
+
+    def around(self, between: str, place: int, rest: bytes = b"") -> tuple[bytes, bytes]:
+        """Return the bytes around the text of a delta: most of an event never changes."""
+        head: Json = {"item_id": self.id, "output_index": self.index}
+        if between:
+            head[between] = place
+        return to_json(head)[1:-1] + b',"delta":', rest

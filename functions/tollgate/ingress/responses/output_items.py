@@ -1,0 +1,219 @@
+"""Messages and calls of an answer: each renders itself, and yields the events of its pieces."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pydantic import JsonValue
+from pydantic_core import to_json
+from typing_extensions import override
+
+from tollgate.core.content import Part, Refusal, Text, ToolCall
+from tollgate.core.events import Citation, LogProbs
+from tollgate.ingress.base import NamespacedName
+from tollgate.ingress.responses.output_item import Event, ItemBase, Json
+
+# The probability of a token that a provider does not state, as OpenAI writes it.
+_UNSTATED: Final = -9_999.0
+_TEXT_DELTA: Final = "response.output_text.delta"
+
+
+class _Piece:
+    """A piece of a message: text or a refusal, which several parts may make up."""
+
+    def __init__(self, *, refused: bool) -> None:
+        self.refused = refused
+        self.texts: list[str] = []
+        self.length = 0
+        self.annotations: list[JsonValue] = []
+        self.log_probs: list[JsonValue] = []
+        self.frame: tuple[bytes, bytes] = (b"", b"")
+
+    def render(self) -> Json:
+        text = "".join(self.texts)
+        if self.refused:
+            return {"type": "refusal", "refusal": text}
+        return {
+            "type": "output_text",
+            "text": text,
+            "annotations": self.annotations,
+            "logprobs": self.log_probs,
+        }
+
+
+class MessageItem(ItemBase):
+    """A message of texts and refusals."""
+
+    def __init__(self, index: int, id_: str) -> None:
+        super().__init__(index, id_)
+        self._pieces: list[_Piece] = []
+        # The piece of each part, and the length of the piece before it.
+        self._places: dict[int, tuple[int, int]] = {}
+
+    @override
+    def takes(self, part: Part) -> bool:
+        return isinstance(part, Text | Refusal)
+
+    @override
+    def start(self, index: int, part: Part) -> Iterator[Event]:
+        self.open_parts.add(index)
+        refused = isinstance(part, Refusal)
+        if not self._pieces or self._pieces[-1].refused is not refused:
+            piece = _Piece(refused=refused)
+            place = len(self._pieces)
+            yield self.event("content_part.added", content_index=place, part=piece.render())
+            piece.frame = self.around("content_index", place, b"" if refused else b',"logprobs":[]')
+            self._pieces.append(piece)
+        place = len(self._pieces) - 1
+        self._places[index] = place, self._pieces[place].length
+
+    def grow(self, index: int, text: str) -> Iterator[Event]:
+        piece = self._pieces[self._places[index][0]]
+        piece.texts.append(text)
+        piece.length += len(text)
+        type_ = "response.refusal.delta" if piece.refused else _TEXT_DELTA
+        yield type_, to_json(text).join(piece.frame)
+
+    @override
+    def note(self, index: int, note: Citation | LogProbs) -> Iterator[Event]:
+        place, preceding = self._places[index]
+        piece = self._pieces[place]
+        if piece.refused:
+            # A refusal has no room for notes.
+            return
+        if isinstance(note, Citation):
+            annotation = _annotation(note, preceding)
+            number = len(piece.annotations)
+            piece.annotations.append(annotation)
+            yield self.event(
+                "output_text.annotation.added",
+                content_index=place,
+                annotation_index=number,
+                annotation=annotation,
+            )
+            return
+        entries: list[JsonValue] = [_log_prob(entry) for entry in note.entries]
+        piece.log_probs += entries
+        yield self.event("output_text.delta", content_index=place, delta="", logprobs=entries)
+
+    def close(self) -> Iterator[Event]:
+        for place, piece in enumerate(self._pieces):
+            text = "".join(piece.texts)
+            if piece.refused:
+                yield self.event("refusal.done", content_index=place, refusal=text)
+            else:
+                yield self.event(
+                    "output_text.done", content_index=place, text=text, logprobs=piece.log_probs
+                )
+            yield self.event("content_part.done", content_index=place, part=piece.render())
+
+    def render(self, status: str) -> Json:
+        begun = status == "in_progress"
+        return {
+            "type": "message",
+            "id": self.id,
+            "status": status,
+            "role": "assistant",
+            "content": [] if begun else [piece.render() for piece in self._pieces],
+        }
+
+
+class CallItem(ItemBase):
+    """A call of a function."""
+
+    type = "function_call"
+    field = "arguments"
+    kind = "function_call_arguments"
+
+    def __init__(
+        self, index: int, id_: str, call: ToolCall, spelled: NamespacedName | None
+    ) -> None:
+        super().__init__(index, id_)
+        self._call = call
+        self._spelled = spelled
+        self._texts: list[str] = []
+        self._around = self.around("", 0)
+
+    @property
+    def _name(self) -> str:
+        return self._spelled.name if self._spelled else self._call.name
+
+    def grow(self, index: int, text: str) -> Iterator[Event]:
+        self._texts.append(text)
+        yield f"response.{self.kind}.delta", to_json(text).join(self._around)
+
+    def close(self) -> Iterator[Event]:
+        yield from self._complete()
+        stated: Json = {self.field: "".join(self._texts)}
+        yield self.event(f"{self.kind}.done", **self._named(), **stated)
+
+    def _named(self) -> Json:
+        return {"name": self._name}
+
+    def _complete(self) -> Iterator[Event]:
+        # Arguments must be valid JSON: a call without any gets an empty object.
+        if not "".join(self._texts).strip():
+            yield from self.grow(0, "{}")
+
+    def render(self, status: str) -> Json:
+        begun = status == "in_progress"
+        item: Json = {
+            "type": self.type,
+            "id": self.id,
+            "status": status,
+            "call_id": self._call.id,
+            "name": self._name,
+            self.field: "" if begun else "".join(self._texts),
+        }
+        if self._spelled is not None:
+            item["namespace"] = self._spelled.namespace
+        return item
+
+
+class TextCallItem(CallItem):
+    """A call of a tool that takes free text."""
+
+    type = "custom_tool_call"
+    field = "input"
+    kind = "custom_tool_call_input"
+
+    @override
+    def _named(self) -> Json:
+        return {}
+
+    @override
+    def _complete(self) -> Iterator[Event]:
+        return iter(())
+
+
+def _annotation(citation: Citation, preceding: int) -> Json:
+    """Return a source; OpenAI's schema requires every field of it."""
+    start = preceding + (citation.start or 0)
+    return {
+        "type": "url_citation",
+        "url": citation.url or "",
+        "title": citation.title or citation.url or "",
+        "start_index": start,
+        "end_index": start if citation.end is None else preceding + citation.end,
+    }
+
+
+def _log_prob(entry: Mapping[str, JsonValue]) -> Json:
+    others = entry.get("top_logprobs")
+    return {
+        **_token(entry),
+        "top_logprobs": [
+            _token(other)
+            for other in (others if isinstance(others, list) else ())
+            if isinstance(other, dict)
+        ],
+    }
+
+
+def _token(entry: Mapping[str, JsonValue]) -> Json:
+    token = str(entry.get("token", ""))
+    stated, probability = entry.get("bytes"), entry.get("logprob")
+    return {
+        "token": token,
+        "logprob": _UNSTATED if probability is None else probability,
+        "bytes": [*token.encode()] if stated is None else stated,
+    }

@@ -1,0 +1,177 @@
+"""Parses a Responses request from bytes to a `GenerationRequest`."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, assert_never
+
+from msgspec.structs import replace
+from pydantic import ValidationError
+
+from tollgate.core.request import (
+    GenerationRequest,
+    JsonOutput,
+    NativeOptions,
+    OutputFormat,
+    ReasoningOptions,
+    SchemaOutput,
+)
+from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.json_body import decode_object
+from tollgate.ingress.responses.items import parse_input
+from tollgate.ingress.responses.repeated import repeated_fields
+from tollgate.ingress.responses.tools import parse_tool_choice, parse_tools
+from tollgate.ingress.responses.wire import input_items, tool_models
+from tollgate.ingress.responses.wire import response_request as wire
+from tollgate.ingress.shared.fields import parse_guided, parse_sampling
+from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
+from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.validation import request_error
+
+_WIRE_FORMAT: Final = "openai_responses"
+# Codex sends one id a session; requests of a session keep to one endpoint and its cache.
+_SESSION: Final = "session-id"
+_SESSION_LENGTH_MAX: Final = 256
+_ENCRYPTED: Final = "reasoning.encrypted_content"
+_LOG_PROBS: Final = "message.output_text.logprobs"
+_HINTS: Final = {
+    "previous_response_id": "Responses are not stored: send the earlier items in `input`, with "
+    "`store: false`.",
+    "conversation": "Conversations are not stored: send the earlier items in `input`.",
+    "background": "Responses are not stored: leave it out and wait, or stream.",
+    "prompt": "Templates are not stored: send `instructions` and `input`.",
+}
+
+
+def parse_response_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
+    """Parse a request; raise RequestError with the field at fault."""
+    try:
+        asked = wire.ResponsesRequest.model_validate(decode_object(body))
+    except ValidationError as error:
+        raise request_error(error, _HINTS) from error
+    declared = list(_declared(asked))
+    all_tools, names, left_out = parse_tools(declared)
+    tools, choice = parse_tool_choice(asked.tool_choice, all_tools, names)
+    preferences = parse_preferences(asked)
+    session = headers.get(_SESSION, "")[:_SESSION_LENGTH_MAX]
+    if preferences.session_id is None and session:
+        preferences = replace(preferences, session_id=session)
+    wants_log_probs = bool(asked.top_logprobs) or _LOG_PROBS in (asked.include or ())
+    request = GenerationRequest(
+        model=asked.model,
+        messages=parse_input(asked.input, asked.instructions, names),
+        tools=tools,
+        tool_choice=choice,
+        parallel_tool_calls=asked.parallel_tool_calls if tools else None,
+        output_tokens_max=asked.max_output_tokens,
+        sampling=parse_sampling(
+            asked,
+            logprobs=True if wants_log_probs else None,
+            top_logprobs=asked.top_logprobs or None,
+        ),
+        output_format=_output_format(asked.text),
+        reasoning=_reasoning(asked.reasoning),
+        guided=parse_guided(asked),
+        native=_native(asked),
+        prompt_cache_key=asked.prompt_cache_key,
+        service_tier=asked.service_tier,
+        user=asked.user or asked.safety_identifier,
+        metadata=asked.metadata or {},
+        preferences=preferences,
+        size_bytes=len(body),
+    )
+    return ParsedCall(
+        request=request,
+        stream=bool(asked.stream),
+        ignored=printable_names([*left_out, *_unknown(asked)]),
+        repeated=repeated_fields(asked, [tool for _, tool in declared]),
+        namespaces=names.namespaced,
+    )
+
+
+def _declared(asked: wire.ResponsesRequest) -> Iterator[tuple[str, tool_models.Tool]]:
+    """Yield the tools of the request and of its input, with the path of their list."""
+    for number, tool in enumerate(asked.tools or ()):
+        yield f"tools[{number}].type", tool
+    if isinstance(asked.input, str):
+        return
+    for place, item in enumerate(asked.input):
+        if isinstance(item, input_items.AddedToolsItem):
+            for number, tool in enumerate(item.tools):
+                yield f"input[{place}].tools[{number}].type", tool
+
+
+def _output_format(text: wire.TextOptions | None) -> OutputFormat | None:
+    match text.format if text else None:
+        case None | wire.PlainText():
+            return None
+        case wire.JsonText():
+            return JsonOutput()
+        case wire.SchemaText() as stated:
+            return SchemaOutput(
+                name=stated.name,
+                schema=stated.json_schema,
+                description=stated.description,
+                strict=stated.strict,
+            )
+        case unknown:
+            assert_never(unknown)
+
+
+def _reasoning(stated: wire.ReasoningFields | None) -> ReasoningOptions | None:
+    if stated is None or stated.effort is None:
+        return None
+    return ReasoningOptions(effort=stated.effort)
+
+
+def _native(asked: wire.ResponsesRequest) -> NativeOptions | None:
+    """Return what only OpenAI's format knows of a request, None for nothing."""
+    fields: dict[str, Any] = {}
+    if asked.text is not None and asked.text.verbosity is not None:
+        fields["text.verbosity"] = asked.text.verbosity
+    reasoning = asked.reasoning
+    summary = reasoning.summary if reasoning else None
+    # Beside an effort, `auto` is what every provider's answer has anyway.
+    is_usual = reasoning is not None and reasoning.effort is not None and summary == "auto"
+    if summary not in (None, "none") and not is_usual:
+        fields["reasoning.summary"] = summary
+    if asked.truncation == "auto":
+        fields["truncation"] = "auto"
+    return NativeOptions(wire_format=_WIRE_FORMAT, fields=fields) if fields else None
+
+
+def _unknown(asked: wire.ResponsesRequest) -> Iterator[str]:
+    yield from extra_fields(asked)
+    yield from unknown_preferences(asked)
+    if asked.store:
+        yield "store"
+    for name in asked.include or ():
+        if name not in (_ENCRYPTED, _LOG_PROBS):
+            yield f"include:{name}"
+    if asked.text is not None:
+        yield from extra_fields(asked.text, "text.")
+        if asked.text.format is not None:
+            yield from extra_fields(asked.text.format, "text.format.")
+    if asked.reasoning is not None:
+        yield from extra_fields(asked.reasoning, "reasoning.")
+    if isinstance(asked.tool_choice, tool_models.AllowedTools):
+        for tool in asked.tool_choice.tools:
+            if tool.type not in ("function", "custom"):
+                yield f"tool_choice.tools[]:{tool.type}"
+    if not isinstance(asked.input, str):
+        for item in asked.input:
+            yield from _unknown_of_item(item)
+
+
+def _unknown_of_item(item: input_items.Item) -> Iterator[str]:
+    match item:
+        case input_items.LeftOutItem():
+            yield f"input[]:{item.type}"
+            return
+        case input_items.MessageItem(content=list() as parts):
+            for part in parts:
+                yield from extra_fields(part, "input[].content[].")
+        case input_items.CallOutputItem(output=list() as parts):
+            for part in parts:
+                yield from extra_fields(part, "input[].output[].")
+        case _:
+            pass
+    yield from extra_fields(item, "input[].")

@@ -1,0 +1,140 @@
+"""Reasoning of an answer as items: OpenAI's own stands as it is, all other is packed."""
+
+from collections.abc import Iterator
+
+from pydantic_core import to_json
+from typing_extensions import override
+
+from tollgate.core.content import Part, Provenance, Reasoning
+from tollgate.core.signers import OPENAI
+from tollgate.ingress.responses.output_item import Event, ItemBase, Json
+from tollgate.ingress.shared.signatures import Packed, pack
+
+
+def owns(provenance: Provenance | None) -> bool:
+    """Return whether a reasoning begins as OpenAI's own, whose items have OpenAI's ids."""
+    return (
+        provenance is not None
+        and provenance.signer == OPENAI
+        and bool(provenance.id)
+        and (provenance.data is not None or provenance.is_summary)
+    )
+
+
+def proof_of_call(call_id: str, provenance: Provenance) -> str:
+    """Return the sealed content that carries what the signer of a call needs back."""
+    return pack(Packed(provenance=provenance, call_id=call_id))
+
+
+class ReasoningItem(ItemBase):
+    """A thought: a piece for each part with text, and what its signer needs back."""
+
+    def __init__(self, index: int, id_: str) -> None:
+        super().__init__(index, id_)
+        self.sealed: str | None = None
+        self._provenance: Provenance | None = None
+        self._summaries: dict[int, list[str]] = {}
+        self._texts: dict[int, list[str]] = {}
+        self._frames: dict[int, tuple[str, tuple[bytes, bytes]]] = {}
+        self._is_summary = False
+        self._has_data = False
+
+    @override
+    def takes(self, part: Part) -> bool:
+        if not isinstance(part, Reasoning) or not owns(part.provenance) or self._has_data:
+            return False
+        known, new = self._provenance, part.provenance
+        return known is not None and (known.signer, known.id) == (
+            new and new.signer,
+            new and new.id,
+        )
+
+    @override
+    def start(self, index: int, part: Part) -> Iterator[Event]:
+        self.open_parts.add(index)
+        provenance = part.provenance if isinstance(part, Reasoning) else None
+        self._is_summary = provenance is not None and provenance.is_summary
+        self._keep(provenance)
+        return iter(())
+
+    def grow(self, index: int, text: str) -> Iterator[Event]:
+        known = self._frames.get(index)
+        if known is None:
+            yield self._begin(index)
+            known = self._frames[index]
+        type_, around = known
+        pieces = self._summaries if index in self._summaries else self._texts
+        pieces[index].append(text)
+        yield type_, to_json(text).join(around)
+
+    @override
+    def end(self, index: int, provenance: Provenance | None) -> None:
+        self.open_parts.remove(index)
+        self._keep(provenance)
+
+    def close(self) -> Iterator[Event]:
+        for place, pieces in enumerate(self._summaries.values()):
+            text = "".join(pieces)
+            yield self.event("reasoning_summary_text.done", summary_index=place, text=text)
+            part = _summary(text)
+            yield self.event("reasoning_summary_part.done", summary_index=place, part=part)
+        for place, pieces in enumerate(self._texts.values()):
+            text = "".join(pieces)
+            yield self.event("reasoning_text.done", content_index=place, text=text)
+            yield self.event("content_part.done", content_index=place, part=_thought(text))
+        if self._provenance is not None:
+            self.sealed = self._seal(self._provenance)
+
+    def render(self, status: str) -> Json:
+        begun = status == "in_progress"
+        item: Json = {
+            "type": "reasoning",
+            "id": self.id,
+            "status": status,
+            "summary": [] if begun else [_summary("".join(t)) for t in self._summaries.values()],
+        }
+        if self._texts and not begun:
+            item["content"] = [_thought("".join(text)) for text in self._texts.values()]
+        if self.sealed is not None and not begun:
+            item["encrypted_content"] = self.sealed
+        return item
+
+    def _begin(self, index: int) -> Event:
+        if self._is_summary:
+            place = len(self._summaries)
+            self._summaries[index] = []
+            around = self.around("summary_index", place)
+            self._frames[index] = "response.reasoning_summary_text.delta", around
+            return self.event(
+                "reasoning_summary_part.added", summary_index=place, part=_summary("")
+            )
+        place = len(self._texts)
+        self._texts[index] = []
+        around = self.around("content_index", place)
+        self._frames[index] = "response.reasoning_text.delta", around
+        return self.event("content_part.added", content_index=place, part=_thought(""))
+
+    def _keep(self, provenance: Provenance | None) -> None:
+        if provenance is not None:
+            self._provenance = provenance
+            self._has_data = provenance.data is not None
+
+    def _seal(self, provenance: Provenance) -> str:
+        """Return OpenAI's own content as it stands, and pack what anyone else needs back."""
+        if provenance.data and provenance == Provenance(
+            signer=OPENAI, id=self.id, data=provenance.data
+        ):
+            return provenance.data
+        return pack(Packed(provenance=provenance))
+
+
+def _source(provenance: Provenance) -> tuple[str | None, str | None]:
+    return provenance.signer, provenance.id
+
+
+def _summary(text: str) -> Json:
+    return {"type": "summary_text", "text": text}
+
+
+def _thought(text: str) -> Json:
+    return {"type": "reasoning_text", "text": text}

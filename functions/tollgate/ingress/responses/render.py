@@ -1,0 +1,159 @@
+"""Renders an answer in OpenAI's Responses format: a stream of events, or one whole response.
+
+A stream is `response.created`, `response.in_progress`, the items, and the whole response once more
+in its last event. https://platform.openai.com/docs/api-reference/responses (2026-11-22)
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final, assert_never
+
+from pydantic import JsonValue
+from pydantic_core import to_json
+
+from tollgate.core.errors import GatewayError
+from tollgate.core.events import (
+    Ended,
+    Finish,
+    PartDelta,
+    PartEnd,
+    PartNote,
+    PartStart,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.response import GenerationResponse
+from tollgate.core.usage import Usage
+from tollgate.ingress.base import ParsedCall, ServedBy
+from tollgate.ingress.responses.errors import error_event, response_error
+from tollgate.ingress.responses.output import OutputWriter
+from tollgate.ingress.shared.accounts import render_accounts
+
+# OpenAI's values; clients validate them, so a tier that only its provider knows is left out.
+_SERVICE_TIERS: Final = frozenset(
+    {"auto", "default", "flex", "scale", "priority", "fast", "ultrafast"}
+)
+_INCOMPLETE: Final[dict[Finish, str]] = {
+    "length": "max_output_tokens",
+    "content_filter": "content_filter",
+}
+
+
+class ResponseRenderer:
+    """Renders one reply as events, or as one response."""
+
+    def __init__(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> None:
+        self._served = served
+        self._credits_per_usd = credits_per_usd
+        self._tells_routing = call.tells_routing
+        self._namespaces = call.namespaces
+        self._writer = OutputWriter(served.generation_id, call.namespaces)
+        self._has_begun = False
+        self._finish: Finish = "stop"
+        self._head = to_json(
+            {
+                "id": f"resp_{served.generation_id}",
+                "object": "response",
+                "created_at": served.created_s,
+                "model": served.model,
+                "background": False,
+                **call.repeated,
+            }
+        )[:-1]
+
+    def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
+        """Render one event; an event without frames gives no bytes."""
+        match event:
+            case PartStart() | PartDelta() | PartNote() | PartEnd():
+                return self._writer.feed(event)
+            case Started():
+                return self._begin()
+            case UsageReported():
+                return b""
+            case Ended(finish=finish):
+                self._finish = finish
+                return self._writer.finish(cut_short=finish == "length")
+            case _:
+                assert_never(event)
+
+    def close(self, record: GenerationRecord) -> bytes:
+        """Render the last event of a finished stream: the whole response."""
+        whole = self._response(self._finish, self._writer.output, record)
+        kind = "incomplete" if self._finish in _INCOMPLETE else "completed"
+        return self._writer.frame(f"response.{kind}", b'"response":' + whole)
+
+    def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
+        """Render the events that end a stream which failed after the commit point."""
+        state: dict[str, JsonValue] = {
+            "status": "failed",
+            "error": {**response_error(error)},
+            "incomplete_details": None,
+            "output": [*self._writer.output],
+        }
+        begun = self._begin()
+        told = self._writer.frame(
+            "error", to_json(error_event(error, self._served.generation_id))[1:-1]
+        )
+        failed = b'"response":%b,%b,%b}' % (
+            self._head,
+            to_json(state)[1:-1],
+            self._accounts(record),
+        )
+        return begun + told + self._writer.frame("response.failed", failed)
+
+    def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
+        """Render the body of a reply that is not streamed."""
+        (response,) = responses
+        writer = OutputWriter(self._served.generation_id, self._namespaces)
+        return self._response(response.finish, writer.write_whole(response), record)
+
+    def _begin(self) -> bytes:
+        """Return the first events, unless they were sent."""
+        if self._has_begun:
+            return b""
+        self._has_begun = True
+        state = b'"status":"in_progress","error":null,"incomplete_details":null,"output":[]'
+        begun = b'"response":%b,%b}' % (self._head, state)
+        return self._writer.frame("response.created", begun) + self._writer.frame(
+            "response.in_progress", begun
+        )
+
+    def _response(
+        self, finish: Finish, output: list[dict[str, JsonValue]], record: GenerationRecord
+    ) -> bytes:
+        reason = _INCOMPLETE.get(finish)
+        state: dict[str, JsonValue] = {
+            "status": "incomplete" if reason else "completed",
+            "error": None,
+            "incomplete_details": {"reason": reason} if reason else None,
+            "output": [*output],
+        }
+        if reason is None:
+            state["completed_at"] = self._served.created_s + record.duration_ms // 1_000
+        if record.service_tier in _SERVICE_TIERS:
+            state["service_tier"] = record.service_tier
+        return b"%b,%b,%b}" % (self._head, to_json(state)[1:-1], self._accounts(record))
+
+    def _accounts(self, record: GenerationRecord) -> bytes:
+        return render_accounts(
+            record,
+            self._served,
+            credits_per_usd=self._credits_per_usd,
+            tells_routing=self._tells_routing,
+            usage=_usage(record.usage),
+        )
+
+
+def _usage(usage: Usage) -> dict[str, JsonValue]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {
+            "cached_tokens": usage.cache_read_input_tokens or 0,
+            "cache_write_tokens": usage.cache_write_input_tokens,
+        },
+        "output_tokens": usage.output_tokens or 0,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
+        "total_tokens": usage.total_tokens,
+    }

@@ -1,0 +1,92 @@
+"""The fields of a request that a response repeats, as OpenAI's schema of responses has them."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, assert_never
+
+from tollgate.ingress.responses.wire import response_request as wire
+from tollgate.ingress.responses.wire import tool_models
+
+_Json = dict[str, Any]
+
+
+def repeated_fields(asked: wire.ResponsesRequest, declared: Iterable[tool_models.Tool]) -> _Json:
+    """Return the fields; tools that do not run here are not among them."""
+    text = asked.text
+    reasoning = asked.reasoning
+    summary = reasoning.summary if reasoning else None
+    format_ = text.format if text else None
+    shown: _Json = {
+        "instructions": asked.instructions,
+        "max_output_tokens": asked.max_output_tokens,
+        "metadata": asked.metadata or {},
+        "parallel_tool_calls": asked.parallel_tool_calls is not False,
+        "previous_response_id": None,
+        "reasoning": {
+            "effort": reasoning.effort if reasoning else None,
+            "summary": None if summary == "none" else summary,
+        },
+        "store": False,
+        "temperature": asked.temperature,
+        "text": {
+            "format": (
+                {"type": "text"}
+                if format_ is None
+                else format_.model_dump(by_alias=True, exclude_none=True)
+            )
+        },
+        "tool_choice": _choice(asked),
+        "tools": list(_tools(declared)),
+        "top_logprobs": asked.top_logprobs or 0,
+        "top_p": asked.top_p,
+        "truncation": asked.truncation or "disabled",
+    }
+    if text is not None and text.verbosity is not None:
+        shown["text"]["verbosity"] = text.verbosity
+    for name in ("prompt_cache_key", "safety_identifier", "user"):
+        value = getattr(asked, name)
+        if value is not None:
+            shown[name] = value
+    return shown
+
+
+def _choice(asked: wire.ResponsesRequest) -> Any:
+    choice = asked.tool_choice
+    if choice is None or isinstance(choice, str):
+        return choice or "auto"
+    return choice.model_dump(exclude_none=True)
+
+
+def _tools(declared: Iterable[tool_models.Tool]) -> Iterator[_Json]:
+    for tool in declared:
+        match tool:
+            case tool_models.FunctionTool() | tool_models.CustomTextTool():
+                yield _tool(tool)
+            case tool_models.NamespaceTool():
+                yield {
+                    "type": "namespace",
+                    "name": tool.name,
+                    "description": tool.description or "",
+                    "tools": [_tool(nested) for nested in tool.tools],
+                }
+            case tool_models.HostedTool():
+                pass
+            case _:
+                assert_never(tool)
+
+
+def _tool(tool: tool_models.FunctionTool | tool_models.CustomTextTool) -> _Json:
+    if isinstance(tool, tool_models.FunctionTool):
+        return {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+            "strict": bool(tool.strict),
+        }
+    shown: _Json = {"type": "custom", "name": tool.name}
+    if tool.description is not None:
+        shown["description"] = tool.description
+    shown["format"] = (
+        {"type": "text"} if tool.format is None else tool.format.model_dump(exclude_none=True)
+    )
+    return shown

@@ -1,0 +1,158 @@
+"""Parses the tools of a Responses request, and the choice among them.
+
+Tools within a namespace get names of their own, since only OpenAI's servers know namespaces; the
+reply has the namespace and the short name again.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterator
+from typing import Final, assert_never
+
+from tollgate.core.request import Grammar, TextInput, Tool, ToolChoice
+from tollgate.ingress.base import NamespacedName
+from tollgate.ingress.responses.wire import tool_models as wire
+from tollgate.ingress.shared.ignored_fields import extra_fields
+from tollgate.ingress.shared.media import field_refusal
+
+# OpenAI's own limit, which its imitators share.
+_NAME_LENGTH_MAX: Final = 64
+_DIGEST_LENGTH: Final = 8
+_BETWEEN: Final = "__"
+
+
+class ToolNames:
+    """The one name that each tool has for providers, in the order in which the names came up."""
+
+    def __init__(self, plain: Collection[str]) -> None:
+        self._taken = set(plain)
+        self._names: dict[NamespacedName, str] = {}
+
+    def name_of(self, name: str, namespace: str | None) -> str:
+        """Return the name of a tool, which no other tool of the request has."""
+        if not namespace:
+            return name
+        spelled = NamespacedName(namespace=namespace, name=name)
+        known = self._names.get(spelled)
+        if known is None:
+            joined = f"{namespace}{_BETWEEN}{name}"
+            if len(joined) > _NAME_LENGTH_MAX or joined in self._taken:
+                digest = hashlib.sha256(f"{namespace}\0{name}".encode()).hexdigest()
+                kept = joined[: _NAME_LENGTH_MAX - _DIGEST_LENGTH - 1]
+                joined = f"{kept}_{digest[:_DIGEST_LENGTH]}"
+            known = self._names[spelled] = joined
+            self._taken.add(joined)
+        return known
+
+    @property
+    def namespaced(self) -> dict[str, NamespacedName]:
+        """The namespace and the short name of each tool that has one, by its own name."""
+        return {name: spelled for spelled, name in self._names.items()}
+
+
+def parse_tools(
+    declared: list[tuple[str, wire.Tool]],
+) -> tuple[tuple[Tool, ...], ToolNames, tuple[str, ...]]:
+    """Return the tools that the caller runs, their names, and the names of what has no effect.
+
+    `declared` are tools with the path of their list. RequestError for a tool without which the
+    answer would be wrong.
+    """
+    names = ToolNames(
+        [
+            tool.name
+            for _, tool in declared
+            if isinstance(tool, wire.FunctionTool | wire.CustomTextTool)
+        ]
+    )
+    tools: dict[str, Tool] = {}
+    ignored: list[str] = []
+    for path, tool in declared:
+        match tool:
+            case wire.FunctionTool() | wire.CustomTextTool():
+                tools[tool.name] = _tool(tool, tool.name)
+                ignored += extra_fields(tool, "tools[].")
+            case wire.NamespaceTool():
+                for nested in tool.tools:
+                    name = names.name_of(nested.name, tool.name)
+                    tools[name] = _tool(nested, name)
+                    ignored += extra_fields(nested, "tools[].tools[].")
+            case wire.HostedTool(type=stated):
+                if stated in wire.REFUSED_TOOLS:
+                    raise field_refusal(
+                        path,
+                        f"must not be '{stated}': no tool of this type runs here",
+                    )
+                ignored.append(f"tools[]:{stated}")
+            case _:
+                assert_never(tool)
+    return tuple(tools.values()), names, tuple(ignored)
+
+
+def _tool(tool: wire.FunctionTool | wire.CustomTextTool, name: str) -> Tool:
+    match tool:
+        case wire.FunctionTool():
+            return Tool(
+                name=name,
+                description=tool.description,
+                parameters=tool.parameters or {},
+                strict=tool.strict,
+            )
+        case wire.CustomTextTool():
+            return Tool(name=name, description=tool.description, text=_text_input(tool))
+        case _:
+            assert_never(tool)
+
+
+def _text_input(tool: wire.CustomTextTool) -> TextInput:
+    match tool.format:
+        case wire.GrammarFormat(syntax=syntax, definition=definition):
+            return TextInput(grammar=Grammar(syntax=syntax, definition=definition))
+        case wire.TextFormat() | None:
+            return TextInput()
+        case _:
+            assert_never(tool.format)
+
+
+def parse_tool_choice(
+    choice: wire.ToolChoice | None, tools: tuple[Tool, ...], names: ToolNames
+) -> tuple[tuple[Tool, ...], ToolChoice | None]:
+    """Return the tools that may be called, and the rule on calls."""
+    match choice:
+        case None:
+            return tools, None
+        case wire.AllowedTools(mode=mode):
+            wanted = set(_allowed(choice, tools, names))
+            kept = tuple(tool for tool in tools if tool.name in wanted)
+            return kept, _rule(mode, kept, "tool_choice.mode")
+        case wire.ChosenTool():
+            name = _chosen(choice, tools, names, "tool_choice")
+            return tools, ToolChoice(mode="named", name=name)
+        case "auto" | "none" | "required":
+            return tools, _rule(choice, tools, "tool_choice")
+        case _:
+            assert_never(choice)
+
+
+def _rule(mode: str, tools: tuple[Tool, ...], path: str) -> ToolChoice | None:
+    if tools:
+        return ToolChoice(mode=mode)  # type: ignore[arg-type]
+    if mode == "required":
+        raise field_refusal(path, "must not be 'required' without a tool that runs here")
+    return None
+
+
+def _allowed(choice: wire.AllowedTools, tools: tuple[Tool, ...], names: ToolNames) -> Iterator[str]:
+    for number, tool in enumerate(choice.tools):
+        if tool.type in ("function", "custom"):
+            yield _chosen(tool, tools, names, f"tool_choice.tools[{number}]")
+
+
+def _chosen(chosen: wire.ChosenTool, tools: tuple[Tool, ...], names: ToolNames, path: str) -> str:
+    if chosen.type not in ("function", "custom"):
+        raise field_refusal(
+            f"{path}.type", f"must be 'function' or 'custom': '{chosen.type}' does not run here"
+        )
+    name = names.name_of(chosen.name or "", chosen.namespace)
+    if all(tool.name != name for tool in tools):
+        raise field_refusal(f"{path}.name", "must be the name of one of `tools`")
+    return name

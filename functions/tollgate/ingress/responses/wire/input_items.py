@@ -1,0 +1,214 @@
+"""Input items of a Responses request, as clients send them.
+
+https://platform.openai.com/docs/api-reference/responses/create (2026-11-22) and what Codex sends.
+"""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from tollgate.ingress.responses.wire.tool_models import TOOLS_MAX, Tool
+from tollgate.ingress.shared.wire.request_model import Name, String, Wire, shape, tag_of
+
+PARTS_MAX: Final = 10_000
+
+# Hosted calls of earlier answers, of which a model without that tool can make nothing.
+LeftOutType = Literal[
+    "code_interpreter_call",
+    "file_search_call",
+    "image_generation_call",
+    "mcp_list_tools",
+    "tool_search_call",
+    "web_search_call",
+]
+LEFT_OUT: Final = frozenset(LeftOutType.__args__)  # type: ignore[attr-defined]
+
+
+class InputText(Wire):
+    """Text."""
+
+    type: Literal["input_text", "output_text", "text"]
+    text: str
+    annotations: list[Any] | None = Field(default=None, description="Of an earlier answer.")
+    logprobs: list[Any] | None = Field(default=None, description="Of an earlier answer.")
+
+
+class InputRefusal(Wire):
+    """The words with which a model declined."""
+
+    type: Literal["refusal"]
+    refusal: str
+
+
+class InputImage(Wire):
+    """A picture, by its address or as a data URL."""
+
+    type: Literal["input_image"]
+    image_url: str | None = None
+    file_id: str | None = None
+    detail: Literal["auto", "low", "high", "original"] | None = None
+
+
+class InputFile(Wire):
+    """A file, by its address or with its content."""
+
+    type: Literal["input_file"]
+    file_data: str | None = None
+    file_url: str | None = None
+    file_id: str | None = None
+    filename: str | None = None
+
+
+_KINDS: Final = {"output_text": "<input_text>", "text": "<input_text>"}
+
+InputPart = Annotated[
+    Annotated[InputText, Tag("<input_text>")]
+    | Annotated[InputRefusal, Tag("<refusal>")]
+    | Annotated[InputImage, Tag("<input_image>")]
+    | Annotated[InputFile, Tag("<input_file>")],
+    Discriminator(
+        lambda value: (
+            _KINDS.get(value["type"], f"<{value['type']}>")
+            if isinstance(value, dict) and isinstance(value.get("type"), str)
+            else tag_of(value, "type", "<input_text>")
+        ),
+        custom_error_type="unknown_type",
+        custom_error_message=(
+            "must be 'input_text', 'output_text', 'refusal', 'input_image' or 'input_file'"
+        ),
+    ),
+]
+_Shape: Final = Discriminator(
+    shape,
+    custom_error_type="content_shape",
+    custom_error_message="must be a string or an array of parts",
+)
+Content = Annotated[
+    String | Annotated[list[InputPart], Field(max_length=PARTS_MAX), Tag("<array>")], _Shape
+]
+
+
+class Returned(Wire):
+    """Base of items that an answer had: its id and status say nothing new."""
+
+    id: str | None = None
+    status: str | None = None
+
+
+class MessageItem(Returned):
+    """A message; one without `type` is OpenAI's short form."""
+
+    type: Literal["message"] | None = None
+    role: Literal["user", "assistant", "system", "developer"]
+    content: Content
+
+
+class FunctionCallItem(Returned):
+    """An earlier call of a function."""
+
+    type: Literal["function_call"]
+    call_id: Name
+    name: Name
+    namespace: Name | None = None
+    arguments: str
+
+
+class CustomToolCallItem(Returned):
+    """An earlier call of a tool that takes free text."""
+
+    type: Literal["custom_tool_call"]
+    call_id: Name
+    name: Name
+    namespace: Name | None = None
+    input: str
+
+
+class CallOutputItem(Returned):
+    """The result of an earlier call."""
+
+    type: Literal["function_call_output", "custom_tool_call_output"]
+    call_id: Name
+    output: Content
+    name: str | None = None
+    namespace: str | None = None
+
+
+class ThoughtText(Wire):
+    """A summary of a thought, or the thought itself."""
+
+    type: Literal["summary_text", "reasoning_text", "text"]
+    text: str
+
+
+class ReasoningItem(Returned):
+    """A thought of an earlier answer."""
+
+    type: Literal["reasoning"]
+    summary: Annotated[list[ThoughtText], Field(max_length=PARTS_MAX)] | None = None
+    content: Annotated[list[ThoughtText], Field(max_length=PARTS_MAX)] | None = None
+    encrypted_content: str | None = None
+
+
+class AddedToolsItem(Returned):
+    """Tools that are declared within the input."""
+
+    type: Literal["additional_tools", "tool_search_output"]
+    role: Literal["developer"] | None = None
+    tools: Annotated[list[Tool], Field(max_length=TOOLS_MAX)]
+    call_id: str | None = None
+    execution: str | None = None
+
+
+class ItemReference(Wire):
+    """An item of a stored response, which needs storage."""
+
+    type: Literal["item_reference"] | None = None
+    id: str
+
+
+class LeftOutItem(Wire):
+    """A call of a hosted tool in an earlier answer; it is left out."""
+
+    type: LeftOutType
+
+
+_TAGS: Final = {
+    "message": "<message>",
+    "function_call": "<function_call>",
+    "custom_tool_call": "<custom_tool_call>",
+    "function_call_output": "<output>",
+    "custom_tool_call_output": "<output>",
+    "reasoning": "<reasoning>",
+    "additional_tools": "<tools>",
+    "tool_search_output": "<tools>",
+    "item_reference": "<reference>",
+} | dict.fromkeys(LEFT_OUT, "<left_out>")
+
+
+def _item_tag(value: object) -> str | None:
+    if not isinstance(value, dict):
+        return "<message>"
+    match value.get("type"):
+        case None:
+            return "<message>" if "role" in value or "id" not in value else "<reference>"
+        case str() as stated:
+            return _TAGS.get(stated)
+        case _:
+            return None
+
+
+Item = Annotated[
+    Annotated[MessageItem, Tag("<message>")]
+    | Annotated[FunctionCallItem, Tag("<function_call>")]
+    | Annotated[CustomToolCallItem, Tag("<custom_tool_call>")]
+    | Annotated[CallOutputItem, Tag("<output>")]
+    | Annotated[ReasoningItem, Tag("<reasoning>")]
+    | Annotated[AddedToolsItem, Tag("<tools>")]
+    | Annotated[ItemReference, Tag("<reference>")]
+    | Annotated[LeftOutItem, Tag("<left_out>")],
+    Discriminator(
+        _item_tag,
+        custom_error_type="unknown_type",
+        custom_error_message="must be the type of an item that is served",
+    ),
+]

@@ -1,0 +1,201 @@
+"""The events of a streamed response, as they are published.
+
+https://platform.openai.com/docs/api-reference/responses-streaming (2026-11-22)
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, RootModel
+
+from tollgate.ingress.responses.wire.response_reply import (
+    LimitedErrorObject,
+    OutputItemModel,
+    OutputRefusal,
+    OutputText,
+    ReasoningText,
+    ResponseObject,
+    SummaryText,
+    UrlSource,
+)
+from tollgate.ingress.shared.wire.reply_models import Answer
+
+
+class _Numbered(Answer):
+    sequence_number: int = Field(description="Dense from 0.")
+
+
+class ResponseState(_Numbered):
+    """The response begins, or has ended."""
+
+    type: Literal[
+        "response.created", "response.in_progress", "response.completed", "response.incomplete"
+    ]
+    response: ResponseObject
+
+
+class ResponseFailed(_Numbered):
+    """The response failed; the last event."""
+
+    type: Literal["response.failed"]
+    response: ResponseObject
+
+
+class ItemEvent(_Numbered):
+    """An item begins, or is complete."""
+
+    type: Literal["response.output_item.added", "response.output_item.done"]
+    output_index: int
+    item: OutputItemModel
+
+
+class _OfItem(_Numbered):
+    item_id: str
+    output_index: int
+
+
+class ContentEvent(_OfItem):
+    """A piece of a message or of a thought begins, or is complete."""
+
+    type: Literal["response.content_part.added", "response.content_part.done"]
+    content_index: int
+    part: Annotated[OutputText | OutputRefusal | ReasoningText, Field(discriminator="type")]
+
+
+class OutputTextDelta(_OfItem):
+    """More text."""
+
+    type: Literal["response.output_text.delta"]
+    content_index: int
+    delta: str
+    logprobs: list[dict[str, Any]]
+
+
+class OutputTextDone(_OfItem):
+    """The text is complete."""
+
+    type: Literal["response.output_text.done"]
+    content_index: int
+    text: str
+    logprobs: list[dict[str, Any]]
+
+
+class AnnotationAdded(_OfItem):
+    """A source of the text."""
+
+    type: Literal["response.output_text.annotation.added"]
+    content_index: int
+    annotation_index: int
+    annotation: UrlSource
+
+
+class ContentDelta(_OfItem):
+    """More of a refusal or of a thought."""
+
+    type: Literal["response.refusal.delta", "response.reasoning_text.delta"]
+    content_index: int
+    delta: str
+
+
+class RefusalDone(_OfItem):
+    """The refusal is complete."""
+
+    type: Literal["response.refusal.done"]
+    content_index: int
+    refusal: str
+
+
+class ReasoningTextDone(_OfItem):
+    """The thought is complete."""
+
+    type: Literal["response.reasoning_text.done"]
+    content_index: int
+    text: str
+
+
+class SummaryPart(_OfItem):
+    """A summary begins, or is complete."""
+
+    type: Literal["response.reasoning_summary_part.added", "response.reasoning_summary_part.done"]
+    summary_index: int
+    part: SummaryText
+
+
+class SummaryDelta(_OfItem):
+    """More of a summary."""
+
+    type: Literal["response.reasoning_summary_text.delta"]
+    summary_index: int
+    delta: str
+
+
+class SummaryDone(_OfItem):
+    """The summary is complete."""
+
+    type: Literal["response.reasoning_summary_text.done"]
+    summary_index: int
+    text: str
+
+
+class CallDelta(_OfItem):
+    """More of the input of a call."""
+
+    type: Literal["response.function_call_arguments.delta", "response.custom_tool_call_input.delta"]
+    delta: str
+
+
+class FunctionCallDone(_OfItem):
+    """The arguments are complete."""
+
+    type: Literal["response.function_call_arguments.done"]
+    name: str
+    arguments: str
+
+
+class CustomToolCallDone(_OfItem):
+    """The input is complete."""
+
+    type: Literal["response.custom_tool_call_input.done"]
+    input: str
+
+
+class StreamError(_Numbered):
+    """The error with which a response fails."""
+
+    type: Literal["error"]
+    code: str
+    message: str
+    param: str | None
+    error: LimitedErrorObject
+
+
+class KeepAlive(Answer):
+    """A sign of life; it has no number."""
+
+    type: Literal["keepalive"]
+
+
+_Event = Annotated[
+    ResponseState
+    | ResponseFailed
+    | ItemEvent
+    | ContentEvent
+    | OutputTextDelta
+    | OutputTextDone
+    | AnnotationAdded
+    | ContentDelta
+    | RefusalDone
+    | ReasoningTextDone
+    | SummaryPart
+    | SummaryDelta
+    | SummaryDone
+    | CallDelta
+    | FunctionCallDone
+    | CustomToolCallDone
+    | StreamError
+    | KeepAlive,
+    Field(discriminator="type"),
+]
+
+
+class ResponseEvent(RootModel[_Event]):
+    """The data of one event."""

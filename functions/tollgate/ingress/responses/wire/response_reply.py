@@ -1,0 +1,208 @@
+"""A response, its items and its error, as they are published.
+
+The published schema is built from these models; answers themselves are written by
+`ingress.responses.render`, and tests hold the two together.
+https://platform.openai.com/docs/api-reference/responses/object (2026-11-22)
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from tollgate.ingress.shared.wire.reply_models import (
+    Answer,
+    ErrorEnvelope,
+    ErrorObject,
+    TollgateMetadata,
+)
+
+ItemStatus = Literal["in_progress", "completed", "incomplete"]
+
+
+class UrlSource(Answer):
+    """The source of a stretch of text."""
+
+    type: Literal["url_citation"]
+    url: str
+    title: str
+    start_index: int
+    end_index: int
+
+
+class OutputText(Answer):
+    """Text of an answer."""
+
+    type: Literal["output_text"]
+    text: str
+    annotations: list[UrlSource]
+    logprobs: list[dict[str, Any]]
+
+
+class OutputRefusal(Answer):
+    """The words with which a model declined."""
+
+    type: Literal["refusal"]
+    refusal: str
+
+
+class OutputMessage(Answer):
+    """A message of the model."""
+
+    type: Literal["message"]
+    id: str
+    status: ItemStatus
+    role: Literal["assistant"]
+    content: list[Annotated[OutputText | OutputRefusal, Field(discriminator="type")]]
+
+
+class SummaryText(Answer):
+    """A summary of a thought."""
+
+    type: Literal["summary_text"]
+    text: str
+
+
+class ReasoningText(Answer):
+    """A thought."""
+
+    type: Literal["reasoning_text"]
+    text: str
+
+
+class OutputReasoning(Answer):
+    """A thought; send it back untouched."""
+
+    type: Literal["reasoning"]
+    id: str
+    status: ItemStatus
+    summary: list[SummaryText]
+    content: list[ReasoningText] | None = None
+    encrypted_content: str | None = None
+
+
+class OutputFunctionCall(Answer):
+    """A call of a function."""
+
+    type: Literal["function_call"]
+    id: str
+    status: ItemStatus
+    call_id: str
+    name: str
+    namespace: str | None = None
+    arguments: str
+
+
+class OutputCustomToolCall(Answer):
+    """A call of a tool that takes free text."""
+
+    type: Literal["custom_tool_call"]
+    id: str
+    status: ItemStatus
+    call_id: str
+    name: str
+    namespace: str | None = None
+    input: str
+
+
+OutputItemModel = Annotated[
+    OutputMessage | OutputReasoning | OutputFunctionCall | OutputCustomToolCall,
+    Field(discriminator="type"),
+]
+
+
+class InputTokensDetails(Answer):
+    """Parts of the input; 0 also where the provider does not say."""
+
+    cached_tokens: int
+    cache_write_tokens: int
+
+
+class OutputTokensDetails(Answer):
+    """Parts of the output; 0 also where the provider does not say."""
+
+    reasoning_tokens: int
+
+
+class ResponseUsage(Answer):
+    """Usage and cost."""
+
+    input_tokens: int
+    input_tokens_details: InputTokensDetails
+    output_tokens: int
+    output_tokens_details: OutputTokensDetails
+    total_tokens: int
+    cost: float = Field(description="US dollars, exact to a billionth.")
+
+
+class ResponseFailure(Answer):
+    """The reason for which a response failed: OpenAI's code, and ours."""
+
+    code: str
+    message: str
+    tollgate_code: str
+
+
+class IncompleteReason(Answer):
+    """The reason for which a response was cut short."""
+
+    reason: Literal["max_output_tokens", "content_filter"]
+
+
+class RepeatedFields(Answer):
+    """Fields of the request, with defaults where it has none."""
+
+    instructions: str | None = None
+    max_output_tokens: int | None = None
+    metadata: dict[str, str] = Field(default_factory=dict)
+    parallel_tool_calls: bool = True
+    previous_response_id: None = None
+    prompt_cache_key: str | None = None
+    reasoning: dict[str, Any] | None = None
+    safety_identifier: str | None = None
+    store: Literal[False] = False
+    temperature: float | None = None
+    text: dict[str, Any] | None = None
+    tool_choice: str | dict[str, Any] = "auto"
+    tools: list[dict[str, Any]] = Field(
+        default_factory=list, description="Those that the caller runs."
+    )
+    top_logprobs: int = 0
+    top_p: float | None = None
+    truncation: str = "disabled"
+    user: str | None = None
+
+
+class ResponseObject(RepeatedFields):
+    """A response, whole or as far as it has come."""
+
+    id: str
+    object: Literal["response"]
+    created_at: int
+    completed_at: int | None = None
+    status: Literal["in_progress", "completed", "incomplete", "failed"]
+    background: Literal[False]
+    error: ResponseFailure | None
+    incomplete_details: IncompleteReason | None
+    model: str = Field(description="The slug of the model that served.")
+    output: list[OutputItemModel]
+    service_tier: str | None = None
+    usage: ResponseUsage | None = None
+    credits_used: float | None = None
+    model_used: str | None = None
+    provider_used: str | None = None
+    fallback_from: str | None = None
+    fallback_depth: int | None = None
+    adapted: list[str] | None = Field(default=None, description="Parameters that had no effect.")
+    tollgate_metadata: TollgateMetadata | None = None
+
+
+class LimitedErrorObject(ErrorObject):
+    """One error; of a limit that starts anew with the second at which it does."""
+
+    resets_at: int | None = None
+
+
+class ResponsesErrorEnvelope(ErrorEnvelope):
+    """The body of every error of Responses."""
+
+    error: LimitedErrorObject

@@ -1,0 +1,131 @@
+"""OpenAI's Responses request as clients send it.
+
+Fields that are declared are checked; a field that is not declared has no effect and is reported as
+ignored. https://platform.openai.com/docs/api-reference/responses/create (2026-11-22)
+"""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from tollgate.core.request import Effort
+from tollgate.ingress.responses.wire.input_items import Item
+from tollgate.ingress.responses.wire.tool_models import TOOLS_MAX, Tool, ToolChoice
+from tollgate.ingress.shared.wire.request_fields import (
+    METADATA_PAIRS_MAX,
+    TOKENS_MAX,
+    GuidedDecoding,
+    RoutingFields,
+    SamplingFields,
+)
+from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, shape, tag_of
+
+ITEMS_MAX: Final = 100_000
+_INCLUDE_MAX: Final = 32
+_ALTERNATIVES_MAX: Final = 20
+
+Input = Annotated[
+    String
+    | Annotated[
+        list[Item], Field(min_length=1, max_length=ITEMS_MAX, fail_fast=True), Tag("<array>")
+    ],
+    Discriminator(
+        shape,
+        custom_error_type="input_shape",
+        custom_error_message="must be a string or an array of items",
+    ),
+]
+
+
+class PlainText(Wire):
+    """Any text."""
+
+    type: Literal["text"]
+
+
+class JsonText(Wire):
+    """A JSON object of any shape."""
+
+    type: Literal["json_object"]
+
+
+class SchemaText(Wire):
+    """JSON that follows a schema."""
+
+    type: Literal["json_schema"]
+    name: Name
+    json_schema: Json = Field(alias="schema")
+    description: str | None = None
+    strict: bool | None = None
+
+
+class TextOptions(Wire):
+    """The form of the text."""
+
+    format: (
+        Annotated[
+            Annotated[PlainText, Tag("<text>")]
+            | Annotated[JsonText, Tag("<json_object>")]
+            | Annotated[SchemaText, Tag("<json_schema>")],
+            Discriminator(
+                lambda value: tag_of(value, "type", "<text>"),
+                custom_error_type="unknown_type",
+                custom_error_message="must be 'text', 'json_object' or 'json_schema'",
+            ),
+        ]
+        | None
+    ) = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+
+
+_Summary = Literal["auto", "concise", "detailed", "none"]
+
+
+class ReasoningFields(Wire):
+    """The amount of reasoning, and its summary."""
+
+    effort: Effort | None = None
+    summary: _Summary | None = None
+
+
+_NOTHING: Final = Field(default=None, description="Not supported.")
+
+
+class Stored(Wire):
+    """Fields that need stored responses: a value is an error."""
+
+    previous_response_id: None = _NOTHING
+    conversation: None = _NOTHING
+    prompt: None = _NOTHING
+    background: Literal[False] | None = _NOTHING
+
+
+class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Stored):
+    """The body of POST /v1/responses. Null means the same as leaving a field out."""
+
+    input: Input
+    instructions: str | None = None
+    tools: Annotated[list[Tool], Field(max_length=TOOLS_MAX, fail_fast=True)] | None = None
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    text: TextOptions | None = None
+    reasoning: ReasoningFields | None = None
+    include: Annotated[list[Name], Field(max_length=_INCLUDE_MAX)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1, le=TOKENS_MAX)] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=_ALTERNATIVES_MAX)] | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    metadata: (
+        Annotated[
+            dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]],
+            Field(max_length=METADATA_PAIRS_MAX),
+        ]
+        | None
+    ) = None
+    prompt_cache_key: Annotated[str, Field(min_length=1, max_length=512)] | None = None
+    service_tier: Name | None = None
+    store: bool | None = Field(
+        default=None, description="Nothing is stored: `true` is answered as `false`."
+    )
+    user: Annotated[str, Field(max_length=512)] | None = None
+    safety_identifier: Annotated[str, Field(max_length=512)] | None = None
+    stream: bool | None = None

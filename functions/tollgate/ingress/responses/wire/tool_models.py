@@ -1,0 +1,141 @@
+"""Tools and the choice among them, as clients of Responses send them."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, shape, tag_of
+
+TOOLS_MAX: Final = 512
+_GRAMMAR_LENGTH_MAX: Final = 65_536
+
+# Tools in which the caller's own data or machine is: an answer without them would be wrong.
+REFUSED_TOOLS: Final = frozenset(
+    {
+        "apply_patch",
+        "code_interpreter",
+        "computer",
+        "computer_use",
+        "computer_use_preview",
+        "file_search",
+        "mcp",
+        "shell",
+    }
+)
+
+
+class FunctionTool(Wire):
+    """A function of the caller."""
+
+    type: Literal["function"]
+    name: Name
+    description: str | None = None
+    parameters: Json | None = None
+    strict: bool | None = None
+
+
+class TextFormat(Wire):
+    """Any text."""
+
+    type: Literal["text"]
+
+
+class GrammarFormat(Wire):
+    """Text that follows a grammar."""
+
+    type: Literal["grammar"]
+    syntax: Literal["lark", "regex"]
+    definition: Annotated[str, Field(max_length=_GRAMMAR_LENGTH_MAX)]
+
+
+class CustomTextTool(Wire):
+    """A tool of the caller that takes free text."""
+
+    type: Literal["custom"]
+    name: Name
+    description: str | None = None
+    format: (
+        Annotated[
+            Annotated[TextFormat, Tag("<text>")] | Annotated[GrammarFormat, Tag("<grammar>")],
+            Discriminator(
+                lambda value: tag_of(value, "type", "<text>"),
+                custom_error_type="unknown_type",
+                custom_error_message="must be 'text' or 'grammar'",
+            ),
+        ]
+        | None
+    ) = None
+
+
+NestedTool = Annotated[
+    Annotated[FunctionTool, Tag("<function>")] | Annotated[CustomTextTool, Tag("<custom>")],
+    Discriminator(
+        lambda value: tag_of(value, "type", "<function>"),
+        custom_error_type="unknown_type",
+        custom_error_message="must be 'function' or 'custom'",
+    ),
+]
+
+
+class NamespaceTool(Wire):
+    """Tools under one name, as Codex groups them."""
+
+    type: Literal["namespace"]
+    name: Name
+    description: str | None = None
+    tools: Annotated[list[NestedTool], Field(min_length=1, max_length=TOOLS_MAX)]
+
+
+class HostedTool(Wire):
+    """A tool that OpenAI would run, or of a type that is not known: it is left out."""
+
+    type: Name
+
+
+_RUN_BY_CALLERS: Final = ("custom", "function", "namespace")
+
+
+def _tool_tag(value: object) -> str:
+    stated = value.get("type") if isinstance(value, dict) else "function"
+    return f"<{stated}>" if stated in _RUN_BY_CALLERS else "<hosted>"
+
+
+Tool = Annotated[
+    Annotated[FunctionTool, Tag("<function>")]
+    | Annotated[CustomTextTool, Tag("<custom>")]
+    | Annotated[NamespaceTool, Tag("<namespace>")]
+    | Annotated[HostedTool, Tag("<hosted>")],
+    Discriminator(_tool_tag),
+]
+
+
+class ChosenTool(Wire):
+    """One tool, by its type and name."""
+
+    type: Name
+    name: Name | None = Field(default=None, description="Of a function or a custom tool.")
+    namespace: Name | None = None
+
+
+class AllowedTools(Wire):
+    """Some of the tools."""
+
+    type: Literal["allowed_tools"]
+    mode: Literal["auto", "required"] = "auto"
+    tools: Annotated[list[ChosenTool], Field(max_length=TOOLS_MAX)]
+
+
+ToolChoice = Annotated[
+    Annotated[Literal["auto", "none", "required"], Tag("<string>")]
+    | Annotated[AllowedTools, Tag("<allowed>")]
+    | Annotated[ChosenTool, Tag("<object>")],
+    Discriminator(
+        lambda value: (
+            "<allowed>"
+            if isinstance(value, dict) and value.get("type") == "allowed_tools"
+            else shape(value)
+        ),
+        custom_error_type="tool_choice_shape",
+        custom_error_message="must be 'auto', 'none', 'required' or an object",
+    ),
+]
