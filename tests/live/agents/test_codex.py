@@ -1,0 +1,117 @@
+"""Codex finishes a task on every kind of row, to the end and with what it writes on disk.
+
+Run by hand, or wherever `codex` (npm package `@openai/codex`) is on PATH or in TOLLGATE_AGENTS.
+Keeps C32, C80.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live.agents.scripts import DONE, ROUTING, ROWS, Row
+from tests.local_server import environment, local_server
+from tests.upstream import FakeUpstream
+
+_PATIENCE_S = 120.0
+# The least that Codex reads of a model; without it, it offers no `apply_patch`.
+_MODEL = {
+    "slug": "acme/agent",
+    "display_name": "Agent",
+    "supported_reasoning_levels": [{"effort": "medium", "description": ""}],
+    "default_reasoning_level": "medium",
+    "shell_type": "unified_exec",
+    "visibility": "list",
+    "supported_in_api": True,
+    "priority": 1,
+    "base_instructions": "You write files.",
+    "support_verbosity": False,
+    "truncation_policy": {"mode": "tokens", "limit": 10_000},
+    "experimental_supported_tools": [],
+    "apply_patch_tool_type": "freeform",
+    "context_window": 200_000,
+    "supports_parallel_tool_calls": True,
+    "supports_reasoning_summaries": True,
+}
+
+
+def codex() -> str:
+    """The program; the test is skipped where there is none."""
+    beside = os.environ.get("TOLLGATE_AGENTS")
+    found = shutil.which("codex", path=beside) if beside else shutil.which("codex")
+    if found is None:
+        pytest.skip("no codex: install the npm package @openai/codex, or set TOLLGATE_AGENTS")
+    return found
+
+
+def config(home: Path, base_url: str) -> None:
+    """Write Codex's settings, as docs/formats.md shows them."""
+    home.mkdir()
+    (home / "models.json").write_text(json.dumps({"models": [_MODEL]}))
+    (home / "config.toml").write_text(
+        f"""\
+model = "acme/agent"
+model_provider = "tollgate"
+model_catalog_json = "{home}/models.json"
+
+[model_providers.tollgate]
+name = "Tollgate"
+base_url = "{base_url}"
+env_key = "TOLLGATE_KEY"
+wire_api = "responses"
+"""
+    )
+
+
+async def work(program: str, folder: Path, home: Path, key: str) -> tuple[int, str]:
+    """Let Codex write its files; return its exit status and what it printed."""
+    process = await asyncio.create_subprocess_exec(
+        program,
+        "exec",
+        "--skip-git-repo-check",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "Write one.txt and two.txt.",
+        cwd=folder,
+        env=environment() | {"HOME": str(home), "CODEX_HOME": str(home), "TOLLGATE_KEY": key},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            printed, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode or 0, printed.decode()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+async def test_c80_codex_finishes_its_task(row: Row, tmp_path: Path) -> None:
+    program = codex()
+    folder = tmp_path / "work"
+    folder.mkdir()
+    async with FakeUpstream() as upstream:
+        upstream.enqueue(*row.turns())
+        routing = tmp_path / "routing.yaml"
+        routing.write_text(
+            ROUTING.format(provider=row.provider, url=upstream.url, dialect=row.dialect)
+        )
+        with ExitStack() as stack:
+            starting = local_server(tmp_path / "state", routing=routing)
+            server = await asyncio.to_thread(stack.enter_context, starting)
+            config(tmp_path / "home", server.base_url)
+            status, printed = await work(program, folder, tmp_path / "home", server.key)
+    assert status == 0, printed
+    assert DONE in printed
+    assert (folder / "one.txt").read_text() == "one"
+    assert (folder / "two.txt").read_text() == "two\n"
+    bodies: list[Any] = [received.json for received in upstream.received]
+    assert len(bodies) == 3
+    assert row.sealed(bodies[1])
