@@ -14,6 +14,7 @@ from tollgate.routing.planning.offers import Chains, Offer
 from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
 from tollgate.routing.schema import EndpointSection, ModelSection
+from tollgate.web.codex_model_shapes import CodexModel
 
 _OWNER_OF_ROUTES: Final = "tollgate"
 _PER_TOKEN_EXPONENT: Final = -6
@@ -136,6 +137,9 @@ class ModelsReply(BaseModel):
 
     object: Literal["list"] = "list"
     data: list[ModelObject]
+    models: list[CodexModel] | None = Field(
+        default=None, description="For Codex, which sends `client_version`: models with tools."
+    )
 
 
 class EndpointsReply(BaseModel):

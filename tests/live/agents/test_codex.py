@@ -5,7 +5,6 @@ Keeps C32, C80.
 """
 
 import asyncio
-import json
 import os
 import shutil
 from contextlib import ExitStack
@@ -19,25 +18,6 @@ from tests.local_server import environment, local_server
 from tests.upstream import FakeUpstream
 
 _PATIENCE_S = 120.0
-# The least that Codex reads of a model; without it, it offers no `apply_patch`.
-_MODEL = {
-    "slug": "acme/agent",
-    "display_name": "Agent",
-    "supported_reasoning_levels": [{"effort": "medium", "description": ""}],
-    "default_reasoning_level": "medium",
-    "shell_type": "unified_exec",
-    "visibility": "list",
-    "supported_in_api": True,
-    "priority": 1,
-    "base_instructions": "You write files.",
-    "support_verbosity": False,
-    "truncation_policy": {"mode": "tokens", "limit": 10_000},
-    "experimental_supported_tools": [],
-    "apply_patch_tool_type": "freeform",
-    "context_window": 200_000,
-    "supports_parallel_tool_calls": True,
-    "supports_reasoning_summaries": True,
-}
 
 
 def codex() -> str:
@@ -49,26 +29,31 @@ def codex() -> str:
     return found
 
 
-def config(home: Path, base_url: str) -> None:
-    """Write Codex's settings, as docs/formats.md shows them."""
+def config(home: Path, base_url: str, key: str) -> None:
+    """Write Codex's settings, as docs/formats.md shows them.
+
+    With `auth` it asks `GET /models`, without whose answer it offers no `apply_patch`.
+    """
     home.mkdir()
-    (home / "models.json").write_text(json.dumps({"models": [_MODEL]}))
+    (home / "key").write_text(key)
     (home / "config.toml").write_text(
         f"""\
 model = "acme/agent"
 model_provider = "tollgate"
-model_catalog_json = "{home}/models.json"
 
 [model_providers.tollgate]
 name = "Tollgate"
 base_url = "{base_url}"
-env_key = "TOLLGATE_KEY"
 wire_api = "responses"
+
+[model_providers.tollgate.auth]
+command = "cat"
+args = ["{home}/key"]
 """
     )
 
 
-async def work(program: str, folder: Path, home: Path, key: str) -> tuple[int, str]:
+async def work(program: str, folder: Path, home: Path) -> tuple[int, str]:
     """Let Codex write its files; return its exit status and what it printed."""
     process = await asyncio.create_subprocess_exec(
         program,
@@ -77,7 +62,7 @@ async def work(program: str, folder: Path, home: Path, key: str) -> tuple[int, s
         "--dangerously-bypass-approvals-and-sandbox",
         "Write one.txt and two.txt.",
         cwd=folder,
-        env=environment() | {"HOME": str(home), "CODEX_HOME": str(home), "TOLLGATE_KEY": key},
+        env=environment() | {"HOME": str(home), "CODEX_HOME": str(home)},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -106,8 +91,8 @@ async def test_c80_codex_finishes_its_task(row: Row, tmp_path: Path) -> None:
         with ExitStack() as stack:
             starting = local_server(tmp_path / "state", routing=routing)
             server = await asyncio.to_thread(stack.enter_context, starting)
-            config(tmp_path / "home", server.base_url)
-            status, printed = await work(program, folder, tmp_path / "home", server.key)
+            config(tmp_path / "home", server.base_url, server.key)
+            status, printed = await work(program, folder, tmp_path / "home")
     assert status == 0, printed
     assert DONE in printed
     assert (folder / "one.txt").read_text() == "one"

@@ -317,3 +317,41 @@ async def test_c80_one_model_in_anthropics_shape_and_an_unknown_page() -> None:
     unknown = await served("GET", "/v1/models?after_id=nothing", headers=VERSION)
     assert (unknown.status, unknown.error["param"]) == (400, "after_id")
     assert (await served("GET", "/v1/models?limit=0", headers=VERSION)).status == 400
+
+
+# Without one of them Codex drops the whole list.
+NEEDED_BY_CODEX = {
+    "slug",
+    "display_name",
+    "supported_reasoning_levels",
+    "shell_type",
+    "visibility",
+    "supported_in_api",
+    "priority",
+    "base_instructions",
+    "support_verbosity",
+    "truncation_policy",
+    "experimental_supported_tools",
+}
+
+
+async def test_c80_codex_gets_the_models_with_tools_beside_the_list() -> None:
+    served = await dated(supports=("tools", "reasoning"), input=("text", "image", "pdf"))
+    plain = (await served("GET", "/v1/models")).json
+    assert "models" not in plain
+    reply = (await served("GET", "/v1/models?client_version=0.169.0")).json
+    assert reply["data"] == plain["data"]
+    assert [each["slug"] for each in reply["models"]] == ["acme/large", "big"]
+    first = reply["models"][0]
+    assert first.keys() >= NEEDED_BY_CODEX
+    assert first["input_modalities"] == ["text", "image"]
+    assert [each["effort"] for each in first["supported_reasoning_levels"]] == [
+        "low",
+        "medium",
+        "high",
+    ]
+
+
+async def test_c80_a_model_without_tools_is_none_of_codexs() -> None:
+    served = await dated(supports=())
+    assert (await served("GET", "/v1/models?client_version=0.169.0")).json["models"] == []

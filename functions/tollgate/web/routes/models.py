@@ -16,6 +16,7 @@ from tollgate.web.claude_model_shapes import (
     claude_model,
     claude_models,
 )
+from tollgate.web.codex_model_shapes import codex_models
 from tollgate.web.model_shapes import (
     EndpointsReply,
     ModelObject,
@@ -43,6 +44,7 @@ def model_routes(services: Services) -> APIRouter:
         principal: OptionalCaller,
         *,
         anthropic_version: AnthropicVersion = None,
+        client_version: str | None = None,
         limit: Annotated[int, Query(ge=1, le=_PAGE_MAX)] = _PAGE_MAX,
         after_id: str | None = None,
         before_id: str | None = None,
@@ -51,6 +53,7 @@ def model_routes(services: Services) -> APIRouter:
 
         Prices are the current ones of the first endpoint. A request with `anthropic-version` gets
         Anthropic's list, in pages by `limit`, `after_id` and `before_id`; others get all at once.
+        One with `client_version`, which Codex sends, gets `models` in Codex's shape beside `data`.
         """
         catalog, now_s = await catalog_of(principal), services.clock.now_s()
         usable = {
@@ -62,9 +65,11 @@ def model_routes(services: Services) -> APIRouter:
             for name, models in usable.items()
             if models
         ]
-        if anthropic_version is None:
+        if anthropic_version is not None:
+            return claude_models(shown, limit=limit, after_id=after_id, before_id=before_id)
+        if client_version is None:
             return ModelsReply(data=shown)
-        return claude_models(shown, limit=limit, after_id=after_id, before_id=before_id)
+        return ModelsReply(data=shown, models=list(codex_models(shown)))
 
     @router.get("/models/{author}/{slug}/endpoints", response_model_exclude_none=True)
     async def list_endpoints(author: str, slug: str, principal: OptionalCaller) -> EndpointsReply:
