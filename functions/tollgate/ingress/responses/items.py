@@ -87,6 +87,8 @@ class _Conversation:
             case wire.ReasoningItem():
                 self._answer += _thoughts(item)
             case wire.ItemReference():
+                if item.is_reasoning:
+                    return
                 raise field_refusal(
                     path,
                     "refers to an item of a stored response, and responses are not stored: send "

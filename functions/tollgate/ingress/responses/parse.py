@@ -166,6 +166,9 @@ def _unknown_of_item(item: input_items.Item) -> Iterator[str]:
         case input_items.LeftOutItem():
             yield f"input[]:{item.type}"
             return
+        case input_items.ItemReference():
+            yield "input[]:item_reference"
+            return
         case input_items.MessageItem(content=list() as parts):
             for part in parts:
                 yield from extra_fields(part, "input[].content[].")

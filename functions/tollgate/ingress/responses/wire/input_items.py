@@ -165,6 +165,11 @@ class ItemReference(Wire):
     type: Literal["item_reference"] | None = None
     id: str
 
+    @property
+    def is_reasoning(self) -> bool:
+        """True for a thought, without which an answer still has its texts and calls."""
+        return self.id.startswith("rs_")
+
 
 class LeftOutItem(Wire):
     """A call of a hosted tool in an earlier answer; it is left out."""
