@@ -43,7 +43,11 @@ class Exchange:
     def error(self) -> dict[str, Any]:
         """The error of the one envelope."""
         assert self.headers["content-type"] == "application/json"
-        [error] = self.json.values()
+        body = self.json
+        if body.get("type") == "error":
+            error = body["error"] | {"request_id": body["request_id"]}
+        else:
+            [error] = body.values()
         assert set(error) == {"message", "type", "code", "param", "request_id"}
         assert error["request_id"] == self.headers["x-request-id"]
         assert isinstance(error, dict)

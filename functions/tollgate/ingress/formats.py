@@ -26,6 +26,8 @@ class FormatModels(Struct, frozen=True, kw_only=True):
     failure: type[BaseModel]
     """The data of the event that ends a broken stream."""
     error: type[BaseModel]
+    other_requests: tuple[type[BaseModel], ...] = ()
+    """The bodies of routes of the format that generate nothing."""
 
 
 class IngressFormat(Struct, frozen=True, kw_only=True):
@@ -126,7 +128,7 @@ def _load_messages_models() -> FormatModels:
         MessagesErrorEnvelope,
         MessageStreamEvent,
     )
-    from tollgate.ingress.messages.wire.request import MessagesRequest
+    from tollgate.ingress.messages.wire.request import CountTokensRequest, MessagesRequest
 
     return FormatModels(
         request=MessagesRequest,
@@ -134,6 +136,7 @@ def _load_messages_models() -> FormatModels:
         event=MessageStreamEvent,
         failure=ErrorEvent,
         error=MessagesErrorEnvelope,
+        other_requests=(CountTokensRequest,),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.principal import KeyRole
+from tollgate.ingress.formats import MESSAGES
 from tollgate.web.paths import METERED_PATHS, OPENAPI
 
 
@@ -41,6 +42,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/models/{author}/{slug}/endpoints"): _CATALOG,
     ("GET", "/v1/models/{name}"): _CATALOG,
     ("POST", "/v1/route/explain"): Access(roles=_EVERY_KEY.roles, notes_use=False),
+    ("POST", f"{MESSAGES.path}/count_tokens"): Access(roles=_EVERY_KEY.roles, notes_use=False),
     ("GET", "/v1/key"): _EVERY_KEY,
     ("GET", "/v1/keys"): _READER,
     ("POST", "/v1/keys"): _MANAGER,

@@ -20,7 +20,9 @@ _PRINCIPAL: Final = "tollgate.principal"
 _WITH_BODY: Final = frozenset({"PATCH", "POST", "PUT"})
 
 
-def admitted_router(services: Services, *, prefix: str, tag: str) -> APIRouter:
+def admitted_router(
+    services: Services, *, prefix: str, tag: str, body_bytes_max: int = BODY_BYTES_MAX
+) -> APIRouter:
     """Return a router whose routes serve only the callers that the table of access lists.
 
     A route that the table lacks raises KeyError when it is declared. FastAPI parses a body before
@@ -40,7 +42,7 @@ def admitted_router(services: Services, *, prefix: str, tag: str) -> APIRouter:
                 request.scope[_PRINCIPAL] = await services.admit(request.headers, access)
                 if method not in _WITH_BODY:
                     return await handle(request)
-                body = await read_body(request.receive, BODY_BYTES_MAX)
+                body = await read_body(request.receive, body_bytes_max)
                 return await handle(Request(request.scope, _receive_again(body, request.receive)))
 
             return admit

@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Match
 
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, RequestError
+from tollgate.ingress.formats import MESSAGES
 from tollgate.ingress.validation import field_error
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.error_boundary import ErrorBoundary
@@ -31,6 +32,7 @@ from tollgate.web.routes.generations import generation_routes
 from tollgate.web.routes.health import health_routes
 from tollgate.web.routes.keys import key_routes, workspace_key_routes
 from tollgate.web.routes.models import model_routes
+from tollgate.web.routes.token_counts import token_count_routes
 from tollgate.web.routes.workspaces import workspace_routes
 from tollgate.web.services import Services
 
@@ -70,6 +72,7 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
         audit_routes,
         model_routes,
         explanation_routes,
+        token_count_routes,
         health_routes,
     ):
         app.include_router(routes(services))
@@ -95,10 +98,15 @@ def _generate_document(app: FastAPI) -> None:
 
 
 def _render_errors(app: FastAPI, services: Services) -> None:
-    """Render every error in OpenAI's envelope: ours, FastAPI's and Starlette's."""
+    """Render every error, ours, FastAPI's and Starlette's, in the envelope of its path."""
 
     def reply(request: Request, error: GatewayError) -> Response:
-        rendered = services.chat.error(error, request_id_of(request.scope))
+        render = services.chat.error
+        if request.scope["path"].startswith(MESSAGES.path):
+            from tollgate.ingress.messages.errors import anthropic_reply
+
+            render = anthropic_reply
+        rendered = render(error, request_id_of(request.scope))
         headers = {"content-type": "application/json", **rendered.headers}
         return Response(rendered.body, rendered.status, headers)
 

@@ -31,6 +31,7 @@ _EXPOSED_HEADERS: Final = (
     "x-request-id",
     "x-should-retry",
     "x-tollgate-adapted",
+    "x-tollgate-token-count",
     "x-unreadable",
 )
 

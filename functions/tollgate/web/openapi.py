@@ -28,11 +28,14 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     errors: dict[str, type[BaseModel]] = {}
     for each in FORMATS:
         models = each.load_models()
-        schemas |= _schemas(models.request, "validation")
+        for asked in (models.request, *models.other_requests):
+            schemas |= _schemas(asked, "validation")
         for model in (models.reply, models.event, models.failure, models.error):
             schemas |= _schemas(model, "serialization")
         document["paths"][each.path] = {"post": _describe(each, models)}
         errors[each.path] = models.error
+        beneath = (path for path in document["paths"] if path.startswith(f"{each.path}/"))
+        errors |= dict.fromkeys(beneath, models.error)
     # The envelope of the api routes, whatever the formats have.
     schemas |= _schemas(ErrorEnvelope, "serialization")
     for path, item in document["paths"].items():

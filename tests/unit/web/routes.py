@@ -18,6 +18,11 @@ EVERY_KEYS_ROUTES = [
         "/v1/route/explain",
         {"model": "smart", "messages": [{"role": "user", "content": "Hi"}]},
     ),
+    (
+        "POST",
+        "/v1/messages/count_tokens",
+        {"model": "smart", "messages": [{"role": "user", "content": "Hi"}]},
+    ),
 ]
 WORKSPACE_LISTS = [
     ("GET", "/v1/keys", None),

@@ -240,7 +240,7 @@ async def test_c60_a_workspace_that_does_not_exist_is_404_and_stays_so(
         ("Bearer x {}", "The API key"),
     ],
 )
-async def test_c2_a_key_is_taken_as_a_bearer_token_and_no_other_way(
+async def test_c2_an_authorization_header_is_a_bearer_token_and_nothing_else(
     authorization: str, refused: str | None
 ) -> None:
     call = await api()

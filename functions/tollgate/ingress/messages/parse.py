@@ -1,7 +1,7 @@
 """Parses a Messages request from bytes to a `GenerationRequest`."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, assert_never
+from typing import Any, Final, TypeVar, assert_never
 
 from msgspec.structs import replace
 from pydantic import ValidationError
@@ -16,7 +16,7 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
-from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.base import NO_HEADERS, ParsedCall
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
@@ -26,6 +26,7 @@ from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
 from tollgate.ingress.validation import request_error
 
+_Asked = TypeVar("_Asked", bound=wire.PromptFields)
 _WIRE_FORMAT: Final = "anthropic"
 _BETAS: Final = "anthropic-beta"
 _BETAS_MAX: Final = 64
@@ -44,10 +45,33 @@ _TOOL_FIELDS: Final = {
 
 def parse_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
     """Parse a request; raise RequestError with the field at fault."""
+    asked = _validated(wire.MessagesRequest, body)
+    request = _request(asked, asked.max_tokens, headers, size_bytes=len(body))
+    return ParsedCall(
+        request=request, stream=bool(asked.stream), ignored=printable_names(_unknown(asked))
+    )
+
+
+def parse_count_request(body: bytes) -> GenerationRequest:
+    """Parse a request whose tokens are counted; raise RequestError with the field at fault."""
+    asked = _validated(wire.CountTokensRequest, body)
+    return _request(asked, asked.max_tokens, NO_HEADERS, size_bytes=len(body))
+
+
+def _validated(model: type[_Asked], body: bytes) -> _Asked:
     try:
-        asked = wire.MessagesRequest.model_validate(decode_object(body))
+        return model.model_validate(decode_object(body))
     except ValidationError as error:
         raise request_error(error) from error
+
+
+def _request(
+    asked: wire.PromptFields,
+    output_tokens_max: int | None,
+    headers: Mapping[str, str],
+    *,
+    size_bytes: int,
+) -> GenerationRequest:
     tools = tuple(_tool(tool) for tool in asked.tools or () if isinstance(tool, wire.CustomTool))
     native = _native(asked, headers)
     has_tools = bool(tools or (native and native.tools))
@@ -55,13 +79,13 @@ def parse_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
     session = headers.get(_SESSION, "")[:_SESSION_LENGTH_MAX]
     if preferences.session_id is None and session:
         preferences = replace(preferences, session_id=session)
-    request = GenerationRequest(
+    return GenerationRequest(
         model=asked.model,
         messages=parse_turns(asked),
         tools=tools,
         tool_choice=_tool_choice(asked, has_tools=has_tools),
         parallel_tool_calls=_parallel(asked, has_tools=has_tools),
-        output_tokens_max=asked.max_tokens,
+        output_tokens_max=output_tokens_max,
         sampling=_sampling(asked),
         output_format=_output_format(asked.output_config),
         reasoning=_reasoning(asked),
@@ -69,10 +93,7 @@ def parse_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
         service_tier=_service_tier(asked),
         user=asked.metadata.user_id if asked.metadata else None,
         preferences=preferences,
-        size_bytes=len(body),
-    )
-    return ParsedCall(
-        request=request, stream=bool(asked.stream), ignored=printable_names(_unknown(asked))
+        size_bytes=size_bytes,
     )
 
 
@@ -86,7 +107,7 @@ def _tool(tool: wire.CustomTool) -> Tool:
     )
 
 
-def _tool_choice(asked: wire.MessagesRequest, *, has_tools: bool) -> ToolChoice | None:
+def _tool_choice(asked: wire.PromptFields, *, has_tools: bool) -> ToolChoice | None:
     choice = asked.tool_choice
     if choice is None:
         return None
@@ -105,12 +126,12 @@ def _tool_choice(asked: wire.MessagesRequest, *, has_tools: bool) -> ToolChoice 
             assert_never(unknown)
 
 
-def _parallel(asked: wire.MessagesRequest, *, has_tools: bool) -> bool | None:
+def _parallel(asked: wire.PromptFields, *, has_tools: bool) -> bool | None:
     disabled = asked.tool_choice is not None and asked.tool_choice.disable_parallel_tool_use
     return False if disabled and has_tools else None
 
 
-def _sampling(asked: wire.MessagesRequest) -> Sampling:
+def _sampling(asked: wire.PromptFields) -> Sampling:
     return Sampling(
         temperature=asked.temperature,
         top_p=asked.top_p,
@@ -125,7 +146,7 @@ def _output_format(config: wire.OutputConfig | None) -> OutputFormat | None:
     return SchemaOutput(name=_OUTPUT_NAME, schema=config.format.json_schema, strict=True)
 
 
-def _reasoning(asked: wire.MessagesRequest) -> ReasoningOptions | None:
+def _reasoning(asked: wire.PromptFields) -> ReasoningOptions | None:
     """Return the reasoning of `thinking` and `output_config.effort`.
 
     An effort without thinking requests reasoning, since most providers have no other effort.
@@ -151,11 +172,11 @@ def _reasoning(asked: wire.MessagesRequest) -> ReasoningOptions | None:
             assert_never(unknown)
 
 
-def _service_tier(asked: wire.MessagesRequest) -> str | None:
+def _service_tier(asked: wire.PromptFields) -> str | None:
     return "default" if asked.service_tier == "standard_only" else asked.service_tier
 
 
-def _native(asked: wire.MessagesRequest, headers: Mapping[str, str]) -> NativeOptions | None:
+def _native(asked: wire.PromptFields, headers: Mapping[str, str]) -> NativeOptions | None:
     """Return what only Anthropic's format knows of a request, None for nothing."""
     fields: dict[str, Any] = {}
     if asked.context_management is not None:
@@ -182,7 +203,7 @@ def _native(asked: wire.MessagesRequest, headers: Mapping[str, str]) -> NativeOp
     )
 
 
-def _unknown(asked: wire.MessagesRequest) -> Iterator[str]:
+def _unknown(asked: wire.PromptFields) -> Iterator[str]:
     yield from extra_fields(asked)
     yield from unknown_preferences(asked)
     for name, model in (

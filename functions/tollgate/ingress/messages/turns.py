@@ -45,7 +45,7 @@ _Media = blocks.ImageBlock | blocks.DocumentBlock
 _TEXT_TYPE: Final = "text/plain"
 
 
-def parse_turns(request: wire.MessagesRequest) -> tuple[Message, ...]:
+def parse_turns(request: wire.PromptFields) -> tuple[Message, ...]:
     """Parse the system prompt and all messages; raise RequestError with the field at fault."""
     turns = _Turns()
     if request.system:

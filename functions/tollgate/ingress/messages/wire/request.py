@@ -162,10 +162,9 @@ class Unserved(Wire):
     inference_geo: None = _NOTHING
 
 
-class MessagesRequest(RoutingFields, Unserved):
-    """The body of POST /v1/messages. Null means the same as leaving a field out."""
+class PromptFields(RoutingFields, Unserved):
+    """The fields of a request beside the limit of its answer."""
 
-    max_tokens: Annotated[int, Field(ge=1, le=TOKENS_MAX)]
     messages: Annotated[list[Message], Field(min_length=1, max_length=MESSAGES_MAX, fail_fast=True)]
     system: SystemContent | None = None
     tools: Annotated[list[Tool], Field(max_length=TOOLS_MAX, fail_fast=True)] | None = None
@@ -183,3 +182,15 @@ class MessagesRequest(RoutingFields, Unserved):
         default=None, description="Marks the last block of the request."
     )
     stream: bool | None = None
+
+
+class MessagesRequest(PromptFields):
+    """The body of POST /v1/messages. Null means the same as leaving a field out."""
+
+    max_tokens: Annotated[int, Field(ge=1, le=TOKENS_MAX)]
+
+
+class CountTokensRequest(PromptFields):
+    """The body of POST /v1/messages/count_tokens."""
+
+    max_tokens: Annotated[int, Field(ge=1, le=TOKENS_MAX)] | None = None
