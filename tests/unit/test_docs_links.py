@@ -58,7 +58,7 @@ def test_every_decision_is_once_in_the_list_of_decisions_by_its_number() -> None
 
 
 def test_every_page_that_is_named_in_code_exists() -> None:
-    # The plan workflow writes the first, and Codex reads the second in the folders that it works in.
+    # The plan workflow writes the first; Codex reads the second where it works.
     elsewhere = {"summary.md", "AGENTS.md"}
     exist = {path.name for path in (*PAGES, *(ROOT / "tests").rglob("*.md"))}
     named = {

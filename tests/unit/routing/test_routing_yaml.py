@@ -106,7 +106,7 @@ def test_the_simulator_answers_only_to_test_names() -> None:
     assert {"test/echo", "test/tools", "test/slow", "test/echo:429", "test/fallback"} <= added
     assert all(name.startswith("test/") for name in added)
     for slug in development.models.keys() - production.models.keys():
-        # Agents always send tools: a fault must not turn into a refusal of theirs. A prompt has none.
+        # Agents always send tools: a fault must not turn into a refusal of theirs.
         assert ("tools" in development.models[slug].supports) is (slug != "test/complete")
         upstream = development.models[slug].endpoints[0].upstream
         # Two formats have an echo.
