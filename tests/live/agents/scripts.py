@@ -55,6 +55,13 @@ def _chat(delta: dict[str, Any], finish: str) -> Script:
     return Script(chunks=frames)
 
 
+def broken_off(code: str) -> list[Script]:
+    """An answer of `VLLM` that fails after its first words."""
+    begun = openai_chunks.sse(openai_chunks.chunk({"role": "assistant", "content": "Well, "}))
+    told = {"message": "It failed.", "type": code, "code": code}
+    return [Script(chunks=[begun, openai_chunks.sse({"error": told})])]
+
+
 def _responses_turns() -> list[Script]:
     thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": SEAL}
     called = {
@@ -119,6 +126,13 @@ def _has_seal(field: str) -> Callable[[Mapping[str, Any]], bool]:
     return lambda body: f'"{field}": "{SEAL}"' in json.dumps(body)
 
 
+VLLM = Row(
+    name="vllm",
+    provider="codec: openai_chat",
+    dialect="",
+    turns=_chat_turns,
+    sealed=lambda body: True,
+)
 ROWS = (
     Row(
         name="openai",
@@ -141,13 +155,7 @@ ROWS = (
         turns=_gemini_turns,
         sealed=_has_seal("thoughtSignature"),
     ),
-    Row(
-        name="vllm",
-        provider="codec: openai_chat",
-        dialect="",
-        turns=_chat_turns,
-        sealed=lambda body: True,
-    ),
+    VLLM,
 )
 ROUTING = """\
 version: 1

@@ -1,20 +1,23 @@
 """Codex finishes a task on every kind of row, to the end and with what it writes on disk.
 
 Run by hand, or wherever `codex` (npm package `@openai/codex`) is on PATH or in TOLLGATE_AGENTS.
-Keeps C32, C80.
+Keeps C80, C94.
 """
 
 import asyncio
+import json
 import os
 import shutil
-from contextlib import ExitStack
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.live.agents.scripts import DONE, ROUTING, ROWS, Row
-from tests.local_server import environment, local_server
+from tests.live.agents.scripts import DONE, ROUTING, ROWS, VLLM, Row, broken_off
+from tests.local_server import LocalServer, environment, local_server
 from tests.upstream import FakeUpstream
 
 _PATIENCE_S = 120.0
@@ -77,22 +80,28 @@ async def work(program: str, folder: Path, home: Path) -> tuple[int, str]:
     return process.returncode or 0, printed.decode()
 
 
+@asynccontextmanager
+async def serving(row: Row, folder: Path) -> AsyncIterator[tuple[FakeUpstream, LocalServer]]:
+    """A gateway whose one model has one row, and the provider of that row."""
+    routing = folder / "routing.yaml"
+    async with FakeUpstream() as upstream:
+        routing.write_text(
+            ROUTING.format(provider=row.provider, url=upstream.url, dialect=row.dialect)
+        )
+        with ExitStack() as stack:
+            starting = local_server(folder / "state", routing=routing)
+            yield upstream, await asyncio.to_thread(stack.enter_context, starting)
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 async def test_c80_codex_finishes_its_task(row: Row, tmp_path: Path) -> None:
     program = codex()
     folder = tmp_path / "work"
     folder.mkdir()
-    async with FakeUpstream() as upstream:
+    async with serving(row, tmp_path) as (upstream, server):
         upstream.enqueue(*row.turns())
-        routing = tmp_path / "routing.yaml"
-        routing.write_text(
-            ROUTING.format(provider=row.provider, url=upstream.url, dialect=row.dialect)
-        )
-        with ExitStack() as stack:
-            starting = local_server(tmp_path / "state", routing=routing)
-            server = await asyncio.to_thread(stack.enter_context, starting)
-            config(tmp_path / "home", server.base_url, server.key)
-            status, printed = await work(program, folder, tmp_path / "home")
+        config(tmp_path / "home", server.base_url, server.key)
+        status, printed = await work(program, folder, tmp_path / "home")
     assert status == 0, printed
     assert DONE in printed
     assert (folder / "one.txt").read_text() == "one"
@@ -100,3 +109,50 @@ async def test_c80_codex_finishes_its_task(row: Row, tmp_path: Path) -> None:
     bodies: list[Any] = [received.json for received in upstream.received]
     assert len(bodies) == 3
     assert row.sealed(bodies[1])
+
+
+def limited_key(server: LocalServer) -> str:
+    """A key whose limit of a day is spent by its first request."""
+    asked = Request(
+        f"{server.base_url}/keys",
+        data=json.dumps({"name": "small", "limits": {"day": "0.000000001"}}).encode(),
+        headers={
+            "authorization": f"Bearer {server.management_key}",
+            "content-type": "application/json",
+        },
+    )
+    with urlopen(asked) as reply:
+        made: dict[str, Any] = json.load(reply)
+    return str(made["key"])
+
+
+async def test_c94_codex_says_when_a_limit_starts_anew(tmp_path: Path) -> None:
+    program = codex()
+    async with serving(VLLM, tmp_path) as (upstream, server):
+        *_, said = VLLM.turns()
+        upstream.enqueue(said)
+        key = await asyncio.to_thread(limited_key, server)
+        config(tmp_path / "home", server.base_url, key)
+        await work(program, tmp_path, tmp_path / "home")
+        status, printed = await work(program, tmp_path, tmp_path / "home")
+    assert status != 0
+    assert "usage limit" in printed
+    assert "Try again at" in printed
+    assert len(upstream.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [("overloaded_error", "at capacity"), ("context_length_exceeded", "ran out of room")],
+)
+async def test_c94_codex_does_not_repeat_what_repeating_cannot_change(
+    code: str, words: str, tmp_path: Path
+) -> None:
+    program = codex()
+    async with serving(VLLM, tmp_path) as (upstream, server):
+        upstream.enqueue(*broken_off(code))
+        config(tmp_path / "home", server.base_url, server.key)
+        status, printed = await work(program, tmp_path, tmp_path / "home")
+    assert status != 0
+    assert words in printed
+    assert len(upstream.received) == 1
