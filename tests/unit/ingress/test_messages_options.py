@@ -165,3 +165,9 @@ def test_c80_fields_of_tools_that_only_claude_knows_are_options_of_the_format() 
         tool_fields={"weather": {"defer_loading": True, "allowed_callers": ["direct"]}},
     )
     assert call.ignored == ()
+
+
+def test_c17_a_budget_and_an_effort_are_both_kept() -> None:
+    thinking = {"type": "enabled", "budget_tokens": 2_000}
+    call = parsed(thinking=thinking, output_config={"effort": "low"})
+    assert call.request.reasoning == ReasoningOptions(tokens_max=2_000, effort="low")

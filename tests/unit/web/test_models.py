@@ -302,6 +302,7 @@ async def test_c80_a_client_of_anthropics_gets_its_list_in_pages() -> None:
     walked: list[str] = []
     page = await claude_list(served, "?limit=2")
     while page["has_more"]:
+        assert len(page["data"]) == 2
         walked += [each["id"] for each in page["data"]]
         page = await claude_list(served, f"?limit=2&after_id={page['last_id']}")
     walked += [each["id"] for each in page["data"]]
@@ -355,3 +356,13 @@ async def test_c80_codex_gets_the_models_with_tools_beside_the_list() -> None:
 async def test_c80_a_model_without_tools_is_none_of_codexs() -> None:
     served = await dated(supports=())
     assert (await served("GET", "/v1/models?client_version=0.169.0")).json["models"] == []
+
+
+async def test_c2_c3_a_key_in_either_header_lists_what_it_may_use() -> None:
+    served = await api()
+    new = NewKey(workspace_id="acme", label="narrow", models=("acme/large",))
+    secret = (await served.home.stores.keys.create(new, by=TESTER)).secret
+    for headers in ({"x-api-key": secret}, {"authorization": f"Bearer {secret}"}):
+        listed = (await served("GET", "/v1/models", headers=headers)).json["data"]
+        assert [each["id"] for each in listed if each["kind"] == "model"] == ["acme/large"]
+    assert (await served("GET", "/v1/models", headers={"x-api-key": "sk-tg-no"})).status == 401

@@ -46,6 +46,7 @@ def thinks(at: Dialect, **fields: Any) -> tuple[Any, Any, WireRequest]:
         (ReasoningOptions(tokens_max=5_000), None, 5_000, ()),
         (ReasoningOptions(tokens_max=5_000), 4_000, 3_999, ("reasoning",)),
         (ReasoningOptions(tokens_max=10), None, 1_024, ("reasoning",)),
+        (ReasoningOptions(tokens_max=5_000, effort="low"), None, 5_000, ("reasoning",)),
     ],
 )
 def test_q36_older_models_think_by_a_budget_below_the_limit(
