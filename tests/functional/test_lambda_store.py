@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from typing import Any
 
+import msgspec
 import pytest
 import pytest_asyncio
 from openai import (
@@ -185,14 +186,16 @@ async def test_a_store_that_falls_silent_after_the_first_token_ends_the_stream_i
     assert said == " world [service_unavailable]"
     assert_survived(fragile)
     (line,) = logged(fragile, "generation not settled")
-    whole = json.loads(line["record"])
+    # Fields at their default are left out, as they are where the record is stored.
+    whole = msgspec.json.decode(line["record"], type=GenerationRecord)
     assert line["level"] == "ERROR"
-    assert whole.keys() == set(GenerationRecord.__slots__)
-    assert (whole["workspace_id"], whole["outcome"]) == (workspace.id, "ok")
+    assert (whole.workspace_id, whole.outcome) == (workspace.id, "ok")
+    assert whole.usage.output_tokens
+    assert sum(bill_line.cost_nano_usd for bill_line in whole.lines) == whole.cost_nano_usd > 0
     # What was sent into the silence may have landed: then the sweeper settles by that record.
     await swept(fragile, HOLD_LIFETIME_S + 5)
-    record = await fragile.record(workspace, whole["id"])
-    assert (record.outcome, record.cost_nano_usd) in (("ok", whole["cost_nano_usd"]), ("lost", 0))
+    record = await fragile.record(workspace, whole.id)
+    assert (record.outcome, record.cost_nano_usd) in (("ok", whole.cost_nano_usd), ("lost", 0))
     await fragile.assert_books_closed(workspace, record.cost_nano_usd)
 
 
