@@ -48,7 +48,7 @@ def reply_sink(
             reply, ingress, parsed, credits_per_usd=gateway.credits_per_usd, headers=headers
         )
     request = parsed.request
-    return SingleCallSink(sink, request.choices) if request.wants_single_call else sink
+    return SingleCallSink(sink, request.answers) if request.wants_single_call else sink
 
 
 class SingleCallSink:
@@ -57,9 +57,9 @@ class SingleCallSink:
     Every provider's answer passes: some have no switch for it, others do not obey theirs.
     """
 
-    def __init__(self, sink: EventSink, choices: int) -> None:
+    def __init__(self, sink: EventSink, answers: int) -> None:
         self._sink = sink
-        self._choices = [FirstCall() for _ in range(choices)]
+        self._choices = [FirstCall() for _ in range(answers)]
 
     def open(self, hold: Hold) -> AbstractAsyncContextManager[None]:
         return self._sink.open(hold)

@@ -78,6 +78,12 @@ async def test_c14_c81_a_native_n_is_one_request_for_each_conversation() -> None
     assert home.record.usage.input_tokens == 20
 
 
+async def test_c15_c81_one_call_at_most_is_a_rule_for_every_conversation() -> None:
+    home = await house(near=Scripted(*map(answers, "abc")))
+    single = several("One", "Two", "Three", parallel_tool_calls=False)
+    assert await serve(home, single) == ["a", "b", "c"]
+
+
 async def test_c36_c81_one_conversation_that_is_refused_fails_all_and_costs_nothing() -> None:
     late: Answer = [Silence(5), *answers("a")]
     home = await house(near=Scripted(late, refuses(400)))
