@@ -28,8 +28,7 @@ from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import ServedBy
 from tollgate.ingress.chat_completions.choice_renderer import ChoiceRenderer
 from tollgate.ingress.chat_completions.message import render_choice
-from tollgate.ingress.errors import openai_error
-from tollgate.ingress.shared.accounts import DONE, render_accounts
+from tollgate.ingress.shared.accounts import DONE, render_accounts, render_failure
 
 # OpenAI's values; clients validate them, so a tier that only its provider knows is left out.
 _SERVICE_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority", "fast"})
@@ -98,9 +97,8 @@ class ChatRenderer:
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Render the frames that end a stream which failed after the commit point."""
-        # Without `choices`: beside them, some clients show the fragment as a complete answer.
-        broken = to_json(openai_error(error, self._served.generation_id))
-        return b'%b,"error":%b,%b}\n\n%b' % (self._head, broken, self._accounts(record), DONE)
+        request_id = self._served.generation_id
+        return render_failure(self._head, error, request_id, self._accounts(record))
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body of a reply that is not streamed, from a response for each choice."""

@@ -27,8 +27,7 @@ from tollgate.core.request import GenerationRequest
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.completions.text_renderer import TextRenderer, render_text_choice
-from tollgate.ingress.errors import openai_error
-from tollgate.ingress.shared.accounts import DONE, render_accounts
+from tollgate.ingress.shared.accounts import DONE, render_accounts, render_failure
 
 
 class CompletionRenderer:
@@ -81,8 +80,8 @@ class CompletionRenderer:
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Render the frames that end a stream which failed after the commit point."""
-        broken = to_json(openai_error(error, self._served.generation_id))
-        return b'%b,"error":%b,%b}\n\n%b' % (self._head, broken, self._accounts(record), DONE)
+        request_id = self._served.generation_id
+        return render_failure(self._head, error, request_id, self._accounts(record))
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body of a reply that is not streamed, from a response for each choice."""

@@ -6,11 +6,12 @@ from typing import Final
 from pydantic import JsonValue
 from pydantic_core import to_json
 
+from tollgate.core.errors import GatewayError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import credits_text, usd_text
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import Routed, ServedBy
-from tollgate.ingress.errors import tollgate_metadata
+from tollgate.ingress.errors import openai_error, tollgate_metadata
 
 DONE: Final = b"data: [DONE]\n\n"
 
@@ -46,6 +47,15 @@ def render_accounts(
         credits_text(cost, credits_per_usd).encode(),
         to_json(accounts)[1:-1],
     )
+
+
+def render_failure(head: bytes, error: GatewayError, request_id: str, accounts: bytes) -> bytes:
+    """Render the frames that end a broken stream, after the `head` that its frames begin with.
+
+    They have no `choices`: beside them, some clients show the fragment as a complete answer (C33).
+    """
+    broken = to_json(openai_error(error, request_id))
+    return b'%b,"error":%b,%b}\n\n%b' % (head, broken, accounts, DONE)
 
 
 def _usage(usage: Usage) -> dict[str, JsonValue]:
