@@ -143,7 +143,7 @@ def _queried_partition(body: Mapping[str, Any]) -> str:
 
 
 def _read_s3(call: Call) -> Iterator[Access]:
-    actions = {"GET": "s3:GetObject", "PUT": "s3:PutObject"}
+    actions = {"DELETE": "s3:DeleteObject", "GET": "s3:GetObject", "PUT": "s3:PutObject"}
     _, bucket, key = unquote(call.path).split("/", 2)
     if call.query or not key or call.method not in actions:
         raise UnknownCall(f"s3: {call.method} {call.path}?{call.query}")

@@ -21,7 +21,14 @@ from tests.deployment import (
     open_stores,
 )
 from tests.stores import an_entry, record_of
-from tests.unit.web.routes import GENERATION_ID, KEY_ID, OPERATOR_ROUTES, ROUTES, WORKSPACE
+from tests.unit.web.routes import (
+    GENERATION_ID,
+    KEY_ID,
+    OPERATOR_ROUTES,
+    RESPONSE_ID,
+    ROUTES,
+    WORKSPACE,
+)
 from tests.upstream import Script
 from tollgate.core.clock import DAY_S, SystemClock
 from tollgate.core.publication import Signature, publish_to_all
@@ -30,6 +37,7 @@ from tollgate.routing.schema import Routing
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 CHAT: Final = CHAT_ROUTES[0].removeprefix("POST ")
+RESPONSES: Final = CHAT_ROUTES[3].removeprefix("POST ")
 ECHO: Final = {"model": "test/echo", "messages": [{"role": "user", "content": "Hello"}]}
 REFUSED: Final = {"error": {"message": "no such key"}}
 # More holds than one shard should have, so that maintenance adds shards.
@@ -50,7 +58,8 @@ async def tour(
     generation_id = await complete(deployment, workspace, expire_answers)
     await read_the_pointer_alone(deployment)
     await call_every_provider(deployment, workspace, routing)
-    await call_every_route(deployment, workspace, generation_id)
+    response_id = await store_responses(deployment, workspace)
+    await call_every_route(deployment, workspace, generation_id, response_id)
     await leave_work(deployment)
     await run_on_schedule(deployment, scheduled)
 
@@ -96,6 +105,21 @@ async def complete(
     return generation_id
 
 
+async def store_responses(deployment: Deployment, workspace: Workspace) -> str:
+    """Store a response and one that continues it; return the id of the latter."""
+    settings = {"name": "stores", "response_days": 7}
+    made = await ask(deployment, "POST", "/v1/keys", workspace, 201, body=settings)
+    headers = {"authorization": f"Bearer {made.json['key']}"}
+    url, fields = f"{deployment.emulator.url}{RESPONSES}", dict[str, str]()
+    for _ in range(2):
+        body = {"model": "test/echo", "input": "Hello", **fields}
+        async with deployment.http.post(url, headers=headers, json=body) as said:
+            answer = await said.json()
+            assert (said.status, answer.get("store")) == (200, True), answer
+        fields = {"previous_response_id": answer["id"]}
+    return str(answer["id"])
+
+
 async def read_the_pointer_alone(deployment: Deployment) -> None:
     """Read the published catalog's name as chat does where five seconds end within a request."""
     chat = deployment.chat.config
@@ -135,7 +159,7 @@ async def call_every_provider(
 
 
 async def call_every_route(
-    deployment: Deployment, workspace: Workspace, generation_id: str
+    deployment: Deployment, workspace: Workspace, generation_id: str, response_id: str
 ) -> None:
     """Ask every route of the api function for something that there is."""
     for path in PUBLIC_ROUTES:
@@ -148,6 +172,7 @@ async def call_every_route(
             KEY_ID: made.json["data"]["id"],
             WORKSPACE: workspace.id,
             GENERATION_ID: generation_id,
+            RESPONSE_ID: response_id,
             "new": f"new-{number}",
         }
         method, path, body = route
@@ -156,7 +181,9 @@ async def call_every_route(
             body = replaced(body, placeholder, value)
         key = operator if route in OPERATOR_ROUTES else workspace.management
         answer = await deployment.ask(method, path, key, body=body)
-        assert answer.status < 300, (method, path, answer.json)
+        # Every response is refused to be cancelled, once it has been read.
+        expected = 400 if path.endswith("/cancel") else 299
+        assert answer.status <= expected, (method, path, answer.json)
 
 
 def replaced(value: Any, placeholder: str, real: str) -> Any:

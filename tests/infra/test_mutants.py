@@ -263,7 +263,7 @@ FAULTS: Final = [
         )
     ),
     Fault(
-        at=f"{CHAT_STATEMENTS} 11 Fn::If 1 Action",
+        at=f"{CHAT_STATEMENTS} 12 Fn::If 1 Action",
         value="kms:Decrypt",
         seen_by=options.test_a_role_uses_a_key_of_yours_through_the_services_that_it_writes_to,
     ),

@@ -25,6 +25,7 @@ PERMISSIONS: Final = {
         "${ObjectsBucket.Arn}/answers/*": {"s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/catalogs/*": {"s3:GetObject"},
         "${ObjectsBucket.Arn}/content/*": {"s3:PutObject"},
+        "${ObjectsBucket.Arn}/responses/*": {"s3:GetObject", "s3:PutObject"},
         "ObjectsBucket": {"s3:ListBucket"},
         "LedgerTable": {"dynamodb:UpdateItem"},
         "GenerationsTable": {"dynamodb:PutItem"},
@@ -55,6 +56,7 @@ PERMISSIONS: Final = {
         "GenerationsTable": {"dynamodb:GetItem", "dynamodb:Query"},
         "${ObjectsBucket.Arn}/catalogs/*": {"s3:GetObject"},
         "${ObjectsBucket.Arn}/content/*": {"s3:GetObject"},
+        "${ObjectsBucket.Arn}/responses/*": {"s3:DeleteObject", "s3:GetObject"},
         "ObjectsBucket": {"s3:ListBucket"},
     },
     "SweeperRole": {
@@ -215,6 +217,6 @@ def test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile(stack: Stack
     for name, role in stack.properties("AWS::IAM::Role").items():
         for resource in compile_permissions(role):
             exact = resource.replace(":bedrock:*::foundation-model/", "")
-            for prefix in ("answers", "catalogs", "content"):
+            for prefix in ("answers", "catalogs", "content", "responses"):
                 exact = exact.removesuffix(f"${{ObjectsBucket.Arn}}/{prefix}/*")
             assert "*" not in exact.partition(" where ")[0], name

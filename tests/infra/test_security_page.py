@@ -96,6 +96,7 @@ def test_what_expires_is_what_the_page_does_not_keep_for_good() -> None:
 def test_times_are_those_of_code_and_template(stack: Stack) -> None:
     *most, last = map(str, CONTENT_DAYS)
     assert row("prompts and answers")[1] == f"{', '.join(most)} or {last} days"
+    assert row("responses of keys")[1] == row("prompts and answers")[1]
     (bucket,) = stack.properties("AWS::S3::Bucket").values()
     days = {
         it["Prefix"]: it["ExpirationInDays"] for it in bucket["LifecycleConfiguration"]["Rules"]

@@ -331,6 +331,7 @@ def test_c68_c69_answers_and_content_expire_when_they_should(stack: Stack) -> No
     assert {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules} == {
         "answers/": 2,
         **{f"content/{days}d/": days for days in CONTENT_DAYS},
+        **{f"responses/{days}d/": days for days in CONTENT_DAYS},
     }
     assert all(rule["Status"] == "Enabled" for rule in rules)
 

@@ -99,6 +99,7 @@ class MemoryBooks(Struct):
     deleted_names: list[tuple[str, KeyName]] = field(default_factory=list)
     entries_of_audit: list[AuditEntry] = field(default_factory=list)
     records: dict[tuple[str, str], GenerationRecord] = field(default_factory=dict)
+    response_days: dict[str, int | None] = field(default_factory=dict)
 
     def lock(self, workspace_id: str) -> None:
         """Let a workspace spend nothing any more."""

@@ -55,6 +55,8 @@ class MemoryKeyStore:
             labels=key.settings.labels,
             old_secret=old,
             content_days=key.settings.content_days,
+            response_days=key.settings.response_days
+            or self._books.response_days.get(key.workspace_id),
         )
 
     async def note_use(self, principal: Principal) -> None:

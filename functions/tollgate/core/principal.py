@@ -30,3 +30,5 @@ class Principal(Struct, frozen=True, kw_only=True):
     """True if the caller used the secret from before the key's last rotation."""
     content_days: int | None = None
     """Days for which requests and answers are kept; None keeps none."""
+    response_days: int | None = None
+    """Days for which responses are stored for later requests; None stores none."""

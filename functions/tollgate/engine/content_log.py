@@ -27,8 +27,13 @@ class ContentLog(Protocol):
     ) -> None:
         """Keep the content of a generation; raise LedgerError(service_unavailable) on failure."""
 
-    async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
-        """Return the content of a generation; None if none was kept or it has expired."""
+    async def get(
+        self, workspace_id: str, generation_id: str, *, days: int | None = None
+    ) -> bytes | None:
+        """Return the content of a generation; None if none was kept or it has expired.
+
+        `days` is the number of days for which it is most likely kept.
+        """
 
 
 class ContentSink:

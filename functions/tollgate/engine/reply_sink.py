@@ -1,5 +1,6 @@
 """The sink of a live or a replayed reply, in the form that its caller requested."""
 
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 from msgspec.structs import replace
@@ -27,10 +28,12 @@ def reply_sink(
     parsed: ParsedCall,
     *,
     headers: Headers = NO_HEADERS,
+    around: Callable[[EventSink], EventSink] | None = None,
 ) -> EventSink:
     """Return the sink that replies as the caller wants it: streamed or whole, of one call or all.
 
     `headers` are those known without a hold; `open` puts the ones of its hold in their place.
+    `around` puts a sink around the reply, which gets what the caller gets.
     """
     sink: EventSink
     if parsed.stream:
@@ -47,6 +50,8 @@ def reply_sink(
         sink = CollectSink(
             reply, ingress, parsed, credits_per_usd=gateway.credits_per_usd, headers=headers
         )
+    if around is not None:
+        sink = around(sink)
     request = parsed.request
     return SingleCallSink(sink, request.answers) if request.wants_single_call else sink
 

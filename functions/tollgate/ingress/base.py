@@ -11,7 +11,7 @@ from tollgate.core.events import StreamEvent
 from tollgate.core.generation import AttemptRecord, GenerationRecord
 from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import RateLimit
-from tollgate.core.request import GenerationRequest
+from tollgate.core.request import GenerationRequest, JsonObject
 from tollgate.core.response import GenerationResponse
 
 NO_HEADERS: Final[Mapping[str, str]] = {}
@@ -45,6 +45,8 @@ class ParsedCall(Struct, frozen=True, kw_only=True):
     """The fields of the request that the reply repeats, as the reply has them."""
     namespaces: Mapping[str, NamespacedName] = field(default_factory=dict)
     """The caller's names of the tools within namespaces, by the names that they have here."""
+    stored_input: tuple[JsonObject, ...] | None = None
+    """The input to store with the answer, earlier turns included; None stores neither."""
 
 
 class ServedBy(Struct, frozen=True, kw_only=True):

@@ -185,7 +185,7 @@ RESPONSES: Final = IngressFormat(
     tag="responses",
     summary="Create Response",
     description="Generate an answer in OpenAI's Responses format, whole or streamed; it is billed "
-    "to the key and not stored.",
+    "to the key, and stored if the key or its workspace says so.",
     operation_id="create_response",
 )
 

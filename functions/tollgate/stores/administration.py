@@ -19,7 +19,7 @@ from tollgate.core.pages import Page
 from tollgate.core.principal import Admission, KeyRole
 from tollgate.stores.base import KeyDirectory
 from tollgate.stores.rules.key_names import KeyName
-from tollgate.stores.rules.key_settings import KeySettings
+from tollgate.stores.rules.key_settings import KeySettings, check_days
 
 EntryKind = Literal["grant", "adjustment", "refund"]
 KEYS_PAGE_MAX: Final = 100
@@ -193,8 +193,11 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     budget_nano_usd: int | None = None
     # Whether a spent budget locks the workspace until the month ends or the budget is raised.
     pause_at_budget: bool = False
+    # Days that responses of its keys are stored, unless a key says otherwise; None stores none.
+    response_days: int | None = None
 
     def __post_init__(self) -> None:
+        check_days("response_days", self.response_days)
         if self.budget_nano_usd is not None and self.budget_nano_usd <= 0:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, "budget must be more than 0.", param="budget"
@@ -260,6 +263,16 @@ class AuditLog(Protocol):
         One call reads a bounded number of entries: a page may be short, or empty, and still have a
         `next`.
         """
+
+
+class ResponseStore(Protocol):
+    """The responses that callers refer to later, as JSON."""
+
+    async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
+        """Return a stored response of this workspace, None if there is none, or no longer."""
+
+    async def delete(self, workspace_id: str, generation_id: str, *, by: Actor) -> bool:
+        """Delete a response; False if there is none."""
 
 
 class GenerationStore(Protocol):

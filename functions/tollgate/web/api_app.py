@@ -18,6 +18,7 @@ from tollgate.web.paths import (
     METERED_METHODS,
     METERED_PATHS,
     OPENAPI,
+    UNSERVED,
     CanonicalPath,
     HeadAsGet,
     no_route,
@@ -32,6 +33,7 @@ from tollgate.web.routes.generations import generation_routes
 from tollgate.web.routes.health import health_routes
 from tollgate.web.routes.keys import key_routes, workspace_key_routes
 from tollgate.web.routes.models import model_routes
+from tollgate.web.routes.responses import response_routes
 from tollgate.web.routes.token_counts import token_count_routes
 from tollgate.web.routes.workspaces import workspace_routes
 from tollgate.web.services import Services
@@ -73,6 +75,7 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
         model_routes,
         explanation_routes,
         token_count_routes,
+        response_routes,
         health_routes,
     ):
         app.include_router(routes(services))
@@ -123,8 +126,10 @@ def _render_errors(app: FastAPI, services: Services) -> None:
     async def reply_routing_error(request: Request, error: HTTPException) -> Response:
         method, path = request.method, request.url.path
         match error.status_code:
-            case 404 if request.scope["path"] not in METERED_PATHS:
+            case 404 | 405 if request.scope["path"] in UNSERVED:
                 refusal: GatewayError = no_route(method, path)
+            case 404 if request.scope["path"] not in METERED_PATHS:
+                refusal = no_route(method, path)
             case 404 if method == "POST":
                 refusal = wrong_function(path)
             case 404 | 405:

@@ -1,7 +1,8 @@
 """The streaming application: metered routes, each a call of `generate`."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ from tollgate.core.errors import (
 )
 from tollgate.core.idempotency import Claim
 from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION, PlatformIds
+from tollgate.core.principal import Principal
 from tollgate.engine.content_log import ContentLog, ContentSink
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
@@ -35,9 +37,9 @@ from tollgate.engine.sink import (
     request_headers,
     send_error,
 )
-from tollgate.ingress.base import Ingress, Routed
+from tollgate.ingress.base import Ingress, ParsedCall, Routed
 from tollgate.ingress.errors import openai_reply
-from tollgate.ingress.formats import FORMATS, IngressFormat
+from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
 from tollgate.web.access import METERED
 from tollgate.web.auth import authenticate
 from tollgate.web.cors import WebLimits, cors
@@ -55,15 +57,23 @@ def chat_app(
     *,
     answers: AnswerStore | None = None,
     contents: ContentLog | None = None,
+    responses: ContentLog | None = None,
 ) -> ASGIApp:
     """Return the app that serves the metered routes.
 
     `answers` stores answers for Idempotency-Key; without it the header is refused. `contents`
-    stores content for the keys that opt in; without it no content is stored.
+    stores content for the keys that opt in; without it no content is stored. `responses` does the
+    same for responses, which later requests name.
     """
     endpoints = {
         each.path: MeteredEndpoint(
-            each, services, gateways, limits, answers=answers, contents=contents
+            each,
+            services,
+            gateways,
+            limits,
+            answers=answers,
+            contents=contents,
+            responses=responses if each is RESPONSES else None,
         )
         for each in FORMATS
     }
@@ -106,6 +116,7 @@ class MeteredEndpoint:
         *,
         answers: AnswerStore | None,
         contents: ContentLog | None,
+        responses: ContentLog | None,
     ) -> None:
         self._format = format_
         self._services = services
@@ -113,6 +124,7 @@ class MeteredEndpoint:
         self._limits = limits
         self._answers = answers
         self._contents = contents
+        self._responses = responses
 
     @property
     def _ingress(self) -> Ingress:
@@ -158,7 +170,7 @@ class MeteredEndpoint:
         gateway = await self._gateways.for_key(principal.key_id)
         body = await read_body(receive, self._limits.body_bytes_max)
         parsed = replace(
-            self._ingress.parse(body, headers),
+            await self._parse(body, headers, principal),
             tells_routing=headers.get("x-tollgate-metadata", "").lower() == "enabled",
         )
         call = Call(
@@ -177,6 +189,17 @@ class MeteredEndpoint:
             named = replace(parsed, episode_id=self._services.ids.new_uuid7())
             call = replace(call, parsed=named)
         return _Admitted(gateway=gateway, call=call, claim=claim, body=body)
+
+    async def _parse(self, body: bytes, headers: Headers, principal: Principal) -> ParsedCall:
+        days = principal.response_days
+        if self._responses is None or days is None:
+            return self._ingress.parse(body, headers)
+        # Imported with its first request: most deployments start without it.
+        from tollgate.web.response_storage import parse_with_turns
+
+        return await parse_with_turns(
+            self._responses, body, headers, workspace_id=principal.workspace_id, days=days
+        )
 
     async def _answer(self, admitted: _Admitted, reply: AsgiReply) -> None:
         call, sink = admitted.call, self._sink(reply, admitted)
@@ -201,12 +224,29 @@ class MeteredEndpoint:
 
     def _sink(self, reply: AsgiReply, admitted: _Admitted) -> EventSink:
         call, gateway = admitted.call, admitted.gateway
-        sink = reply_sink(gateway, reply, self._ingress, call.parsed)
+        around = None if self._responses is None else self._storing(admitted)
+        sink = reply_sink(gateway, reply, self._ingress, call.parsed, around=around)
         days = call.principal.content_days
         if self._contents is None or days is None:
             return sink
         choices = call.parsed.request.answers
         return ContentSink(sink, self._contents, body=admitted.body, choices=choices, days=days)
+
+    def _storing(self, admitted: _Admitted) -> Callable[[EventSink], EventSink] | None:
+        """Return what puts the storing of a response around its reply, None if none is stored."""
+        call, days = admitted.call, admitted.call.principal.response_days
+        if self._responses is None or days is None or call.parsed.stored_input is None:
+            return None
+        from tollgate.web.response_storage import StoringSink
+
+        return partial(
+            StoringSink,
+            responses=self._responses,
+            call=call,
+            gateway=admitted.gateway,
+            ingress=self._ingress,
+            days=days,
+        )
 
     def _deadline(self, scope: Scope, timing: StreamTiming, *, streamed: bool) -> Deadline:
         clock = self._services.clock

@@ -7,12 +7,14 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.ingress.formats import FORMATS
+from tollgate.ingress.formats import FORMATS, RESPONSES
 
 OPENAPI: Final = "/v1/openapi.json"
 # The paths of the streaming function; the buffered function serves all others.
 METERED_PATHS: Final = frozenset(each.path for each in FORMATS)
 METERED_METHODS: Final = ("OPTIONS", "POST")
+# Routes of OpenAI's, beside those of stored responses by their ids.
+UNSERVED: Final = frozenset(f"{RESPONSES.path}/{name}" for name in ("compact", "input_tokens"))
 _MOUNT: Final = "/api"
 
 _CHAT: Final = "use POST /chat/completions under the same base URL"
@@ -25,8 +27,8 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "images": _PROVIDER,
     "moderations": _PROVIDER,
     "rerank": _PROVIDER,
-    "responses": "responses are not stored, compacted or counted; use POST /responses with the "
-    "whole conversation in `input`",
+    "responses": "responses are not compacted or counted; use POST /responses with the whole "
+    "conversation in `input`",
     "uploads": f"{_CHAT}, with the file in a message",
 }
 _SLASHES: Final = re.compile("/{2,}")

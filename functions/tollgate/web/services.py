@@ -20,6 +20,7 @@ from tollgate.stores.administration import (
     CreditStore,
     GenerationStore,
     KeyStore,
+    ResponseStore,
     Workspace,
     WorkspaceStore,
 )
@@ -46,8 +47,9 @@ class Services(Struct, frozen=True, kw_only=True):
     activity: ActivityStore
     audit_log: AuditLog
     cooldowns: CooldownStore
-    # None in a deployment without a bucket for content.
+    # Both are None in a deployment without a bucket for content.
     contents: ContentLog | None
+    responses: ResponseStore | None
     catalogs: Catalogs
     # Parses chat bodies for explanations, and renders every error of the api.
     chat: Ingress
@@ -113,11 +115,15 @@ class Services(Struct, frozen=True, kw_only=True):
                 f"This needs a key of the workspace {self.operator_workspace}.",
             )
 
-    def check_content_days(self, days: int | None) -> None:
-        """Raise RequestError if a key shall keep content and there is no bucket for it."""
-        if days is not None and self.contents is None:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                "This deployment has no bucket for content.",
-                param="content_days",
-            )
+    def check_days(self, days: Mapping[str, int | None]) -> None:
+        """Raise RequestError if content or responses shall be kept and there is no bucket.
+
+        `days` are the settings that say so, by their names.
+        """
+        for name, number in days.items():
+            if number is not None and self.contents is None:
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST,
+                    "This deployment has no bucket for content.",
+                    param=name,
+                )

@@ -12,6 +12,7 @@ from tollgate.stores.money.credits import DynamoCreditStore
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
+from tollgate.stores.records.responses import AuditedResponses
 from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.stores import Stores
 
@@ -26,6 +27,8 @@ class Administration(Struct, frozen=True, kw_only=True):
     credits: DynamoCreditStore
     activity: DynamoActivityStore
     audit_log: DynamoAuditLog
+    responses: AuditedResponses | None
+    """None in a deployment without a bucket for content."""
 
 
 def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Administration:
@@ -42,6 +45,9 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         activity=DynamoActivityStore(client, tables, stores.generations, clock=clock),
         audit_log=DynamoAuditLog(client, tables),
+        responses=None
+        if stores.responses is None
+        else AuditedResponses(client, tables, stores.responses, ids=ids, clock=clock),
     )
 
 
@@ -64,6 +70,7 @@ def wire_services(
         audit_log=administration.audit_log,
         cooldowns=stores.cooldowns,
         contents=stores.contents,
+        responses=administration.responses,
         catalogs=catalogs,
         chat=CHAT_COMPLETIONS.make(ids),
         ids=ids,

@@ -108,4 +108,11 @@ def wire_chat_app(
         ids=ids,
         journal=journal,
     )
-    return chat_app(front, gateways, limits, answers=stores.answers, contents=stores.contents)
+    return chat_app(
+        front,
+        gateways,
+        limits,
+        answers=stores.answers,
+        contents=stores.contents,
+        responses=stores.responses,
+    )

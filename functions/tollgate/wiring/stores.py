@@ -36,6 +36,7 @@ class Stores(Struct, frozen=True, kw_only=True):
     objects: ObjectStore | None
     answers: DynamoAnswerStore | None
     contents: ObjectContentLog | None
+    responses: ObjectContentLog | None
     publications: PublicationStore
 
     async def create_tables(self) -> None:
@@ -73,10 +74,11 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
     generations = DynamoGenerationStore(
         client, tables.generations, retention_s=settings.record_days * DAY_S
     )
-    answers = contents = None
+    answers = contents = responses = None
     if objects is not None:
         answers = DynamoAnswerStore(client, tables.core, objects, clock=clock)
         contents = ObjectContentLog(objects, clock=clock)
+        responses = ObjectContentLog(objects, clock=clock, kind="responses")
     return Stores(
         client=client,
         tables=tables,
@@ -96,5 +98,6 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
         objects=objects,
         answers=answers,
         contents=contents,
+        responses=responses,
         publications=publications,
     )

@@ -277,9 +277,18 @@ def test_c80_a_refusal_names_the_field_at_fault(fields: dict[str, Any], param: s
     assert at_fault(**fields) == param
 
 
-@pytest.mark.parametrize("field", ["previous_response_id", "conversation", "background"])
-def test_c80_what_needs_storage_is_refused_with_what_to_do_instead(field: str) -> None:
-    with pytest.raises(RequestError, match="not stored"):
+@pytest.mark.parametrize(
+    ("field", "instead"),
+    [
+        ("previous_response_id", "--response-days"),
+        ("conversation", "send `previous_response_id`"),
+        ("background", "wait, or stream"),
+    ],
+)
+def test_c80_what_needs_storage_is_refused_with_what_to_do_instead(
+    field: str, instead: str
+) -> None:
+    with pytest.raises(RequestError, match=instead):
         parsed(**{field: True if field == "background" else "resp_1"})
 
 

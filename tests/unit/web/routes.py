@@ -9,6 +9,7 @@ needs an existing one replaces them.
 KEY_ID = "Na1b2c3d4e5f6g7"
 WORKSPACE = "nowhere"
 GENERATION_ID = "gen-x"
+RESPONSE_ID = "resp_x"
 
 EVERY_KEYS_ROUTES = [
     ("GET", "/v1/key", None),
@@ -23,6 +24,12 @@ EVERY_KEYS_ROUTES = [
         "/v1/messages/count_tokens",
         {"model": "smart", "messages": [{"role": "user", "content": "Hi"}]},
     ),
+]
+RESPONSE_ROUTES = [
+    ("GET", f"/v1/responses/{RESPONSE_ID}", None),
+    ("GET", f"/v1/responses/{RESPONSE_ID}/input_items", None),
+    ("POST", f"/v1/responses/{RESPONSE_ID}/cancel", None),
+    ("DELETE", f"/v1/responses/{RESPONSE_ID}", None),
 ]
 WORKSPACE_LISTS = [
     ("GET", "/v1/keys", None),
@@ -62,4 +69,4 @@ OPERATOR_CHANGES = [
 WORKSPACE_ROUTES = WORKSPACE_LISTS + WORKSPACE_CHANGES
 OPERATOR_ROUTES = OPERATOR_LISTS + OPERATOR_CHANGES
 MANAGEMENT_ROUTES = WORKSPACE_ROUTES + OPERATOR_ROUTES
-ROUTES = EVERY_KEYS_ROUTES + MANAGEMENT_ROUTES
+ROUTES = EVERY_KEYS_ROUTES + RESPONSE_ROUTES + MANAGEMENT_ROUTES

@@ -61,6 +61,7 @@ class Api:
         home = self.home
         services = {
             "contents": None,
+            "responses": None,
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
             **{name: getattr(home.stores, name) for name in SHARED_STORES},
             "catalogs": Always(home.catalog),

@@ -38,7 +38,11 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
     assert document["openapi"].startswith("3.1")
     routes = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
     served = {(method, path.partition("?")[0]) for method, path, _ in ROUTES}
-    names = {"/Na1b2c3d4e5f6g7": "/{key_id}", "/nowhere": "/{workspace_id}"}
+    names = {
+        "/Na1b2c3d4e5f6g7": "/{key_id}",
+        "/nowhere": "/{workspace_id}",
+        "/resp_x": "/{response_id}",
+    }
     for name, template in names.items():
         served = {(method, path.replace(name, template)) for method, path in served}
     assert routes == served | {

@@ -21,11 +21,14 @@ from tests.unit.web.routes import (
     KEY_ID,
     OPERATOR_LISTS,
     OPERATOR_ROUTES,
+    RESPONSE_ID,
+    RESPONSE_ROUTES,
     WORKSPACE,
     WORKSPACE_LISTS,
     WORKSPACE_ROUTES,
 )
 from tests.unit.web.test_api_app import Api, api
+from tollgate.core.audit import Actor
 from tollgate.core.principal import KeyRole
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.administration import NewKey, WorkspaceSettings
@@ -48,6 +51,23 @@ class KeptContents:
         return json.dumps(CONTENT).encode() if found else None
 
 
+class KeptResponse:
+    """A store of responses that holds the one of one workspace's generation."""
+
+    def __init__(self, workspace_id: str, generation_id: str) -> None:
+        self._place = (workspace_id, generation_id)
+        self.deleted = False
+
+    async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
+        found = (workspace_id, generation_id) == self._place and not self.deleted
+        return b'{"response":{"output":[]},"input":[]}' if found else None
+
+    async def delete(self, workspace_id: str, generation_id: str, *, by: Actor) -> bool:
+        found = await self.get(workspace_id, generation_id) is not None
+        self.deleted = self.deleted or found
+        return found
+
+
 class Tenants:
     """Three workspaces of one gateway: `acme` has resources, `other` none, `platform` operates."""
 
@@ -65,6 +85,7 @@ class Tenants:
             KEY_ID: self.home.principal.key_id,
             WORKSPACE: "acme",
             GENERATION_ID: f"gen-{self.home.record.id}",
+            RESPONSE_ID: f"resp_{self.home.record.id}",
         }
         body = json.dumps(content)
         for placeholder, name in names.items():
@@ -102,6 +123,7 @@ async def tenants() -> Tenants:
         "operator_workspace": OPERATORS,
         "workspaces": workspaces,
         "contents": KeptContents("acme", call.home.record.id),
+        "responses": KeptResponse("acme", call.home.record.id),
     }
     secrets = {"acme management": call.management, "other management": call.stranger}
     roles: list[tuple[str, KeyRole]] = [
@@ -148,6 +170,40 @@ async def test_c41_the_key_that_a_route_needs_is_served(
 ) -> None:
     reply = await (await tenants()).ask(caller, method, path, content)
     assert reply.status in (200, 201), reply.body
+
+
+@pytest.mark.parametrize("caller", ["acme inference", "acme management"])
+@pytest.mark.parametrize(("method", "path", "content"), RESPONSE_ROUTES)
+async def test_c80_a_stored_response_is_for_keys_that_generate_or_manage(
+    method: str, path: str, content: object, caller: str
+) -> None:
+    reply = await (await tenants()).ask(caller, method, path, content)
+    if path.endswith("/cancel"):
+        assert (reply.status, reply.error["param"]) == (400, "response_id")
+        assert "synchronous" in reply.error["message"]
+    else:
+        assert reply.status == 200, reply.body
+
+
+@pytest.mark.parametrize("caller", ["other management", f"{OPERATORS} management"])
+@pytest.mark.parametrize(("method", "path", "content"), RESPONSE_ROUTES)
+async def test_c80_a_stored_response_of_another_workspace_is_like_one_that_is_not(
+    method: str, path: str, content: object, caller: str
+) -> None:
+    them = await tenants()
+    reply = await them.ask(caller, method, path, content)
+    unknown = await them.ask(caller, method, path.replace(RESPONSE_ID, "resp_" + "0" * 15), content)
+    assert reply.status == unknown.status == 404
+    assert reply.error["message"] == unknown.error["message"]
+    assert not them.call.changes["responses"].deleted
+
+
+@pytest.mark.parametrize(("method", "path", "content"), RESPONSE_ROUTES)
+async def test_c80_keys_that_see_no_content_see_no_response(
+    method: str, path: str, content: object
+) -> None:
+    reply = await (await tenants()).ask("acme read", method, path, content)
+    assert (reply.status, reply.error["code"]) == (403, "permission_denied")
 
 
 OWN = {

@@ -30,7 +30,6 @@ async def test_c41_a_path_with_two_versions_is_told_so(prefix: str) -> None:
 @pytest.mark.parametrize(
     ("path", "instead"),
     [
-        ("responses/resp_1", "responses are not stored"),
         ("responses/compact", "use POST /responses with the whole conversation"),
         ("responses/input_tokens", "use POST /responses with the whole conversation"),
         ("files", "with the file in a message"),

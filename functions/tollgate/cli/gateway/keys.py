@@ -287,7 +287,7 @@ def _row(key: Any) -> dict[str, str]:
     limits = (f"{period} {exact(limit)}" for period, limit in key["limits"].items())
     labels = (f"{name}={label}" for name, label in key["labels"].items())
     old = key["old_secret"]
-    days = key["content_days"]
+    days, stored = key["content_days"], key["response_days"]
     return {
         "id": key["id"],
         "name": key["name"],
@@ -305,6 +305,7 @@ def _row(key: Any) -> dict[str, str]:
         "expires": key["expires_at"] or "never",
         "labels": ", ".join(labels),
         "content": "not kept" if days is None else f"kept for {days} days",
+        "responses": "as the workspace says" if stored is None else f"stored for {stored} days",
         "last_used": key["last_used_at"] or "never",
         "old_secret": "" if old is None else f"{old['label']} until {old['expires_at']}",
     }

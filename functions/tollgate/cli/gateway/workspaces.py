@@ -12,9 +12,18 @@ from tollgate.core.principal import Admission
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-_COLUMNS: Final = ("id", "state", "admission", "budget", "pause_at_budget", "shards", "created_at")
+_COLUMNS: Final = (
+    "id",
+    "state",
+    "admission",
+    "budget",
+    "pause_at_budget",
+    "response_days",
+    "shards",
+    "created_at",
+)
 # Settings that `--no` takes away.
-_REMOVABLE: Final = ("admission", "budget")
+_REMOVABLE: Final = ("admission", "budget", "response-days")
 
 _admission = click.option(
     "--admission",
@@ -26,6 +35,11 @@ _pause = click.option(
     "--pause-at-budget/--no-pause-at-budget",
     default=None,
     help="Whether a spent budget locks the workspace until the month ends.",
+)
+_days = click.option(
+    "--response-days",
+    type=click.IntRange(1),
+    help="Days that responses of its keys are stored: 1, 7, 30 or 90.",
 )
 
 
@@ -55,6 +69,7 @@ def show_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
 @_admission
 @_budget
 @_pause
+@_days
 @calls_gateway
 def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **settings: Any) -> None:
     """Create a workspace, without credit and without keys."""
@@ -66,6 +81,7 @@ def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **setti
 @_admission
 @_budget
 @_pause
+@_days
 @click.option(
     "--no", "without", multiple=True, type=click.Choice(_REMOVABLE), help="Take a setting away."
 )
@@ -74,7 +90,7 @@ def update_workspace(
     api: Api, style: OutputStyle, *, workspace_id: str, without: tuple[str, ...], **settings: Any
 ) -> None:
     """Change what is given of a workspace."""
-    changes = {**_given(settings), **dict.fromkeys(without)}
+    changes = {**_given(settings), **{name.replace("-", "_"): None for name in without}}
     if not changes:
         raise click.UsageError("Give a change; `tollgate workspaces update --help` lists them.")
     _show(api.patch(f"/workspaces/{workspace_id}", changes), style)
@@ -118,6 +134,7 @@ def _row(workspace: Any) -> dict[str, str]:
         "admission": workspace["admission"] or "",
         "budget": "" if workspace["budget"] is None else exact(workspace["budget"]),
         "pause_at_budget": "yes" if workspace["pause_at_budget"] else "no",
+        "response_days": str(workspace["response_days"] or ""),
         "shards": str(workspace["shards"]),
         "created_at": workspace["created_at"],
     }

@@ -1,6 +1,6 @@
 """Parses the input of a Responses request into core messages."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, assert_never
 
 from msgspec.structs import replace
@@ -44,19 +44,20 @@ _BETWEEN_SUMMARIES: Final = "\n\n"
 
 
 def parse_input(
-    input_: str | list[wire.Item], instructions: str | None, names: ToolNames
+    items: Sequence[tuple[str, wire.Item]], instructions: str | None, names: ToolNames
 ) -> tuple[Message, ...]:
-    """Parse the input and the instructions; raise RequestError with the field at fault."""
+    """Parse the items, each with its field, and the instructions.
+
+    Raises RequestError with the field at fault.
+    """
     first: list[Message] = (
         [SystemMessage(role="developer", content=(Text(text=instructions),))]
         if instructions
         else []
     )
-    if isinstance(input_, str):
-        return (*first, UserMessage(content=(Text(text=input_),)))
-    conversation = _Conversation(names, dict(_proofs_of_calls(input_)))
-    for number, item in enumerate(input_):
-        conversation.add(item, f"input[{number}]")
+    conversation = _Conversation(names, dict(_proofs_of_calls(item for _, item in items)))
+    for path, item in items:
+        conversation.add(item, path)
     messages = conversation.finish()
     if not messages:
         raise field_refusal("input", "must have an item that is read")
@@ -86,15 +87,7 @@ class _Conversation:
                 self._add_output(item, path)
             case wire.ReasoningItem():
                 self._answer += _thoughts(item)
-            case wire.ItemReference():
-                if item.is_reasoning:
-                    return
-                raise field_refusal(
-                    path,
-                    "refers to an item of a stored response, and responses are not stored: send "
-                    "the item itself, which clients do with `store: false`",
-                )
-            case wire.AddedToolsItem() | wire.LeftOutItem():
+            case wire.AddedToolsItem() | wire.ItemReference() | wire.LeftOutItem():
                 pass
             case _:
                 assert_never(item)
@@ -278,7 +271,7 @@ def _unpacked(sealed: str | None) -> Packed | None:
     return unpack(sealed) if sealed and is_packed(sealed) else None
 
 
-def _proofs_of_calls(items: list[wire.Item]) -> Iterator[tuple[str, Provenance]]:
+def _proofs_of_calls(items: Iterable[wire.Item]) -> Iterator[tuple[str, Provenance]]:
     """Yield the provenance of each call that a reasoning item carries."""
     for item in items:
         if isinstance(item, wire.ReasoningItem):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, assert_never
 
 from msgspec.structs import replace
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from tollgate.core.request import (
     GenerationRequest,
@@ -18,6 +18,7 @@ from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.responses.items import parse_input
 from tollgate.ingress.responses.repeated import repeated_fields
+from tollgate.ingress.responses.stored import StoredTurns, TakenItems, take_items
 from tollgate.ingress.responses.tools import parse_tool_choice, parse_tools
 from tollgate.ingress.responses.wire import input_items, tool_models
 from tollgate.ingress.responses.wire import response_request as wire
@@ -33,21 +34,39 @@ _SESSION_LENGTH_MAX: Final = 256
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _LOG_PROBS: Final = "message.output_text.logprobs"
 _HINTS: Final = {
-    "previous_response_id": "Responses are not stored: send the earlier items in `input`, with "
-    "`store: false`.",
-    "conversation": "Conversations are not stored: send the earlier items in `input`.",
-    "background": "Responses are not stored: leave it out and wait, or stream.",
+    "conversation": "Conversations are not kept: send `previous_response_id`, or the earlier items "
+    "in `input`.",
+    "background": "Nothing runs in the background: leave it out and wait, or stream.",
     "prompt": "Templates are not stored: send `instructions` and `input`.",
 }
 
 
 def parse_response_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
-    """Parse a request; raise RequestError with the field at fault."""
+    """Parse a request of a key whose responses are not stored.
+
+    Raises RequestError with the field at fault.
+    """
+    return parse_response_object(decode_object(body), headers, size_bytes=len(body))
+
+
+def parse_response_object(
+    body: Mapping[str, JsonValue],
+    headers: Mapping[str, str],
+    *,
+    size_bytes: int,
+    turns: StoredTurns | None = None,
+) -> ParsedCall:
+    """Parse a decoded request, of so many bytes; raise RequestError with the field at fault.
+
+    `turns` are the stored turns that it takes; None for a key whose responses are not stored.
+    """
     try:
-        asked = wire.ResponsesRequest.model_validate(decode_object(body))
+        asked = wire.ResponsesRequest.model_validate(body)
     except ValidationError as error:
         raise request_error(error, _HINTS) from error
-    declared = list(_declared(asked))
+    taken = take_items(asked, body["input"], turns)
+    stores = turns is not None and asked.store is not False
+    declared = list(_declared(asked, taken))
     all_tools, names, left_out = parse_tools(declared)
     tools, choice = parse_tool_choice(asked.tool_choice, all_tools, names)
     preferences = parse_preferences(asked)
@@ -57,7 +76,7 @@ def parse_response_request(body: bytes, headers: Mapping[str, str]) -> ParsedCal
     wants_log_probs = bool(asked.top_logprobs) or _LOG_PROBS in (asked.include or ())
     request = GenerationRequest(
         model=asked.model,
-        messages=parse_input(asked.input, asked.instructions, names),
+        messages=parse_input(taken.items, asked.instructions, names),
         tools=tools,
         tool_choice=choice,
         parallel_tool_calls=asked.parallel_tool_calls if tools else None,
@@ -76,27 +95,28 @@ def parse_response_request(body: bytes, headers: Mapping[str, str]) -> ParsedCal
         user=asked.user or asked.safety_identifier,
         metadata=asked.metadata or {},
         preferences=preferences,
-        size_bytes=len(body),
+        size_bytes=size_bytes + taken.added_bytes,
     )
     return ParsedCall(
         request=request,
         stream=bool(asked.stream),
-        ignored=printable_names([*left_out, *_unknown(asked)]),
+        ignored=printable_names([*left_out, *_unknown(asked, taken, stores=stores)]),
         repeated=repeated_fields(asked, [tool for _, tool in declared]),
         namespaces=names.namespaced,
+        stored_input=taken.stored_form if stores else None,
     )
 
 
-def _declared(asked: wire.ResponsesRequest) -> Iterator[tuple[str, tool_models.Tool]]:
-    """Yield the tools of the request and of its input, with the path of their list."""
+def _declared(
+    asked: wire.ResponsesRequest, taken: TakenItems
+) -> Iterator[tuple[str, tool_models.Tool]]:
+    """Yield the tools of the request and of its items, with the path of their list."""
     for number, tool in enumerate(asked.tools or ()):
         yield f"tools[{number}].type", tool
-    if isinstance(asked.input, str):
-        return
-    for place, item in enumerate(asked.input):
+    for path, item in taken.items:
         if isinstance(item, input_items.AddedToolsItem):
             for number, tool in enumerate(item.tools):
-                yield f"input[{place}].tools[{number}].type", tool
+                yield f"{path}.tools[{number}].type", tool
 
 
 def _output_format(text: wire.TextOptions | None) -> OutputFormat | None:
@@ -138,10 +158,10 @@ def _native(asked: wire.ResponsesRequest) -> NativeOptions | None:
     return NativeOptions(wire_format=_WIRE_FORMAT, fields=fields) if fields else None
 
 
-def _unknown(asked: wire.ResponsesRequest) -> Iterator[str]:
+def _unknown(asked: wire.ResponsesRequest, taken: TakenItems, *, stores: bool) -> Iterator[str]:
     yield from extra_fields(asked)
     yield from unknown_preferences(asked)
-    if asked.store:
+    if asked.store and not stores:
         yield "store"
     for name in asked.include or ():
         if name not in (_ENCRYPTED, _LOG_PROBS):
@@ -156,18 +176,16 @@ def _unknown(asked: wire.ResponsesRequest) -> Iterator[str]:
         for tool in asked.tool_choice.tools:
             if tool.type not in ("function", "custom"):
                 yield f"tool_choice.tools[]:{tool.type}"
-    if not isinstance(asked.input, str):
-        for item in asked.input:
-            yield from _unknown_of_item(item)
+    for _ in taken.left_out:
+        yield "input[]:item_reference"
+    for _, item in taken.items:
+        yield from _unknown_of_item(item)
 
 
 def _unknown_of_item(item: input_items.Item) -> Iterator[str]:
     match item:
         case input_items.LeftOutItem():
             yield f"input[]:{item.type}"
-            return
-        case input_items.ItemReference():
-            yield "input[]:item_reference"
             return
         case input_items.MessageItem(content=list() as parts):
             for part in parts:

@@ -49,6 +49,7 @@ class ResponseRenderer:
         self._credits_per_usd = credits_per_usd
         self._tells_routing = call.tells_routing
         self._namespaces = call.namespaces
+        self._is_stored = call.stored_input is not None
         self._writer = OutputWriter(served.generation_id, call.namespaces)
         self._has_begun = False
         self._finish: Finish = "stop"
@@ -88,6 +89,7 @@ class ResponseRenderer:
         """Render the events that end a stream which failed after the commit point."""
         state: dict[str, JsonValue] = {
             "status": "failed",
+            "store": False,
             "error": {**response_error(error)},
             "incomplete_details": None,
             "output": [*self._writer.output],
@@ -114,8 +116,11 @@ class ResponseRenderer:
         if self._has_begun:
             return b""
         self._has_begun = True
-        state = b'"status":"in_progress","error":null,"incomplete_details":null,"output":[]'
-        begun = b'"response":%b,%b}' % (self._head, state)
+        begun = b'"response":%b,"store":%b,%b}' % (
+            self._head,
+            b"true" if self._is_stored else b"false",
+            b'"status":"in_progress","error":null,"incomplete_details":null,"output":[]',
+        )
         return self._writer.frame("response.created", begun) + self._writer.frame(
             "response.in_progress", begun
         )
@@ -125,6 +130,8 @@ class ResponseRenderer:
     ) -> bytes:
         reason = _INCOMPLETE.get(finish)
         state: dict[str, JsonValue] = {
+            # A response that could not be stored names the field as one without effect.
+            "store": self._is_stored and "store" not in record.adapted,
             "status": "incomplete" if reason else "completed",
             "error": None,
             "incomplete_details": {"reason": reason} if reason else None,

@@ -20,12 +20,11 @@ def repeated_fields(asked: wire.ResponsesRequest, declared: Iterable[tool_models
         "max_output_tokens": asked.max_output_tokens,
         "metadata": asked.metadata or {},
         "parallel_tool_calls": asked.parallel_tool_calls is not False,
-        "previous_response_id": None,
+        "previous_response_id": asked.previous_response_id,
         "reasoning": {
             "effort": reasoning.effort if reasoning else None,
             "summary": None if summary == "none" else summary,
         },
-        "store": False,
         "temperature": asked.temperature,
         "text": {
             "format": (

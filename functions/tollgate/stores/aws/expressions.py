@@ -206,8 +206,8 @@ SAME_KEY: Final = "kid = :kid"
 WORKSPACE_GROW: Final = ConditionalUpdate("SET n = :new", "n = :n AND lk = :lk")
 WORKSPACE_LOCK: Final = ConditionalUpdate("SET lk = :lk", "lk = :was")
 WORKSPACE_COPIED: Final = ConditionalUpdate("SET told = :told", IF_PRESENT)
-SECRET_COPY_ADMISSION: Final = ConditionalUpdate("SET n = :n, adm = :adm", IF_PRESENT)
-SECRET_COPY_NO_ADMISSION: Final = ConditionalUpdate("SET n = :n REMOVE adm", IF_PRESENT)
+SECRET_COPY_ADMISSION: Final = ConditionalUpdate("SET n = :n, adm = :adm, wrd = :wrd", IF_PRESENT)
+SECRET_COPY_NO_ADMISSION: Final = ConditionalUpdate("SET n = :n, wrd = :wrd REMOVE adm", IF_PRESENT)
 ALERT_LEASE: Final = ConditionalUpdate(
     "SET #lease = :until",
     "attribute_not_exists(#at) AND (attribute_not_exists(#lease) OR #lease < :now)",

@@ -74,6 +74,7 @@ class KeyRow(AnyItem):
     EXPIRES: Final = "ex"  # N: Unix second, absent if never
     LABELS: Final = "labels"  # M of S: labels that spending is grouped by, absent without any
     CONTENT_DAYS: Final = "cd"  # N: days that content is kept, absent if it is not
+    RESPONSE_DAYS: Final = "rd"  # N: days that responses are stored, absent if the key says none
 
 
 class SecretItem(KeyRow):
@@ -82,6 +83,7 @@ class SecretItem(KeyRow):
     ENABLED: Final = "on"  # N: 1 if the key may be used, else 0
     SHARDS: Final = "n"  # N: wallet shards of the workspace
     ADMISSION: Final = "adm"  # S: Admission of the workspace, absent if the catalog decides
+    WORKSPACE_RESPONSE_DAYS: Final = "wrd"  # N: RESPONSE_DAYS of the workspace; 0 or absent is none
     GRACE_ENDS: Final = "gx"  # N: Unix second, only after the key got another secret
 
 
@@ -120,7 +122,8 @@ class WorkspaceItem(AnyItem):
     ADMISSION: Final = "adm"  # S: an Admission, absent if the catalog decides
     BUDGET: Final = "bud"  # N: nano-dollars in a UTC month, absent without a budget
     PAUSES: Final = "bp"  # N: 1 if the budget pauses the workspace, absent otherwise
-    COPIED: Final = "told"  # S: shards and admission that all rows of secrets have
+    RESPONSE_DAYS: Final = "rd"  # N: days that responses of its keys are stored, absent if not
+    COPIED: Final = "told"  # S: shards, admission and days that all rows of secrets have
 
 
 class CreditIdItem(AnyItem):

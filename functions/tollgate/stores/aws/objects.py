@@ -1,4 +1,4 @@
-"""Whole objects in S3 by signed GET and PUT, or in a folder on a machine without S3.
+"""Whole objects in S3 by signed GET, PUT and DELETE, or in a folder on a machine without S3.
 
 Keys have letters, digits, `/`, `-`, `_` and `.` alone, so that they are names of files too.
 """
@@ -30,6 +30,9 @@ class ObjectStore(Protocol):
     async def put(self, key: str, body: bytes) -> None:
         """Keep the object, in place of one with the same key."""
 
+    async def delete(self, key: str) -> None:
+        """Delete the object; one that does not exist is no error."""
+
     async def close(self) -> None:
         """Close the connections."""
 
@@ -60,6 +63,12 @@ class S3Objects:
         if status != 200:
             raise StoreRejected(f"HTTP {status}", "PUT of an object")
 
+    async def delete(self, key: str) -> None:
+        """Delete the object; one that does not exist is no error."""
+        status, _ = await self._send("DELETE", key, b"")
+        if status not in (200, 204, 404):
+            raise StoreRejected(f"HTTP {status}", "DELETE of an object")
+
     async def close(self) -> None:
         """Close the connections."""
         if self._session is not None:
@@ -67,7 +76,7 @@ class S3Objects:
             self._session = None
 
     async def _send(self, method: str, key: str, body: bytes) -> tuple[int, bytes]:
-        """Return status and body of a request; a GET or PUT may be repeated without harm."""
+        """Return status and body of a request; each may be repeated without harm."""
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
                 status, content = await self._send_once(method, key, body)
@@ -124,6 +133,11 @@ class FolderObjects:
     async def put(self, key: str, body: bytes) -> None:
         """Keep the object, in place of one with the same key."""
         await asyncio.to_thread(self._write, self._folder / _check_key(key), body)
+
+    async def delete(self, key: str) -> None:
+        """Delete the object; one that does not exist is no error."""
+        path = self._folder / _check_key(key)
+        await asyncio.to_thread(path.unlink, missing_ok=True)
 
     async def close(self) -> None:
         """Leave everything as it is: a folder has no connections."""

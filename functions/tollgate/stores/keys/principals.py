@@ -31,6 +31,9 @@ def principal_of(row: Item) -> Principal:
         admission=cast(Admission | None, read_optional_text(row, SecretItem.ADMISSION)),
         old_secret=SecretItem.GRACE_ENDS in row,
         content_days=read_optional_number(row, SecretItem.CONTENT_DAYS),
+        response_days=read_optional_number(row, SecretItem.RESPONSE_DAYS)
+        or read_optional_number(row, SecretItem.WORKSPACE_RESPONSE_DAYS)
+        or None,
     )
 
 

@@ -56,6 +56,7 @@ _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
         lambda row, _: read_labels(row),
     ),
     "content_days": _StoredSetting(KeyRow.CONTENT_DAYS, number, read_optional_number),
+    "response_days": _StoredSetting(KeyRow.RESPONSE_DAYS, number, read_optional_number),
 }
 SETTING_ATTRIBUTES: Final = tuple(it.attribute for it in _ROW_SETTINGS.values())
 
@@ -81,6 +82,8 @@ def secret_row(digest: str, pointer: Item, settings: KeySettings, workspace: Ite
     }
     if workspace is not None and WorkspaceItem.ADMISSION in workspace:
         row[SecretItem.ADMISSION] = workspace[WorkspaceItem.ADMISSION]
+    if workspace is not None and WorkspaceItem.RESPONSE_DAYS in workspace:
+        row[SecretItem.WORKSPACE_RESPONSE_DAYS] = workspace[WorkspaceItem.RESPONSE_DAYS]
     return row
 
 

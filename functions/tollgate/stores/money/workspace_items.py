@@ -22,7 +22,12 @@ from tollgate.stores.rules.audit_entries import LockChange
 OPEN: Final = 0
 LOCKED: Final = 1
 PAUSED: Final = 2
-_SETTINGS: Final = (WorkspaceItem.ADMISSION, WorkspaceItem.BUDGET, WorkspaceItem.PAUSES)
+_SETTINGS: Final = (
+    WorkspaceItem.ADMISSION,
+    WorkspaceItem.BUDGET,
+    WorkspaceItem.PAUSES,
+    WorkspaceItem.RESPONSE_DAYS,
+)
 
 
 class ShardsChange(Struct, frozen=True, kw_only=True):
@@ -39,6 +44,9 @@ def encode_workspace(settings: WorkspaceSettings) -> Item:
         if settings.budget_nano_usd is None
         else number(settings.budget_nano_usd),
         WorkspaceItem.PAUSES: number(1) if settings.pause_at_budget else None,
+        WorkspaceItem.RESPONSE_DAYS: None
+        if settings.response_days is None
+        else number(settings.response_days),
     }
     return {name: value for name, value in values.items() if value is not None}
 
@@ -81,5 +89,6 @@ def read_workspace(item: Item) -> Workspace:
             admission=cast(Admission | None, read_optional_text(item, WorkspaceItem.ADMISSION)),
             budget_nano_usd=read_optional_number(item, WorkspaceItem.BUDGET),
             pause_at_budget=WorkspaceItem.PAUSES in item,
+            response_days=read_optional_number(item, WorkspaceItem.RESPONSE_DAYS),
         ),
     )

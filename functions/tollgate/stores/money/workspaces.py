@@ -1,7 +1,7 @@
 """Workspaces in DynamoDB: their shards, locks and settings.
 
 A hold reads no workspace, so what it needs is copied to the items that it writes or reads anyway:
-the lock to each shard, the number of shards and the admission to each secret's row.
+the lock to each shard; shards, admission and days of responses to each secret's row.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,6 +20,7 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import (
     decode_items,
     read_number,
+    read_optional_number,
     read_optional_text,
     read_text,
 )
@@ -236,15 +237,18 @@ class Workspaces:
         return True
 
     async def copy_to_secrets(self, workspace_id: str) -> None:
-        """Copy a workspace's shards and admission to its secrets' rows, unless they have them."""
+        """Copy what authentication needs of a workspace to its secrets' rows, if they lack it."""
         item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
         if item is None:
             return
         admission = read_optional_text(item, WorkspaceItem.ADMISSION)
+        days = read_optional_number(item, WorkspaceItem.RESPONSE_DAYS)
         copied = f"{read_number(item, WorkspaceItem.SHARDS)} {admission}"
+        if days is not None:
+            copied = f"{copied} {days}"
         if read_optional_text(item, WorkspaceItem.COPIED) == copied:
             return
-        values: Item = {":n": item[WorkspaceItem.SHARDS]}
+        values: Item = {":n": item[WorkspaceItem.SHARDS], ":wrd": number(days or 0)}
         write = SECRET_COPY_NO_ADMISSION
         if admission is not None:
             values[":adm"] = string(admission)

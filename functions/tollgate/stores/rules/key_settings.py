@@ -24,6 +24,16 @@ _TOKENS_MAX: Final = 1_000_000_000
 _TIER_LENGTH_MAX: Final = 64
 
 
+def check_days(name: str, days: int | None) -> None:
+    """Raise RequestError for a number of days for which the bucket has no expiry rule."""
+    if days not in (None, *CONTENT_DAYS):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"{name} must be one of {', '.join(map(str, CONTENT_DAYS))}, or null.",
+            param=name,
+        )
+
+
 class KeyOption(Struct, frozen=True, kw_only=True):
     """The form in which the api and the command line offer a plain setting."""
 
@@ -102,6 +112,16 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             accepted=ContentDays,
         ),
     ] = None
+    # Days that responses are stored for later requests; None leaves it to the workspace.
+    response_days: Annotated[
+        int | None,
+        KeyOption(
+            option="response-days",
+            text="Days that responses are stored, for `previous_response_id`: 1, 7, 30 or 90. "
+            "Without it, those of the workspace.",
+            accepted=ContentDays,
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         numbers: dict[str, int | None] = {
@@ -115,12 +135,8 @@ class KeySettings(Struct, frozen=True, kw_only=True):
                 raise RequestError(
                     ErrorCode.INVALID_REQUEST, f"{name} must be more than 0.", param=name
                 )
-        if self.content_days not in (None, *CONTENT_DAYS):
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                f"content_days must be one of {', '.join(map(str, CONTENT_DAYS))}, or null.",
-                param="content_days",
-            )
+        check_days("content_days", self.content_days)
+        check_days("response_days", self.response_days)
 
 
 class PlainSetting(Struct, frozen=True):

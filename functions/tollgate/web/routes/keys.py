@@ -115,7 +115,7 @@ async def _create(
     services: Services, workspace_id: str, body: NewKeyBody, by: Actor
 ) -> NewKeyReply:
     new = body.new_key(workspace_id, await services.key_tiers())
-    services.check_content_days(new.content_days)
+    services.check_days({"content_days": new.content_days, "response_days": new.response_days})
     return NewKeyReply.of(await services.keys.create(new, by=by))
 
 
@@ -132,7 +132,7 @@ async def _change(
     services: Services, workspace_id: str, key_id: str, body: KeyChangeBody, *, by: Actor
 ) -> KeyReply:
     changed = body.plain_settings()
-    services.check_content_days(changed.get("content_days"))
+    services.check_days({name: changed.get(name) for name in ("content_days", "response_days")})
     refuse_unknown_tier(changed.get("tier"), await services.key_tiers())
     key = await services.keys.change(workspace_id, key_id, body.edit, by=by)
     if key is None:

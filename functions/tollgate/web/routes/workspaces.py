@@ -10,6 +10,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import Admission
 from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
+from tollgate.stores.rules.key_settings import ContentDays
 from tollgate.web.admission import By, admitted_router
 from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.services import Services
@@ -22,6 +23,9 @@ class WorkspaceSettingsBody(Body):
     admission: Admission | None = Field(None, description="null applies the catalog's default")
     budget: PositiveUsd | None = Field(None, description="USD per UTC month; null is no budget")
     pause_at_budget: bool = Field(False, description="refuse requests once the budget is spent")
+    response_days: ContentDays | None = Field(
+        None, description="days that responses of its keys are stored; null stores none"
+    )
 
     def edit(self, settings: WorkspaceSettings) -> WorkspaceSettings:
         """Return the settings with the sent fields replaced."""
@@ -33,6 +37,7 @@ class WorkspaceSettingsBody(Body):
             pause_at_budget=(
                 self.pause_at_budget if "pause_at_budget" in sent else settings.pause_at_budget
             ),
+            response_days=self.response_days if "response_days" in sent else settings.response_days,
         )
 
 
@@ -59,6 +64,7 @@ class WorkspaceObject(BaseModel):
     admission: Admission | None
     budget: Usd | None
     pause_at_budget: bool
+    response_days: int | None
 
     @classmethod
     def of(cls, workspace: Workspace) -> "WorkspaceObject":
@@ -74,6 +80,7 @@ class WorkspaceObject(BaseModel):
             admission=settings.admission,
             budget=None if budget is None else usd(budget),
             pause_at_budget=settings.pause_at_budget,
+            response_days=settings.response_days,
         )
 
 
@@ -98,6 +105,7 @@ def workspace_routes(services: Services) -> APIRouter:
     @router.post("/workspaces", status_code=201)
     async def create_workspace(by: By, body: NewWorkspaceBody) -> WorkspaceReply:
         """Create a workspace, without credit and without keys."""
+        services.check_days({"response_days": body.response_days})
         workspace = await services.workspaces.create(body.id, body.edit(WorkspaceSettings()), by=by)
         if workspace is None:
             raise RequestError(
@@ -128,6 +136,7 @@ def workspace_routes(services: Services) -> APIRouter:
         by: By, workspace_id: str, body: WorkspaceChangeBody
     ) -> WorkspaceReply:
         """Change a workspace; a locked one is refused from its next request on."""
+        services.check_days({"response_days": body.response_days})
         await services.workspaces.change(workspace_id, body.edit, by=by)
         if body.locked is not None:
             await services.workspaces.set_locked(workspace_id, locked=body.locked, by=by)

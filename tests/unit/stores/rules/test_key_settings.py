@@ -24,8 +24,9 @@ from tollgate.web.key_shapes import KeyChangeBody, KeyObject, NewKeyBody
 _TOLLGATE = Path(tollgate.__file__).parent
 # KeySettings itself, and the form in which a key's state has the settings that a hold checks.
 _LISTS = {"stores/rules/key_settings.py", "stores/keys/state_items.py"}
-# More names than these in one list, class or call are a second list of the settings.
-_NAMES_MAX = 2
+# More names than these in one list, class or call are a second list of the settings. A row that
+# authentication reads has three.
+_NAMES_MAX = 3
 # Every setting with a value that is not its default.
 CHOSEN = KeySettings(
     label="search",
@@ -40,6 +41,7 @@ CHOSEN = KeySettings(
     labels={"team": "search"},
     disabled=True,
     content_days=7,
+    response_days=30,
 )
 NAMES = [field.name for field in fields(KeySettings)]
 

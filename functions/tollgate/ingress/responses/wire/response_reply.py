@@ -155,11 +155,11 @@ class RepeatedFields(Answer):
     max_output_tokens: int | None = None
     metadata: dict[str, str] = Field(default_factory=dict)
     parallel_tool_calls: bool = True
-    previous_response_id: None = None
+    previous_response_id: str | None = None
     prompt_cache_key: str | None = None
     reasoning: dict[str, Any] | None = None
     safety_identifier: str | None = None
-    store: Literal[False] = False
+    store: bool = Field(default=False, description="True if the response can be read again.")
     temperature: float | None = None
     text: dict[str, Any] | None = None
     tool_choice: str | dict[str, Any] = "auto"

@@ -91,16 +91,15 @@ class ReasoningFields(Wire):
 _NOTHING: Final = Field(default=None, description="Not supported.")
 
 
-class Stored(Wire):
-    """Fields that need stored responses: a value is an error."""
+class Unserved(Wire):
+    """Fields of OpenAI's that need more than stored responses: a value is an error."""
 
-    previous_response_id: None = _NOTHING
     conversation: None = _NOTHING
     prompt: None = _NOTHING
     background: Literal[False] | None = _NOTHING
 
 
-class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Stored):
+class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Unserved):
     """The body of POST /v1/responses. Null means the same as leaving a field out."""
 
     input: Input
@@ -123,8 +122,15 @@ class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Stored):
     ) = None
     prompt_cache_key: Annotated[str, Field(min_length=1, max_length=512)] | None = None
     service_tier: Name | None = None
+    previous_response_id: Name | None = Field(
+        default=None,
+        description="A stored response: its input and output come before `input`. Without storage "
+        "an error.",
+    )
     store: bool | None = Field(
-        default=None, description="Nothing is stored: `true` is answered as `false`."
+        default=None,
+        description="`false` stores nothing; all else stores the response if its key or workspace "
+        "has `response_days`.",
     )
     user: Annotated[str, Field(max_length=512)] | None = None
     safety_identifier: Annotated[str, Field(max_length=512)] | None = None

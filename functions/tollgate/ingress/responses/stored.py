@@ -1,0 +1,216 @@
+"""Stored responses: their form, and the items that a later request takes from them.
+
+A response is stored with all of its input, earlier turns included, so that one read has a
+conversation. The id of an item names the generation that stored it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, Self
+
+import msgspec
+from msgspec import Raw, Struct, field
+from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.ids import is_id
+from tollgate.core.request import JsonObject
+from tollgate.ingress.responses.wire import response_request as wire
+from tollgate.ingress.responses.wire.input_items import Item, ItemReference
+from tollgate.ingress.shared.media import field_refusal
+
+PREVIOUS: Final = "previous_response_id"
+HOW_TO_STORE: Final = (
+    "Responses of this key are not stored: switch that on with `tollgate keys update NAME "
+    "--response-days 7`, or send the earlier items themselves, which clients do with "
+    "`store: false`."
+)
+_RESPONSE_ID: Final = "resp_"
+_ITEM_ID: Final = re.compile(r"[a-z]+_(?P<generation>.{15})_i?[0-9]{1,6}", re.ASCII)
+# The beginnings of OpenAI's ids, by the type of an item.
+_PREFIXES: Final[Mapping[str, str]] = {
+    "custom_tool_call": "ctc",
+    "custom_tool_call_output": "ctco",
+    "function_call": "fc",
+    "function_call_output": "fco",
+    "message": "msg",
+    "reasoning": "rs",
+}
+_ITEMS: Final = TypeAdapter(list[Item])
+
+
+class StoredResponse(Struct, frozen=True, kw_only=True):
+    """A response as it was sent, and the items of its input, earlier turns included."""
+
+    response: bytes
+    input: Sequence[JsonObject]
+    output: Sequence[JsonObject]
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> Self:
+        """Decode a stored response; ValueError if it is corrupt."""
+        pieces = msgspec.json.decode(stored, type=_Pieces)
+        answer = msgspec.json.decode(pieces.response, type=_Answer)
+        return cls(
+            response=bytes(pieces.response),
+            input=_read_items(pieces.input),
+            output=_read_items(answer.output),
+        )
+
+    @property
+    def conversation(self) -> tuple[JsonObject, ...]:
+        """The items of the input and of the answer, in order."""
+        return (*self.input, *self.output)
+
+
+class _Pieces(Struct, frozen=True):
+    response: Raw
+    input: list[Raw]
+
+
+class _Answer(Struct, frozen=True):
+    output: list[Raw]
+
+
+def encode_stored(response: bytes, input_: Sequence[JsonObject]) -> bytes:
+    """Encode a response as it was sent, with the items of its input."""
+    return b'{"response":%b,"input":%b}' % (response, to_json(input_))
+
+
+def _read_items(raws: Iterable[Raw]) -> tuple[JsonObject, ...]:
+    """Decode items; pydantic reads integers of any length, which msgspec does not."""
+    items = tuple(from_json(bytes(raw)) for raw in raws)
+    if not all(isinstance(item, dict) for item in items):
+        raise ValueError("an item is no object")
+    return items
+
+
+class StoredTurns(Struct, frozen=True, kw_only=True):
+    """The part of stored responses that a request takes."""
+
+    earlier: Sequence[JsonObject] = ()
+    """The items of the turns before the input."""
+    referenced: Mapping[str, JsonObject] = field(default_factory=dict)
+    """Items by their ids, for references."""
+
+
+class TakenItems(Struct, frozen=True, kw_only=True):
+    """The items of a request, with those that it takes from stored responses."""
+
+    items: Sequence[tuple[str, Item]]
+    """Every item in order, with the field that it belongs to."""
+    stored_form: tuple[JsonObject, ...]
+    """The same items as they are stored."""
+    left_out: Sequence[ItemReference]
+    """References to thoughts that are not stored."""
+    added_bytes: int
+    """The size of the items that were not in the body."""
+
+
+def response_generation(id_: str) -> str | None:
+    """Return the id of the generation that a response's id names, None for any other text."""
+    bare = id_.removeprefix(_RESPONSE_ID)
+    return bare if id_.startswith(_RESPONSE_ID) and is_id(bare) else None
+
+
+def references_of(input_: object) -> Iterator[tuple[str, str | None]]:
+    """Yield the ids to which an input refers, each with the generation that it names, if any.
+
+    The input is not validated yet.
+    """
+    for item in input_ if isinstance(input_, list) else ():
+        if not isinstance(item, dict) or item.get("type") not in (None, "item_reference"):
+            continue
+        id_ = item.get("id")
+        if isinstance(id_, str) and "role" not in item:
+            named = _ITEM_ID.fullmatch(id_)
+            generation = named["generation"] if named else None
+            yield id_, generation if generation and is_id(generation) else None
+
+
+def take_items(
+    asked: wire.ResponsesRequest, raw_input: object, turns: StoredTurns | None
+) -> TakenItems:
+    """Put stored turns before the input, and stored items in place of references.
+
+    `turns` is None for a key whose responses are not stored. Raises RequestError with the field at
+    fault.
+    """
+    if turns is None and asked.previous_response_id is not None:
+        raise _not_stored(PREVIOUS)
+    known = turns or StoredTurns()
+    raws: list[JsonObject] = [*known.earlier]
+    items = [(PREVIOUS, item) for item in _checked(known.earlier, PREVIOUS)]
+    if isinstance(asked.input, str):
+        raws.append({"type": "message", "role": "user", "content": asked.input})
+        items.append(("input", _checked(raws[-1:], "input")[0]))
+        return TakenItems(
+            items=items, stored_form=tuple(raws), left_out=(), added_bytes=_size(known.earlier)
+        )
+    here = {item.get("id") for item in known.earlier}
+    left_out: list[ItemReference] = []
+    taken: list[JsonObject] = []
+    for number, item in enumerate(asked.input):
+        path = f"input[{number}]"
+        if not isinstance(item, ItemReference):
+            items.append((path, item))
+            raws.append(raw_input[number] if isinstance(raw_input, list) else {})
+            continue
+        if item.id in here:
+            continue
+        found = known.referenced.get(item.id)
+        if found is not None:
+            items.append((path, _checked([found], path)[0]))
+            raws.append(found)
+            taken.append(found)
+        elif item.is_reasoning:
+            left_out.append(item)
+        elif turns is None:
+            raise _not_stored(path)
+        else:
+            raise RequestError(
+                ErrorCode.NOT_FOUND,
+                f"{path}.id: no stored response of this workspace has such an item.",
+                param=f"{path}.id",
+            )
+    return TakenItems(
+        items=items,
+        stored_form=tuple(raws),
+        left_out=left_out,
+        added_bytes=_size(known.earlier) + _size(taken),
+    )
+
+
+def numbered(items: Sequence[JsonObject], generation_id: str) -> tuple[JsonObject, ...]:
+    """Return items as OpenAI lists them: each with a type, an id, and a list as its content."""
+    return tuple(_numbered(item, f"{generation_id}_i{place}") for place, item in enumerate(items))
+
+
+def _numbered(item: JsonObject, place: str) -> JsonObject:
+    type_ = str(item.get("type") or "message")
+    id_ = item.get("id") or f"{_PREFIXES.get(type_, 'item')}_{place}"
+    listed: dict[str, JsonValue] = {**item, "type": type_, "id": id_}
+    if type_ == "message" and isinstance(item.get("content"), str):
+        part = "output_text" if item.get("role") == "assistant" else "input_text"
+        content: dict[str, JsonValue] = {"type": part, "text": item["content"]}
+        if part == "output_text":
+            content["annotations"] = []
+        listed["content"] = [content]
+    return listed
+
+
+def _checked(items: Sequence[JsonObject], path: str) -> list[Item]:
+    """Return stored items as they are parsed; a later version may know them no more."""
+    try:
+        return _ITEMS.validate_python(items)
+    except ValidationError as invalid:
+        raise field_refusal(path, "has stored items that are not served") from invalid
+
+
+def _not_stored(path: str) -> RequestError:
+    return field_refusal(path, f"needs a stored response. {HOW_TO_STORE.rstrip('.')}")
+
+
+def _size(items: Sequence[JsonObject]) -> int:
+    return sum(len(to_json(item)) for item in items)

@@ -1,0 +1,165 @@
+"""Stored responses: read, listed and deleted by the keys of their workspace."""
+
+import logging
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.principal import Principal
+from tollgate.core.request import JsonObject
+from tollgate.ingress.formats import RESPONSES
+from tollgate.web.admission import By, Caller, admitted_router
+from tollgate.web.services import Services
+
+if TYPE_CHECKING:
+    from tollgate.ingress.responses.stored import StoredResponse
+
+_log: Final = logging.getLogger(__name__)
+
+_LIMIT_MAX: Final = 100
+_PARAM: Final = "response_id"
+_SHOWN: Final[dict[int | str, dict[str, Any]]] = {
+    200: {
+        "description": "The response as it was sent.",
+        "content": {
+            "application/json": {"schema": {"$ref": "#/components/schemas/ResponseObject"}}
+        },
+    }
+}
+_Include = Annotated[
+    list[Annotated[str, Field(max_length=128)]] | None,
+    Query(alias="include[]", max_length=32, description="accepted; all that is stored is shown"),
+]
+
+
+class DeletedResponse(BaseModel):
+    """A response that was deleted."""
+
+    id: str
+    object: Literal["response"] = "response"
+    deleted: Literal[True] = True
+
+
+class InputItems(BaseModel):
+    """A page of the items of an input, earlier turns included."""
+
+    object: Literal["list"] = "list"
+    data: list[dict[str, Any]]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+def response_routes(services: Services) -> APIRouter:
+    """Return the routes below `/v1/responses`."""
+    router = admitted_router(services, prefix=RESPONSES.path, tag=RESPONSES.tag)
+
+    @router.get("/{response_id}", responses=_SHOWN, response_class=Response)
+    async def show_response(
+        principal: Caller,
+        response_id: str,
+        include: _Include = None,
+        stream: Annotated[bool | None, Query(description="true is not served")] = None,
+    ) -> Response:
+        """Show a stored response of this workspace."""
+        if stream:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                "stream: a stored response is shown whole; leave it out.",
+                param="stream",
+            )
+        stored = await _find(services, principal, response_id)
+        return Response(stored.response, media_type="application/json")
+
+    @router.delete("/{response_id}")
+    async def delete_response(principal: Caller, by: By, response_id: str) -> DeletedResponse:
+        """Delete a stored response; a later one that continued it has its items too."""
+        # Imported with its first request, as the format is.
+        from tollgate.ingress.responses.stored import response_generation
+
+        generation_id = response_generation(response_id)
+        if generation_id is None or services.responses is None:
+            raise _not_found(principal)
+        if not await services.responses.delete(principal.workspace_id, generation_id, by=by):
+            raise _not_found(principal)
+        return DeletedResponse(id=response_id)
+
+    @router.get("/{response_id}/input_items")
+    async def list_input_items(
+        principal: Caller,
+        response_id: str,
+        *,
+        limit: Annotated[int, Query(ge=1, le=_LIMIT_MAX)] = 20,
+        after: Annotated[str | None, Query(max_length=128, description="the id of an item")] = None,
+        order: Literal["asc", "desc"] = "desc",
+        include: _Include = None,
+    ) -> InputItems:
+        """List the items of a stored response's input, earlier turns included."""
+        stored = await _find(services, principal, response_id)
+        items = _after(list(stored.input if order == "asc" else reversed(stored.input)), after)
+        page = items[:limit]
+        return InputItems(
+            data=[dict(item) for item in page],
+            first_id=_id_of(page[0]) if page else None,
+            last_id=_id_of(page[-1]) if page else None,
+            has_more=len(items) > limit,
+        )
+
+    @router.post("/{response_id}/cancel")
+    async def cancel_response(principal: Caller, response_id: str) -> None:
+        """Refuse with 400: only a response in the background could be cancelled."""
+        await _find(services, principal, response_id)
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "Cannot cancel a synchronous response: only one with `background: true` could be, "
+            "which is not served.",
+            param=_PARAM,
+        )
+
+    return router
+
+
+async def _find(services: Services, principal: Principal, response_id: str) -> "StoredResponse":
+    """Return a stored response of the caller's workspace; raise RequestError if there is none."""
+    from tollgate.ingress.responses.stored import StoredResponse, response_generation
+
+    generation_id = response_generation(response_id)
+    if generation_id is None or services.responses is None:
+        raise _not_found(principal)
+    stored = await services.responses.get(principal.workspace_id, generation_id)
+    if stored is None:
+        raise _not_found(principal)
+    try:
+        return StoredResponse.from_bytes(stored)
+    except ValueError as corrupt:
+        _log.error("the stored response resp_%s is corrupt: %s", generation_id, corrupt)
+        raise _not_found(principal) from corrupt
+
+
+def _not_found(principal: Principal) -> RequestError:
+    """Return the refusal of an id; it is the same for one that another workspace has."""
+    from tollgate.ingress.responses.stored import HOW_TO_STORE
+
+    if principal.role == "inference" and principal.response_days is None:
+        return RequestError(ErrorCode.INVALID_REQUEST, HOW_TO_STORE, param=_PARAM)
+    return RequestError(
+        ErrorCode.NOT_FOUND, "There is no such stored response in this workspace.", param=_PARAM
+    )
+
+
+def _after(items: list[JsonObject], after: str | None) -> list[JsonObject]:
+    if after is None:
+        return items
+    for place, item in enumerate(items):
+        if _id_of(item) == after:
+            return items[place + 1 :]
+    raise RequestError(
+        ErrorCode.INVALID_REQUEST, "after: the input has no such item.", param="after"
+    )
+
+
+def _id_of(item: JsonObject) -> str:
+    return str(item["id"])

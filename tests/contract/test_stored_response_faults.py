@@ -1,0 +1,119 @@
+"""Responses that cannot be stored or read, and the audit of deletions.
+
+Keeps C80, C90.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.memory.responses import MemoryResponses
+from tests.scripted import Scripted, says
+from tests.stored_responses import open_shop
+from tests.stores import TESTER, DynamoStores, HandClock, MemoryStores
+from tollgate.core.audit import AuditFilter
+from tollgate.core.errors import ErrorCode, LedgerError
+from tollgate.core.ids import IdSource
+from tollgate.stores.administration import ResponseStore
+from tollgate.stores.aws.objects import ObjectStore
+from tollgate.stores.records.contents import ObjectContentLog
+from tollgate.stores.records.responses import AuditedResponses
+from tollgate.web import response_storage
+
+
+@pytest.fixture
+def log(objects: ObjectStore) -> ObjectContentLog:
+    return ObjectContentLog(objects, clock=HandClock(0), kind="responses")
+
+
+class FullBucket:
+    """Nothing more fits in, or nothing is ever done."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self._failure = failure
+
+    async def keep(self, *_: object, days: int) -> None:
+        if self._failure is not None:
+            raise self._failure
+        await asyncio.sleep(3_600)
+
+    async def get(self, *_: object, days: int | None = None) -> bytes | None:
+        return None
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "failure", [LedgerError(ErrorCode.SERVICE_UNAVAILABLE, "full"), TimeoutError()]
+)
+async def test_c80_a_response_that_cannot_be_stored_is_answered_billed_and_says_so(
+    stream: bool, failure: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = await open_shop(FullBucket(failure))
+    reply = await shop.ask("Say hello.", stream=stream)
+    assert reply.status == 200
+    if stream:
+        seen = json.loads(reply.body.split(b"\n\n")[-2].splitlines()[1][6:])["response"]
+    else:
+        seen = reply.json
+        assert reply.headers["x-tollgate-adapted"] == "store"
+    assert (seen["status"], seen["store"], seen["adapted"]) == ("completed", False, ["store"])
+    assert shop.home.record.cost_nano_usd > 0
+    [line] = caplog.messages
+    assert "Hello" not in line
+
+
+async def test_c80_a_conversation_beyond_the_bound_is_answered_and_not_stored(
+    log: ObjectContentLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(response_storage, "RESPONSE_BYTES_MAX", 1_000)
+    shop = await open_shop(log)
+    reply = await shop.ask("word " * 400)
+    assert (reply.status, reply.json["store"]) == (200, False)
+
+
+@pytest.mark.parametrize("kept", [b"", b"nonsense", b"{}", b'{"response":1,"input":2}'])
+async def test_c80_a_corrupt_response_is_not_found(log: ObjectContentLog, kept: bytes) -> None:
+    shop = await open_shop(log)
+    id_ = IdSource(HandClock()).new_id()
+    await log.keep("acme", id_, kept, days=7)
+    refused = await shop.ask("Hi", previous_response_id=f"resp_{id_}")
+    assert refused.status == 404, refused.body
+    assert (await shop.call("GET", f"resp_{id_}/input_items")).status == 404
+
+
+async def test_c80_what_broke_is_not_stored(log: ObjectContentLog) -> None:
+    shop = await open_shop(log, near=Scripted([*says("Hel"), RuntimeError("gone")]))
+    reply = await shop.ask("Hi", stream=True)
+    last = json.loads(reply.body.split(b"\n\n")[-2].splitlines()[1][6:])
+    assert (last["type"], last["response"]["store"]) == ("response.failed", False)
+    assert (await shop.call("GET", last["response"]["id"])).status == 404
+
+
+@pytest.fixture
+async def audited(
+    stores: MemoryStores | DynamoStores, log: ObjectContentLog
+) -> AsyncIterator[ResponseStore]:
+    """Stored responses beside every audit log."""
+    if isinstance(stores, MemoryStores):
+        yield MemoryResponses(stores.books, log, stores.clock)
+        return
+    yield AuditedResponses(
+        stores.client, stores.tables, log, ids=IdSource(stores.clock), clock=stores.clock
+    )
+
+
+async def test_c80_c90_a_deletion_is_an_entry_of_its_workspace(
+    stores: MemoryStores | DynamoStores, audited: ResponseStore, log: ObjectContentLog
+) -> None:
+    id_ = IdSource(HandClock()).new_id()
+    await log.keep("acme", id_, b"{}", days=30)
+    assert await audited.delete("other", id_, by=TESTER) is False
+    assert await audited.get("acme", id_) == b"{}"
+    assert await audited.delete("acme", id_, by=TESTER) is True
+    assert await audited.delete("acme", id_, by=TESTER) is False
+    assert await audited.get("acme", id_) is None
+    wanted = AuditFilter(since_s=0, until_s=int(stores.clock.now_s()) + 1, target=f"resp_{id_}")
+    page = await stores.audit_log.page("acme", wanted, limit=10)
+    assert [(it.action, it.target) for it in page.found] == [("response.delete", f"resp_{id_}")]
