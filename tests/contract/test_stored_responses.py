@@ -157,6 +157,17 @@ async def test_c80_references_are_resolved_from_the_latest_response_that_has_the
     assert len(reads) == 1
 
 
+async def test_c80_a_reference_to_an_item_of_the_earlier_turns_does_not_repeat_it(
+    log: ObjectContentLog,
+) -> None:
+    shop = await open_shop(log, near=Scripted(answers("Hello"), answers("Again")))
+    first = (await shop.ask("Say hello.")).json
+    reference = {"type": "item_reference", "id": first["output"][0]["id"]}
+    more = [reference, {"role": "user", "content": "More."}]
+    assert (await shop.ask(more, previous_response_id=first["id"])).status == 200
+    assert [it["content"] for it in shop.prompt] == ["Say hello.", "Hello", "More."]
+
+
 async def test_c80_a_reference_to_nothing_is_named(log: ObjectContentLog) -> None:
     shop = await open_shop(log)
     missing = f"msg_{IdSource(HandClock()).new_id()}_0"

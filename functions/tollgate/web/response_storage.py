@@ -87,7 +87,7 @@ class _Reader:
         named = {generation for generation in wanted.values() if generation}
         # Ids sort by time.
         for generation in sorted(named, reverse=True)[:_READS_MAX]:
-            if all(known.get(id_) for id_, of in wanted.items() if of is not None):
+            if all(id_ in known for id_, of in wanted.items() if of is not None):
                 break
             stored = await self._get(generation)
             if stored is not None:

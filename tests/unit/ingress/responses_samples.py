@@ -13,7 +13,9 @@ from tollgate.core.content import Part, Provenance
 from tollgate.core.events import PartDelta, PartEnd, PartStart, StreamEvent
 from tollgate.core.ids import IdSource
 from tollgate.ingress.responses import Responses
+from tollgate.ingress.responses.parse import parse_response_object
 from tollgate.ingress.responses.render import ResponseRenderer
+from tollgate.ingress.responses.stored import StoredTurns
 
 FORMAT = Responses(IdSource(FixedClock(), entropy=lambda size: bytes(range(size))))
 ASKED = {"model": "test/echo", "input": "Hi"}
@@ -21,6 +23,12 @@ ASKED = {"model": "test/echo", "input": "Hi"}
 
 def renderer(**asked: Any) -> ResponseRenderer:
     call = FORMAT.parse(json.dumps(ASKED | asked).encode())
+    return FORMAT.renderer(call, SERVED, credits_per_usd=Decimal(1))
+
+
+def storing_renderer() -> ResponseRenderer:
+    """A renderer of a response that is stored."""
+    call = parse_response_object(ASKED, {}, size_bytes=1, turns=StoredTurns())
     return FORMAT.renderer(call, SERVED, credits_per_usd=Decimal(1))
 
 

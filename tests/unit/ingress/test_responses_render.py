@@ -15,7 +15,14 @@ from msgspec.structs import replace
 from tests.references import published_schema
 from tests.response_stream import accumulated_response, response_events
 from tests.strategies import event_streams, usages
-from tests.unit.ingress.responses_samples import ASKED, FORMAT, Replay, life, renderer
+from tests.unit.ingress.responses_samples import (
+    ASKED,
+    FORMAT,
+    Replay,
+    life,
+    renderer,
+    storing_renderer,
+)
 from tests.unit.ingress.samples import SERVED, record
 from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import (
@@ -217,6 +224,31 @@ def test_c80_openais_own_reasoning_is_one_item_that_stands_as_it_is() -> None:
         "encrypted_content": "gAAA",
     }
     assert len(said["output"]) == 2
+
+
+def test_c80_openais_reasoning_in_a_stored_response_is_found_by_its_id_and_survives() -> None:
+    own = Provenance(signer=OPENAI, id="rs_1")
+    parts = (
+        Reasoning(text="One.", provenance=replace(own, is_summary=True)),
+        Reasoning(text="Two.", provenance=replace(own, is_summary=True)),
+        Reasoning(text="", provenance=replace(own, data="gAAA")),
+    )
+    fold = Fold()
+    for event in (
+        Started(),
+        *(
+            each
+            for place, part in enumerate(parts)
+            for each in life(place, replace(part, text=""), part.text)
+        ),
+        Ended(finish="stop"),
+    ):
+        fold.accept(event)
+    whole = exact(storing_renderer().whole([fold.response()], record(usage=Usage())))
+    assert whole["store"] is True
+    [item] = whole["output"]
+    assert item["id"] == f"rs_{SERVED.generation_id}_0"
+    assert returned([item]) == parts
 
 
 @pytest.mark.parametrize("signer", [CLAUDE, GEMINI, "acme-v1"])

@@ -245,7 +245,10 @@ def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
     summaries = [piece.text for piece in item.summary or ()]
     texts = [piece.text for piece in item.content or ()]
     sealed = item.encrypted_content
-    packed = _unpacked(sealed)
+    id_, packed = item.id, _unpacked(sealed)
+    if packed is not None and _is_own(packed):
+        # Items of stored responses have ids of ours, and OpenAI's within.
+        id_, sealed, packed = packed.provenance.id, packed.provenance.data, None
     if packed is not None:
         if packed.call_id is None:
             for text in [*summaries, *texts] or [""]:
@@ -254,17 +257,24 @@ def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
     if not sealed or is_packed(sealed):
         yield from (Reasoning(text=text) for text in (*summaries, *texts) if text)
         return
-    if item.id is None:
+    if id_ is None:
         # Its texts belong to it by their place alone.
         known = Provenance(signer=OPENAI, data=sealed, is_summary=bool(summaries))
         yield Reasoning(text=_BETWEEN_SUMMARIES.join((*summaries, *texts)), provenance=known)
         return
-    own = Provenance(signer=OPENAI, id=item.id)
+    own = Provenance(signer=OPENAI, id=id_)
     yield from (
         Reasoning(text=text, provenance=replace(own, is_summary=True)) for text in summaries
     )
     yield from (Reasoning(text=text, provenance=own) for text in texts)
     yield Reasoning(text="", provenance=replace(own, data=sealed))
+
+
+def _is_own(packed: Packed) -> bool:
+    """Return whether this is all that OpenAI's own item had beside its texts."""
+    known = packed.provenance
+    own = Provenance(signer=OPENAI, id=known.id, data=known.data)
+    return packed.call_id is None and known == own and None not in (known.id, known.data)
 
 
 def _unpacked(sealed: str | None) -> Packed | None:

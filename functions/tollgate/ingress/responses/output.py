@@ -25,8 +25,15 @@ _FRAME: Final = b'event: %b\ndata: {"type":"%b",%b,"sequence_number":%d}\n\n'
 class OutputWriter:
     """The items so far, and the number of the next event."""
 
-    def __init__(self, generation_id: str, namespaces: Mapping[str, NamespacedName]) -> None:
+    def __init__(
+        self,
+        generation_id: str,
+        namespaces: Mapping[str, NamespacedName],
+        *,
+        is_stored: bool = False,
+    ) -> None:
         self._generation_id = generation_id
+        self._is_stored = is_stored
         self._namespaces = namespaces
         self._items: list[OutputItem] = []
         self._of_part: dict[int, OutputItem] = {}
@@ -110,7 +117,8 @@ class OutputWriter:
                 return MessageItem(place, f"msg_{suffix}")
             case Reasoning(provenance=provenance):
                 id_ = provenance.id if owns(provenance) and provenance else None
-                if not id_ or id_ in self._ids:
+                # A reference to a stored item finds it by the generation that its id names.
+                if self._is_stored or not id_ or id_ in self._ids:
                     id_ = f"rs_{suffix}"
                 self._ids.add(id_)
                 return ReasoningItem(place, id_)

@@ -50,7 +50,7 @@ class ResponseRenderer:
         self._tells_routing = call.tells_routing
         self._namespaces = call.namespaces
         self._is_stored = call.stored_input is not None
-        self._writer = OutputWriter(served.generation_id, call.namespaces)
+        self._writer = self._new_writer()
         self._has_begun = False
         self._finish: Finish = "stop"
         self._head = to_json(
@@ -108,8 +108,11 @@ class ResponseRenderer:
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body of a reply that is not streamed."""
         (response,) = responses
-        writer = OutputWriter(self._served.generation_id, self._namespaces)
+        writer = self._new_writer()
         return self._response(response.finish, writer.write_whole(response), record)
+
+    def _new_writer(self) -> OutputWriter:
+        return OutputWriter(self._served.generation_id, self._namespaces, is_stored=self._is_stored)
 
     def _begin(self) -> bytes:
         """Return the first events, unless they were sent."""

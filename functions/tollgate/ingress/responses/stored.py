@@ -115,9 +115,9 @@ def response_generation(id_: str) -> str | None:
 
 
 def references_of(input_: object) -> Iterator[tuple[str, str | None]]:
-    """Yield the ids to which an input refers, each with the generation that it names, if any.
+    """Yield the ids of the items to which an input refers, each with the generation that it names.
 
-    The input is not validated yet.
+    The input is not validated yet. An id that was not made here names no generation.
     """
     for item in input_ if isinstance(input_, list) else ():
         if not isinstance(item, dict) or item.get("type") not in (None, "item_reference"):
