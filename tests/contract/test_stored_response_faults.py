@@ -3,7 +3,6 @@
 Keeps C80, C90.
 """
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 
@@ -14,7 +13,6 @@ from tests.scripted import Scripted, says
 from tests.stored_responses import open_shop
 from tests.stores import TESTER, DynamoStores, HandClock, MemoryStores
 from tollgate.core.audit import AuditFilter
-from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.stores.administration import ResponseStore
 from tollgate.stores.aws.objects import ObjectStore
@@ -26,42 +24,6 @@ from tollgate.web import response_storage
 @pytest.fixture
 def log(objects: ObjectStore) -> ObjectContentLog:
     return ObjectContentLog(objects, clock=HandClock(0), kind="responses")
-
-
-class FullBucket:
-    """Nothing more fits in, or nothing is ever done."""
-
-    def __init__(self, failure: Exception | None = None) -> None:
-        self._failure = failure
-
-    async def keep(self, *_: object, days: int) -> None:
-        if self._failure is not None:
-            raise self._failure
-        await asyncio.sleep(3_600)
-
-    async def get(self, *_: object, days: int | None = None) -> bytes | None:
-        return None
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(
-    "failure", [LedgerError(ErrorCode.SERVICE_UNAVAILABLE, "full"), TimeoutError()]
-)
-async def test_c80_a_response_that_cannot_be_stored_is_answered_billed_and_says_so(
-    stream: bool, failure: Exception, caplog: pytest.LogCaptureFixture
-) -> None:
-    shop = await open_shop(FullBucket(failure))
-    reply = await shop.ask("Say hello.", stream=stream)
-    assert reply.status == 200
-    if stream:
-        seen = json.loads(reply.body.split(b"\n\n")[-2].splitlines()[1][6:])["response"]
-    else:
-        seen = reply.json
-        assert reply.headers["x-tollgate-adapted"] == "store"
-    assert (seen["status"], seen["store"], seen["adapted"]) == ("completed", False, ["store"])
-    assert shop.home.record.cost_nano_usd > 0
-    [line] = caplog.messages
-    assert "Hello" not in line
 
 
 async def test_c80_a_conversation_beyond_the_bound_is_answered_and_not_stored(

@@ -19,6 +19,7 @@ from tollgate.stores.administration import WorkspaceSettings
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
+from tollgate.web.routes import responses
 
 
 @pytest.fixture
@@ -119,6 +120,31 @@ async def test_c80_items_are_listed_in_pages(log: ObjectContentLog) -> None:
     for query, param in (("limit=0", "limit"), ("limit=101", "limit"), ("after=x", "after")):
         refused = await shop.call("GET", f"{second}/input_items?{query}")
         assert (refused.status, refused.error["param"]) == (400, param)
+
+
+async def test_c80_a_page_has_room_in_a_reply_of_the_platform(
+    log: ObjectContentLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(responses, "PAGE_BYTES_MAX", 2_000)
+    shop = await open_shop(log)
+    made = id_of(await shop.ask([{"role": "user", "content": "word " * 200}] * 3))
+    seen: list[str] = []
+    more, after = True, ""
+    while more:
+        page = (await shop.call("GET", f"{made}/input_items?order=asc{after}")).json
+        seen += [item["id"] for item in page["data"]]
+        more, after = page["has_more"], f"&after={page['last_id']}"
+    assert len(page["data"]) == 1
+    assert len(set(seen)) == 3
+
+
+async def test_c80_ids_that_are_no_text_are_replaced(log: ObjectContentLog) -> None:
+    shop = await open_shop(log)
+    odd = [{"type": "web_search_call", "id": [5]}, {"role": "user", "content": "Hi", "id": ""}]
+    made = id_of(await shop.ask(odd))
+    again = await shop.ask("On", previous_response_id=made)
+    listed = (await shop.call("GET", f"{id_of(again)}/input_items?order=asc")).json
+    assert [it["id"].partition("_")[0] for it in listed["data"]] == ["item", "msg", "msg", "msg"]
 
 
 async def test_c80_references_are_resolved_from_the_latest_response_that_has_them(

@@ -122,6 +122,28 @@ async def test_a_crowded_workspace_grows_and_its_credit_is_spread(dynamo: Dynamo
     assert await dynamo.audit.run() == []
 
 
+async def test_c69_days_of_responses_reach_all_keys_and_a_keys_own_come_first(
+    dynamo: DynamoStores,
+) -> None:
+    async def days(secret: str) -> int | None:
+        # What was found is believed for five seconds.
+        dynamo.clock.now += 6
+        return (await dynamo.keys.authenticate(secret)).response_days
+
+    secret, _ = await funded_key(dynamo, 100, KEY)
+    await dynamo.workspaces.ensure("acme", by=TESTER)
+    assert await days(secret) is None
+    await dynamo.workspaces.change("acme", lambda it: replace(it, response_days=30), by=TESTER)
+    own = NewKey(workspace_id="acme", label="own", response_days=1)
+    made = await dynamo.keys.create(own, by=TESTER)
+    later = await dynamo.keys.create(NewKey(workspace_id="acme", label="later"), by=TESTER)
+    assert [await days(it) for it in (secret, made.secret, later.secret)] == [30, 1, 30]
+    await dynamo.workspaces.change("acme", lambda it: replace(it, response_days=None), by=TESTER)
+    assert [await days(it) for it in (secret, made.secret, later.secret)] == [None, 1, None]
+    with pytest.raises(RequestError, match="response_days"):
+        WorkspaceSettings(response_days=2)
+
+
 async def test_a_lock_and_an_admission_reach_new_shards_and_all_keys(dynamo: DynamoStores) -> None:
     secret, principal = await funded_key(dynamo, 1_000, KEY)
     rotated = await dynamo.keys.rotate("acme", principal.key_id, grace_s=3600, by=TESTER)

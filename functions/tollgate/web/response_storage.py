@@ -37,6 +37,7 @@ _log: Final = logging.getLogger(__name__)
 RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
 # The latest response of a conversation has all of its items, so that one read is the rule.
 _READS_MAX: Final = 8
+_READ_BYTES_MAX: Final = 2 * RESPONSE_BYTES_MAX
 # The answer waits for its store no longer than this.
 _STORE_BUDGET_S: Final = 4.0
 # What is left for the last bytes, before the platform ends the invocation.
@@ -67,6 +68,7 @@ class _Reader:
         self._responses = responses
         self._workspace_id = workspace_id
         self._days = days
+        self._bytes = 0
 
     async def read(self, asked: JsonObject) -> StoredTurns:
         """Return the turns that a request names; it is not validated yet."""
@@ -87,7 +89,8 @@ class _Reader:
         named = {generation for generation in wanted.values() if generation}
         # Ids sort by time.
         for generation in sorted(named, reverse=True)[:_READS_MAX]:
-            if all(id_ in known for id_, of in wanted.items() if of is not None):
+            found_all = all(id_ in known for id_, of in wanted.items() if of is not None)
+            if found_all or self._bytes > _READ_BYTES_MAX:
                 break
             stored = await self._get(generation)
             if stored is not None:
@@ -99,6 +102,7 @@ class _Reader:
         stored = await self._responses.get(self._workspace_id, generation_id, days=self._days)
         if stored is None:
             return None
+        self._bytes += len(stored)
         try:
             return StoredResponse.from_bytes(stored)
         except ValueError as corrupt:

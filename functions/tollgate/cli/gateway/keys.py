@@ -31,6 +31,7 @@ _SHOWN: Final = (
     "expires",
     "labels",
     "content",
+    "responses",
     "last_used",
     "old_secret",
 )

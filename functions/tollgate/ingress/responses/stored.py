@@ -189,7 +189,9 @@ def numbered(items: Sequence[JsonObject], generation_id: str) -> tuple[JsonObjec
 
 def _numbered(item: JsonObject, place: str) -> JsonObject:
     type_ = str(item.get("type") or "message")
-    id_ = item.get("id") or f"{_PREFIXES.get(type_, 'item')}_{place}"
+    id_ = item.get("id")
+    if not isinstance(id_, str) or not id_:
+        id_ = f"{_PREFIXES.get(type_, 'item')}_{place}"
     listed: dict[str, JsonValue] = {**item, "type": type_, "id": id_}
     if type_ == "message" and isinstance(item.get("content"), str):
         part = "output_text" if item.get("role") == "assistant" else "input_text"

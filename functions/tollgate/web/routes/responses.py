@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
+from pydantic_core import to_json
 from starlette.responses import Response
 
 from tollgate.core.errors import ErrorCode, RequestError
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger(__name__)
 
 _LIMIT_MAX: Final = 100
+# A reply of Lambda that is not streamed has at most 6 MB.
+PAGE_BYTES_MAX: Final = 5_000_000
 _PARAM: Final = "response_id"
 _SHOWN: Final[dict[int | str, dict[str, Any]]] = {
     200: {
@@ -100,12 +103,12 @@ def response_routes(services: Services) -> APIRouter:
         """List the items of a stored response's input, earlier turns included."""
         stored = await _find(services, principal, response_id)
         items = _after(list(stored.input if order == "asc" else reversed(stored.input)), after)
-        page = items[:limit]
+        page = _first(items, limit)
         return InputItems(
             data=[dict(item) for item in page],
             first_id=_id_of(page[0]) if page else None,
             last_id=_id_of(page[-1]) if page else None,
-            has_more=len(items) > limit,
+            has_more=len(items) > len(page),
         )
 
     @router.post("/{response_id}/cancel")
@@ -159,6 +162,16 @@ def _after(items: list[JsonObject], after: str | None) -> list[JsonObject]:
     raise RequestError(
         ErrorCode.INVALID_REQUEST, "after: the input has no such item.", param="after"
     )
+
+
+def _first(items: list[JsonObject], limit: int) -> list[JsonObject]:
+    """Return so many items, or fewer that a reply of the platform has room for; at least one."""
+    size = 0
+    for place, item in enumerate(items[:limit]):
+        size += len(to_json(item))
+        if place and size > PAGE_BYTES_MAX:
+            return items[:place]
+    return items[:limit]
 
 
 def _id_of(item: JsonObject) -> str:

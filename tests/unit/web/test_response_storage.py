@@ -1,0 +1,132 @@
+"""Stored responses where their store fails, and of whatever a client sends.
+
+Keeps C6, C80.
+"""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.stored_responses import open_shop
+from tests.unit.ingress.test_parse_anything import REFUSALS
+from tests.unit.ingress.test_responses_anything import requests
+from tollgate.core.errors import ErrorCode, LedgerError, RequestError
+from tollgate.ingress.responses.stored import encode_stored, numbered
+from tollgate.web.response_storage import parse_with_turns
+
+FIRST, SECOND = "5g0DOBgUqHItj5y", "5g0DOBgUqHItj5z"
+
+
+class FullBucket:
+    """Nothing more fits in, or nothing is ever done."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self._failure = failure
+
+    async def keep(self, *_: object, days: int) -> None:
+        if self._failure is not None:
+            raise self._failure
+        await asyncio.sleep(3_600)
+
+    async def get(self, *_: object, days: int | None = None) -> bytes | None:
+        return None
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("failure", [LedgerError(ErrorCode.SERVICE_UNAVAILABLE, "full"), None])
+async def test_c80_a_response_that_cannot_be_stored_is_answered_billed_and_says_so(
+    stream: bool, failure: Exception | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun_s = asyncio.get_running_loop().time()
+    shop = await open_shop(FullBucket(failure))
+    reply = await shop.ask("Say hello.", stream=stream)
+    assert reply.status == 200
+    if stream:
+        seen = json.loads(reply.body.split(b"\n\n")[-2].splitlines()[1][6:])["response"]
+    else:
+        seen = reply.json
+        assert reply.headers["x-tollgate-adapted"] == "store"
+    assert (seen["status"], seen["store"], seen["adapted"]) == ("completed", False, ["store"])
+    assert shop.home.record.cost_nano_usd > 0
+    assert asyncio.get_running_loop().time() - begun_s <= 4
+    [line] = caplog.messages
+    assert "Hello" not in line
+
+
+class Shelf:
+    """Stored responses in memory."""
+
+    def __init__(self) -> None:
+        self.contents: dict[str, bytes] = {}
+
+    async def keep(
+        self, workspace_id: str, generation_id: str, content: bytes, *, days: int
+    ) -> None:
+        self.contents[generation_id] = content
+
+    async def get(
+        self, workspace_id: str, generation_id: str, *, days: int | None = None
+    ) -> bytes | None:
+        return self.contents.get(generation_id)
+
+
+ANSWER = json.dumps(
+    {
+        "output": [
+            {"type": "reasoning", "id": f"rs_{FIRST}_0", "summary": []},
+            {
+                "type": "function_call",
+                "id": f"fc_{FIRST}_1",
+                "call_id": "call_1",
+                "name": "f",
+                "arguments": "{}",
+            },
+        ]
+    }
+).encode()
+references = st.fixed_dictionaries(
+    {
+        "type": st.just("item_reference"),
+        "id": st.sampled_from([f"fc_{FIRST}_1", f"rs_{FIRST}_0", f"msg_{FIRST}_7", "rs_1", ""]),
+    }
+)
+
+
+@settings(deadline=None)
+@given(
+    request=requests,
+    more=st.lists(references, max_size=2),
+    previous=st.sampled_from([None, f"resp_{FIRST}", f"resp_{SECOND}", "resp_1", ""]),
+)
+async def test_c6_c80_what_is_stored_of_any_request_is_understood_again(
+    request: Any, more: list[Any], previous: str | None
+) -> None:
+    shelf = Shelf()
+    shelf.contents[FIRST] = encode_stored(ANSWER, [])
+
+    async def parse(body: Any) -> Any:
+        sent = json.dumps(body).encode()
+        return await parse_with_turns(shelf, sent, {}, workspace_id="acme", days=7)
+
+    if isinstance(request["input"], list):
+        request = request | {"input": [*request["input"], *more]}
+    parsed, refused = None, None
+    try:
+        parsed = await parse(request | {"previous_response_id": previous})
+    except RequestError as error:
+        refused = error
+    if parsed is None:
+        assert refused is not None
+        assert refused.code in {*REFUSALS, ErrorCode.NOT_FOUND}
+        return
+    if parsed.stored_input is None:
+        assert request["store"] is False
+        return
+    shelf.contents[SECOND] = encode_stored(ANSWER, numbered(parsed.stored_input, SECOND))
+    again = await parse({"model": "m", "input": "On", "previous_response_id": f"resp_{SECOND}"})
+    assert again.stored_input is not None
+    assert len(again.stored_input) == len(parsed.stored_input) + 3
