@@ -11,6 +11,7 @@ from tests.scripted import Scripted
 from tests.stores import TESTER, HandClock
 from tests.unit.web.test_api_app import Api
 from tollgate.engine.content_log import ContentLog
+from tollgate.engine.kept_answers import AnswerStore
 from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
@@ -27,14 +28,26 @@ class Shop:
     clock: HandClock
     secret: str
     api: Api
+    answers: AnswerStore | None = None
 
-    async def ask(self, input_: Any, *, secret: str | None = None, **fields: Any) -> Exchange:
-        app = chat_app(self.home.front, Always(self.home.gateway), WebLimits(), responses=self.log)
+    async def ask(
+        self, input_: Any, *, secret: str | None = None, claim: str | None = None, **fields: Any
+    ) -> Exchange:
+        headers = {"authorization": f"Bearer {secret or self.secret}"}
+        if claim is not None:
+            headers["idempotency-key"] = claim
+        app = chat_app(
+            self.home.front,
+            Always(self.home.gateway),
+            WebLimits(),
+            answers=self.answers,
+            responses=self.log,
+        )
         return await request(
             app,
             "POST",
             PATH,
-            headers={"authorization": f"Bearer {secret or self.secret}"},
+            headers=headers,
             body=json.dumps({"model": "acme/small", "input": input_, **fields}).encode(),
         )
 

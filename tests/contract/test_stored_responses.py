@@ -12,12 +12,13 @@ from msgspec.structs import replace
 from tests.memory.workspaces import MemoryWorkspaceStore
 from tests.scripted import Scripted, answers
 from tests.stored_responses import id_of, open_shop
-from tests.stores import TESTER, HandClock
+from tests.stores import TESTER, DynamoStores, HandClock, MemoryStores
 from tollgate.core.clock import DAY_S
 from tollgate.core.ids import IdSource, created_s
 from tollgate.stores.administration import WorkspaceSettings
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.records.contents import ObjectContentLog
+from tollgate.stores.records.kept_answers import DynamoAnswerStore
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
 from tollgate.web.routes import responses
 
@@ -145,6 +146,21 @@ async def test_c80_ids_that_are_no_text_are_replaced(log: ObjectContentLog) -> N
     again = await shop.ask("On", previous_response_id=made)
     listed = (await shop.call("GET", f"{id_of(again)}/input_items?order=asc")).json
     assert [it["id"].partition("_")[0] for it in listed["data"]] == ["item", "msg", "msg", "msg"]
+
+
+async def test_c68_c80_a_repeated_answer_is_the_stored_response(
+    stores: MemoryStores | DynamoStores, objects: ObjectStore, log: ObjectContentLog
+) -> None:
+    if isinstance(stores, MemoryStores):
+        pytest.skip("claims need a table")
+    shop = await open_shop(log)
+    shop.answers = DynamoAnswerStore(
+        stores.client, stores.tables.core, objects, clock=shop.home.gateway.clock
+    )
+    first, second = [await shop.ask("Hi", claim="once") for _ in range(2)]
+    assert second.headers["x-idempotent-replay"] == "true"
+    assert second.json == first.json
+    assert (await shop.call("GET", id_of(second))).json == first.json
 
 
 async def test_c80_references_are_resolved_from_the_latest_response_that_has_them(
