@@ -4,7 +4,8 @@ The grammar of a stream, which `StreamGrammar` holds:
 `Started`, then parts (`PartStart`, any number of `PartDelta`, `PartEnd`) and `UsageReported` in any
 order, then exactly one `Ended`, last, with every part closed. Parts may interleave, except that of
 texts, reasonings and refusals only one of a kind is open at a time: formats with one string for
-each could not tell in which order its pieces belong.
+each could not tell in which order its pieces belong. Work that is no conversation has an `Output`
+in place of parts.
 A stream describes one choice; code that merges several streams pairs each event with its choice.
 """
 
@@ -84,6 +85,12 @@ class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
     """The tier that served, if it is known only now; replaces the one of `Started`."""
 
 
+class Output(Struct, frozen=True, kw_only=True, tag="output"):
+    """A result that is no conversation, whole: a piece of JSON for each of its parts."""
+
+    pieces: tuple[bytes, ...]
+
+
 class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
     """The answer is complete; `raw_finish` is the provider's own name of the reason."""
 
@@ -95,7 +102,7 @@ class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
     """True if the provider refused the prompt: no model read it, and no text is a model's."""
 
 
-StreamEvent = Started | PartStart | PartDelta | PartNote | PartEnd | UsageReported | Ended
+StreamEvent = Started | PartStart | PartDelta | PartNote | PartEnd | UsageReported | Output | Ended
 
 
 class GrammarError(Exception):
@@ -137,7 +144,7 @@ class StreamGrammar:
                 if index not in self._open:
                     raise GrammarError(f"end of part {index}, which is not open")
                 del self._open[index]
-            case UsageReported():
+            case UsageReported() | Output():
                 pass
             case Ended():
                 if self._open:

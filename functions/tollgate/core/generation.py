@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from tollgate.core.events import Finish
-from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
+from tollgate.core.request import Capability, Modality, Need, RoutingPreferences, WorkKind
 from tollgate.core.usage import Usage
 
 Outcome = Literal["ok", "error", "cancelled", "lost"]
@@ -90,6 +90,11 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     prompts: tuple[PromptTokens, ...] = ()
     """Every prompt's size if there are several: the other fields then are of the largest."""
     parameters: tuple[str, ...] = ()
+    kind: WorkKind = "chat"
+    inputs: int = 0
+    """The inputs of work that is no conversation: each has the model's whole context to itself."""
+    dimensions: int | None = None
+    """The requested size of vectors."""
     preferences: RoutingPreferences | None = None
     """None if the caller stated none."""
     key_models: tuple[str, ...] | None = None

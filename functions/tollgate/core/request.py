@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 from itertools import chain
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec import Struct, field
 from pydantic import JsonValue
@@ -139,6 +139,8 @@ class ReasoningOptions(Struct, frozen=True, kw_only=True):
     """True if the reasoning is left out of the answer."""
 
 
+# A generation is `chat`, whatever its client format; other kinds are subclasses of `InputWork`.
+WorkKind = Literal["chat", "embedding"]
 Modality = Literal["text", "image", "audio", "video", "pdf"]
 Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
 # What a request has beside one text, for which not every provider's format has room.
@@ -191,6 +193,8 @@ class NativeOptions(Struct, frozen=True, kw_only=True):
 
 class GenerationRequest(Struct, frozen=True, kw_only=True):
     """One generation: the requested model, the conversation, and its limits."""
+
+    kind: ClassVar[WorkKind] = "chat"
 
     model: str
     messages: tuple[Message, ...]
@@ -257,6 +261,16 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
                 if isinstance(part, Text)
             )
             for messages in self.conversations
+        )
+
+    @property
+    def own_texts(self) -> tuple[str, ...]:
+        """The texts of the first conversation, each by itself."""
+        return tuple(
+            part.text
+            for message in self.messages
+            for part in message.content
+            if isinstance(part, Text | Reasoning | Refusal)
         )
 
     @property

@@ -12,6 +12,7 @@ from tollgate.core.events import (
     Ended,
     Finish,
     LogProbs,
+    Output,
     PartDelta,
     PartEnd,
     PartNote,
@@ -33,6 +34,8 @@ class GenerationResponse(Struct, frozen=True, kw_only=True):
     finish: Finish
     raw_finish: str | None
     stop_sequence: str | None
+    output: tuple[bytes, ...] = ()
+    """The pieces of a result that is no conversation."""
 
 
 class Fold:
@@ -44,6 +47,7 @@ class Fold:
         self._texts: list[list[str]] = []
         self._notes: dict[int, tuple[Citation | LogProbs, ...]] = {}
         self._usage = Usage()
+        self._output: tuple[bytes, ...] = ()
         self._ended: Ended | None = None
 
     def accept(self, event: StreamEvent) -> None:
@@ -66,6 +70,8 @@ class Fold:
                 self._usage = self._usage.update(usage)
                 if tier is not None:
                     self._started = replace(self._started, service_tier=tier)
+            case Output(pieces=pieces):
+                self._output += pieces
             case Ended():
                 self._ended = event
             case _:
@@ -89,6 +95,7 @@ class Fold:
             finish=self._ended.finish,
             raw_finish=self._ended.raw_finish,
             stop_sequence=self._ended.stop_sequence,
+            output=self._output,
         )
 
 

@@ -19,6 +19,7 @@ from tollgate.core.content import ToolCall
 from tollgate.core.errors import ErrorCode, MissingCredentials, RequestError, UpstreamError
 from tollgate.core.events import (
     Ended,
+    Output,
     PartDelta,
     PartEnd,
     PartStart,
@@ -27,9 +28,10 @@ from tollgate.core.events import (
 )
 from tollgate.core.secret import describe_remedy
 from tollgate.core.usage import Usage
+from tollgate.core.work import InputWork
 from tollgate.engine import retry
 from tollgate.engine.attempt_cursor import AttemptCursor
-from tollgate.engine.choices import Chosen, EncodedAttempt, encode_attempt, stream_choices
+from tollgate.engine.choices import Chosen, Encoded, encode_attempt
 from tollgate.engine.cooldown import FailureReports
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.media import RequestMedia
@@ -154,9 +156,15 @@ def _unsupported(attempt: Attempt, left_out: tuple[str, ...]) -> RequestError:
     )
 
 
-async def _encode(context: AttemptContext, attempt: Attempt) -> EncodedAttempt:
+async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
     provider = context.gateway.providers.provider(attempt.target.provider)
-    return encode_attempt(provider, attempt, await context.media.inline_urls(attempt.target))
+    work = await context.media.inline_urls(attempt.target)
+    if not isinstance(work, InputWork):
+        return encode_attempt(provider, attempt, work)
+    # Imported with the first request of such a kind: most processes serve none.
+    from tollgate.engine.batches import encode_batches
+
+    return encode_batches(provider, attempt, work)
 
 
 async def _commit(
@@ -170,7 +178,7 @@ async def _commit(
     async with AsyncExitStack() as connection:
         try:
             async with asyncio.timeout(cursor.first_token_limit_s(context.deadline.remaining_s())):
-                events = await connection.enter_async_context(stream_choices(encoded))
+                events = await connection.enter_async_context(encoded.open())
                 await peeked.read(events)
         except TimeoutError as late:
             failure = _timeout(attempt)
@@ -180,7 +188,7 @@ async def _commit(
             context.meter.attempt_failed(attempt, failure, peeked.usage)
             raise
         connections.push_async_exit(connection.pop_all())
-    context.meter.attempt_committed(attempt, streams=len(encoded.wires))
+    context.meter.attempt_committed(attempt, streams=encoded.streams)
     return CommittedAttempt(
         target=attempt.target,
         depth=cursor.depth,
@@ -217,7 +225,7 @@ def _commits(event: StreamEvent) -> bool:
     An opened text part is not content: providers break right after opening one.
     """
     match event:
-        case PartDelta() | PartEnd() | Ended():
+        case PartDelta() | PartEnd() | Output() | Ended():
             return True
         case PartStart(part=part):
             return isinstance(part, ToolCall)

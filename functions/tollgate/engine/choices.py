@@ -5,23 +5,32 @@ demultiplexed before they are decoded; if a provider has no `n`, each choice is 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, closing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    aclosing,
+    asynccontextmanager,
+    closing,
+)
 from itertools import chain
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import StreamEvent, StreamGrammar
-from tollgate.core.request import GenerationRequest
+from tollgate.core.request import GenerationRequest, WorkKind
 from tollgate.engine.silence import SilenceLimit
 from tollgate.providers.base import (
+    Codec,
     Decoder,
     Demultiplexer,
     Frame,
     Provider,
+    Target,
+    Transport,
     UpstreamRefused,
     WireRequest,
 )
@@ -36,10 +45,34 @@ Chosen = tuple[int, StreamEvent]
 _WAITING_MAX: Final = 64
 
 
+class Encoded(Protocol):
+    """The requests of one attempt, of any kind of work."""
+
+    @property
+    def streams(self) -> int:
+        """The number of its streams, each with usage of its own."""
+
+    @property
+    def unsupported(self) -> tuple[str, ...]:
+        """The caller's parameters that the provider does not take as they were set."""
+
+    @property
+    def adapted(self) -> tuple[str, ...]:
+        """The names of what does not reach the provider as the caller sent it."""
+
+    def open(self) -> AbstractAsyncContextManager[AsyncGenerator[Chosen, None]]:
+        """Send the requests and yield a stream of the events of all choices, as they come.
+
+        Entering the context and reading raise UpstreamError. Leaving the context closes every
+        connection.
+        """
+
+
 class EncodedAttempt(Struct, frozen=True, kw_only=True):
     """The requests of one attempt as its provider takes them."""
 
-    provider: Provider
+    codec: Codec
+    transport: Transport
     attempt: Attempt
     wires: tuple[WireRequest, ...]
     """For each conversation one request for all its choices, or one for each choice."""
@@ -47,6 +80,11 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
     """The choices of all requests together."""
     is_capped: bool
     """True if the model's limit of output replaces the caller's."""
+
+    @property
+    def streams(self) -> int:
+        """The number of its streams, each with usage of its own."""
+        return len(self.wires)
 
     @property
     def choices_per_wire(self) -> int:
@@ -64,23 +102,34 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
         capped = ("max_tokens",) if self.is_capped else ()
         return (*self.unsupported, *capped, *self.wires[0].unreadable)
 
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
+        """Send the requests and yield a stream of the events of all choices, as they come."""
+        stream = _stream(self, self.wires[0]) if self.streams == 1 else _fan_out(self)
+        async with stream as events, aclosing(events):
+            yield events
+
 
 def encode_attempt(
     provider: Provider, attempt: Attempt, request: GenerationRequest
 ) -> EncodedAttempt:
     """Encode a request; raise RequestError for content that the provider never accepts."""
+    codec = provider.codec
+    if codec is None:
+        raise lacks_kind(attempt, request.kind)
     together = request.choices == 1 or (
-        attempt.target.dialect.native_choices and provider.codec.demultiplexer is not None
+        attempt.target.dialect.native_choices and codec.demultiplexer is not None
     )
     requests = [
         one
         for conversation in _split_conversations(request)
         for one in ((conversation,) if together else _split_choices(conversation))
     ]
-    wires = tuple(encode_request(provider.codec, one, attempt.target) for one in requests)
+    wires = tuple(encode_request(codec, one, attempt.target) for one in requests)
     asked, limit = request.output_tokens_max, attempt.target.output_tokens_max
     return EncodedAttempt(
-        provider=provider,
+        codec=codec,
+        transport=provider.transport,
         attempt=attempt,
         wires=wires,
         choices=request.answers,
@@ -103,32 +152,26 @@ def _split_choices(request: GenerationRequest) -> Iterable[GenerationRequest]:
         yield replace(request, choices=1, sampling=sampling)
 
 
-@asynccontextmanager
-async def stream_choices(encoded: EncodedAttempt) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
-    """Send the requests and yield a stream of the events of all choices, as they come.
-
-    Entering the context and reading raise UpstreamError. Leaving the context closes every
-    connection.
-    """
-    one = len(encoded.wires) == 1
-    stream = _stream(encoded, encoded.wires[0]) if one else _fan_out(encoded)
-    async with stream as events, aclosing(events):
-        yield events
+def lacks_kind(attempt: Attempt, kind: WorkKind) -> UpstreamError:
+    """Return the error of an endpoint whose format has no such work: a catalog nobody checked."""
+    return UpstreamError(
+        ErrorCode.PROVIDER_UNAVAILABLE, f"{attempt.target.provider} does not serve {kind}."
+    )
 
 
 @asynccontextmanager
 async def _stream(
     encoded: EncodedAttempt, wire: WireRequest
 ) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
-    codec, target = encoded.provider.codec, encoded.attempt.target
+    codec, target = encoded.codec, encoded.attempt.target
     choices = encoded.choices_per_wire
     async with AsyncExitStack() as connection:
         try:
             frames = await connection.enter_async_context(
-                encoded.provider.transport.open(wire, encoded.attempt.timeouts)
+                encoded.transport.open(wire, encoded.attempt.timeouts)
             )
         except UpstreamRefused as refused:
-            raise _error_of(refused, encoded) from refused
+            raise error_of(refused, codec.error, target) from refused
         demultiplexer: Demultiplexer = _OneChoice()
         if choices > 1 and codec.demultiplexer is not None:
             demultiplexer = codec.demultiplexer(target, choices)
@@ -136,11 +179,16 @@ async def _stream(
         yield _decode(frames, demultiplexer, decoders, encoded.attempt)
 
 
-def _error_of(refused: UpstreamRefused, encoded: EncodedAttempt) -> UpstreamError:
+def error_of(
+    refused: UpstreamRefused,
+    translate: Callable[[UpstreamRefused, Target], UpstreamError],
+    target: Target,
+) -> UpstreamError:
+    """Return the public error of an error reply, with the provider's words."""
     # Imported here, as codecs are: a function that is well never needs it.
     from tollgate.providers.shared.refusals import redact_body
 
-    error = encoded.provider.codec.error(refused, encoded.attempt.target)
+    error = translate(refused, target)
     error.provider_words = error.provider_words or redact_body(refused.body)
     return error
 

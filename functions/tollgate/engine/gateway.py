@@ -11,7 +11,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.platform_ids import PlatformIds
 from tollgate.core.principal import Admission, Principal
-from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.base import ParsedWork
 from tollgate.providers.base import MediaFetcher, Provider
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.base import CooldownStore, Ledger
@@ -76,7 +76,7 @@ class Call(Struct, frozen=True, kw_only=True):
     """One authenticated, parsed request."""
 
     principal: Principal
-    parsed: ParsedCall
+    parsed: ParsedWork
     request_id: str
     """The id tried first for the hold; a hold that exists under it makes another id."""
     deadline: Deadline

@@ -16,7 +16,7 @@ from tollgate.core.idempotency import Claim
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.reply_sink import reply_sink
 from tollgate.engine.sink import EventSink, ReplyWriter, request_headers
-from tollgate.ingress.base import Ingress, ParsedCall, ServedBy
+from tollgate.ingress.base import Ingress, ParsedWork, ServedBy
 from tollgate.stores.base import Hold
 
 _log = logging.getLogger(__name__)
@@ -136,7 +136,7 @@ async def replay(
     reply: ReplyWriter,
     ingress: Ingress,
     *,
-    parsed: ParsedCall,
+    parsed: ParsedWork,
     request_id: str,
 ) -> None:
     """Send a kept answer through the sinks of a live one, streamed or whole as `parsed` wants it.

@@ -21,12 +21,12 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.media_types import detect_media_type, kind_of
 from tollgate.core.request import (
     AssistantMessage,
-    GenerationRequest,
     Message,
     SystemMessage,
     ToolMessage,
     UserMessage,
 )
+from tollgate.core.work import InputWork, Work
 from tollgate.providers.base import FetchedMedia, MediaFetcher, Target
 
 URLS_MAX: Final = 16
@@ -36,32 +36,35 @@ TOTAL_BYTES_MAX: Final = 40 * 1024 * 1024
 class RequestMedia:
     """The media of one request; each URL is fetched once for all attempts."""
 
-    def __init__(self, fetcher: MediaFetcher, request: GenerationRequest) -> None:
+    def __init__(self, fetcher: MediaFetcher, request: Work) -> None:
         self._fetcher = fetcher
         self.request = request
         self._fetched: dict[str, FetchedMedia] = {}
 
-    async def inline_urls(self, target: Target) -> GenerationRequest:
+    async def inline_urls(self, target: Target) -> Work:
         """Return the request with bytes in place of URLs that the target's provider cannot fetch.
 
         Raises RequestError for a URL that the guard refuses, or whose content has the wrong type.
         """
+        request = self.request
+        if isinstance(request, InputWork):
+            return request
         urls = {
             part.source.url
-            for message in chain.from_iterable(self.request.conversations)
+            for message in chain.from_iterable(request.conversations)
             for part in message.content
             if isinstance(part, Image | Document)
             and isinstance(part.source, MediaUrl)
             and not _fetches(target, part)
         }
         if not urls:
-            return self.request
+            return request
         await self._fetch(urls)
         messages, *further = (
             tuple(self._message(message, urls) for message in conversation)
-            for conversation in self.request.conversations
+            for conversation in request.conversations
         )
-        return replace(self.request, messages=messages, further=tuple(further))
+        return replace(request, messages=messages, further=tuple(further))
 
     async def _fetch(self, urls: set[str]) -> None:
         if len(urls) > URLS_MAX:

@@ -14,6 +14,7 @@ from tollgate.core.content import ToolCall
 from tollgate.core.errors import GatewayError, UpstreamError
 from tollgate.core.events import (
     Ended,
+    Output,
     PartDelta,
     PartEnd,
     PartNote,
@@ -31,6 +32,7 @@ from tollgate.core.generation import (
     total_nano_usd,
 )
 from tollgate.core.usage import Usage
+from tollgate.core.work import InputWork, Work
 from tollgate.engine.gateway import Call
 from tollgate.engine.stream_usage import StreamUsage
 from tollgate.engine.usage_bound import UsageBound
@@ -64,6 +66,12 @@ def _fit_numbers(raw: JsonValue) -> JsonValue:
             return str(raw)
         case _:
             return raw
+
+
+def _echoed_bytes(work: Work) -> list[int] | None:
+    if isinstance(work, InputWork) or not work.echo:
+        return None
+    return [len(prompt.encode()) for prompt in work.prompts]
 
 
 class Meter:
@@ -123,7 +131,7 @@ class Meter:
         """Record an event of the attempt that serves."""
         self._accounts[choice * len(self._accounts) // self._choices].observe(event)
         match event:
-            case PartDelta():
+            case PartDelta() | Output():
                 self._mark_first_token()
             case PartStart(part=part):
                 self._mark_first_token()
@@ -160,6 +168,13 @@ class Meter:
         """Estimate the generation's cost, in nano-dollars, if it ended now."""
         usages, _ = self._measure()
         return total_nano_usd(self._bill(usages))
+
+    def _input_tokens_max(self, attempt: Attempt) -> int | None:
+        """Return the most that inputs have, which is held; None for a conversation."""
+        trace = self._plan.trace
+        if not trace.inputs:
+            return None
+        return min(trace.input_tokens_max, attempt.context_tokens * trace.inputs)
 
     @property
     def hold(self) -> Hold:
@@ -246,8 +261,7 @@ class Meter:
             return [Usage()], "none"
         trace = self._plan.trace
         sizes = [prompt.estimate for prompt in trace.prompts] or [trace.estimated_input_tokens]
-        request = self._call.parsed.request
-        echoed = [len(prompt.encode()) for prompt in request.prompts] if request.echo else None
+        echoed = _echoed_bytes(self._call.parsed.request)
         streams_per_prompt = len(self._accounts) // len(sizes)
         measured = [
             account.measure(
@@ -255,6 +269,7 @@ class Meter:
                 estimated_input_tokens=sizes[place // streams_per_prompt],
                 output_tokens_max=trace.output_tokens_max,
                 echoed_bytes=echoed[place // streams_per_prompt] if echoed else 0,
+                input_tokens_max=self._input_tokens_max(self._serving),
             )
             for place, account in enumerate(self._accounts)
         ]
@@ -288,6 +303,7 @@ class Meter:
             output_tokens_max=self._plan.trace.output_tokens_max,
             shown_bytes=0,
             reasons=True,
+            input_tokens_max=self._input_tokens_max(attempt),
         )
         return bound.apply(usage).fit_parts()
 

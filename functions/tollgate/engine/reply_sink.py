@@ -17,7 +17,7 @@ from tollgate.engine.sink import (
     ReplyWriter,
     SseSink,
 )
-from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedCall, ServedBy
+from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedWork, ServedBy
 from tollgate.stores.base import Hold
 
 
@@ -25,7 +25,7 @@ def reply_sink(
     gateway: Gateway,
     reply: ReplyWriter,
     ingress: Ingress,
-    parsed: ParsedCall,
+    parsed: ParsedWork,
     *,
     headers: Headers = NO_HEADERS,
     around: Callable[[EventSink], EventSink] | None = None,

@@ -13,7 +13,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import credits_text
 from tollgate.core.response import Fold
 from tollgate.engine.gateway import StreamTiming
-from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedCall, Renderer, Routed, ServedBy
+from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedWork, Renderer, Routed, ServedBy
 from tollgate.stores.base import Hold
 
 Headers = Mapping[str, str]
@@ -62,7 +62,7 @@ class SseSink:
         self,
         reply: ReplyWriter,
         ingress: Ingress,
-        parsed: ParsedCall,
+        parsed: ParsedWork,
         *,
         clock: Clock,
         timing: StreamTiming,
@@ -178,7 +178,7 @@ class CollectSink:
         self,
         reply: ReplyWriter,
         ingress: Ingress,
-        parsed: ParsedCall,
+        parsed: ParsedWork,
         *,
         credits_per_usd: Decimal,
         headers: Headers = NO_HEADERS,
@@ -226,7 +226,7 @@ class CollectSink:
         await send_error(self._reply, self._ingress, error, headers, routed=routed)
 
 
-def _routed(parsed: ParsedCall, record: GenerationRecord) -> Routed | None:
+def _routed(parsed: ParsedWork, record: GenerationRecord) -> Routed | None:
     return Routed.of(record) if parsed.tells_routing else None
 
 
@@ -279,7 +279,7 @@ def admitted_headers(ingress: Ingress, hold: Hold) -> dict[str, str]:
 
 
 def refused_headers(
-    ingress: Ingress, refusal: GatewayError, request_id: str, parsed: ParsedCall | None = None
+    ingress: Ingress, refusal: GatewayError, request_id: str, parsed: ParsedWork | None = None
 ) -> dict[str, str]:
     """Return the headers of a refusal before the hold.
 
@@ -298,7 +298,7 @@ def adapted_header(names: Collection[str]) -> dict[str, str]:
     return {"x-tollgate-adapted": ", ".join(names)} if names else {}
 
 
-def served_headers(served: ServedBy, parsed: ParsedCall) -> dict[str, str]:
+def served_headers(served: ServedBy, parsed: ParsedWork) -> dict[str, str]:
     """Return the headers that are known once an attempt has committed."""
     headers = {"x-model-used": served.model}
     if served.provider is not None:

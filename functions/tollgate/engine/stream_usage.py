@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from tollgate.core.content import Reasoning
 from tollgate.core.events import (
     Ended,
+    Output,
     PartDelta,
     PartEnd,
     PartNote,
@@ -50,7 +51,7 @@ class StreamUsage:
                 self._prompt_blocked = blocked
             case PartStart(part=Reasoning()):
                 self._reasons = True
-            case Started() | PartStart() | PartNote() | PartEnd():
+            case Started() | PartStart() | PartNote() | PartEnd() | Output():
                 pass
             case _:
                 assert_never(event)
@@ -67,8 +68,11 @@ class StreamUsage:
         estimated_input_tokens: int,
         output_tokens_max: int | None,
         echoed_bytes: int = 0,
+        input_tokens_max: int | None = None,
     ) -> tuple[Usage, UsageSource]:
         """Return the usage and its source; `echoed_bytes` of each choice are its prompt's.
+
+        `input_tokens_max` bounds the prompt, where its size does.
 
         Counts that the provider did not report are estimated once text was delivered, except those
         of a prompt that it blocked. Counts that the attempt cannot have used are cut to its bound.
@@ -85,6 +89,7 @@ class StreamUsage:
                 or bool(usage.reasoning_tokens)
                 or "reasoning" in attempt.target.supports
             ),
+            input_tokens_max=input_tokens_max,
         )
         plausible = bound.apply(usage)
         return plausible.fit_parts(), source if plausible == usage else "bounded"

@@ -42,17 +42,21 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         output_tokens_max: int | None,
         shown_bytes: int,
         reasons: bool,
+        input_tokens_max: int | None = None,
     ) -> Self:
         """Return the bound of a stream with so many choices.
 
         `output_tokens_max` is the caller's limit. `shown_bytes` is the text, the reasoning and the
         arguments that were delivered. `reasons` says that the answer has reasoning, which need not
-        be shown.
+        be shown. `input_tokens_max` is the most that inputs have by their size; None for a
+        conversation, to which servers add tokens of their own.
         """
         shown = _TOKENS_PER_SHOWN_BYTE * shown_bytes + _UNSHOWN_TOKENS_PER_CHOICE * choices
         hidden = _hidden_tokens_max(attempt, output_tokens_max) * choices if reasons else 0
         return cls(
-            input_tokens=attempt.context_tokens * choices,
+            input_tokens=(
+                attempt.context_tokens * choices if input_tokens_max is None else input_tokens_max
+            ),
             output_tokens=shown + hidden,
             web_searches=_SEARCHES_PER_CHOICE * choices,
             images=_IMAGES_PER_CHOICE * choices,

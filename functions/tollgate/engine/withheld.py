@@ -13,9 +13,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import fields
 
-from tollgate.core.content import Reasoning, Refusal, Text
 from tollgate.core.escapes import resolve_escapes
-from tollgate.core.request import GenerationRequest
+from tollgate.core.work import Work
 
 _WITHHELD: Final = "[prompt]"
 _RUN: Final = 3
@@ -28,16 +27,14 @@ _QUOTED: Final = re.compile(r"\"([^\"]+)\"|'([^']+)'|`([^`]+)`|“([^”]+)”")
 _NO_PROSE: Final = frozenset({"base64", "id", "name", "model", "preferences"})
 
 
-def withhold_prompt(words: str, request: GenerationRequest) -> str:
+def withhold_prompt(words: str, request: Work) -> str:
     """Return a provider's words, with `[prompt]` in place of what they have of the request."""
     text = " ".join(resolve_escapes(words).split())
     found = list(_WORD.finditer(text))
     said = [match[0].casefold() for match in found]
     overlap = _Overlap(said)
-    for message in request.messages:
-        for part in message.content:
-            if isinstance(part, Text | Reasoning | Refusal):
-                overlap.compare(part.text, is_message=True)
+    for own in request.own_texts:
+        overlap.compare(own, is_message=True)
     overlap.compare(request.user or "", is_message=True)
     for other in _texts(request):
         overlap.compare(other)

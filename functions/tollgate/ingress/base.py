@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 from msgspec import Struct, field
 
@@ -13,6 +13,7 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import RateLimit
 from tollgate.core.request import GenerationRequest, JsonObject
 from tollgate.core.response import GenerationResponse
+from tollgate.core.work import Work
 
 NO_HEADERS: Final[Mapping[str, str]] = {}
 # One newline only: for some clients a blank line after a comment ends an event.
@@ -26,27 +27,33 @@ class NamespacedName(Struct, frozen=True, kw_only=True):
     name: str
 
 
-class ParsedCall(Struct, frozen=True, kw_only=True):
-    """A parsed request: the generation, and the form of the reply."""
+class ParsedWork(Struct, frozen=True, kw_only=True):
+    """A parsed request of any kind: the work, and the form of the reply."""
 
-    request: GenerationRequest
-    stream: bool
-    usage_on_finish: bool = False
-    """True if the finish frame of a stream carries the usage."""
-    echoes: bool = False
-    """True if the renderer puts its prompt before each answer."""
+    request: Work
+    stream: bool = False
     episode_id: str | None = None
     """The caller's own episode; None lets the renderer make one."""
     ignored: tuple[str, ...] = ()
     """The names of fields that have no effect."""
     tells_routing: bool = False
     """True if the caller requested a `Routed` in the reply."""
+    stored_input: tuple[JsonObject, ...] | None = None
+    """The input to store with the answer, earlier turns included; None stores neither."""
+
+
+class ParsedCall(ParsedWork, frozen=True, kw_only=True):
+    """A parsed request for a generation, and what its format's renderer reads of it."""
+
+    request: GenerationRequest
+    usage_on_finish: bool = False
+    """True if the finish frame of a stream carries the usage."""
+    echoes: bool = False
+    """True if the renderer puts its prompt before each answer."""
     repeated: Mapping[str, JsonValue] = field(default_factory=dict)
     """The fields of the request that the reply repeats, as the reply has them."""
     namespaces: Mapping[str, NamespacedName] = field(default_factory=dict)
     """The caller's names of the tools within namespaces, by the names that they have here."""
-    stored_input: tuple[JsonObject, ...] | None = None
-    """The input to store with the answer, earlier turns included; None stores neither."""
 
 
 class ServedBy(Struct, frozen=True, kw_only=True):
@@ -120,14 +127,14 @@ class Ingress(Protocol):
     early_keep_alive: bytes
     """The bytes in its place before the first event."""
 
-    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
+    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         """Parse a request; raise RequestError with the field at fault.
 
         The names of `headers` are in lower case.
         """
 
-    def renderer(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
-        """Return a new renderer for one reply."""
+    def renderer(self, call: Any, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
+        """Return a new renderer for one reply to `call`, which this format has parsed."""
 
     def limit_headers(self, requests: RateLimit | None, tokens: RateLimit | None) -> dict[str, str]:
         """Return the headers, in this format's names, that state what a key has left."""

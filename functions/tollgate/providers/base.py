@@ -2,15 +2,16 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct, field
 from pydantic import JsonValue
 
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import StreamEvent
-from tollgate.core.request import Capability, GenerationRequest, Modality, Need
+from tollgate.core.request import Capability, GenerationRequest, Modality, Need, WorkKind
 from tollgate.core.secret import SecretReference
+from tollgate.core.work import InputWork, WorkResult
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
 
@@ -87,6 +88,8 @@ class WireRequest(Struct, frozen=True, kw_only=True):
     unreadable: tuple[str, ...] = ()
     # The emulation that the answer must be unwrapped from.
     wrapping: Wrapping = NOT_WRAPPED
+    # The largest body of an answer that is not streamed; None if a stream is requested.
+    reply_bytes_max: int | None = None
 
 
 class Frame(Struct, frozen=True, kw_only=True):
@@ -97,6 +100,8 @@ class Frame(Struct, frozen=True, kw_only=True):
     event: str = "message"
     # The exception type of a message that is an exception.
     exception: str | None = None
+    # The headers of the reply, by names in lower case, where the whole body is the frame.
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class UpstreamRefused(Exception):
@@ -143,6 +148,22 @@ class Codec(Struct, frozen=True, kw_only=True):
     demultiplexer: Callable[[Target, int], Demultiplexer] | None = None
     # Whether the format has tools of free text. They are used where the dialect has `text_tools`.
     has_text_tools: bool = False
+
+
+_Work = TypeVar("_Work", bound=InputWork)
+
+
+class BatchCodec(Struct, Generic[_Work], frozen=True, kw_only=True):
+    """Translates work on inputs to one provider format and its result back; keeps no state."""
+
+    # Split work into batches that the provider takes, in order.
+    split: Callable[[_Work, Target], Sequence[_Work]]
+    # Encode one batch; RequestError for what the provider can never take.
+    encode: Callable[[_Work, Target], WireRequest]
+    # Decode the whole answer to one batch; UpstreamError if it is none.
+    decode: Callable[[Frame, _Work, Target], WorkResult]
+    # Translate an error reply into the public error that it means.
+    error: Callable[[UpstreamRefused, Target], UpstreamError]
 
 
 class Transport(Protocol):
@@ -199,7 +220,10 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
 
 
 class Provider(Struct, frozen=True):
-    """The codec and the transport of a row."""
+    """The codecs and the transport of a row."""
 
-    codec: Codec
+    # None if the format has no generations.
+    codec: Codec | None
     transport: Transport
+    # Loaders of the codecs of other kinds of work.
+    batch_codecs: Mapping[WorkKind, Callable[[], BatchCodec[Any]]] = field(default_factory=dict)

@@ -5,13 +5,13 @@ Loaders import what they load, so that a deployment without Claude never imports
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from tollgate.core.request import Need
+from tollgate.core.request import Need, WorkKind
 from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
-from tollgate.providers.base import Codec, Target
+from tollgate.providers.base import BatchCodec, Codec, Target
 from tollgate.providers.parameters import PARAMETERS
 from tollgate.providers.shared.readable import Readership
 
@@ -26,8 +26,8 @@ TransportName = Literal[
 class WireFormat(Struct, frozen=True, kw_only=True):
     """One format of requests and answers, as providers speak it."""
 
-    # Import the format's folder and return its codec.
-    load: Callable[[], Codec]
+    # Import the format's folder and return its codec; None if it has no generations.
+    load: Callable[[], Codec] | None
     # The transports that can carry the format; the first is the usual one.
     transports: tuple[TransportName, ...]
     # The optional parameters that the format has a field for. A server may still refuse some.
@@ -42,6 +42,9 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     call_signers: frozenset[str] = frozenset()
     # What it has room for beside one text of the user; all but conversations depends on the server.
     carries: frozenset[Need] = frozenset({"conversation"})
+    # Loaders of its codecs of other kinds of work, which `http_sse`, Bedrock's transports and the
+    # simulator carry.
+    batch_codecs: Mapping[WorkKind, Callable[[], BatchCodec[Any]]] = field(default_factory=dict)
     # Whether the operator's guardrail can be applied to a request.
     applies_guardrails: bool = False
 
@@ -220,8 +223,11 @@ AWS_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke", "sagemak
 
 
 def codec_of(name: FormatName) -> Codec:
-    """Return the codec of a format, importing its folder at the first call."""
-    return WIRE_FORMATS[name].load()
+    """Return the codec of a format's generations, importing its folder at the first call."""
+    load = WIRE_FORMATS[name].load
+    if load is None:
+        raise ValueError(f"the format {name} has no generations")
+    return load()
 
 
 def signer_of(name: FormatName, target: Target) -> str | None:

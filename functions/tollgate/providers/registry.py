@@ -118,7 +118,9 @@ class Registry:
             wire_format = _named(WIRE_FORMATS, row.codec, f"codec of provider {row.slug}")
             transport = _named(TRANSPORTS, row.transport, f"transport of provider {row.slug}")
             _check_needs(row)
-            self._made[row] = Provider(wire_format.load(), transport(row, self._services))
+            codec = wire_format.load() if wire_format.load is not None else None
+            carrier = transport(row, self._services)
+            self._made[row] = Provider(codec, carrier, wire_format.batch_codecs)
         return self._made[row]
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:

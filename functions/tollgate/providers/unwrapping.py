@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from tollgate.core.content import Text, ToolCall
 from tollgate.core.events import (
     Ended,
+    Output,
     PartDelta,
     PartEnd,
     PartNote,
@@ -111,7 +112,7 @@ class _ToolUnwrapping:
 
     def feed(self, event: StreamEvent) -> Iterator[StreamEvent]:
         match event:
-            case Started() | UsageReported():
+            case Started() | UsageReported() | Output():
                 yield event
             case PartStart():
                 yield from self._start(event)

@@ -37,7 +37,7 @@ from tollgate.engine.sink import (
     request_headers,
     send_error,
 )
-from tollgate.ingress.base import Ingress, ParsedCall, Routed
+from tollgate.ingress.base import Ingress, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
 from tollgate.web.access import METERED
@@ -190,7 +190,7 @@ class MeteredEndpoint:
             call = replace(call, parsed=named)
         return _Admitted(gateway=gateway, call=call, claim=claim, body=body)
 
-    async def _parse(self, body: bytes, headers: Headers, principal: Principal) -> ParsedCall:
+    async def _parse(self, body: bytes, headers: Headers, principal: Principal) -> ParsedWork:
         days = principal.response_days
         if self._responses is None or days is None:
             return self._ingress.parse(body, headers)

@@ -10,7 +10,7 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.money import usd
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.simulation import Fault, SimulatedAttempt, simulate
-from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.base import ParsedWork
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planner import Candidate, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
@@ -162,7 +162,7 @@ def explain_plan(
     )
 
 
-def answer_time_s(parsed: ParsedCall, timeouts: TimeoutsSection) -> float:
+def answer_time_s(parsed: ParsedWork, timeouts: TimeoutsSection) -> float:
     """Return the seconds that an answer may take if no platform ends the invocation."""
     if not parsed.stream:
         return timeouts.non_streamed_total_s

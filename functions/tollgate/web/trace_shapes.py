@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tollgate.core.request import Capability, Modality, Need
+from tollgate.core.request import Capability, Modality, Need, WorkKind
 
 
 class _Mirror(BaseModel):
@@ -79,6 +79,9 @@ class TraceObject(_Mirror):
     choices: int
     prompts: tuple[PromptObject, ...]
     parameters: tuple[str, ...]
+    kind: WorkKind
+    inputs: int
+    dimensions: int | None
     preferences: PreferencesObject | None
     key_models: tuple[str, ...] | None
     fallbacks: bool

@@ -15,6 +15,7 @@ from pydantic_core import to_json
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import (
     Ended,
+    Output,
     PartDelta,
     PartEnd,
     PartNote,
@@ -80,6 +81,8 @@ class ChatRenderer:
                     self._started = replace(self._started, service_tier=tier)
                     self._head = self._frame_head(self._started)
                     writer.set_head(self._head)
+                return b""
+            case Output():
                 return b""
             case Ended():
                 frame = writer.finish(event)

@@ -14,6 +14,7 @@ from pydantic_core import to_json
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import (
     Ended,
+    Output,
     PartDelta,
     PartEnd,
     PartNote,
@@ -62,7 +63,7 @@ class CompletionRenderer:
                 if choice == 0:
                     self._head = head
                 return writer.begin(head)
-            case UsageReported():
+            case UsageReported() | Output():
                 return b""
             case Ended():
                 frame = writer.finish(event)

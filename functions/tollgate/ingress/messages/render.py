@@ -15,6 +15,7 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.events import (
     Ended,
     Finish,
+    Output,
     PartDelta,
     PartEnd,
     PartNote,
@@ -74,7 +75,7 @@ class MessageRenderer:
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
         """Render one event; an event without frames gives no bytes."""
         match event:
-            case Started():
+            case Started() | Output():
                 return b""
             case UsageReported(usage=usage):
                 self._usage = self._usage.update(usage)

@@ -15,6 +15,7 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.events import (
     Ended,
     Finish,
+    Output,
     PartDelta,
     PartEnd,
     PartNote,
@@ -71,7 +72,7 @@ class ResponseRenderer:
                 return self._writer.feed(event)
             case Started():
                 return self._begin()
-            case UsageReported():
+            case UsageReported() | Output():
                 return b""
             case Ended(finish=finish):
                 self._finish = finish

@@ -2,16 +2,20 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from typing import Final
 
 import pydantic_core
+from aiohttp import ClientResponse
 
 from tollgate.aws.eventstream import EventStreamDecoder
 from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock
 from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
 from tollgate.providers.transports.aws_identity import required_credentials
-from tollgate.providers.transports.body_frames import BodyFrames, FrameDecoder
+from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
+
+EVENT_STREAM: Final = "application/vnd.amazon.eventstream"
 
 
 class BedrockRuntime:
@@ -48,7 +52,7 @@ class BedrockRuntime:
         headers = {
             **request.headers,
             "content-type": "application/json",
-            "accept": "application/vnd.amazon.eventstream",
+            "accept": EVENT_STREAM if request.reply_bytes_max is None else JSON,
         }
         call = HttpCall(
             provider=self._slug,
@@ -58,7 +62,13 @@ class BedrockRuntime:
             connect_s=timeouts.connect_s,
         )
         async with self._pool.post(call) as response:
-            yield BodyFrames(response, self._frames(), self._slug)
+            yield BodyFrames(response, self._decoder(response, request), self._slug)
+
+    def _decoder(self, response: ClientResponse, request: WireRequest) -> FrameDecoder:
+        if request.reply_bytes_max is None:
+            return self._frames()
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return WholeBody(request.reply_bytes_max, headers)
 
 
 class EventStreamFrames:

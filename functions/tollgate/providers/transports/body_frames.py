@@ -1,7 +1,7 @@
 """The frames in the body of a reply, as they come."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol, Self
 
@@ -13,6 +13,8 @@ from tollgate.providers.transports.http_pool import NETWORK_FAILURES, network_er
 
 WHOLE_BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 END_MARK: Final = b"[DONE]"
+JSON: Final = "application/json"
+_NO_HEADERS: Final[Mapping[str, str]] = {}
 _DRAIN_S: Final = 0.25
 
 
@@ -29,20 +31,24 @@ class FrameDecoder(Protocol):
 class WholeBody:
     """A body that is one frame, from a server that does not stream."""
 
-    def __init__(self) -> None:
-        self._body = bytearray()
+    def __init__(self, bytes_max: int | None, headers: Mapping[str, str] = _NO_HEADERS) -> None:
+        self._bytes_max = bytes_max or WHOLE_BODY_BYTES_MAX
+        self._headers = headers
+        self._chunks: list[bytes] = []
+        self._size = 0
 
     def feed(self, chunk: bytes) -> Iterable[Frame]:
-        self._body += chunk
-        if len(self._body) > WHOLE_BODY_BYTES_MAX:
+        self._chunks.append(chunk)
+        self._size += len(chunk)
+        if self._size > self._bytes_max:
             raise UpstreamError(
                 ErrorCode.PROVIDER_UNAVAILABLE,
-                f"The provider sent a body of more than {WHOLE_BODY_BYTES_MAX} bytes.",
+                f"The provider sent a body of more than {self._bytes_max} bytes.",
             )
         return ()
 
     def end(self) -> Iterable[Frame]:
-        return (Frame(data=bytes(self._body)),)
+        return (Frame(data=b"".join(self._chunks), headers=self._headers),)
 
 
 class BodyFrames:

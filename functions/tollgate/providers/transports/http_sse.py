@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 import pydantic_core
+from aiohttp import ClientResponse
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
 from tollgate.providers.transports.authorization import Authorization
-from tollgate.providers.transports.body_frames import BodyFrames, FrameDecoder, WholeBody
+from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
 from tollgate.providers.transports.sse import SseDecoder
 
@@ -32,7 +33,7 @@ class HttpSse:
                 **request.headers,
                 **await self._authorization.headers(),
                 "content-type": "application/json",
-                "accept": "text/event-stream",
+                "accept": "text/event-stream" if request.reply_bytes_max is None else JSON,
             },
             body=pydantic_core.to_json(request.body),
             connect_s=timeouts.connect_s,
@@ -44,11 +45,12 @@ class HttpSse:
                     ErrorCode.PROVIDER_UNAVAILABLE,
                     f"The provider {self._row.slug} answered in another encoding than requested.",
                 )
-            yield BodyFrames(response, _decoder(response.content_type), self._row.slug)
+            yield BodyFrames(response, _decoder(response, request), self._row.slug)
 
 
-def _decoder(content_type: str) -> FrameDecoder:
-    return WholeBody() if content_type == "application/json" else SseFrames()
+def _decoder(response: ClientResponse, request: WireRequest) -> FrameDecoder:
+    is_whole = request.reply_bytes_max is not None or response.content_type == JSON
+    return WholeBody(request.reply_bytes_max) if is_whole else SseFrames()
 
 
 class SseFrames:

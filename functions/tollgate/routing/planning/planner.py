@@ -218,8 +218,9 @@ class Planner:
         model = self.catalog.models[attempt.target.model]
         held = self._held_output_tokens(wanted.output_tokens_max)
         held = min(held, attempt.target.output_tokens_max or held)
+        context = model.context * (wanted.inputs or 1)
         return wanted.choices * sum(
-            attempt.prices.cost_max_nano_usd(now_s, min(prompt.most, model.context), held)
+            attempt.prices.cost_max_nano_usd(now_s, min(prompt.most, context), held)
             for prompt in wanted.each_prompt
         )
 

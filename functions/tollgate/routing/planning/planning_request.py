@@ -10,11 +10,12 @@ from tollgate.core.generation import PromptTokens, RoutingTrace
 from tollgate.core.principal import Principal
 from tollgate.core.request import (
     Capability,
-    GenerationRequest,
     Modality,
     Need,
     RoutingPreferences,
+    WorkKind,
 )
+from tollgate.core.work import InputWork, Work
 from tollgate.providers.parameters import effective_parameters
 from tollgate.routing.planning.draw import draw_key_hash
 from tollgate.routing.planning.prompt_size import PromptSize
@@ -39,6 +40,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     prompts: tuple[PromptTokens, ...] = ()
     # Those that the caller stated, where an endpoint has to take them all; else empty.
     parameters: frozenset[str] = frozenset()
+    kind: WorkKind = "chat"
+    inputs: int = 0  # of work that is no conversation; each has the whole context to itself
+    dimensions: int | None = None  # the requested size of vectors
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     fallbacks: bool = True  # False: only the first model of the chain
@@ -46,7 +50,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(
         cls,
-        request: GenerationRequest,
+        request: Work,
         *,
         principal: Principal,
         request_id: str,
@@ -69,9 +73,12 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             output_tokens_max=request.output_tokens_max,
             choices=request.choices,
             prompts=tuple(PromptTokens(estimate=size.estimate, most=size.most) for size in sizes)
-            if request.further
+            if len(sizes) > 1
             else (),
-            parameters=frozenset(effective_parameters(request) if must_fit else ()),
+            parameters=_parameters(request) if must_fit else frozenset(),
+            kind=request.kind,
+            inputs=_count_inputs(request),
+            dimensions=request.dimensions if isinstance(request, InputWork) else None,
             metadata=request.metadata,
             preferences=request.preferences,
             fallbacks=fallbacks,
@@ -98,6 +105,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             choices=trace.choices,
             prompts=trace.prompts,
             parameters=frozenset(trace.parameters),
+            kind=trace.kind,
+            inputs=trace.inputs,
+            dimensions=trace.dimensions,
             metadata=trace.metadata,
             preferences=trace.preferences or RoutingPreferences(),
             fallbacks=trace.fallbacks,
@@ -134,11 +144,25 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             choices=self.choices,
             prompts=self.prompts,
             parameters=tuple(sorted(self.parameters)) if preferences.require_parameters else (),
+            kind=self.kind,
+            inputs=self.inputs,
+            dimensions=self.dimensions,
             metadata={name: self.metadata[name] for name in metadata_names & self.metadata.keys()},
             metadata_read=tuple(sorted(metadata_names)),
             preferences=None if preferences == _NO_PREFERENCES else _recordable(preferences),
             fallbacks=self.fallbacks,
         )
+
+
+def _parameters(work: Work) -> frozenset[str]:
+    """Return the parameters of a generation; what other kinds have is among their needs."""
+    return frozenset(() if isinstance(work, InputWork) else effective_parameters(work))
+
+
+def _count_inputs(work: Work) -> int:
+    if not isinstance(work, InputWork):
+        return 0
+    return len(work.bytes_per_input) + len(work.tokens_per_input)
 
 
 _NO_PREFERENCES: Final = RoutingPreferences()

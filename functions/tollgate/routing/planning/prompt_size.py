@@ -19,6 +19,7 @@ from tollgate.core.content import (
     ToolCall,
 )
 from tollgate.core.request import GenerationRequest, Message, SchemaOutput
+from tollgate.core.work import InputWork, Work
 
 # Each use has its own figure: the bound must hold for dense text too, the estimate is for English,
 # and the filter must not refuse a prompt that might fit.
@@ -27,6 +28,7 @@ BYTES_PER_TOKEN_TYPICAL: Final = 4
 _BYTES_PER_TOKEN_MAX: Final = 6
 # The role of a message and the marks around it.
 _MESSAGE_TOKENS: Final = 4
+_INPUT_MARK_TOKENS: Final = 8
 # Pictures are billed by their pixels, about 1,500 tokens each whatever their bytes.
 _IMAGE_TOKENS_TYPICAL: Final = 1_500
 _IMAGE_TOKENS_MAX: Final = 8_192
@@ -48,12 +50,14 @@ class PromptSize(Struct, frozen=True, kw_only=True):
     most: int
 
     @classmethod
-    def of_each(cls, request: GenerationRequest) -> tuple[Self, ...]:
-        """Measure every conversation of a request.
+    def of_each(cls, request: Work) -> tuple[Self, ...]:
+        """Measure every conversation of a request, or all its inputs together.
 
         Of several, each has the whole body but the text of the others, which is the only part that
         no other conversation can be charged with.
         """
+        if isinstance(request, InputWork):
+            return (cls.of_inputs(request),)
         if not request.further:
             return (cls.of(request),)
         texts = [sum(map(_size, _all_texts(messages))) for messages in request.conversations]
@@ -70,6 +74,19 @@ class PromptSize(Struct, frozen=True, kw_only=True):
                 least=own // _BYTES_PER_TOKEN_MAX,
             )
             for messages, own in zip(request.conversations, texts, strict=True)
+        )
+
+    @classmethod
+    def of_inputs(cls, work: InputWork) -> Self:
+        """Measure inputs, each of which is read by itself: the largest is certain, the sum is due.
+
+        A tokenizer has no more tokens than bytes, and some marks around them.
+        """
+        texts, tokens = work.bytes_per_input, work.tokens_per_input
+        return cls(
+            least=max(max(texts, default=0) // _BYTES_PER_TOKEN_MAX, max(tokens, default=0)),
+            estimate=sum(-(-size // BYTES_PER_TOKEN_TYPICAL) for size in texts) + sum(tokens),
+            most=sum(texts) + sum(tokens) + _INPUT_MARK_TOKENS * (len(texts) + len(tokens)),
         )
 
     @classmethod

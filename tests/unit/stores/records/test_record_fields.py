@@ -44,6 +44,7 @@ _OTHER_VALUES: Final[dict[str, Any]] = {
 }
 _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "capabilities": (),
+    "kind": "embedding",
     "metadata": {"team": "other"},
     "metadata_read": ("other",),
     "modalities": ("text", "image"),

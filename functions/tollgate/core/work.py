@@ -1,0 +1,78 @@
+"""Work on inputs: a request that one result answers, in place of a conversation's stream.
+
+A kind of such work is a subclass of `InputWork` with its inputs and options.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from msgspec import Struct, field
+
+from tollgate.core.json_value import JsonValue
+from tollgate.core.request import (
+    Capability,
+    GenerationRequest,
+    Modality,
+    Need,
+    RoutingPreferences,
+    WorkKind,
+)
+from tollgate.core.usage import Usage
+
+
+class InputWork(Struct, frozen=True, kw_only=True):
+    """The requested model, and what the engine and the planner read of any kind of inputs."""
+
+    kind: ClassVar[WorkKind]
+    # One answer, of which the engine reads nothing but its usage.
+    answers: ClassVar[int] = 1
+    choices: ClassVar[int] = 1
+    echo: ClassVar[bool] = False
+    wants_single_call: ClassVar[bool] = False
+    output_tokens_max: ClassVar[int | None] = 0
+    capabilities: ClassVar[frozenset[Capability]] = frozenset()
+    modalities: ClassVar[frozenset[Modality]] = frozenset({"text"})
+
+    model: str
+    user: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
+
+    @property
+    def own_texts(self) -> tuple[str, ...]:
+        """The caller's texts, which no record may have."""
+        raise NotImplementedError
+
+    @property
+    def bytes_per_input(self) -> tuple[int, ...]:
+        """The bytes of each input that is text."""
+        raise NotImplementedError
+
+    @property
+    def tokens_per_input(self) -> tuple[int, ...]:
+        """The tokens of each input that has been tokenized by the caller."""
+        return ()
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The needs of the request that a provider's format must have room for."""
+        return frozenset()
+
+    @property
+    def dimensions(self) -> int | None:
+        """The size of each vector that is requested; None for the model's own, or no vectors."""
+        return None
+
+
+Work = GenerationRequest | InputWork
+
+
+class WorkResult(Struct, frozen=True, kw_only=True):
+    """The result of work on inputs, as one provider reported it."""
+
+    pieces: tuple[bytes, ...]
+    """A piece of JSON for each part of the result, in the order of the inputs."""
+    usage: Usage = field(default_factory=Usage)
+    raw_usage: JsonValue = None
+    upstream_id: str | None = None
+    served_model: str | None = None
