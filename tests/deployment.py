@@ -47,6 +47,7 @@ CHAT_ROUTES = [
     "POST /v1/completions",
     "POST /v1/messages",
     "POST /v1/responses",
+    "POST /v1/embeddings",
 ]
 API_ROUTES = [
     "ANY /",
@@ -55,6 +56,7 @@ API_ROUTES = [
     "ANY /v1/completions",
     "ANY /v1/messages",
     "ANY /v1/responses",
+    "ANY /v1/embeddings",
 ]
 CHAT_TIMEOUT_S = 885
 API_TIMEOUT_S = 29

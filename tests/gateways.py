@@ -21,6 +21,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
+from tollgate.core.request import WorkKind
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import generate
 from tollgate.engine.kept_answers import AnswerStore
@@ -29,7 +30,7 @@ from tollgate.engine.sink import ClientGone, EventSink
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.providers.base import Codec, FetchedMedia, MediaFetcher, Provider
-from tollgate.providers.formats import codec_of
+from tollgate.providers.formats import WIRE_FORMATS, codec_of
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.administration import NewKey
@@ -198,9 +199,12 @@ class Directory:
 
     transports: Mapping[str, Scripted]
     codecs: Mapping[str, Codec]
+    batch_codecs: Mapping[WorkKind, Any] = field(
+        default_factory=lambda: WIRE_FORMATS["openai_chat"].batch_codecs
+    )
 
     def provider(self, slug: str) -> Provider:
-        return Provider(self.codecs[slug], self.transports[slug])
+        return Provider(self.codecs[slug], self.transports[slug], self.batch_codecs)
 
 
 @dataclass

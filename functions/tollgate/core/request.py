@@ -143,8 +143,10 @@ class ReasoningOptions(Struct, frozen=True, kw_only=True):
 WorkKind = Literal["chat", "embedding"]
 Modality = Literal["text", "image", "audio", "video", "pdf"]
 Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
+# The use of a vector, where a model has one kind of vectors for each.
+InputType = Literal["query", "document", "classification", "clustering"]
 # What a request has beside one text, for which not every provider's format has room.
-Need = Literal["conversation", "echo", "suffix"]
+Need = Literal["conversation", "echo", "suffix", "token_ids"]
 
 
 class PriceCeiling(Struct, frozen=True, kw_only=True):

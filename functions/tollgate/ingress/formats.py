@@ -21,11 +21,11 @@ class FormatModels(Struct, frozen=True, kw_only=True):
     request: type[BaseModel]
     reply: type[BaseModel]
     """The body of a reply that is not streamed."""
-    event: type[BaseModel]
-    """The data of one server-sent event."""
-    failure: type[BaseModel]
-    """The data of the event that ends a broken stream."""
     error: type[BaseModel]
+    event: type[BaseModel] | None = None
+    """The data of one server-sent event; None if no reply is streamed."""
+    failure: type[BaseModel] | None = None
+    """The data of the event that ends a broken stream."""
     other_requests: tuple[type[BaseModel], ...] = ()
     """The bodies of routes of the format that generate nothing."""
 
@@ -189,7 +189,33 @@ RESPONSES: Final = IngressFormat(
     operation_id="create_response",
 )
 
-FORMATS: Final = (CHAT_COMPLETIONS, COMPLETIONS, MESSAGES, RESPONSES)
+
+def _make_embeddings(ids: IdSource) -> Ingress:
+    from tollgate.ingress.embeddings import Embeddings
+
+    return Embeddings(ids)
+
+
+def _load_embeddings_models() -> FormatModels:
+    from tollgate.ingress.embeddings.wire.embedding_reply import EmbeddingsReply
+    from tollgate.ingress.embeddings.wire.embedding_request import EmbeddingsRequest
+    from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
+
+    return FormatModels(request=EmbeddingsRequest, reply=EmbeddingsReply, error=ErrorEnvelope)
+
+
+EMBEDDINGS: Final = IngressFormat(
+    name="embeddings",
+    path="/v1/embeddings",
+    make=_make_embeddings,
+    load_models=_load_embeddings_models,
+    tag="embeddings",
+    summary="Create Embeddings",
+    description="Turn texts or token ids into vectors, in OpenAI's format; billed to the key.",
+    operation_id="create_embeddings",
+)
+
+FORMATS: Final = (CHAT_COMPLETIONS, COMPLETIONS, MESSAGES, RESPONSES, EMBEDDINGS)
 
 
 class Ingresses(dict[str, Ingress]):

@@ -38,6 +38,8 @@ class Target(Struct, frozen=True, kw_only=True):
     supports: frozenset[Capability] = frozenset()
     # The kinds of content that the model takes.
     input: frozenset[Modality] = frozenset({"text"})
+    # The size of the model's own vectors, if it makes any.
+    dimensions: int | None = None
     # What its format and its server have room for, beside one text.
     takes: frozenset[Need] = frozenset({"conversation"})
     # A codec whose format cannot apply it refuses the request.

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from tollgate.core.request import Effort, Need
+from tollgate.core.request import Effort, InputType, Need
 from tollgate.core.signers import CLAUDE, GEMINI
 from tollgate.providers.parameters import REFUSED_BY_DEFAULT, Parameter
 
@@ -28,6 +28,52 @@ def _sort_parameters(names: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
 def _sort_efforts(efforts: tuple[Effort, ...]) -> tuple[Effort, ...]:
     """Return the efforts from the least to the most, each once."""
     return tuple(effort for effort in EFFORTS if effort in efforts)
+
+
+Path = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._~/{}-]*(\?[A-Za-z0-9=&._-]+)?$")]
+_InputTypeName = Annotated[str, StringConstraints(min_length=1, max_length=64)] | None
+
+
+class InputTypeNames(BaseModel):
+    """A server's names of the uses of vectors; without a name a use is not sent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    query: _InputTypeName = Field(default=None, description="Of what is searched with.")
+    document: _InputTypeName = Field(default=None, description="Of what is searched.")
+    classification: _InputTypeName = Field(default=None, description="For classifying.")
+    clustering: _InputTypeName = Field(default=None, description="For grouping.")
+
+    def name_of(self, use: InputType) -> str | None:
+        """Return the server's name of a use, None if it knows no such use."""
+        name: str | None = getattr(self, use)
+        return name
+
+
+class EmbeddingsDialect(BaseModel):
+    """Departures of a server of embeddings from OpenAI's."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    path: Path | None = Field(
+        default=None, description="The path of requests, in place of the format's own."
+    )
+    inputs_max: Annotated[int, Field(ge=1, le=2048)] = Field(
+        default=2048, description="Inputs of one request; the gateway sends more in several."
+    )
+    base64: bool = Field(
+        default=False, description="Whether `encoding_format` is taken; the gateway converts."
+    )
+    token_ids: bool = Field(default=False, description="Whether inputs may be token ids.")
+    dimensions_field: Literal["dimensions", "output_dimension"] = Field(
+        default="dimensions", description="The field with the size of vectors."
+    )
+    input_type_field: Literal["input_type", "task"] = Field(
+        default="input_type", description="The field with the use of vectors."
+    )
+    input_types: InputTypeNames = Field(
+        default_factory=InputTypeNames, description="The server's names of the uses that it knows."
+    )
 
 
 class GeminiDialect(BaseModel):
@@ -81,7 +127,6 @@ class ClaudeDialect(BaseModel):
 
 
 # `{model}` stands for the upstream name; Azure's has its API version in a query.
-Path = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._~/{}-]*(\?[A-Za-z0-9=&._-]+)?$")]
 
 _ReasoningField = Literal[
     "reasoning", "reasoning_content", "reasoning_details", "think_tags", "thinking_parts"
@@ -208,6 +253,9 @@ class Dialect(BaseModel):
     tool_call_id_length: int | None = Field(
         default=None, description="The only length of ids of calls, in letters and digits."
     )
+    embeddings: EmbeddingsDialect = Field(
+        default_factory=EmbeddingsDialect, description="For models of the kind embedding."
+    )
     gemini: GeminiDialect = Field(
         default_factory=GeminiDialect, description="For models of the format gemini."
     )
@@ -226,5 +274,9 @@ class Dialect(BaseModel):
     @property
     def met(self) -> frozenset[Need]:
         """The needs of a request that the server states to meet, if its format can carry them."""
-        stated: tuple[tuple[Need, bool], ...] = (("echo", self.echoes), ("suffix", self.suffixes))
+        stated: tuple[tuple[Need, bool], ...] = (
+            ("echo", self.echoes),
+            ("suffix", self.suffixes),
+            ("token_ids", self.embeddings.token_ids),
+        )
         return frozenset(need for need, is_met in stated if is_met)

@@ -42,9 +42,9 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     call_signers: frozenset[str] = frozenset()
     # What it has room for beside one text of the user; all but conversations depends on the server.
     carries: frozenset[Need] = frozenset({"conversation"})
-    # Loaders of its codecs of other kinds of work, which `http_sse`, Bedrock's transports and the
-    # simulator carry.
+    # Loaders of its codecs of other kinds of work, and the transports that carry those.
     batch_codecs: Mapping[WorkKind, Callable[[], BatchCodec[Any]]] = field(default_factory=dict)
+    batch_transports: frozenset[TransportName] = frozenset()
     # Whether the operator's guardrail can be applied to a request.
     applies_guardrails: bool = False
 
@@ -136,12 +136,25 @@ def _load_gemini() -> Codec:
     )
 
 
+def _load_openai_embeddings() -> BatchCodec[Any]:
+    from tollgate.providers.openai_embeddings.codec import decode, encode
+    from tollgate.providers.shared.openai_errors import parse_openai_reply_error
+    from tollgate.providers.shared.vectors import split_inputs
+
+    return BatchCodec(
+        split=split_inputs, encode=encode, decode=decode, error=parse_openai_reply_error
+    )
+
+
 WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Chat completions, of OpenAI and of everyone who imitates it.
     "openai_chat": WireFormat(
         load=_load_openai_chat,
         transports=("http_sse", "sagemaker_runtime", "simulator"),
         parameters=frozenset(PARAMETERS),
+        carries=frozenset({"conversation", "token_ids"}),
+        batch_codecs={"embedding": _load_openai_embeddings},
+        batch_transports=frozenset({"http_sse", "simulator"}),
     ),
     # OpenAI's legacy completions, of servers of base models and of those that fill a gap.
     "openai_completions": WireFormat(

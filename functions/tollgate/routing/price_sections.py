@@ -1,6 +1,7 @@
 """The prices of routing.yaml: rates with their source, and the overrides that replace them."""
 
 from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from typing import Annotated, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, model_validator
@@ -13,7 +14,10 @@ class PriceSection(Strict):
     """Rates in dollars, and their source. A class of tokens without a rate is never free."""
 
     input: Dollars = Field(description="Per million tokens of the prompt.")
-    output: Dollars = Field(description="Per million tokens of the answer.")
+    output: Dollars = Field(
+        default=Decimal(0),
+        description="Per million tokens of the answer; required for chat, and for no other kind.",
+    )
     cache_read: Dollars | None = Field(
         default=None, description="Per million cached tokens; `input` if it is left out."
     )

@@ -91,6 +91,8 @@ Seconds = Annotated[float, Field(ge=0, le=900), BeforeValidator(_float)]
 # A time in which something is counted or repeated, which cannot be zero.
 Interval = Annotated[float, Field(ge=1, le=900), BeforeValidator(_float)]
 Tokens = Annotated[int, Field(ge=1, le=100_000_000)]
+# The size of a vector.
+Dimensions = Annotated[int, Field(ge=1, le=65_536)]
 Day = Annotated[date, BeforeValidator(_date), _InJson(core_schema.date_schema())]
 Sentence = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Slug = Annotated[str, StringConstraints(pattern=_SLUG, max_length=64)]

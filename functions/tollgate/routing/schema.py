@@ -15,7 +15,7 @@ from pydantic import Field, StringConstraints
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money import nano_usd
-from tollgate.core.request import Capability, Modality
+from tollgate.core.request import Capability, Modality, WorkKind
 from tollgate.core.secret import SecretReference
 from tollgate.providers.base import Auth, ProviderRow, Timeouts
 from tollgate.providers.dialect import Dialect
@@ -26,6 +26,7 @@ from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.scalars import (
     BaseUrl,
     Day,
+    Dimensions,
     Dollars,
     FileGlob,
     Glob,
@@ -229,6 +230,30 @@ class EndpointSection(Strict):
         )
 
 
+class VectorsSection(Strict):
+    """The vectors that a model of the kind embedding makes."""
+
+    dimensions: Dimensions = Field(
+        description="Numbers of a vector, unless a request asks for less."
+    )
+    shorter: Literal["any"] | Annotated[tuple[Dimensions, ...], Field(max_length=64)] = Field(
+        default=(), description="Smaller sizes that a request may ask for: a list, or `any`."
+    )
+    space: Slug | None = Field(
+        default=None,
+        description="A name of your own for models whose vectors can be compared. Without it a "
+        "model has a space to itself, and no other one may stand in for it.",
+    )
+
+    def can_have(self, dimensions: int) -> bool:
+        """Return whether a request may ask for vectors of this size."""
+        if dimensions == self.dimensions:
+            return True
+        if self.shorter == "any":
+            return dimensions < self.dimensions
+        return dimensions in self.shorter
+
+
 class ModelSection(Strict):
     """A model with its limits and abilities, and its endpoints in order of preference."""
 
@@ -237,13 +262,28 @@ class ModelSection(Strict):
         default=None,
         description="Day of its release, which `/models` shows; by default the first `checked`.",
     )
-    context: Tokens = Field(description="Tokens of prompt and answer together.")
-    max_output: Tokens = Field(description="Tokens of one answer.")
+    kind: WorkKind = Field(
+        default="chat", description="The work that it does; each kind has its own routes."
+    )
+    context: Tokens = Field(
+        description="Tokens of prompt and answer together; of one input for other kinds than chat."
+    )
+    max_output: Tokens | None = Field(
+        default=None, description="Tokens of one answer; required for chat, and for no other kind."
+    )
+    vectors: VectorsSection | None = Field(
+        default=None, description="Required for the kind embedding."
+    )
     input: Annotated[tuple[Modality, ...], Field(min_length=1)] = Field(
         default=("text",), description="Modalities that a message may have."
     )
     supports: tuple[Capability, ...] = ()
     endpoints: Annotated[tuple[EndpointSection, ...], Field(min_length=1, max_length=16)]
+
+    def vector_space(self, slug: str) -> str:
+        """Return the space of its vectors; within one, models may stand in for each other."""
+        vectors = self.vectors
+        return slug if vectors is None else f"{vectors.space or slug} {vectors.dimensions}"
 
     @property
     def known_since(self) -> date:

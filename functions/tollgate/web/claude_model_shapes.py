@@ -40,7 +40,7 @@ def claude_model(shown: ModelObject) -> ClaudeModelObject:
         display_name=shown.name,
         created_at=datetime.fromtimestamp(shown.created, UTC),
         max_input_tokens=shown.context_length,
-        max_tokens=shown.max_completion_tokens,
+        max_tokens=shown.max_completion_tokens or 0,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, Field
 
-from tollgate.core.request import Modality
+from tollgate.core.request import Modality, WorkKind
 from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import Chains, Offer
@@ -20,11 +20,14 @@ _OWNER_OF_ROUTES: Final = "tollgate"
 _PER_TOKEN_EXPONENT: Final = -6
 # OpenRouter calls a document `file`; the other modalities have the same names.
 _MODALITIES: Final[Mapping[Modality, str]] = {"pdf": "file"}
+# The output of each kind of work, by OpenRouter's names.
+_RESULTS: Final[Mapping[WorkKind, str]] = {"chat": "text", "embedding": "embeddings"}
 _BY_CAPABILITY: Final = {
     "tools": frozenset({"tool_choice", "tools"}),
     "structured_output": frozenset({"structured_outputs"}),
     "reasoning": frozenset({"include_reasoning", "reasoning", "reasoning_effort"}),
 }
+_EMBEDDING_PARAMETERS: Final = frozenset({"dimensions", "encoding_format", "input_type"})
 # Every endpoint keeps an output limit, and a response format is emulated where it is missing.
 _ALWAYS: Final = frozenset({"max_completion_tokens", "max_tokens", "response_format"})
 
@@ -78,7 +81,7 @@ class TopProvider(BaseModel):
     """Limits of the first endpoint."""
 
     context_length: int
-    max_completion_tokens: int
+    max_completion_tokens: int | None
     is_moderated: bool = False
 
 
@@ -101,7 +104,10 @@ class ModelObject(BaseModel):
     owned_by: str
     name: str
     context_length: int
-    max_completion_tokens: int
+    max_completion_tokens: int | None = Field(description="Null for models without answers.")
+    dimensions: int | None = Field(
+        default=None, description="Size of an embedding model's vectors."
+    )
     architecture: Architecture
     pricing: Pricing
     top_provider: TopProvider
@@ -115,7 +121,7 @@ class EndpointObject(BaseModel):
     provider_name: str
     tag: str
     context_length: int
-    max_completion_tokens: int
+    max_completion_tokens: int | None
     pricing: Pricing
     pricing_overrides: list[PricingOverride]
     supported_parameters: list[str]
@@ -169,6 +175,7 @@ def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
         name=model.name,
         context_length=model.context,
         max_completion_tokens=model.max_output,
+        dimensions=model.vectors.dimensions if model.vectors else None,
         architecture=_architecture(model),
         pricing=_pricing(model.endpoints[0], now_s),
         top_provider=TopProvider(
@@ -188,7 +195,10 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
         taken = dict.fromkeys(it for each in found for it in each.architecture.input_modalities)
         limits = TopProvider(
             context_length=max(each.context_length for each in found),
-            max_completion_tokens=max(each.max_completion_tokens for each in found),
+            max_completion_tokens=max(
+                (each.max_completion_tokens for each in found if each.max_completion_tokens),
+                default=None,
+            ),
         )
         parameters = frozenset().union(*(each.supported_parameters for each in found))
         shown = shown.model_copy(
@@ -202,7 +212,7 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
                 "name": target,
                 "context_length": limits.context_length,
                 "max_completion_tokens": limits.max_completion_tokens,
-                "architecture": _takes(list(taken)),
+                "architecture": _takes(list(taken), shown.architecture.output_modalities),
                 "top_provider": limits,
                 "supported_parameters": sorted(parameters),
             }
@@ -239,12 +249,15 @@ def model_endpoints(
 
 
 def _architecture(model: ModelSection) -> Architecture:
-    return _takes([_MODALITIES.get(modality, modality) for modality in model.input])
+    taken = [_MODALITIES.get(modality, modality) for modality in model.input]
+    return _takes(taken, [_RESULTS[model.kind]])
 
 
-def _takes(taken: list[str]) -> Architecture:
+def _takes(taken: list[str], made: list[str]) -> Architecture:
     return Architecture(
-        modality=f"{'+'.join(taken)}->text", input_modalities=taken, output_modalities=["text"]
+        modality=f"{'+'.join(taken)}->{'+'.join(made)}",
+        input_modalities=taken,
+        output_modalities=made,
     )
 
 
@@ -255,6 +268,8 @@ def _created_s(model: ModelSection) -> int:
 def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:
     """Return the parameters that an endpoint accepts, limited to those its format can carry."""
     target = offer.attempt.target
+    if catalog.models[target.model].kind != "chat":
+        return _EMBEDDING_PARAMETERS
     wire_format = WIRE_FORMATS[catalog.providers[target.provider].codec]
     accepted = wire_format.parameters - set(target.dialect.refuses)
     if "tools" not in target.supports:

@@ -31,7 +31,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
         for asked in (models.request, *models.other_requests):
             schemas |= _schemas(asked, "validation")
         for model in (models.reply, models.event, models.failure, models.error):
-            schemas |= _schemas(model, "serialization")
+            schemas |= _schemas(model, "serialization") if model is not None else {}
         document["paths"][each.path] = {"post": _describe(each, models)}
         errors[each.path] = models.error
         beneath = (path for path in document["paths"] if path.startswith(f"{each.path}/"))
@@ -58,6 +58,10 @@ def openapi(app: FastAPI) -> dict[str, Any]:
 
 
 def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
+    events = {}
+    if models.event is not None and models.failure is not None:
+        either = [_reference(models.event), _reference(models.failure)]
+        events = {"text/event-stream": {"schema": {"anyOf": either}}}
     return {
         "tags": [format_.tag],
         "summary": format_.summary,
@@ -66,13 +70,10 @@ def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
         "requestBody": {"required": True, "content": _json(models.request)},
         "responses": {
             "200": {
-                "description": "The answer; with `stream: true` as server-sent events.",
-                "content": {
-                    **_json(models.reply),
-                    "text/event-stream": {
-                        "schema": {"anyOf": [_reference(models.event), _reference(models.failure)]}
-                    },
-                },
+                "description": "The answer; with `stream: true` as server-sent events."
+                if events
+                else "The result.",
+                "content": {**_json(models.reply), **events},
             }
         },
     }

@@ -22,7 +22,6 @@ _PROVIDER: Final = "use the provider's own API"
 # What to use in place of formats that other gateways and OpenAI have, by the path's first segment.
 _INSTEAD: Final[Mapping[str, str]] = {
     "audio": _PROVIDER,
-    "embeddings": _PROVIDER,
     "files": f"{_CHAT}, with the file in a message",
     "images": _PROVIDER,
     "moderations": _PROVIDER,

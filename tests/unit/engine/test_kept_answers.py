@@ -18,6 +18,7 @@ from tollgate.core.events import (
     Citation,
     Ended,
     LogProbs,
+    Output,
     PartDelta,
     PartEnd,
     PartNote,
@@ -79,6 +80,7 @@ events = st.one_of(
     st.builds(PartNote, index=indexes, note=notes),
     st.builds(PartEnd, index=indexes, provenance=provenances),
     st.builds(UsageReported, usage=st.just(Usage(output_tokens=0)), raw=json_values),
+    st.builds(Output, pieces=st.lists(st.binary(), max_size=2).map(tuple)),
     st.builds(Ended, finish=st.just("stop"), raw_finish=st.none() | texts),
 )
 

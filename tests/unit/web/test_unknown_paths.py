@@ -33,7 +33,6 @@ async def test_c41_a_path_with_two_versions_is_told_so(prefix: str) -> None:
         ("responses/compact", "use POST /responses with the whole conversation"),
         ("responses/input_tokens", "use POST /responses with the whole conversation"),
         ("files", "with the file in a message"),
-        ("embeddings", "the provider's own API"),
         ("images/generations", "the provider's own API"),
         ("audio/speech", "the provider's own API"),
         ("rerank", "the provider's own API"),

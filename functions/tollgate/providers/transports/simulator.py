@@ -1,5 +1,7 @@
 """A simulated provider: it answers requests of OpenAI's two older formats by fixed rules.
 
+Requests for embeddings get vectors of their words (`embed`), the same at any time.
+
 The upstream model names the rule: `echo` repeats the last user text up to a stop text, in an object
 where JSON is requested, and calls a tool only if that is forced; `tools` calls the first tools
 offered, `slow` echoes with pauses. A suffix is a fault to
@@ -27,6 +29,7 @@ PAUSE_S: Final = 0.2
 RETRY_AFTER_S: Final = 1
 _MODELS: Final = frozenset({"echo", "tools", "slow"})
 _REFUSALS: Final = {"429": (429, "rate_limit_error"), "529": (529, "overloaded_error")}
+_FAULTS_AT_ONCE: Final = frozenset({*_REFUSALS, "500-once", "timeout"})
 _SEEN_MAX: Final = 1024
 
 
@@ -42,6 +45,16 @@ class Simulator:
         self, request: WireRequest, timeouts: Timeouts
     ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         body = pydantic_core.to_json(request.body)
+        if request.path == "/embeddings":
+            # Imported with its first request, as the codec is.
+            from tollgate.providers.transports.simulated_vectors import embed
+
+            name, _, fault = str(request.body["model"]).partition(":")
+            if name != "embed" or fault not in ("", *_FAULTS_AT_ONCE):
+                raise _refusal(404, "not_found_error")
+            await self._fail_at_once(fault, hashlib.sha256(body).hexdigest())
+            yield self._frames(iter((embed(body),)), pause_s=None)
+            return
         try:
             parsed = SimulatedRequest.model_validate_json(body)
         except ValidationError as invalid:
@@ -57,9 +70,7 @@ class Simulator:
         yield self._frames(chunks, pause_s=PAUSE_S if name == "slow" else None)
 
     def _is_fault(self, fault: str) -> bool:
-        return fault in _REFUSALS or bool(
-            re.fullmatch(r"timeout|500-once|drop-after-\d{1,6}", fault)
-        )
+        return fault in _FAULTS_AT_ONCE or bool(re.fullmatch(r"drop-after-\d{1,6}", fault))
 
     async def _fail_at_once(self, fault: str, digest: str) -> None:
         if fault in _REFUSALS:

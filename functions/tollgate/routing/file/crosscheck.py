@@ -7,10 +7,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from tollgate.core.request import WorkKind
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS, WireFormat
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
+from tollgate.routing.file.kind_checks import check_kind, check_required_keys, check_route_kind
 from tollgate.routing.file.known_names import KnownNames
 from tollgate.routing.file.policy_checks import check_model_policy, check_route_policy
 from tollgate.routing.file.price_checks import check_prices
@@ -139,16 +141,19 @@ class _Checker:
 
     def models(self, today: date | None) -> Iterator[Problem]:
         """Check the limits, endpoints, prices and data policies of each model."""
+        yield from check_required_keys(self._document)
         for slug, model in self._content.models.items():
             where: Where = ("models", slug)
-            if model.max_output > model.context:
-                message = f"max_output {model.max_output} is more than context {model.context}"
+            most = model.max_output or 0
+            if most > model.context:
+                message = f"max_output {most} is more than context {model.context}"
                 yield self._document.at_value((*where, "max_output"), "R011", message)
             for number, endpoint in enumerate(model.endpoints):
-                if (endpoint.max_output or 0) > model.max_output:
+                if most and (endpoint.max_output or 0) > most:
                     place = (*where, "endpoints", number, "max_output")
                     message = f"max_output {endpoint.max_output} is more than the model's"
                     yield self._document.at_value(place, "R011", message)
+            yield from check_kind(self._document, where, model)
             yield from self._endpoints(where, model, today)
             yield from check_model_policy(self._document, slug, model, self._policies)
 
@@ -176,6 +181,7 @@ class _Checker:
             if route.guardrail is not None:
                 yield from self._guardrails(where, route, models)
             yield from check_promise(self._document, name, route, models=models, today=today)
+            yield from check_route_kind(self._document, name, route, models=models)
             yield from check_route_policy(
                 self._document, name, route, models=models, policies=self._policies
             )
@@ -235,10 +241,27 @@ class _Checker:
     def _may_guard(self, provider: str) -> bool:
         return all(each.applies_guardrails for each in self._formats_of(provider))
 
+    def _rows_of(self, provider: str) -> list[ProviderSection]:
+        rows = [part.content.providers.get(provider) for part in (*self._visible, *self._included)]
+        return [row for row in rows if row is not None]
+
     def _formats_of(self, provider: str) -> list[WireFormat]:
         """Return the format of a row, none if the row is not defined."""
-        rows = [part.content.providers.get(provider) for part in (*self._visible, *self._included)]
-        return [WIRE_FORMATS[row.codec] for row in rows if row is not None]
+        return [WIRE_FORMATS[row.codec] for row in self._rows_of(provider)]
+
+    def _serves(self, where: Where, slug: str, kind: WorkKind) -> Iterator[Problem]:
+        """Check that the row's codec and transport have work of this kind."""
+        for row in self._rows_of(slug)[:1]:
+            format_ = WIRE_FORMATS[row.codec]
+            if kind == "chat":
+                is_served = format_.load is not None
+            else:
+                is_served = kind in format_.batch_codecs and (
+                    row.transport in format_.batch_transports
+                )
+            if not is_served:
+                message = f"{slug} (codec {row.codec}, transport {row.transport}) has no {kind}"
+                yield self._document.at_value((*where, "provider"), "R055", message)
 
     def _needs(self, where: Where, *, slug: str, dialect: Dialect | None) -> Iterator[Problem]:
         for each in self._formats_of(slug):
@@ -296,6 +319,7 @@ class _Checker:
                 message = f"{endpoint.provider} cannot apply a guardrail"
                 yield self._document.at_value((*inside, "guardrail"), "R053", message)
             yield from self._needs(inside, slug=endpoint.provider, dialect=endpoint.dialect)
+            yield from self._serves(inside, endpoint.provider, model.kind)
         yield from self._weights((*where, "endpoints"), model.endpoints)
 
     def _weights(self, where: Where, endpoints: Sequence[EndpointSection]) -> Iterator[Problem]:

@@ -142,7 +142,7 @@ def _unknown_key(document: YamlDocument, schema: type[BaseModel], where: Where) 
     if schema is IncludedFile and name in _keys_of(RoutingFile, where[:-1]):
         return document.at_key(where, "R003", f'only the first file, which includes, has "{name}"')
     nearest = _nearest_key(schema, where)
-    place = f"in {_path(where[:-1])}" if len(where) > 1 else "at the top level"
+    place = f"in {write_path(where[:-1])}" if len(where) > 1 else "at the top level"
     hint = f': did you mean "{nearest}"?' if nearest else ""
     return document.at_key(where, "R003", f'unknown key "{name}" {place}{hint}')
 
@@ -167,7 +167,7 @@ def _unknown_name(document: YamlDocument, where: Where, detail: ErrorDetails) ->
     known = re.findall(r"'([^']*)'", str(detail["ctx"]["expected"]))
     nearest = get_close_matches(str(name), known, n=1)
     hint = f': did you mean "{nearest[0]}"?' if nearest else f": there are {', '.join(known)}"
-    message = f'unknown key "{name}" in {_path(tuple(inside))}{hint}'
+    message = f'unknown key "{name}" in {write_path(tuple(inside))}{hint}'
     return document.at_key(where[:-1], "R003", message)
 
 
@@ -183,7 +183,7 @@ def _missing(document: YamlDocument, where: Where) -> Problem:
         offer = f"endpoint {document.value((*inside, 'provider'))} of {where[1]}"
         message = f"{offer} has no price: it would be free to every key"
         return document.at_key(inside, "R030", message, hint="write input: 0, output: 0 if meant")
-    place = f" in {_path(inside)}" if inside else ""
+    place = f" in {write_path(inside)}" if inside else ""
     return document.at_key(inside, "R005", f'"{where[-1]}" is missing{place}')
 
 
@@ -223,7 +223,7 @@ def _from_pydantic(message: str) -> str:
     return re.sub(r"^(String|Tuple) should", "must", words)
 
 
-def _path(where: Where) -> str:
+def write_path(where: Where) -> str:
     """Write a path as `models.openai/gpt-5.endpoints[0]`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in where)
     return "".join(steps).removeprefix(".")

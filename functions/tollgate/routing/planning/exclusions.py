@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, Overlength, RequestError
 from tollgate.core.money import nano_usd, usd_text
-from tollgate.core.request import Capability, PriceCeiling
+from tollgate.core.request import Capability, PriceCeiling, WorkKind
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.price import Price
-from tollgate.routing.schema import KeyTierSection, ModelSection
+from tollgate.routing.schema import KeyTierSection, ModelSection, VectorsSection
 
 _SHOWN_CHARACTERS_MAX: Final = 128
 _REASONS_CHARACTERS_MAX: Final = 500
@@ -29,12 +29,21 @@ _NOT_SUPPORTED: Final[Mapping[str, ErrorCode]] = {
 }
 
 
+# The route of each kind of work, and the field with its input.
+_ROUTES: Final[Mapping[WorkKind, str]] = {"chat": "/chat/completions", "embedding": "/embeddings"}
+_INPUTS: Final[Mapping[WorkKind, str]] = {"chat": "messages", "embedding": "input"}
+# The field of a need, where it has another name.
+_FIELDS: Final[Mapping[str, str]] = {"conversation": "messages", "token_ids": "input"}
+
+
 class Check(IntEnum):
     """The checks in their order."""
 
     ALLOWED = auto()
+    KIND = auto()
     CAPABLE = auto()
     MODALITY = auto()
+    DIMENSIONS = auto()
     CONTEXT = auto()
     FORMAT = auto()
     PREFERRED = auto()
@@ -48,8 +57,11 @@ class Cause(Enum):
 
     KEY_MODELS = Check.ALLOWED, "is not for this key"
     TIER_MODELS = Check.ALLOWED, "is not for this tier"
+    KIND = Check.KIND, "is of the kind {}, which POST {} serves"
+    VECTOR_SPACE = Check.KIND, "makes vectors of another space"
     CAPABILITIES = Check.CAPABLE, "does not support {}"
     MODALITIES = Check.MODALITY, "does not take {} input"
+    DIMENSIONS = Check.DIMENSIONS, "makes vectors of {} numbers"
     CONTEXT = Check.CONTEXT, "takes {} tokens"
     FORMAT = Check.FORMAT, "takes no {}"
     NOT_IN_ONLY = Check.PREFERRED, "is not in provider.only"
@@ -103,10 +115,15 @@ def exclude_model(
     """
     if (cause := find_forbidden(slug, name, key_models=wanted.key_models, tier=tier)) is not None:
         return Exclusion(cause)
+    if model.kind != wanted.kind:
+        return Exclusion(Cause.KIND, amounts=(model.kind, _ROUTES[model.kind]))
     if lacking := wanted.capabilities - _abilities(model):
         return _lacks(Cause.CAPABILITIES, lacking)
     if untaken := wanted.modalities - frozenset(model.input):
         return _lacks(Cause.MODALITIES, untaken)
+    vectors, size = model.vectors, wanted.dimensions
+    if vectors is not None and size is not None and not vectors.can_have(size):
+        return Exclusion(Cause.DIMENSIONS, amounts=(_sizes(vectors),))
     if wanted.input_tokens_min > model.context:
         return Exclusion(Cause.CONTEXT, amounts=(str(model.context),))
     return None
@@ -123,6 +140,12 @@ def find_forbidden(
         if globs is not None and not (_match_any(globs, name) or _match_any(globs, slug)):
             return cause
     return None
+
+
+def _sizes(vectors: VectorsSection) -> str:
+    if vectors.shorter == "any":
+        return f"1 to {vectors.dimensions}"
+    return " or ".join(map(str, sorted({vectors.dimensions, *vectors.shorter})))
 
 
 def _lacks(cause: Cause, missing: Iterable[str]) -> Exclusion:
@@ -185,7 +208,11 @@ def refusal(
             return AccessError(
                 ErrorCode.MODEL_NOT_ALLOWED, f"This key may not use {model}.", param="model"
             )
-        case Check.CAPABLE:
+        case Check.DIMENSIONS:
+            return RequestError(
+                ErrorCode.INVALID_REQUEST, f"{model} {first.reason}.", param="dimensions"
+            )
+        case Check.KIND | Check.CAPABLE:
             return RequestError(
                 ErrorCode.INVALID_REQUEST, f"{model} {first.reason}.", param="model"
             )
@@ -194,12 +221,12 @@ def refusal(
                 (_NOT_SUPPORTED[kind] for kind in first.missing if kind in _NOT_SUPPORTED),
                 ErrorCode.INVALID_REQUEST,
             )
-            return RequestError(code, f"{model} {first.reason}.", param="messages")
+            return RequestError(code, f"{model} {first.reason}.", param=_INPUTS[wanted.kind])
         case Check.CONTEXT:
             too_long = RequestError(
                 ErrorCode.CONTEXT_LENGTH_EXCEEDED,
                 f"The request has {wanted.input_tokens_min} tokens or more by its size: {reasons}.",
-                param="messages",
+                param=_INPUTS[wanted.kind],
             )
             most = max(int(found.amounts[0]) for found in reached.values())
             too_long.overlength = Overlength(tokens=wanted.input_tokens_min, tokens_max=most)
@@ -209,7 +236,7 @@ def refusal(
             return RequestError(
                 ErrorCode.INVALID_REQUEST,
                 f"{model} takes no {missing}: {reasons}.",
-                param="messages" if missing == "conversation" else missing,
+                param=_FIELDS.get(missing, missing),
             )
         case Check.AFFORDABLE if first.cause is Cause.TIER_COST:
             return AccessError(

@@ -125,6 +125,7 @@ def _target(
         upstream_model=endpoint.upstream,
         dialect=dialect,
         output_tokens_max=endpoint.max_output or model.max_output,
+        dimensions=model.vectors.dimensions if model.vectors else None,
         supports=frozenset(model.supports),
         input=frozenset(model.input),
         takes=WIRE_FORMATS[row.codec].carries & (dialect.met | {"conversation"}),

@@ -108,10 +108,17 @@ class Planner:
         )
         candidates: list[Candidate] = []
         exclusions: dict[str, Exclusion] = {}
+        space = ""
         for place, model in enumerate(_first_of_each_model(chains)):
             off = _FALLBACKS_OFF if place and not wanted.fallbacks else None
             section = self.catalog.models[model.slug]
-            excluded = off or exclude_model(model.slug, section, wanted, tier=tier, name=model.name)
+            space = space or section.vector_space(model.slug)
+            strange = section.vectors and section.vector_space(model.slug) != space
+            excluded = (
+                off
+                or exclude_model(model.slug, section, wanted, tier=tier, name=model.name)
+                or (Exclusion(Cause.VECTOR_SPACE) if strange else None)
+            )
             for candidate in self._candidates(model, wanted, tier, now_s=now_s, excluded=excluded):
                 candidates.append(candidate)
                 exclusion = candidate.exclusion

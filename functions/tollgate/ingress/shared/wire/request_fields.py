@@ -110,12 +110,9 @@ class RoutingFields(Wire):
     )
 
 
-class ReplyFields(Wire):
-    """The form of the reply, the number of answers, and who asks."""
+class EndUser(Wire):
+    """The user that the caller serves, and labels of the caller's own."""
 
-    n: Annotated[int, Field(ge=1, le=CHOICES_MAX)] | None = Field(
-        default=None, description="How many answers; each is billed."
-    )
     user: Annotated[str, Field(max_length=512)] | None = None
     metadata: (
         Annotated[
@@ -124,6 +121,14 @@ class ReplyFields(Wire):
         ]
         | None
     ) = None
+
+
+class ReplyFields(EndUser):
+    """The form of the reply, the number of answers, and who asks."""
+
+    n: Annotated[int, Field(ge=1, le=CHOICES_MAX)] | None = Field(
+        default=None, description="How many answers; each is billed."
+    )
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     usage_on: Literal["finish"] | None = Field(

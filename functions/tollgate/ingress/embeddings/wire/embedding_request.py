@@ -1,0 +1,74 @@
+"""The request for embeddings as clients send it.
+
+https://platform.openai.com/docs/api-reference/embeddings/create (2026-08-21); `input_type` as
+Cohere, Voyage and OpenRouter have it (2026-11-22).
+"""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
+from tollgate.ingress.shared.wire.request_model import shape
+
+INPUTS_MAX: Final = 2_048
+# Of one input: larger than the context of any model.
+TOKEN_IDS_MAX: Final = 131_072
+# Larger than any vocabulary.
+TOKEN_ID_MAX: Final = 1_048_575
+DIMENSIONS_MAX: Final = 65_536
+
+
+def _shape(value: object) -> str | None:
+    """Return the tag of an input; an array is of what its first entry is."""
+    first = value[0] if isinstance(value, list) and value else None
+    if type(first) is int:
+        return "<ids>"
+    return "<lists of ids>" if isinstance(first, list) else shape(value)
+
+
+_Text = Annotated[str, Field(min_length=1)]
+_TokenId = Annotated[int, Field(ge=0, le=TOKEN_ID_MAX)]
+_TokenIds = Annotated[list[_TokenId], Field(min_length=1, max_length=TOKEN_IDS_MAX, fail_fast=True)]
+Input = Annotated[
+    Annotated[_Text, Tag("<string>")]
+    | Annotated[
+        list[_Text], Field(min_length=1, max_length=INPUTS_MAX, fail_fast=True), Tag("<array>")
+    ]
+    | Annotated[_TokenIds, Tag("<ids>")]
+    | Annotated[
+        list[_TokenIds],
+        Field(min_length=1, max_length=INPUTS_MAX, fail_fast=True),
+        Tag("<lists of ids>"),
+    ],
+    Discriminator(
+        _shape,
+        custom_error_type="input_shape",
+        custom_error_message="must be a string, or an array of strings or of token ids",
+    ),
+]
+StatedInputType = Literal[
+    "query",
+    "document",
+    "classification",
+    "clustering",
+    "search_query",
+    "search_document",
+    "passage",
+]
+
+
+class EmbeddingsRequest(EndUser, RoutingFields):
+    """The body of POST /v1/embeddings. Null means the same as leaving a field out."""
+
+    input: Input = Field(
+        description="A text, a list of texts, the token ids of one input, or lists of those."
+    )
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: Annotated[int, Field(ge=1, le=DIMENSIONS_MAX)] | None = Field(
+        default=None, description="Size of each vector, where the model has several."
+    )
+    input_type: StatedInputType | None = Field(
+        default=None,
+        description="Use of the vectors, for models that tell a query from a document.",
+    )

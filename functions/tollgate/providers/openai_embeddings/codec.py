@@ -1,0 +1,88 @@
+"""Encodes a batch of inputs, and decodes the list of their vectors without parsing their numbers.
+
+https://platform.openai.com/docs/api-reference/embeddings (2026-08-21). Mistral, Voyage and Jina
+have other names for some fields, which their dialects state.
+"""
+
+from urllib.parse import quote
+
+from msgspec import DecodeError, Raw, Struct, ValidationError
+from msgspec.json import decode as decode_json
+from pydantic import JsonValue
+
+from tollgate.core.embedding import EmbeddingRequest
+from tollgate.core.usage import Usage, is_count
+from tollgate.core.work import WorkResult
+from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.shared.refusals import malformed_error
+from tollgate.providers.shared.vectors import checked_vectors, reply_bytes_max, sent_dimensions
+
+
+class _Item(Struct, frozen=True):
+    embedding: Raw
+    index: int | None = None
+
+
+class _Body(Struct, frozen=True):
+    data: list[_Item]
+    usage: object = None
+    model: object = None
+    id: object = None
+
+
+def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
+    """Encode one batch; a stated size that is the model's own is left out, as some refuse it."""
+    dialect = target.dialect.embeddings
+    inputs: list[JsonValue] = [*work.texts, *map(list[JsonValue], work.token_lists)]
+    body: dict[str, JsonValue] = {"model": target.upstream_model, "input": inputs}
+    adapted: tuple[str, ...] = ()
+    if dialect.base64:
+        body["encoding_format"] = work.encoding
+    if (dimensions := sent_dimensions(work, target)) is not None:
+        body[dialect.dimensions_field] = dimensions
+    if work.input_type is not None:
+        name = dialect.input_types.name_of(work.input_type)
+        if name is None:
+            adapted = ("input_type",)
+        else:
+            body[dialect.input_type_field] = name
+    if work.user is not None and "user" not in target.dialect.refuses:
+        body["user"] = work.user
+    return WireRequest(
+        path=(dialect.path or "/embeddings").replace(
+            "{model}", quote(target.upstream_model, safe="")
+        ),
+        body=body,
+        adapted=adapted,
+        reply_bytes_max=reply_bytes_max(work, target),
+    )
+
+
+def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
+    """Decode the answer to one batch; vectors are put into the order of their indexes."""
+    try:
+        body = decode_json(frame.data, type=_Body)
+    except (DecodeError, ValidationError) as invalid:
+        raise malformed_error(target.provider, "a list of embeddings") from invalid
+    items = body.data
+    if all(item.index is not None for item in items):
+        items = sorted(items, key=lambda item: item.index or 0)
+        if [item.index for item in items] != list(range(len(items))):
+            raise malformed_error(target.provider, "embeddings with other indexes")
+    usage = body.usage if isinstance(body.usage, dict) else {}
+    return WorkResult(
+        pieces=checked_vectors([bytes(item.embedding) for item in items], work, target),
+        usage=_usage(usage),
+        raw_usage=usage or None,
+        upstream_id=body.id if isinstance(body.id, str) else None,
+        served_model=body.model if isinstance(body.model, str) else None,
+    )
+
+
+def _usage(reported: dict[str, JsonValue]) -> Usage:
+    """Return the tokens of the prompt; Voyage and Jina name only those in all."""
+    for name in ("prompt_tokens", "total_tokens"):
+        count = reported.get(name)
+        if isinstance(count, int) and is_count(count):
+            return Usage(uncached_input_tokens=count, output_tokens=0)
+    return Usage()

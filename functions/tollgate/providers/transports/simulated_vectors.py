@@ -1,0 +1,60 @@
+"""The simulator's embeddings: the sum of a vector for each word, so that alike texts are near."""
+
+import hashlib
+import math
+import struct
+from base64 import b64encode
+from typing import Final, Literal
+
+import pydantic_core
+from pydantic import BaseModel, ConfigDict
+
+_DIMENSIONS: Final = 256
+# Words of an input that count: more would take long, in vain.
+_WORDS_MAX: Final = 64
+
+
+class _EmbeddingRequest(BaseModel):
+    """The fields that the simulator reads of a request for embeddings."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    model: str
+    input: list[str | list[int]]
+    dimensions: int = _DIMENSIONS
+    encoding_format: Literal["float", "base64"] = "float"
+
+
+def embed(body: bytes) -> bytes:
+    """Return the reply to a request, of which every word or token id is a token."""
+    request = _EmbeddingRequest.model_validate_json(body)
+    words = [_words(each) for each in request.input]
+    known: dict[str, tuple[float, ...]] = {}
+    data = []
+    for index, each in enumerate(words):
+        vector = _vector(each[:_WORDS_MAX], request.dimensions, known)
+        packed = struct.pack(f"<{len(vector)}f", *vector)
+        shown = vector if request.encoding_format == "float" else b64encode(packed).decode()
+        data.append({"object": "embedding", "index": index, "embedding": shown})
+    tokens = sum(map(len, words))
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return pydantic_core.to_json(
+        {"object": "list", "data": data, "model": request.model, "usage": usage}
+    )
+
+
+def _words(text: str | list[int]) -> list[str]:
+    if isinstance(text, str):
+        return text.lower().split() or [text]
+    return [f"#{number}" for number in text]
+
+
+def _vector(words: list[str], size: int, known: dict[str, tuple[float, ...]]) -> list[float]:
+    total = [0.0] * size
+    for word in words:
+        if word not in known:
+            digest = hashlib.shake_256(word.encode()).digest(2 * size)
+            known[word] = tuple(map(float, struct.unpack(f"<{size}h", digest)))
+        total = [sum(pair) for pair in zip(total, known[word], strict=True)]
+    length = math.sqrt(sum(number * number for number in total)) or 1.0
+    return [round(number / length, 9) for number in total]

@@ -1,0 +1,87 @@
+"""Find keys that a model's kind lacks or cannot have, and chains of models that are not alike."""
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from tollgate.routing.chains import RouteSection
+from tollgate.routing.file.document import Where, YamlDocument
+from tollgate.routing.file.problems import Problem
+from tollgate.routing.file.promise_checks import PlacedModel, place_chains
+from tollgate.routing.file.validate import write_path
+from tollgate.routing.price_sections import PriceSection
+from tollgate.routing.schema import ModelSection
+
+# What is billed of inputs, and the notes of every price.
+_RATES_OF_INPUTS: Final = frozenset({"input", "request", "source", "checked"})
+_KEYS_OF_ANSWERS: Final = frozenset({"guardrail", "max_output"})
+
+
+def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Iterator[Problem]:
+    """Yield a problem for each key that the kind has no use for."""
+    chats = model.kind == "chat"
+    for key in ("vectors",) if chats else ("max_output", "supports"):
+        if getattr(model, key):
+            message = f"a model of the kind {model.kind} has no {key}"
+            yield document.at_value((*where, key), "R012", message)
+    for index, endpoint in enumerate(() if chats else model.endpoints):
+        place: Where = (*where, "endpoints", index)
+        for key in sorted(endpoint.model_fields_set & _KEYS_OF_ANSWERS):
+            message = f"an endpoint of the kind {model.kind} has no {key}"
+            yield document.at_value((*place, key), "R012", message)
+        prices = [((*place, "price"), endpoint.price.model_fields_set)]
+        prices += [
+            ((*place, "overrides", number, "price"), override.price.model_fields_set)
+            for number, override in enumerate(endpoint.overrides)
+        ]
+        for where_of_price, stated in prices:
+            for rate in sorted(stated - _RATES_OF_INPUTS):
+                message = f"a model of the kind {model.kind} has no {rate} price"
+                yield document.at_value((*where_of_price, rate), "R012", message)
+
+
+def check_required_keys(document: YamlDocument) -> Iterator[Problem]:
+    """Yield a problem for each key that a model's kind requires, in models with errors too."""
+    models = document.value(("models",))
+    for slug, model in models.items() if isinstance(models, dict) else ():
+        if not isinstance(model, dict):
+            continue
+        chats = model.get("kind", "chat") == "chat"
+        yield from _missing(document, ("models", slug), "max_output" if chats else "vectors")
+        endpoints = model.get("endpoints")
+        for index in range(len(endpoints) if chats and isinstance(endpoints, list | tuple) else 0):
+            yield from _missing(document, ("models", slug, "endpoints", index, "price"), "output")
+
+
+def _missing(document: YamlDocument, where: Where, key: str) -> Iterator[Problem]:
+    section = document.value(where)
+    if not isinstance(section, dict) or key in section:
+        return
+    misspelt = section.keys() - ModelSection.model_fields.keys() - PriceSection.model_fields.keys()
+    if not get_close_matches(key, misspelt, n=1):
+        yield document.at_key(where, "R005", f'"{key}" is missing in {write_path(where)}')
+
+
+def check_route_kind(
+    document: YamlDocument, name: str, route: RouteSection, *, models: Mapping[str, PlacedModel]
+) -> Iterator[Problem]:
+    """Yield a problem for each model that cannot stand in for the first of the route's."""
+    first: tuple[str, ModelSection] | None = None
+    for where, steps in place_chains(route, ("routes", name)):
+        for index, step in enumerate(steps):
+            for slug in step:
+                if slug not in models:
+                    continue
+                model = models[slug].section
+                place = (*where, index, slug) if len(step) > 1 else (*where, index)
+                first = first or (slug, model)
+                if reason := _differs(slug, model, *first):
+                    yield document.at_value(place, "R064", f"route {name}: {slug} {reason}")
+
+
+def _differs(slug: str, model: ModelSection, other: str, first: ModelSection) -> str | None:
+    if model.kind != first.kind:
+        return f"is of the kind {model.kind}, {other} of the kind {first.kind}"
+    if model.vectors and model.vector_space(slug) != first.vector_space(other):
+        return f"makes vectors of another space or size than {other}"
+    return None
