@@ -95,6 +95,8 @@ async def _examine(subject: Subject) -> Sequence[Verdict]:
 def _keyless_model(routing: Routing, account: AwsAccount) -> tuple[str, str] | None:
     """Return a model that only one provider serves, whose secret does not exist, and its name."""
     for slug, model in routing.models.items():
+        if model.kind != "chat":
+            continue
         providers = {endpoint.provider for endpoint in model.endpoints}
         key = routing.providers[providers.pop()].key if len(providers) == 1 else None
         if key is not None and key.secret is not None and not account.has_secret(key.secret):

@@ -50,11 +50,18 @@ class InputTypeNames(BaseModel):
         return name
 
 
+# Families of models whose embeddings have bodies of their own behind one host.
+EmbeddingFamily = Literal["cohere", "nova", "titan"]
+
+
 class EmbeddingsDialect(BaseModel):
     """Departures of a server of embeddings from OpenAI's."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
+    family: EmbeddingFamily = Field(
+        default="titan", description="The family of models whose bodies the format bedrock writes."
+    )
     path: Path | None = Field(
         default=None, description="The path of requests, in place of the format's own."
     )

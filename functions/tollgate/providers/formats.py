@@ -16,7 +16,13 @@ from tollgate.providers.parameters import PARAMETERS
 from tollgate.providers.shared.readable import Readership
 
 FormatName = Literal[
-    "openai_chat", "openai_completions", "openai_responses", "anthropic", "bedrock", "gemini"
+    "openai_chat",
+    "openai_completions",
+    "openai_responses",
+    "anthropic",
+    "bedrock",
+    "gemini",
+    "cohere",
 ]
 TransportName = Literal[
     "http_sse", "bedrock_runtime", "bedrock_invoke", "sagemaker_runtime", "simulator"
@@ -146,6 +152,32 @@ def _load_openai_embeddings() -> BatchCodec[Any]:
     )
 
 
+def _load_cohere_embeddings() -> BatchCodec[Any]:
+    from tollgate.providers.cohere.codec import decode, encode, split_for_cohere
+    from tollgate.providers.shared.openai_errors import parse_openai_reply_error
+
+    return BatchCodec(
+        split=split_for_cohere, encode=encode, decode=decode, error=parse_openai_reply_error
+    )
+
+
+def _load_bedrock_embeddings() -> BatchCodec[Any]:
+    from tollgate.providers.bedrock.errors import error_of_reply
+    from tollgate.providers.bedrock_embeddings.codec import decode, encode, split_by_family
+
+    return BatchCodec(split=split_by_family, encode=encode, decode=decode, error=error_of_reply)
+
+
+def _load_gemini_embeddings() -> BatchCodec[Any]:
+    from tollgate.providers.gemini.errors import error_of_reply
+    from tollgate.providers.gemini.vectors import decode_vectors, encode_inputs
+    from tollgate.providers.shared.vectors import split_inputs
+
+    return BatchCodec(
+        split=split_inputs, encode=encode_inputs, decode=decode_vectors, error=error_of_reply
+    )
+
+
 WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Chat completions, of OpenAI and of everyone who imitates it.
     "openai_chat": WireFormat(
@@ -199,6 +231,8 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         signer=BEDROCK,
         parameters=frozenset({"service_tier", "stop", "temperature", "top_p"}),
         applies_guardrails=True,
+        batch_codecs={"embedding": _load_bedrock_embeddings},
+        batch_transports=frozenset({"bedrock_runtime"}),
     ),
     # Gemini's generateContent, on AI Studio and on Vertex AI.
     "gemini": WireFormat(
@@ -221,6 +255,16 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
                 "top_p",
             }
         ),
+        batch_codecs={"embedding": _load_gemini_embeddings},
+        batch_transports=frozenset({"http_sse"}),
+    ),
+    # Cohere's own API, for what its layer of OpenAI's format leaves out.
+    "cohere": WireFormat(
+        load=None,
+        transports=("http_sse",),
+        parameters=frozenset(),
+        batch_codecs={"embedding": _load_cohere_embeddings},
+        batch_transports=frozenset({"http_sse"}),
     ),
 }
 

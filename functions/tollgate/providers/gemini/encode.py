@@ -1,7 +1,6 @@
 """A generation request for Gemini's streamGenerateContent."""
 
 from typing import Final
-from urllib.parse import quote
 
 from msgspec.structs import replace
 from pydantic import JsonValue
@@ -15,6 +14,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.formats import WIRE_FORMATS, readership_of
+from tollgate.providers.gemini.paths import model_path
 from tollgate.providers.gemini.thinking import thinking_config
 from tollgate.providers.gemini.turns import conversation
 from tollgate.providers.parameters import unsupported
@@ -48,7 +48,8 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         body["generationConfig"] = config
     body |= _tools(request)
     return WireRequest(
-        path=_path(target),
+        # Without `alt` the answer is one JSON array.
+        path=f"{model_path(target)}:streamGenerateContent?alt=sse",
         body=body,
         adapted=(
             *(("seed",) if _is_beyond_int32(request.sampling.seed) else ()),
@@ -58,16 +59,6 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         unreadable=unreadable,
         wrapping=wrapping,
     )
-
-
-def _path(target: Target) -> str:
-    model = quote(target.upstream_model, safe="")
-    owner = "/v1beta"
-    if target.project is not None and target.location is not None:
-        project, location = quote(target.project, safe=""), quote(target.location, safe="")
-        owner = f"/v1/projects/{project}/locations/{location}/publishers/google"
-    # Without `alt` the answer is one JSON array.
-    return f"{owner}/models/{model}:streamGenerateContent?alt=sse"
 
 
 def _sampling(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:

@@ -6,16 +6,21 @@ have other names for some fields, which their dialects state.
 
 from urllib.parse import quote
 
-from msgspec import DecodeError, Raw, Struct, ValidationError
-from msgspec.json import decode as decode_json
+from msgspec import Raw, Struct
 from pydantic import JsonValue
 
 from tollgate.core.embedding import EmbeddingRequest
-from tollgate.core.usage import Usage, is_count
+from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult
 from tollgate.providers.base import Frame, Target, WireRequest
 from tollgate.providers.shared.refusals import malformed_error
-from tollgate.providers.shared.vectors import checked_vectors, reply_bytes_max, sent_dimensions
+from tollgate.providers.shared.vectors import (
+    checked_vectors,
+    parse_body,
+    read_count,
+    reply_bytes_max,
+    sent_dimensions,
+)
 
 
 class _Item(Struct, frozen=True):
@@ -60,10 +65,7 @@ def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
 
 def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
     """Decode the answer to one batch; vectors are put into the order of their indexes."""
-    try:
-        body = decode_json(frame.data, type=_Body)
-    except (DecodeError, ValidationError) as invalid:
-        raise malformed_error(target.provider, "a list of embeddings") from invalid
+    body = parse_body(frame.data, _Body, target)
     items = body.data
     if all(item.index is not None for item in items):
         items = sorted(items, key=lambda item: item.index or 0)
@@ -82,7 +84,7 @@ def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
 def _usage(reported: dict[str, JsonValue]) -> Usage:
     """Return the tokens of the prompt; Voyage and Jina name only those in all."""
     for name in ("prompt_tokens", "total_tokens"):
-        count = reported.get(name)
-        if isinstance(count, int) and is_count(count):
+        count = read_count(reported.get(name))
+        if count is not None:
             return Usage(uncached_input_tokens=count, output_tokens=0)
     return Usage()

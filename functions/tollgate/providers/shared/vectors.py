@@ -1,9 +1,13 @@
 """Embeddings, whatever the provider's format: batches, sizes, and checks of vectors."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeVar
+
+from msgspec import DecodeError, ValidationError
+from msgspec.json import decode as decode_json
 
 from tollgate.core.embedding import EmbeddingRequest
+from tollgate.core.usage import is_count
 from tollgate.core.vectors import MalformedVector, vector_size
 from tollgate.providers.base import Target
 from tollgate.providers.shared.refusals import malformed_error
@@ -11,6 +15,25 @@ from tollgate.providers.shared.refusals import malformed_error
 # Numbers are written with 22 characters at most, a comma and a blank or a line's indent.
 _BYTES_PER_NUMBER_MAX: Final = 32
 _OTHER_BYTES_MAX: Final = 1024 * 1024
+_COUNT_DIGITS_MAX: Final = 12
+
+
+_Body = TypeVar("_Body")
+
+
+def parse_body(data: bytes, shape: type[_Body], target: Target) -> _Body:
+    """Parse a whole answer but its vectors, which stay raw; UpstreamError if it is no such JSON."""
+    try:
+        return decode_json(data, type=shape)
+    except (DecodeError, ValidationError) as invalid:
+        raise malformed_error(target.provider, "no list of embeddings") from invalid
+
+
+def read_count(reported: object) -> int | None:
+    """Return a reported number of tokens, None if it is none; AWS reports it as text."""
+    if isinstance(reported, str) and reported.isascii() and reported.isdigit():
+        reported = int(reported[:_COUNT_DIGITS_MAX])
+    return reported if isinstance(reported, int) and is_count(reported) else None
 
 
 def split_inputs(work: EmbeddingRequest, target: Target) -> Sequence[EmbeddingRequest]:

@@ -24,6 +24,7 @@ from tollgate.routing.file.promise_checks import (
     place_steps,
 )
 from tollgate.routing.file.secret_checks import KeyRules, check_host, check_key, check_pins
+from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import (
     EndpointSection,
     IncludedFile,
@@ -249,8 +250,9 @@ class _Checker:
         """Return the format of a row, none if the row is not defined."""
         return [WIRE_FORMATS[row.codec] for row in self._rows_of(provider)]
 
-    def _serves(self, where: Where, slug: str, kind: WorkKind) -> Iterator[Problem]:
+    def _serves(self, where: Where, endpoint: EndpointSection, kind: WorkKind) -> Iterator[Problem]:
         """Check that the row's codec and transport have work of this kind."""
+        slug = endpoint.provider
         for row in self._rows_of(slug)[:1]:
             format_ = WIRE_FORMATS[row.codec]
             if kind == "chat":
@@ -262,6 +264,11 @@ class _Checker:
             if not is_served:
                 message = f"{slug} (codec {row.codec}, transport {row.transport}) has no {kind}"
                 yield self._document.at_value((*where, "provider"), "R055", message)
+            dialect = merge_section(row.dialect, endpoint.dialect).embeddings
+            has_family = row.codec != "bedrock" or "family" in dialect.model_fields_set
+            if kind == "embedding" and not has_family:
+                message = "embeddings of codec bedrock need embeddings.family in a dialect"
+                yield self._document.at_key(where, "R055", message)
 
     def _needs(self, where: Where, *, slug: str, dialect: Dialect | None) -> Iterator[Problem]:
         for each in self._formats_of(slug):
@@ -319,7 +326,7 @@ class _Checker:
                 message = f"{endpoint.provider} cannot apply a guardrail"
                 yield self._document.at_value((*inside, "guardrail"), "R053", message)
             yield from self._needs(inside, slug=endpoint.provider, dialect=endpoint.dialect)
-            yield from self._serves(inside, endpoint.provider, model.kind)
+            yield from self._serves(inside, endpoint, model.kind)
         yield from self._weights((*where, "endpoints"), model.endpoints)
 
     def _weights(self, where: Where, endpoints: Sequence[EndpointSection]) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ ARNs are written for CloudFormation's `Fn::Sub`, which fills in partition, regio
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
@@ -31,8 +32,9 @@ class NotPermissible(ValueError):
 class Permissions(Struct, frozen=True, kw_only=True):
     """Sorted: what may be invoked and applied, which secrets may be read, and their hosts."""
 
-    models: tuple[str, ...]
+    models: tuple[str, ...]  # of streamed answers
     secrets: tuple[str, ...]
+    whole_models: tuple[str, ...] = ()  # of whole answers
     guardrails: tuple[str, ...] = ()
     sagemaker_endpoints: tuple[str, ...] = ()
     key_hosts: tuple[str, ...] = ()  # pins of pairs, which no policy enforces
@@ -40,14 +42,21 @@ class Permissions(Struct, frozen=True, kw_only=True):
     @property
     def all_names(self) -> tuple[str, ...]:
         """Every ARN and every pin."""
-        arns = (*self.models, *self.secrets, *self.guardrails, *self.sagemaker_endpoints)
+        arns = (
+            *self.models,
+            *self.whole_models,
+            *self.secrets,
+            *self.guardrails,
+            *self.sagemaker_endpoints,
+        )
         return (*arns, *self.key_hosts)
 
 
 def compile_permissions(routing: Routing) -> Permissions:
     """Return the permissions of a catalog; NotPermissible if an id cannot stand in a policy."""
     return Permissions(
-        models=tuple(sorted(set(_bedrock_models(routing)))),
+        models=tuple(sorted(set(_bedrock_models(routing, streams=True)))),
+        whole_models=tuple(sorted(set(_bedrock_models(routing, streams=False)))),
         secrets=tuple(sorted(set(_secrets(routing)))),
         guardrails=tuple(sorted(set(_guardrails(routing)))),
         sagemaker_endpoints=tuple(sorted(set(_sagemaker_endpoints(routing)))),
@@ -66,12 +75,15 @@ def bedrock_model_ids(routing: Routing) -> tuple[str, ...]:
 
     An ARN that the file states whole, such as one's own profile, is not among them.
     """
-    arns = _bedrock_models(routing)
+    arns = chain(_bedrock_models(routing, streams=True), _bedrock_models(routing, streams=False))
     return tuple(sorted({arn.rpartition(_MODEL)[2] for arn in arns if _MODEL in arn}))
 
 
-def _bedrock_models(routing: Routing) -> Iterator[str]:
+def _bedrock_models(routing: Routing, *, streams: bool) -> Iterator[str]:
+    """Yield the ARNs of models whose answers are streamed, which only chat's are, or of others."""
     for model in routing.models.values():
+        if (model.kind == "chat") != streams:
+            continue
         for endpoint in model.endpoints:
             provider = routing.providers[endpoint.provider]
             if provider.transport in _BEDROCK:

@@ -6,6 +6,13 @@ Keeps C55.
 import pytest
 
 from tests.unit.routing.catalogs import endpoint, model, provider, routing
+from tollgate.cli.routing.permissions import (
+    BEGIN,
+    END,
+    HOSTS_BEGIN,
+    HOSTS_END,
+    write_permissions,
+)
 from tollgate.routing.file.permissions import NotPermissible, Permissions, compile_permissions
 
 BEDROCK = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "eu-west-1"}
@@ -172,3 +179,23 @@ def test_c93_a_credential_is_pinned_to_its_origin(
 ) -> None:
     found = routing(providers={"row": provider(**row)}, models={}, aliases={}, routes={})
     assert compile_permissions(found).key_hosts == pins
+
+
+def test_a_model_whose_answers_are_whole_is_allowed_another_action() -> None:
+    vectors = {
+        "name": "Vectors",
+        "kind": "embedding",
+        "context": 100,
+        "vectors": {"dimensions": 8},
+        "endpoints": (endpoint("aws", "amazon.titan-embed-text-v2:0"),),
+    }
+    found = compile_permissions(
+        routing(providers={"aws": BEDROCK}, models={"amazon/titan": vectors}, aliases={}, routes={})
+    )
+    arn = "arn:${AWS::Partition}:bedrock:eu-west-1::foundation-model/amazon.titan-embed-text-v2:0"
+    assert (found.models, found.whole_models) == ((), (arn,))
+    assert arn in found.all_names
+    assert "bedrock:InvokeModel\n" in write_permissions(_MARKED, found)
+
+
+_MARKED = "\n".join(f"  {mark}" for mark in (HOSTS_BEGIN, HOSTS_END, BEGIN, END)) + "\n"

@@ -1,0 +1,1 @@
+"""Embeddings of Bedrock's InvokeModel, whose bodies are those of each family of models."""

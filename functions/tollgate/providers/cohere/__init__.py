@@ -1,0 +1,1 @@
+"""Embeddings of Cohere's own API."""
