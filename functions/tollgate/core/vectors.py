@@ -15,6 +15,8 @@ import msgspec
 from tollgate.core.embedding import VectorEncoding
 
 _BYTES_PER_NUMBER: Final = 4
+# Marks of texts, objects, null, true and false.
+_NO_NUMBERS: Final = (b'"', b"{", b"u", b"s")
 _NUMBERS: Final = msgspec.json.Decoder(list[float])
 
 
@@ -29,10 +31,13 @@ def vector_size(vector: bytes) -> int:
     quotation mark, a bracket or a letter of null, true or false is an array of numbers.
     """
     if vector[:1] == b"[":
-        inside = vector[1:-1]
-        if not inside.strip() or any(mark in inside for mark in (b'"', b"[", b"{", b"u", b"s")):
+        if vector.find(b"[", 1) >= 0 or any(mark in vector for mark in _NO_NUMBERS):
             raise MalformedVector("no array of numbers")
-        return vector.count(b",") + 1
+        # A slice would copy the vector.
+        commas = vector.count(b",")
+        if not commas and not vector.strip(b"[] \t\r\n"):
+            raise MalformedVector("no numbers")
+        return commas + 1
     return len(_floats(vector)) // _BYTES_PER_NUMBER
 
 

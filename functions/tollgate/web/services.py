@@ -51,7 +51,7 @@ class Services(Struct, frozen=True, kw_only=True):
     contents: ContentLog | None
     responses: ResponseStore | None
     catalogs: Catalogs
-    # Parses chat bodies for explanations, and renders every error of the api.
+    # Renders every error of the api.
     chat: Ingress
     ids: IdSource
     journal: Journal

@@ -141,6 +141,23 @@ async def test_c6_the_document_has_every_field_of_a_chat_request() -> None:
     document = (await (await api())("GET", "/v1/openapi.json")).json
     operation = document["paths"][PATH]["post"]
     content = operation["requestBody"]["content"]["application/json"]
-    assert content["schema"] == {"$ref": "#/components/schemas/ChatRequest"}
+    schemas = [each["$ref"].rpartition("/")[2] for each in content["schema"]["anyOf"]]
+    assert schemas == ["ChatRequest", "EmbeddingsRequest"]
     fields = document["components"]["schemas"]["ChatRequest"]["properties"]
     assert {"model", "messages", "tools", "provider", "session_id"} <= set(fields)
+
+
+async def test_c53_c81_a_request_for_embeddings_is_explained_too() -> None:
+    call = await api()
+    reply = await call(
+        "POST", PATH, key=call.home.secret, content={"model": "acme/large", "input": ["a", "b"]}
+    )
+    assert reply.status == 200
+    assert {each["removed"] for each in reply.json["candidates"]} == {
+        "is of the kind chat, which POST /chat/completions serves"
+    }
+    assert reply.json["error"]["param"] == "model"
+    refused = await call(
+        "POST", PATH, key=call.home.secret, content={"model": "acme/large", "input": []}
+    )
+    assert (refused.status, refused.error["param"]) == (400, "input")

@@ -1,4 +1,4 @@
-"""Build a chat request from the options of a command: enough to plan, nothing to answer."""
+"""Build a request from the options of a command: enough to plan, nothing to answer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
@@ -35,6 +35,8 @@ class Described(Struct, frozen=True, kw_only=True):
     """A request as options describe it; None leaves the field of the given body as it is."""
 
     model: str | None = None
+    embeds: bool = False
+    """True if it is for embeddings; the options of answers then have no meaning."""
     prompt_tokens: int | None = None
     output_tokens_max: int | None = None
     has: Sequence[Feature] = ()
@@ -49,6 +51,8 @@ class Described(Struct, frozen=True, kw_only=True):
             "metadata": dict(self.metadata) or None,
             "session_id": self.session,
         }
+        if self.embeds or "input" in given:
+            return self._embedding(given, stated)
         body: dict[str, JsonValue] = {
             "messages": [_EMPTY],
             **given,
@@ -68,6 +72,15 @@ class Described(Struct, frozen=True, kw_only=True):
             text = "x" * (missing_tokens * BYTES_PER_TOKEN_TYPICAL)
             body["messages"] = [*kept, {**_EMPTY, "content": text}]
         return to_json(body)
+
+    def _embedding(self, given: Mapping[str, JsonValue], stated: Mapping[str, JsonValue]) -> bytes:
+        fields = {
+            name: value
+            for name, value in stated.items()
+            if value is not None and name != "max_tokens"
+        }
+        text = "x" * max(1, (self.prompt_tokens or 0) * BYTES_PER_TOKEN_TYPICAL)
+        return to_json({"input": text, **given, **fields})
 
 
 def _estimate(body: Mapping[str, JsonValue]) -> int:

@@ -19,7 +19,7 @@ from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.engine.simulation import Fault
-from tollgate.ingress.chat_completions.parse import parse
+from tollgate.ingress.explained import parse_explained
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
@@ -43,8 +43,12 @@ class _LocalKey(Struct, frozen=True, kw_only=True):
 @click.command()
 @click.argument("model", required=False)
 @click.option(
-    "--request", "given", type=click.File("rb"), help="A chat request in JSON; - reads it."
+    "--request",
+    "given",
+    type=click.File("rb"),
+    help="A request in JSON, for chat or for embeddings; - reads it.",
 )
+@click.option("--embeds", is_flag=True, help="Explain a request for embeddings, and not for chat.")
 @click.option("--prompt-tokens", type=click.IntRange(0, 10_000_000), help="Size of the prompt.")
 @click.option("--output-tokens", type=click.IntRange(1), help="The request's max_tokens.")
 @click.option(
@@ -86,6 +90,7 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
     """
     described = Described(
         model=options["model"],
+        embeds=options["embeds"],
         prompt_tokens=options["prompt_tokens"],
         output_tokens_max=options["output_tokens"],
         has=options["has"],
@@ -165,7 +170,7 @@ def _by_file(catalog: Catalog, body: bytes, faults: tuple[str, ...], key: _Local
         models=key.models or None,
     )
     try:
-        parsed = parse(body)
+        parsed = parse_explained(body)
         wanted = PlanningRequest.of(
             parsed.request, principal=principal, request_id=IdSource(clock).new_id()
         )

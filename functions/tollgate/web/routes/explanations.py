@@ -8,6 +8,8 @@ from starlette.requests import Request
 
 from tollgate.engine.simulation import Fault
 from tollgate.ingress.chat_completions.wire.request import ChatRequest
+from tollgate.ingress.embeddings.wire.embedding_request import EmbeddingsRequest
+from tollgate.ingress.explained import parse_explained
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.web.admission import Caller, admitted_router
@@ -16,10 +18,17 @@ from tollgate.web.request_id import request_id_of
 from tollgate.web.services import Services
 
 _FAULTS_MAX: Final = 16
-_CHAT_BODY: Final = {
+_BODY: Final = {
     "required": True,
     "content": {
-        "application/json": {"schema": {"$ref": f"#/components/schemas/{ChatRequest.__name__}"}}
+        "application/json": {
+            "schema": {
+                "anyOf": [
+                    {"$ref": f"#/components/schemas/{model.__name__}"}
+                    for model in (ChatRequest, EmbeddingsRequest)
+                ]
+            }
+        }
     },
 }
 _Fault = Annotated[str, Query(max_length=256)]
@@ -29,7 +38,7 @@ def explanation_routes(services: Services) -> APIRouter:
     """Build the router of `/v1/route/explain`."""
     router = admitted_router(services, prefix="/v1", tag="models")
 
-    @router.post("/route/explain", openapi_extra={"requestBody": _CHAT_BODY})
+    @router.post("/route/explain", openapi_extra={"requestBody": _BODY})
     async def explain_route(
         principal: Caller,
         request: Request,
@@ -38,9 +47,9 @@ def explanation_routes(services: Services) -> APIRouter:
             Query(max_length=_FAULTS_MAX, description="failures to simulate: `429@openai`"),
         ] = [],  # noqa: B006 - FastAPI copies it
     ) -> ExplanationObject:
-        """Explain the candidates of a chat request, their exclusions and draws, at no cost."""
+        """Explain the candidates of a request, their exclusions and draws, at no cost."""
         faults = [Fault.parse(fault) for fault in simulate]
-        parsed = services.chat.parse(await request.body())
+        parsed = parse_explained(await request.body())
         wanted = PlanningRequest.of(
             parsed.request,
             principal=principal,

@@ -48,9 +48,14 @@ def model_routes(services: Services) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=_PAGE_MAX)] = _PAGE_MAX,
         after_id: str | None = None,
         before_id: str | None = None,
+        output_modalities: Annotated[
+            str | None,
+            Query(max_length=64, description="Only models that make one of these: `embeddings`."),
+        ] = None,
     ) -> ModelsReply | ClaudeModelsReply:
         """List all models, routes and aliases, or with a key those that it may use.
 
+        `output_modalities` keeps those that make one of the named: `text`, `embeddings` or `all`.
         Prices are the current ones of the first endpoint. A request with `anthropic-version` gets
         Anthropic's list, in pages by `limit`, `after_id` and `before_id`; others get all at once.
         One with `client_version`, which Codex sends, gets `models` in Codex's shape beside `data`.
@@ -65,8 +70,10 @@ def model_routes(services: Services) -> APIRouter:
             for name, models in usable.items()
             if models
         ]
+        shown = _making(output_modalities, shown)
         if anthropic_version is not None:
-            return claude_models(shown, limit=limit, after_id=after_id, before_id=before_id)
+            chats = _making("text", shown)
+            return claude_models(chats, limit=limit, after_id=after_id, before_id=before_id)
         if client_version is None:
             return ModelsReply(data=shown)
         return ModelsReply(data=shown, models=list(codex_models(shown)))
@@ -95,6 +102,12 @@ def model_routes(services: Services) -> APIRouter:
         return shown if anthropic_version is None else claude_model(shown)
 
     return router
+
+
+def _making(modalities: str | None, shown: list[ModelObject]) -> list[ModelObject]:
+    """Return the models that make one of the named modalities; all of them if none is named."""
+    wanted = set((modalities or "all").split(","))
+    return [each for each in shown if wanted & {"all", *each.architecture.output_modalities}]
 
 
 def _resolve(catalog: Catalog, name: str, principal: Principal | None) -> str:

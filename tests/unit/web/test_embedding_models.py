@@ -1,0 +1,41 @@
+"""Models of embeddings in the lists of models.
+
+Keeps C3, C81.
+"""
+
+from tests.unit.routing.catalogs import endpoint, model
+from tests.unit.web.test_api_app import api
+
+
+async def test_c3_c81_a_model_of_embeddings_says_what_it_makes() -> None:
+    vectors = {
+        "name": "Vectors",
+        "kind": "embedding",
+        "context": 8_192,
+        "vectors": {"dimensions": 256},
+        "endpoints": (endpoint("far", "V"),),
+    }
+    models = {"acme/large": model(endpoint("near", "L")), "acme/vec": vectors}
+    call = await api(models=models, aliases={}, routes={})
+    shown = (await call("GET", "/v1/models/acme/vec")).json
+    assert shown["architecture"] == {
+        "modality": "text->embeddings",
+        "input_modalities": ["text"],
+        "output_modalities": ["embeddings"],
+    }
+    assert (shown["dimensions"], shown["context_length"]) == (256, 8_192)
+    assert "max_completion_tokens" not in shown
+    for asked, names in (
+        ("embeddings", ["acme/vec"]),
+        ("text", ["acme/large"]),
+        ("text,embeddings", ["acme/large", "acme/vec"]),
+        ("all", ["acme/large", "acme/vec"]),
+        ("image", []),
+    ):
+        reply = await call("GET", f"/v1/models?output_modalities={asked}")
+        assert [each["id"] for each in reply.json["data"]] == names
+    anthropic = {"anthropic-version": "2023-06-01"}
+    listed = (await call("GET", "/v1/models", headers=anthropic)).json["data"]
+    assert [each["id"] for each in listed] == ["acme/large"]
+    endpoints = (await call("GET", "/v1/models/acme/vec/endpoints")).json["data"]["endpoints"]
+    assert endpoints[0]["supported_parameters"] == ["dimensions", "encoding_format", "input_type"]
