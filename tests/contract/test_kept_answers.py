@@ -178,8 +178,9 @@ async def test_c68_a_failure_is_not_kept(answer_store: DynamoAnswerStore) -> Non
     assert "x-idempotent-replay" not in again.headers
 
 
-async def test_c68_the_same_request_from_many_at_once_is_billed_once(
-    honest: DynamoStores, honest_url: str, tmp_path: Path
+@pytest.mark.parametrize("embeds", [False, True])
+async def test_c68_c81_the_same_request_from_many_at_once_is_billed_once(
+    honest: DynamoStores, honest_url: str, tmp_path: Path, embeds: bool
 ) -> None:
     """Two processes, each with many callers; a caller that gets 409 repeats its request."""
     secret, _ = await funded_key(honest, 10**12)
@@ -190,6 +191,7 @@ async def test_c68_the_same_request_from_many_at_once_is_billed_once(
         secret=secret,
         key="once",
         askers=16,
+        embeds=embeds,
     )
     processes = [await start("tests.faults.asker") for _ in range(2)]
 

@@ -12,6 +12,9 @@ from tests.asgi import request
 from tests.gateways import app_over_stores, house, request_body
 from tests.scripted import Scripted, Silence, answers
 from tests.stores import HandClock, aws_client, dynamo_stores
+from tests.unit.routing.catalogs import endpoint, model
+from tests.upstream.vectors import listed
+from tollgate.ingress.formats import CHAT_COMPLETIONS, EMBEDDINGS
 from tollgate.stores.aws.objects import FolderObjects
 from tollgate.stores.aws.tables import Tables
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
@@ -19,6 +22,19 @@ from tollgate.stores.records.kept_answers import DynamoAnswerStore
 # While it lasts the others meet a claim that runs, after it an answer that is kept.
 _ANSWER_TAKES_S = 0.3
 _ASKS_AGAIN_AFTER_S = 0.05
+_VECTORS_BODY = b'{"model": "acme/vec", "input": "Say hello."}'
+_MODELS = {
+    "acme/large": model(endpoint("near", "large-1")),
+    "acme/small": model(endpoint("near", "small-1")),
+    "other/tools": model(endpoint("far", "T")),
+    "acme/vec": {
+        "name": "Vectors",
+        "kind": "embedding",
+        "context": 100,
+        "vectors": {"dimensions": 4},
+        "endpoints": (endpoint("near", "vec-1"),),
+    },
+}
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -30,6 +46,8 @@ class Order(Struct, frozen=True, kw_only=True):
     secret: str
     key: str
     askers: int
+    embeds: bool = False
+    """True if it is for embeddings, and not for chat."""
 
     def to_json(self) -> str:
         return msgspec.json.encode(self).decode()
@@ -40,7 +58,8 @@ async def main(order: Order) -> list[str]:
     clock = HandClock()
     client = aws_client(order.endpoint_url, clock=clock, timeout_s=5.0)
     stores = dynamo_stores(client, Tables(**order.tables), clock)
-    home = await house(near=Scripted([Silence(_ANSWER_TAKES_S), *answers("Hello")]))
+    said = [listed(1, tokens=14)] if order.embeds else answers("Hello")
+    home = await house(near=Scripted([Silence(_ANSWER_TAKES_S), *said]), models=_MODELS)
     kept = DynamoAnswerStore(
         client, stores.tables.core, FolderObjects(Path(order.folder)), clock=clock
     )
@@ -52,12 +71,12 @@ async def main(order: Order) -> list[str]:
             answer = await request(
                 app,
                 "POST",
-                "/v1/chat/completions",
+                EMBEDDINGS.path if order.embeds else CHAT_COMPLETIONS.path,
                 headers={
                     "authorization": f"Bearer {order.secret}",
                     "idempotency-key": order.key,
                 },
-                body=request_body("acme/small"),
+                body=_VECTORS_BODY if order.embeds else request_body("acme/small"),
             )
             replayed = "x-idempotent-replay" in answer.headers
             made = "kept" if replayed else "made"

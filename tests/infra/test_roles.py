@@ -32,6 +32,7 @@ PERMISSIONS: Final = {
         **{secret: {"secretsmanager:GetSecretValue"} for secret in NEEDED.secrets},
         **{guardrail: {"bedrock:ApplyGuardrail"} for guardrail in NEEDED.guardrails},
         **{model: {"bedrock:InvokeModelWithResponseStream"} for model in NEEDED.models},
+        **{model: {"bedrock:InvokeModel"} for model in NEEDED.whole_models},
         **{it: {"sagemaker:InvokeEndpoint"} for it in NEEDED.sagemaker_endpoints},
         **{it: {"bedrock:ApplyGuardrail"} for it in NEEDED.guardrails},
     },

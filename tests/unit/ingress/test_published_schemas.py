@@ -13,15 +13,21 @@ from pydantic import BaseModel
 from tests.references import published_schema
 from tests.strategies import event_streams, usages
 from tests.unit.ingress.test_stream_equals_whole import both
+from tests.unit.stores.records.test_generations import USUAL
 from tollgate.core.errors import ErrorCode, GatewayError
-from tollgate.core.events import StreamEvent
+from tollgate.core.events import Started, StreamEvent
+from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
+from tollgate.ingress.base import ServedBy
 from tollgate.ingress.chat_completions.wire.request import ChatRequest
 from tollgate.ingress.chat_completions.wire.response import (
     ChatCompletion,
     ChatCompletionChunk,
     ChatCompletionFailure,
 )
+from tollgate.ingress.embeddings.parse import parse_embeddings
+from tollgate.ingress.embeddings.render import EmbeddingsRenderer
+from tollgate.ingress.embeddings.wire.embedding_reply import EmbeddingsReply
 from tollgate.ingress.errors import openai_reply
 
 
@@ -62,3 +68,26 @@ def test_c40_errors_validate_against_openais_schema(code: ErrorCode) -> None:
 )
 def test_c6_the_models_make_schemas(model: type[BaseModel]) -> None:
     Draft202012Validator.check_schema(model.model_json_schema())
+
+
+@pytest.mark.parametrize("encoding", ["float", "base64"])
+def test_c81_embeddings_validate_against_openais_schema(encoding: str) -> None:
+    validator = Draft202012Validator(published_schema("openai.embeddings.response"))
+    body = {"model": "acme/vec", "input": ["a", "b"], "encoding_format": encoding}
+    call = parse_embeddings(json.dumps(body).encode())
+    served = ServedBy(generation_id="g", created_s=0, model="acme/vec", provider="near")
+    response = GenerationResponse(
+        started=Started(),
+        parts=(),
+        notes={},
+        usage=Usage(),
+        finish="stop",
+        raw_finish=None,
+        stop_sequence=None,
+        output=(b"[0.5, 1]", b"[-1e-3, 2]"),
+    )
+    reply = json.loads(EmbeddingsRenderer(call, served).whole([response], USUAL))
+    if encoding == "float":
+        # The schema has no base64, which the reference describes.
+        validator.validate(reply)
+    EmbeddingsReply.model_validate(reply)
