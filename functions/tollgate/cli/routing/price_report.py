@@ -39,7 +39,10 @@ def list_findings(
         stated = f"{endpoint.price.source}, {endpoint.price.checked}"
         try:
             theirs = find_published_price(
-                routing.providers[endpoint.provider], endpoint.upstream, today
+                routing.providers[endpoint.provider],
+                endpoint.upstream,
+                today,
+                kind=routing.models[slug].kind,
             )
         except Unpublished as unpublished:
             yield PriceFinding(

@@ -22,6 +22,7 @@ from genai_prices.types import (
 )
 from msgspec import Struct
 
+from tollgate.core.request import WorkKind
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.schema import ProviderSection
 
@@ -79,16 +80,21 @@ def is_published(row: ProviderSection) -> bool:
     return True
 
 
-def find_published_price(row: ProviderSection, upstream: str, day: date) -> Published:
+def find_published_price(
+    row: ProviderSection, upstream: str, day: date, *, kind: WorkKind = "chat"
+) -> Published:
     """Find the price of a provider's model from a day on; Unpublished if there is none."""
-    return convert_price(_model(_publisher(row), upstream), day)
+    return convert_price(_model(_publisher(row), upstream), day, kind=kind)
 
 
-def convert_price(model: ModelInfo, day: date) -> Published:
+def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Published:
     """Convert a published price to a routing file's; Unpublished without rates for tokens."""
     base, later = _from(day, model)
     rates = _plain(base)
-    missing = {"input", "output"} - rates.keys()
+    if kind != "chat":
+        # Some publish rates of answers and of caches for models that have none.
+        rates = {name: rate for name, rate in rates.items() if name in {"input", "request"}}
+    missing = ({"input", "output"} if kind == "chat" else {"input"}) - rates.keys()
     if missing:
         raise Unpublished(f"{model.id} has no rate for {' and '.join(sorted(missing))}")
     units = {unit for price in (base, *(it.prices for it in later)) for unit in _units(price)}
