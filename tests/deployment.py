@@ -48,6 +48,7 @@ CHAT_ROUTES = [
     "POST /v1/messages",
     "POST /v1/responses",
     "POST /v1/embeddings",
+    "POST /v1/rerank",
 ]
 API_ROUTES = [
     "ANY /",
@@ -57,6 +58,7 @@ API_ROUTES = [
     "ANY /v1/messages",
     "ANY /v1/responses",
     "ANY /v1/embeddings",
+    "ANY /v1/rerank",
 ]
 CHAT_TIMEOUT_S = 885
 API_TIMEOUT_S = 29

@@ -95,6 +95,10 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The inputs of work that is no conversation: each has the model's whole context to itself."""
     dimensions: int | None = None
     """The requested size of vectors."""
+    searches: int = 0
+    """The units of search that a reranker likely charges for."""
+    searches_max: int = 0
+    """The bound that costs are computed with."""
     preferences: RoutingPreferences | None = None
     """None if the caller stated none."""
     key_models: tuple[str, ...] | None = None

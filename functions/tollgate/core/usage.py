@@ -32,6 +32,8 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Images that the model made, not tokens."""
     web_searches: int | None = None
     """Searches that the provider ran by itself, not tokens."""
+    search_units: int | None = None
+    """Units of search that a reranker charges for, not tokens."""
 
     @property
     def input_tokens(self) -> int:

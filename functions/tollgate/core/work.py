@@ -54,6 +54,11 @@ class InputWork(Struct, frozen=True, kw_only=True):
         return ()
 
     @property
+    def searches(self) -> tuple[int, int]:
+        """The units of search that it likely is, and the most: what rerankers charge by."""
+        return 0, 0
+
+    @property
     def needs(self) -> frozenset[Need]:
         """The needs of the request that a provider's format must have room for."""
         return frozenset()

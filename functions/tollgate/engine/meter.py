@@ -35,7 +35,7 @@ from tollgate.core.usage import Usage
 from tollgate.core.work import InputWork, Work
 from tollgate.engine.gateway import Call
 from tollgate.engine.stream_usage import StreamUsage
-from tollgate.engine.usage_bound import UsageBound
+from tollgate.engine.usage_bound import InputBound, UsageBound
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import Price, bill
 from tollgate.stores.base import Hold
@@ -169,12 +169,16 @@ class Meter:
         usages, _ = self._measure()
         return total_nano_usd(self._bill(usages))
 
-    def _input_tokens_max(self, attempt: Attempt) -> int | None:
+    def _input_bound(self, attempt: Attempt) -> InputBound | None:
         """Return the most that inputs have, which is held; None for a conversation."""
         trace = self._plan.trace
         if not trace.inputs:
             return None
-        return min(trace.input_tokens_max, attempt.context_tokens * trace.inputs)
+        return InputBound(
+            tokens_max=min(trace.input_tokens_max, attempt.context_tokens * trace.inputs),
+            searches_max=trace.searches_max,
+            searches=trace.searches if attempt.prices.base.search is not None else 0,
+        )
 
     @property
     def hold(self) -> Hold:
@@ -269,7 +273,7 @@ class Meter:
                 estimated_input_tokens=sizes[place // streams_per_prompt],
                 output_tokens_max=trace.output_tokens_max,
                 echoed_bytes=echoed[place // streams_per_prompt] if echoed else 0,
-                input_tokens_max=self._input_tokens_max(self._serving),
+                inputs=self._input_bound(self._serving),
             )
             for place, account in enumerate(self._accounts)
         ]
@@ -303,7 +307,7 @@ class Meter:
             output_tokens_max=self._plan.trace.output_tokens_max,
             shown_bytes=0,
             reasons=True,
-            input_tokens_max=self._input_tokens_max(attempt),
+            inputs=self._input_bound(attempt),
         )
         return bound.apply(usage).fit_parts()
 

@@ -19,7 +19,7 @@ from tollgate.core.events import (
 )
 from tollgate.core.generation import UsageSource
 from tollgate.core.usage import Usage
-from tollgate.engine.usage_bound import UsageBound
+from tollgate.engine.usage_bound import InputBound, UsageBound
 from tollgate.routing.planning.plan import Attempt
 
 # Typical of English text and code; used only where a provider reported nothing.
@@ -68,17 +68,19 @@ class StreamUsage:
         estimated_input_tokens: int,
         output_tokens_max: int | None,
         echoed_bytes: int = 0,
-        input_tokens_max: int | None = None,
+        inputs: InputBound | None = None,
     ) -> tuple[Usage, UsageSource]:
         """Return the usage and its source; `echoed_bytes` of each choice are its prompt's.
 
-        `input_tokens_max` bounds the prompt, where its size does.
+        `inputs` bound the prompt, where its size does.
 
         Counts that the provider did not report are estimated once text was delivered, except those
         of a prompt that it blocked. Counts that the attempt cannot have used are cut to its bound.
         """
         shown_bytes = max(0, self._delivered_bytes - echoed_bytes * self._choices)
         usage, source = self._estimate_missing(estimated_input_tokens, shown_bytes)
+        if inputs is not None and inputs.searches and self.ended and usage.search_units is None:
+            usage, source = replace(usage, search_units=inputs.searches), "estimated"
         bound = UsageBound.of(
             attempt,
             choices=self._choices,
@@ -89,7 +91,7 @@ class StreamUsage:
                 or bool(usage.reasoning_tokens)
                 or "reasoning" in attempt.target.supports
             ),
-            input_tokens_max=input_tokens_max,
+            inputs=inputs,
         )
         plausible = bound.apply(usage)
         return plausible.fit_parts(), source if plausible == usage else "bounded"

@@ -25,6 +25,15 @@ _INPUT_CLASSES: Final = (
 )
 
 
+class InputBound(Struct, frozen=True, kw_only=True):
+    """The size of work on inputs, at one endpoint."""
+
+    tokens_max: int
+    searches_max: int
+    searches: int
+    """The likely units of search; 0 where the endpoint does not charge for them."""
+
+
 class UsageBound(Struct, frozen=True, kw_only=True):
     """The largest usage of a stream that is believed."""
 
@@ -32,6 +41,7 @@ class UsageBound(Struct, frozen=True, kw_only=True):
     output_tokens: int
     web_searches: int
     images: int
+    search_units: int
 
     @classmethod
     def of(
@@ -42,21 +52,22 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         output_tokens_max: int | None,
         shown_bytes: int,
         reasons: bool,
-        input_tokens_max: int | None = None,
+        inputs: InputBound | None = None,
     ) -> Self:
         """Return the bound of a stream with so many choices.
 
         `output_tokens_max` is the caller's limit. `shown_bytes` is the text, the reasoning and the
         arguments that were delivered. `reasons` says that the answer has reasoning, which need not
-        be shown. `input_tokens_max` is the most that inputs have by their size; None for a
-        conversation, to which servers add tokens of their own.
+        be shown. `inputs` are the most that inputs have by their size; None for a conversation,
+        to which servers add tokens of their own.
         """
         shown = _TOKENS_PER_SHOWN_BYTE * shown_bytes + _UNSHOWN_TOKENS_PER_CHOICE * choices
         hidden = _hidden_tokens_max(attempt, output_tokens_max) * choices if reasons else 0
         return cls(
             input_tokens=(
-                attempt.context_tokens * choices if input_tokens_max is None else input_tokens_max
+                attempt.context_tokens * choices if inputs is None else inputs.tokens_max
             ),
+            search_units=inputs.searches_max if inputs else 0,
             output_tokens=shown + hidden,
             web_searches=_SEARCHES_PER_CHOICE * choices,
             images=_IMAGES_PER_CHOICE * choices,
@@ -70,6 +81,7 @@ class UsageBound(Struct, frozen=True, kw_only=True):
             output_tokens=_cut(usage.output_tokens, self.output_tokens),
             web_searches=_cut(usage.web_searches, self.web_searches),
             images=_cut(usage.images, self.images),
+            search_units=_cut(usage.search_units, self.search_units),
         )
 
     def _cut_input(self, usage: Usage) -> dict[str, int]:

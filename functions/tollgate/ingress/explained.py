@@ -1,4 +1,4 @@
-"""Parses a request that is explained and not served, of either kind of work."""
+"""Parses a request that is explained and not served, of any kind of work."""
 
 from tollgate.ingress.base import ParsedWork
 from tollgate.ingress.chat_completions.parse import parse
@@ -6,9 +6,14 @@ from tollgate.ingress.json_body import decode_object
 
 
 def parse_explained(body: bytes) -> ParsedWork:
-    """Parse a request for embeddings, which alone has `input`, or else one of chat completions."""
-    if "input" not in decode_object(body):
-        return parse(body)
-    from tollgate.ingress.embeddings.parse import parse_embeddings
+    """Parse a request of chat completions, or one that has `input` or `documents` instead."""
+    fields = decode_object(body)
+    if "documents" in fields:
+        from tollgate.ingress.rerank.parse import parse_rerank
 
-    return parse_embeddings(body)
+        return parse_rerank(body)
+    if "input" in fields:
+        from tollgate.ingress.embeddings.parse import parse_embeddings
+
+        return parse_embeddings(body)
+    return parse(body)

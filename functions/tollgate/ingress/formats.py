@@ -215,7 +215,33 @@ EMBEDDINGS: Final = IngressFormat(
     operation_id="create_embeddings",
 )
 
-FORMATS: Final = (CHAT_COMPLETIONS, COMPLETIONS, MESSAGES, RESPONSES, EMBEDDINGS)
+
+def _make_rerank(ids: IdSource) -> Ingress:
+    from tollgate.ingress.rerank import Rerank
+
+    return Rerank(ids)
+
+
+def _load_rerank_models() -> FormatModels:
+    from tollgate.ingress.rerank.wire.rerank_reply import RerankReply
+    from tollgate.ingress.rerank.wire.rerank_request import RerankBody
+    from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
+
+    return FormatModels(request=RerankBody, reply=RerankReply, error=ErrorEnvelope)
+
+
+RERANK: Final = IngressFormat(
+    name="rerank",
+    path="/v1/rerank",
+    make=_make_rerank,
+    load_models=_load_rerank_models,
+    tag="rerank",
+    summary="Rank Documents",
+    description="Rank documents by their relevance to a query; billed to the key.",
+    operation_id="rerank_documents",
+)
+
+FORMATS: Final = (CHAT_COMPLETIONS, COMPLETIONS, MESSAGES, RESPONSES, EMBEDDINGS, RERANK)
 
 
 class Ingresses(dict[str, Ingress]):

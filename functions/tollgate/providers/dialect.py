@@ -83,6 +83,19 @@ class EmbeddingsDialect(BaseModel):
     )
 
 
+class RerankDialect(BaseModel):
+    """Departures of a reranker from Jina's."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    path: Path | None = Field(
+        default=None, description="The path of requests, in place of the format's own."
+    )
+    limit_field: Literal["top_n", "top_k"] = Field(
+        default="top_n", description="The field with the number of documents to return."
+    )
+
+
 class GeminiDialect(BaseModel):
     """Departures of one Gemini model from the others."""
 
@@ -262,6 +275,9 @@ class Dialect(BaseModel):
     )
     embeddings: EmbeddingsDialect = Field(
         default_factory=EmbeddingsDialect, description="For models of the kind embedding."
+    )
+    rerank: RerankDialect = Field(
+        default_factory=RerankDialect, description="For models of the kind rerank."
     )
     gemini: GeminiDialect = Field(
         default_factory=GeminiDialect, description="For models of the format gemini."

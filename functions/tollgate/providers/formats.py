@@ -178,6 +178,39 @@ def _load_gemini_embeddings() -> BatchCodec[Any]:
     )
 
 
+def _load_jina_rerank() -> BatchCodec[Any]:
+    from tollgate.providers.rerank.codec import decode_ranking, encode_jina, whole_work
+    from tollgate.providers.shared.openai_errors import parse_openai_reply_error
+
+    return BatchCodec(
+        split=whole_work,
+        encode=encode_jina,
+        decode=decode_ranking,
+        error=parse_openai_reply_error,
+    )
+
+
+def _load_cohere_rerank() -> BatchCodec[Any]:
+    from tollgate.providers.rerank.codec import decode_ranking, encode_cohere, whole_work
+    from tollgate.providers.shared.openai_errors import parse_openai_reply_error
+
+    return BatchCodec(
+        split=whole_work,
+        encode=encode_cohere,
+        decode=decode_ranking,
+        error=parse_openai_reply_error,
+    )
+
+
+def _load_bedrock_rerank() -> BatchCodec[Any]:
+    from tollgate.providers.bedrock.errors import error_of_reply
+    from tollgate.providers.rerank.codec import decode_ranking, encode_bedrock, whole_work
+
+    return BatchCodec(
+        split=whole_work, encode=encode_bedrock, decode=decode_ranking, error=error_of_reply
+    )
+
+
 WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Chat completions, of OpenAI and of everyone who imitates it.
     "openai_chat": WireFormat(
@@ -185,7 +218,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         transports=("http_sse", "sagemaker_runtime", "simulator"),
         parameters=frozenset(PARAMETERS),
         carries=frozenset({"conversation", "token_ids"}),
-        batch_codecs={"embedding": _load_openai_embeddings},
+        batch_codecs={"embedding": _load_openai_embeddings, "rerank": _load_jina_rerank},
         batch_transports=frozenset({"http_sse", "simulator"}),
     ),
     # OpenAI's legacy completions, of servers of base models and of those that fill a gap.
@@ -231,7 +264,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         signer=BEDROCK,
         parameters=frozenset({"service_tier", "stop", "temperature", "top_p"}),
         applies_guardrails=True,
-        batch_codecs={"embedding": _load_bedrock_embeddings},
+        batch_codecs={"embedding": _load_bedrock_embeddings, "rerank": _load_bedrock_rerank},
         batch_transports=frozenset({"bedrock_runtime"}),
     ),
     # Gemini's generateContent, on AI Studio and on Vertex AI.
@@ -263,7 +296,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         load=None,
         transports=("http_sse",),
         parameters=frozenset(),
-        batch_codecs={"embedding": _load_cohere_embeddings},
+        batch_codecs={"embedding": _load_cohere_embeddings, "rerank": _load_cohere_rerank},
         batch_transports=frozenset({"http_sse"}),
     ),
 }

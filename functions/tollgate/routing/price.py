@@ -25,6 +25,7 @@ MODEL_ITEMS: Final = frozenset(
         "image",
         "request",
         "provider_web_search",
+        "search",
         "unpriced_web_search",
     }
 )
@@ -57,6 +58,8 @@ class Price(Struct, frozen=True, kw_only=True):
     cache_read_audio: Decimal | None = None  # else cache_read
     image: Decimal | None = None  # per image made; else billed by its tokens alone
     web_search: Decimal | None = None  # per search; else a line of the bill that costs nothing
+
+    search: Decimal | None = None  # per unit of search of a reranker; else free
 
     @property
     def input_dearest(self) -> Decimal:
@@ -133,11 +136,11 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
         return tuple(self.at(when_s, size) for size in sorted(sizes))
 
     def cost_max_nano_usd(
-        self, when_s: float, input_tokens_max: int, output_tokens_max: int
+        self, when_s: float, input_tokens_max: int, output_tokens_max: int, searches_max: int = 0
     ) -> int:
         """Return the highest cost of a choice with a prompt of at most so many tokens."""
         return max(
-            cost_max_nano_usd(input_tokens_max, output_tokens_max, price)
+            cost_max_nano_usd(input_tokens_max, output_tokens_max, price, searches_max)
             for price in self.possible(when_s, input_tokens_max)
         )
 
@@ -169,6 +172,7 @@ def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine
     pieces = (
         Fee(item="image", quantity=usage.images or 0, usd_each=price.image or _FREE),
         Fee(item="request", quantity=1, usd_each=price.request or _FREE),
+        Fee(item="search", quantity=usage.search_units or 0, usd_each=price.search or _FREE),
     )
     lines += [_fee_line(piece) for piece in pieces if piece.quantity and piece.usd_each]
     # A fee of nothing has its line too: that a tool ran is part of the bill.
@@ -184,7 +188,9 @@ def _searches(usage: Usage, price: Price) -> Fee:
     return Fee(item="provider_web_search", quantity=searches, usd_each=price.web_search)
 
 
-def cost_max_nano_usd(input_tokens_max: int, output_tokens_max: int, price: Price) -> int:
+def cost_max_nano_usd(
+    input_tokens_max: int, output_tokens_max: int, price: Price, searches_max: int = 0
+) -> int:
     """Return the highest cost of a choice, whichever classes its prompt is billed as.
 
     A choice has one image at most. The searches that a provider runs by itself have no bound, and
@@ -194,6 +200,7 @@ def cost_max_nano_usd(input_tokens_max: int, output_tokens_max: int, price: Pric
         input_tokens_max * price.input_dearest
         + output_tokens_max * max(price.output, price.audio_output or _FREE)
         + ((price.request or _FREE) + (price.image or _FREE)) * _PIECES_PER_RATE
+        + searches_max * (price.search or _FREE) * _PIECES_PER_RATE
     ) * _NANO_USD_PER_USD_PER_MILLION
     return int((exact + _ROUNDING_MAX_NANO_USD).to_integral_value(rounding=ROUND_CEILING))
 

@@ -41,6 +41,9 @@ class PriceSection(Strict):
     web_search: Dollars | None = Field(
         default=None, description="Per search that the provider runs by itself."
     )
+    search: Dollars | None = Field(
+        default=None, description="Per unit of search, for the kind rerank."
+    )
     source: Sentence = Field(description="Page or package that publishes the price.")
     checked: Day = Field(description="Day on which the source was read.")
 
@@ -107,6 +110,7 @@ class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
     request: Dollars | None = None
     image: Dollars | None = None
     web_search: Dollars | None = None
+    search: Dollars | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:

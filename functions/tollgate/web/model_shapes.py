@@ -21,13 +21,21 @@ _PER_TOKEN_EXPONENT: Final = -6
 # OpenRouter calls a document `file`; the other modalities have the same names.
 _MODALITIES: Final[Mapping[Modality, str]] = {"pdf": "file"}
 # The output of each kind of work, by OpenRouter's names.
-_RESULTS: Final[Mapping[WorkKind, str]] = {"chat": "text", "embedding": "embeddings"}
+_RESULTS: Final[Mapping[WorkKind, str]] = {
+    "chat": "text",
+    "embedding": "embeddings",
+    "rerank": "rerank",
+}
 _BY_CAPABILITY: Final = {
     "tools": frozenset({"tool_choice", "tools"}),
     "structured_output": frozenset({"structured_outputs"}),
     "reasoning": frozenset({"include_reasoning", "reasoning", "reasoning_effort"}),
 }
-_EMBEDDING_PARAMETERS: Final = frozenset({"dimensions", "encoding_format", "input_type"})
+# The optional parameters of other kinds than chat.
+_PARAMETERS_OF_KIND: Final[Mapping[WorkKind, frozenset[str]]] = {
+    "embedding": frozenset({"dimensions", "encoding_format", "input_type"}),
+    "rerank": frozenset({"return_documents", "top_n"}),
+}
 # Every endpoint keeps an output limit, and a response format is emulated where it is missing.
 _ALWAYS: Final = frozenset({"max_completion_tokens", "max_tokens", "response_format"})
 
@@ -43,7 +51,7 @@ class Architecture(BaseModel):
 class RatesObject(BaseModel):
     """Rates as decimal strings in USD; null for a class without a price.
 
-    `request`, `image` and `web_search` are per piece, all other rates per token.
+    `request`, `image`, `web_search` and `search` are per piece, all other rates per token.
     """
 
     prompt: str | None = None
@@ -57,6 +65,7 @@ class RatesObject(BaseModel):
     request: str | None = None
     image: str | None = None
     web_search: str | None = None
+    search: str | None = None
 
 
 class Pricing(RatesObject):
@@ -268,8 +277,9 @@ def _created_s(model: ModelSection) -> int:
 def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:
     """Return the parameters that an endpoint accepts, limited to those its format can carry."""
     target = offer.attempt.target
-    if catalog.models[target.model].kind != "chat":
-        return _EMBEDDING_PARAMETERS
+    kind = catalog.models[target.model].kind
+    if kind in _PARAMETERS_OF_KIND:
+        return _PARAMETERS_OF_KIND[kind]
     wire_format = WIRE_FORMATS[catalog.providers[target.provider].codec]
     accepted = wire_format.parameters - set(target.dialect.refuses)
     if "tools" not in target.supports:
@@ -308,6 +318,7 @@ def _rates(price: Price | RatesSection) -> dict[str, str | None]:
         "request": price.request,
         "image": price.image,
         "web_search": price.web_search,
+        "search": price.search,
     }
     return {
         **{

@@ -28,6 +28,7 @@ class TokensObject(_Mirror):
     audio_output_tokens: int | None
     images: int | None
     web_searches: int | None
+    search_units: int | None
 
 
 class PriceCeilingObject(_Mirror):
@@ -82,6 +83,8 @@ class TraceObject(_Mirror):
     kind: WorkKind
     inputs: int
     dimensions: int | None
+    searches: int
+    searches_max: int
     preferences: PreferencesObject | None
     key_models: tuple[str, ...] | None
     fallbacks: bool

@@ -142,7 +142,7 @@ async def test_c6_the_document_has_every_field_of_a_chat_request() -> None:
     operation = document["paths"][PATH]["post"]
     content = operation["requestBody"]["content"]["application/json"]
     schemas = [each["$ref"].rpartition("/")[2] for each in content["schema"]["anyOf"]]
-    assert schemas == ["ChatRequest", "EmbeddingsRequest"]
+    assert schemas == ["ChatRequest", "EmbeddingsRequest", "RerankBody"]
     fields = document["components"]["schemas"]["ChatRequest"]["properties"]
     assert {"model", "messages", "tools", "provider", "session_id"} <= set(fields)
 
@@ -161,3 +161,6 @@ async def test_c53_c81_a_request_for_embeddings_is_explained_too() -> None:
         "POST", PATH, key=call.home.secret, content={"model": "acme/large", "input": []}
     )
     assert (refused.status, refused.error["param"]) == (400, "input")
+    ranked = {"model": "acme/large", "query": "q", "documents": ["a"]}
+    told = await call("POST", PATH, key=call.home.secret, content=ranked)
+    assert told.json["error"]["param"] == "model"

@@ -51,7 +51,7 @@ class Described(Struct, frozen=True, kw_only=True):
             "metadata": dict(self.metadata) or None,
             "session_id": self.session,
         }
-        if self.embeds or "input" in given:
+        if self.embeds or "input" in given or "documents" in given:
             return self._embedding(given, stated)
         body: dict[str, JsonValue] = {
             "messages": [_EMPTY],
@@ -80,7 +80,8 @@ class Described(Struct, frozen=True, kw_only=True):
             if value is not None and name != "max_tokens"
         }
         text = "x" * max(1, (self.prompt_tokens or 0) * BYTES_PER_TOKEN_TYPICAL)
-        return to_json({"input": text, **given, **fields})
+        own: Mapping[str, JsonValue] = {} if "documents" in given else {"input": text}
+        return to_json({**own, **given, **fields})
 
 
 def _estimate(body: Mapping[str, JsonValue]) -> int:

@@ -46,7 +46,7 @@ class _LocalKey(Struct, frozen=True, kw_only=True):
     "--request",
     "given",
     type=click.File("rb"),
-    help="A request in JSON, for chat or for embeddings; - reads it.",
+    help="A request in JSON, of any kind of work; - reads it.",
 )
 @click.option("--embeds", is_flag=True, help="Explain a request for embeddings, and not for chat.")
 @click.option("--prompt-tokens", type=click.IntRange(0, 10_000_000), help="Size of the prompt.")

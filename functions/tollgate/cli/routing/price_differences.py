@@ -81,6 +81,7 @@ def _billed(price: Price) -> dict[str, Decimal]:
         "request": price.request or Decimal(0),
         "image": price.image or Decimal(0),
         "web_search": price.web_search or Decimal(0),
+        "search": price.search or Decimal(0),
     }
 
 

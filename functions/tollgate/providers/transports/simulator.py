@@ -1,6 +1,7 @@
 """A simulated provider: it answers requests of OpenAI's two older formats by fixed rules.
 
-Requests for embeddings get vectors of their words (`embed`), the same at any time.
+Requests for embeddings get vectors of their words (`embed`), documents are ranked by the words that
+they have of the query (`rerank`).
 
 The upstream model names the rule: `echo` repeats the last user text up to a stop text, in an object
 where JSON is requested, and calls a tool only if that is forced; `tools` calls the first tools
@@ -45,15 +46,16 @@ class Simulator:
         self, request: WireRequest, timeouts: Timeouts
     ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         body = pydantic_core.to_json(request.body)
-        if request.path == "/embeddings":
+        if request.reply_bytes_max is not None:
             # Imported with its first request, as the codec is.
-            from tollgate.providers.transports.simulated_vectors import embed
+            from tollgate.providers.transports.simulated_results import RESULTS
 
             name, _, fault = str(request.body["model"]).partition(":")
-            if name != "embed" or fault not in ("", *_FAULTS_AT_ONCE):
+            result = RESULTS.get((request.path, name))
+            if result is None or fault not in ("", *_FAULTS_AT_ONCE):
                 raise _refusal(404, "not_found_error")
             await self._fail_at_once(fault, hashlib.sha256(body).hexdigest())
-            yield self._frames(iter((embed(body),)), pause_s=None)
+            yield self._frames(iter((result(body),)), pause_s=None)
             return
         try:
             parsed = SimulatedRequest.model_validate_json(body)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final
 
+from tollgate.core.request import WorkKind
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem
@@ -13,14 +14,19 @@ from tollgate.routing.price_sections import PriceSection
 from tollgate.routing.schema import ModelSection
 
 # What is billed of inputs, and the notes of every price.
-_RATES_OF_INPUTS: Final = frozenset({"input", "request", "source", "checked"})
+_NOTED: Final = frozenset({"input", "request", "source", "checked"})
+_RATES: Final[Mapping[WorkKind, frozenset[str]]] = {
+    "embedding": _NOTED,
+    "rerank": _NOTED | {"search"},
+}
 _KEYS_OF_ANSWERS: Final = frozenset({"guardrail", "max_output"})
 
 
 def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Iterator[Problem]:
     """Yield a problem for each key that the kind has no use for."""
     chats = model.kind == "chat"
-    for key in ("vectors",) if chats else ("max_output", "supports"):
+    useless = ("vectors",) if chats else ("max_output", "supports")
+    for key in useless if model.kind != "rerank" else (*useless, "vectors"):
         if getattr(model, key):
             message = f"a model of the kind {model.kind} has no {key}"
             yield document.at_value((*where, key), "R012", message)
@@ -35,7 +41,7 @@ def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Ite
             for number, override in enumerate(endpoint.overrides)
         ]
         for where_of_price, stated in prices:
-            for rate in sorted(stated - _RATES_OF_INPUTS):
+            for rate in sorted(stated - _RATES[model.kind]):
                 message = f"a model of the kind {model.kind} has no {rate} price"
                 yield document.at_value((*where_of_price, rate), "R012", message)
 
@@ -46,8 +52,10 @@ def check_required_keys(document: YamlDocument) -> Iterator[Problem]:
     for slug, model in models.items() if isinstance(models, dict) else ():
         if not isinstance(model, dict):
             continue
-        chats = model.get("kind", "chat") == "chat"
-        yield from _missing(document, ("models", slug), "max_output" if chats else "vectors")
+        kind = model.get("kind", "chat")
+        chats = kind == "chat"
+        if chats or kind == "embedding":
+            yield from _missing(document, ("models", slug), "max_output" if chats else "vectors")
         endpoints = model.get("endpoints")
         for index in range(len(endpoints) if chats and isinstance(endpoints, list | tuple) else 0):
             yield from _missing(document, ("models", slug, "endpoints", index, "price"), "output")

@@ -45,12 +45,13 @@ def _rates(
                 f"it is {(rate * 1_000_000).normalize():f}"
             )
             yield document.at_value((*where, name), "R031", message)
-    if rates.web_search is not None and rates.web_search >= _PER_THOUSAND_FROM:
-        message = (
-            f"web_search price {rates.web_search:f} looks like dollars per thousand; each it is "
-            f"{(rates.web_search / 1000).normalize():f}"
-        )
-        yield document.at_value((*where, "web_search"), "R031", message)
+    for name, each in (("web_search", rates.web_search), ("search", rates.search)):
+        if each is not None and each >= _PER_THOUSAND_FROM:
+            message = (
+                f"{name} price {each:f} looks like dollars per thousand; each it is "
+                f"{(each / 1000).normalize():f}"
+            )
+            yield document.at_value((*where, name), "R031", message)
     if rates.cache_read is not None and rates.cache_read > plain_input:
         message = f"cache_read {rates.cache_read} is dearer than input {plain_input}"
         yield document.at_value((*where, "cache_read"), "R032", message)

@@ -30,8 +30,16 @@ _NOT_SUPPORTED: Final[Mapping[str, ErrorCode]] = {
 
 
 # The route of each kind of work, and the field with its input.
-_ROUTES: Final[Mapping[WorkKind, str]] = {"chat": "/chat/completions", "embedding": "/embeddings"}
-_INPUTS: Final[Mapping[WorkKind, str]] = {"chat": "messages", "embedding": "input"}
+_ROUTES: Final[Mapping[WorkKind, str]] = {
+    "chat": "/chat/completions",
+    "embedding": "/embeddings",
+    "rerank": "/rerank",
+}
+_INPUTS: Final[Mapping[WorkKind, str]] = {
+    "chat": "messages",
+    "embedding": "input",
+    "rerank": "documents",
+}
 # The field of a need, where it has another name.
 _FIELDS: Final[Mapping[str, str]] = {"conversation": "messages", "token_ids": "input"}
 

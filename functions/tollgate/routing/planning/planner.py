@@ -227,7 +227,9 @@ class Planner:
         held = min(held, attempt.target.output_tokens_max or held)
         context = model.context * (wanted.inputs or 1)
         return wanted.choices * sum(
-            attempt.prices.cost_max_nano_usd(now_s, min(prompt.most, context), held)
+            attempt.prices.cost_max_nano_usd(
+                now_s, min(prompt.most, context), held, wanted.searches_max
+            )
             for prompt in wanted.each_prompt
         )
 

@@ -43,6 +43,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     kind: WorkKind = "chat"
     inputs: int = 0  # of work that is no conversation; each has the whole context to itself
     dimensions: int | None = None  # the requested size of vectors
+    searches: int = 0  # the units of search that a reranker likely charges for
+    searches_max: int = 0  # the bound that costs are computed with
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     fallbacks: bool = True  # False: only the first model of the chain
@@ -58,6 +60,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     ) -> Self:
         """Describe a request for the planner; without a session its own id decides its draws."""
         sizes = PromptSize.of_each(request)
+        searches, searches_max = request.searches if isinstance(request, InputWork) else (0, 0)
         must_fit = request.preferences.require_parameters
         return cls(
             model=request.model,
@@ -79,6 +82,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             kind=request.kind,
             inputs=_count_inputs(request),
             dimensions=request.dimensions if isinstance(request, InputWork) else None,
+            searches=searches,
+            searches_max=searches_max,
             metadata=request.metadata,
             preferences=request.preferences,
             fallbacks=fallbacks,
@@ -108,6 +113,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             kind=trace.kind,
             inputs=trace.inputs,
             dimensions=trace.dimensions,
+            searches=trace.searches,
+            searches_max=trace.searches_max,
             metadata=trace.metadata,
             preferences=trace.preferences or RoutingPreferences(),
             fallbacks=trace.fallbacks,
@@ -147,6 +154,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             kind=self.kind,
             inputs=self.inputs,
             dimensions=self.dimensions,
+            searches=self.searches,
+            searches_max=self.searches_max,
             metadata={name: self.metadata[name] for name in metadata_names & self.metadata.keys()},
             metadata_read=tuple(sorted(metadata_names)),
             preferences=None if preferences == _NO_PREFERENCES else _recordable(preferences),

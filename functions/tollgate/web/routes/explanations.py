@@ -10,6 +10,7 @@ from tollgate.engine.simulation import Fault
 from tollgate.ingress.chat_completions.wire.request import ChatRequest
 from tollgate.ingress.embeddings.wire.embedding_request import EmbeddingsRequest
 from tollgate.ingress.explained import parse_explained
+from tollgate.ingress.rerank.wire.rerank_request import RerankBody
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.web.admission import Caller, admitted_router
@@ -25,7 +26,7 @@ _BODY: Final = {
             "schema": {
                 "anyOf": [
                     {"$ref": f"#/components/schemas/{model.__name__}"}
-                    for model in (ChatRequest, EmbeddingsRequest)
+                    for model in (ChatRequest, EmbeddingsRequest, RerankBody)
                 ]
             }
         }

@@ -1,9 +1,10 @@
-"""The simulator's embeddings: the sum of a vector for each word, so that alike texts are near."""
+"""The simulator's results: vectors that add one for each word, and ranks by common words."""
 
 import hashlib
 import math
 import struct
 from base64 import b64encode
+from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
 import pydantic_core
@@ -58,3 +59,31 @@ def _vector(words: list[str], size: int, known: dict[str, tuple[float, ...]]) ->
         total = [sum(pair) for pair in zip(total, known[word], strict=True)]
     length = math.sqrt(sum(number * number for number in total)) or 1.0
     return [round(number / length, 9) for number in total]
+
+
+class _RerankRequest(BaseModel):
+    """The fields that the simulator reads of a request to rank documents."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    query: str
+    documents: list[str]
+    top_n: int
+
+
+def rank_documents(body: bytes) -> bytes:
+    """Return the ranking of a request, by the share of the query's words in each document."""
+    request = _RerankRequest.model_validate_json(body)
+    wanted = set(_words(request.query))
+    texts = [_words(each) for each in request.documents]
+    scores = [len(wanted.intersection(words)) / len(wanted) for words in texts]
+    order = sorted(range(len(texts)), key=lambda place: -scores[place])[: request.top_n]
+    tokens = sum(len(words) + len(wanted) for words in texts)
+    results = [{"index": place, "relevance_score": scores[place]} for place in order]
+    return pydantic_core.to_json({"results": results, "usage": {"total_tokens": tokens}})
+
+
+RESULTS: Final[Mapping[tuple[str, str], Callable[[bytes], bytes]]] = {
+    ("/embeddings", "embed"): embed,
+    ("/rerank", "rerank"): rank_documents,
+}

@@ -1,0 +1,37 @@
+"""Parses a request to rank documents."""
+
+from collections.abc import Iterator
+
+from pydantic import ValidationError
+
+from tollgate.core.reranking import RerankRequest
+from tollgate.ingress.base import ParsedWork
+from tollgate.ingress.json_body import decode_object
+from tollgate.ingress.rerank.wire.rerank_request import RerankBody
+from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
+from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.validation import request_error
+
+
+def parse_rerank(body: bytes) -> ParsedWork:
+    """Parse a request; raise RequestError with the field at fault."""
+    try:
+        asked = RerankBody.model_validate(decode_object(body))
+    except ValidationError as error:
+        raise request_error(error) from error
+    request = RerankRequest(
+        model=asked.model,
+        query=asked.query,
+        documents=tuple(each if isinstance(each, str) else each.text for each in asked.documents),
+        results_max=asked.top_n,
+        shows_documents=bool(asked.return_documents),
+        user=asked.user,
+        metadata=asked.metadata or {},
+        preferences=parse_preferences(asked),
+    )
+    return ParsedWork(request=request, ignored=printable_names(_unknown(asked)))
+
+
+def _unknown(asked: RerankBody) -> Iterator[str]:
+    yield from extra_fields(asked)
+    yield from unknown_preferences(asked)

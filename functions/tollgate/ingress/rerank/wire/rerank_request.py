@@ -1,0 +1,44 @@
+"""The request to rank documents as clients send it.
+
+https://docs.cohere.com/reference/rerank and https://jina.ai/reranker (2026-11-22).
+"""
+
+from typing import Annotated, Final
+
+from pydantic import Discriminator, Field, Tag
+
+from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
+from tollgate.ingress.shared.wire.request_model import String, Wire, shape
+
+DOCUMENTS_MAX: Final = 1_000
+
+
+class DocumentObject(Wire):
+    """A document as an object."""
+
+    text: str
+
+
+_Document = Annotated[
+    String | Annotated[DocumentObject, Tag("<object>")],
+    Discriminator(
+        shape,
+        custom_error_type="document_shape",
+        custom_error_message="must be a string or an object with text",
+    ),
+]
+
+
+class RerankBody(EndUser, RoutingFields):
+    """The body of POST /v1/rerank. Null means the same as leaving a field out."""
+
+    query: Annotated[str, Field(min_length=1)]
+    documents: Annotated[
+        list[_Document], Field(min_length=1, max_length=DOCUMENTS_MAX, fail_fast=True)
+    ]
+    top_n: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="The number of documents to return; all if it is left out."
+    )
+    return_documents: bool | None = Field(
+        default=None, description="Whether each result repeats its document."
+    )

@@ -1,0 +1,112 @@
+"""Encodes a query with its documents, and checks the ranking that comes back.
+
+Jina's shape, which vLLM and others have (https://jina.ai/reranker), Voyage's with `data` and
+`top_k`, Cohere's v2 (https://docs.cohere.com/reference/rerank) and its body behind Bedrock's
+InvokeModel (Bedrock user guide), all seen 2026-11-22.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import quote
+
+from msgspec import Struct
+from pydantic import JsonValue
+from pydantic_core import to_json
+
+from tollgate.core.reranking import RerankRequest
+from tollgate.core.usage import Usage
+from tollgate.core.work import WorkResult
+from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.shared.refusals import malformed_error
+from tollgate.providers.shared.vectors import parse_body, read_count
+
+_REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
+_BEDROCK_VERSION: Final = 2
+
+
+class _Ranked(Struct, frozen=True):
+    index: int
+    relevance_score: float
+
+
+class _Units(Struct, frozen=True):
+    search_units: object = None
+
+
+class _Meta(Struct, frozen=True):
+    billed_units: _Units = _Units()
+
+
+class _Body(Struct, frozen=True):
+    results: list[_Ranked] | None = None
+    data: list[_Ranked] | None = None
+    usage: object = None
+    meta: _Meta | None = None
+    id: object = None
+
+
+def whole_work(work: RerankRequest, target: Target) -> Sequence[RerankRequest]:
+    """Return the work as one batch: scores of several are not comparable."""
+    return (work,)
+
+
+def encode_jina(work: RerankRequest, target: Target) -> WireRequest:
+    """Encode a request in Jina's shape, with the field that Voyage has for the limit."""
+    dialect = target.dialect.rerank
+    body = _fields(work, limit_field=dialect.limit_field) | {"model": target.upstream_model}
+    return _wire(dialect.path or "/rerank", body)
+
+
+def encode_cohere(work: RerankRequest, target: Target) -> WireRequest:
+    """Encode a request of Cohere's v2."""
+    body = _fields(work) | {"model": target.upstream_model}
+    return _wire(target.dialect.rerank.path or "/v2/rerank", body)
+
+
+def encode_bedrock(work: RerankRequest, target: Target) -> WireRequest:
+    """Encode a request for InvokeModel."""
+    path = f"/model/{quote(target.upstream_model, safe='')}/invoke"
+    return _wire(path, {**_fields(work), "api_version": _BEDROCK_VERSION})
+
+
+def decode_ranking(frame: Frame, work: RerankRequest, target: Target) -> WorkResult:
+    """Decode an answer; UpstreamError for a document that is not there, or is ranked twice."""
+    body = parse_body(frame.data, _Body, target)
+    ranked = sorted(body.results or body.data or (), key=lambda each: -each.relevance_score)
+    places = {each.index for each in ranked}
+    due = min(work.results_max or len(work.documents), len(work.documents))
+    if len(ranked) != due or len(places) != due or not places <= set(range(len(work.documents))):
+        raise malformed_error(target.provider, f"a ranking that is not of {due} documents")
+    usage, raw = _usage(body)
+    return WorkResult(
+        pieces=tuple(
+            to_json({"index": each.index, "relevance_score": each.relevance_score})
+            for each in ranked
+        ),
+        usage=usage,
+        raw_usage=raw,
+        upstream_id=body.id if isinstance(body.id, str) else None,
+    )
+
+
+def _fields(work: RerankRequest, *, limit_field: str = "top_n") -> dict[str, JsonValue]:
+    limit = min(work.results_max or len(work.documents), len(work.documents))
+    return {"query": work.query, "documents": list(work.documents), limit_field: limit}
+
+
+def _wire(path: str, body: dict[str, JsonValue]) -> WireRequest:
+    return WireRequest(path=path, body=body, reply_bytes_max=_REPLY_BYTES_MAX)
+
+
+def _usage(body: _Body) -> tuple[Usage, JsonValue]:
+    """Return the units or the tokens; who reports units charges for no tokens."""
+    units = read_count(body.meta.billed_units.search_units) if body.meta else None
+    if units is not None:
+        usage = Usage(search_units=units, uncached_input_tokens=0, output_tokens=0)
+        return usage, {"search_units": units}
+    reported = body.usage if isinstance(body.usage, dict) else {}
+    for name in ("total_tokens", "prompt_tokens"):
+        tokens = read_count(reported.get(name))
+        if tokens is not None:
+            return Usage(uncached_input_tokens=tokens, output_tokens=0), reported
+    return Usage(output_tokens=0), None

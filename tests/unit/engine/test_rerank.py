@@ -1,0 +1,156 @@
+"""C81: ranking of documents from the request to the bill, by tokens or by units of search.
+
+Keeps C26, C41, C66, C81.
+"""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.asgi import Exchange, request
+from tests.gateways import Always, House, house
+from tests.scripted import Scripted, frame, refuses
+from tests.unit.routing.catalogs import model, price, provider
+from tollgate.core.reranking import RerankRequest
+from tollgate.ingress.formats import RERANK
+from tollgate.web.chat_app import chat_app
+from tollgate.web.cors import WebLimits
+
+RANKED = {
+    "results": [
+        {"index": 2, "relevance_score": 0.25, "document": {"text": "not ours"}},
+        {"index": 0, "relevance_score": 0.75},
+    ]
+}
+TOKENS = {**RANKED, "usage": {"total_tokens": 9}}
+
+
+def ranker(slug: str, **rates: str) -> dict[str, object]:
+    kept = {name: rate for name, rate in price("100").items() if name != "output"}
+    offer = {"provider": slug, "upstream": "r-1", "price": kept | _decimals(rates)}
+    section = model(offer, kind="rerank", context=100)
+    del section["max_output"]
+    return section
+
+
+def _decimals(rates: dict[str, str]) -> dict[str, object]:
+    return {name: Decimal(rate) for name, rate in rates.items()}
+
+
+async def home_of_rankers(*near: Any, far: Any = None, **rates: str) -> House:
+    return await house(
+        near=Scripted(*near),
+        far=Scripted(far) if far else None,
+        providers={"near": provider(), "far": provider()},
+        models={"acme/rank": ranker("near", **rates), "acme/spare": ranker("far", **rates)},
+        aliases={},
+        routes={"ranks": {"description": "Two", "try": ("acme/rank", "acme/spare")}},
+    )
+
+
+async def rank(home: House, **fields: Any) -> Exchange:
+    app = chat_app(home.front, Always(home.gateway), WebLimits())
+    body = {"model": "ranks", "query": "q", "documents": ["a", {"text": "b"}, "c"], "top_n": 2}
+    return await request(
+        app,
+        "POST",
+        RERANK.path,
+        headers={"authorization": f"Bearer {home.secret}"},
+        body=json.dumps(body | fields).encode(),
+    )
+
+
+async def test_c26_c66_c81_a_ranking_is_billed_and_recorded_as_a_generation_is() -> None:
+    home = await home_of_rankers([frame(TOKENS)])
+    reply = await rank(home, return_documents=True)
+    assert reply.status == 200
+    record = home.record
+    assert reply.json == {
+        "id": f"gen-{record.id}",
+        "model": "acme/rank",
+        "results": [
+            {"index": 0, "relevance_score": 0.75, "document": {"text": "a"}},
+            {"index": 2, "relevance_score": 0.25, "document": {"text": "c"}},
+        ],
+        "meta": {"billed_units": {"search_units": 0}},
+        "usage": {"total_tokens": 9},
+    }
+    assert (record.trace.kind, record.ingress_format) == ("rerank", RERANK.name)
+    assert record.cost_nano_usd == home.spent_nano_usd == 900_000
+    [sent] = home.near.requests
+    assert sent.path == "/rerank"
+    assert sent.body == {"model": "r-1", "query": "q", "documents": ["a", "b", "c"], "top_n": 2}
+
+
+@pytest.mark.parametrize(
+    ("units", "billed", "source"), [(1, 1, "provider"), (None, 1, "estimated"), (99, 1, "bounded")]
+)
+async def test_c81_units_of_search_are_billed_checked_and_estimated(
+    units: int | None, billed: int, source: str
+) -> None:
+    meta = {} if units is None else {"meta": {"billed_units": {"search_units": units}}}
+    home = await home_of_rankers([frame({**RANKED, **meta})], input="0", search="0.002")
+    assert (await rank(home)).json["meta"]["billed_units"]["search_units"] == billed
+    record = home.record
+    assert (record.usage.search_units, record.usage_source) == (billed, source)
+    bill = {line.item: line.cost_nano_usd for line in record.lines}
+    assert bill.pop("search") == 2_000_000
+    assert not any(bill.values())
+    assert record.cost_nano_usd <= record.held_nano_usd
+
+
+def test_long_documents_are_several_units() -> None:
+    asked = RerankRequest(model="m", query="q" * 99, documents=("d" * 402,) * 100 + ("d",))
+    # Two pieces each of the long ones, and one.
+    assert asked.searches == (2, 3)
+    assert RerankRequest(model="m", query="q" * 999, documents=("d",)).searches == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        [],
+        [{"index": 0, "relevance_score": 1.0}],
+        [{"index": 0, "relevance_score": 1.0}, {"index": 0, "relevance_score": 0.5}],
+        [{"index": 0, "relevance_score": 1.0}, {"index": 3, "relevance_score": 0.5}],
+        [{"index": 0, "relevance_score": 1.0}, {"index": -1, "relevance_score": 0.5}],
+        [{"index": 0}, {"index": 1}],
+        None,
+        "no",
+    ],
+)
+async def test_c81_an_answer_that_is_no_such_ranking_is_served_elsewhere(results: Any) -> None:
+    home = await home_of_rankers([frame({"results": results})], far=[frame(TOKENS)])
+    assert (await rank(home)).json["model"] == "acme/spare"
+    assert home.record.attempts[0].error == "provider_unavailable"
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"query": ""}, "query"),
+        ({"documents": []}, "documents"),
+        ({"documents": ["a"] * 1_001}, "documents"),
+        ({"documents": ["a", 1]}, "documents[1]"),
+        ({"documents": [{"body": "a"}]}, "documents[0].text"),
+        ({"documents": ["a" * 700]}, "documents"),
+        ({"top_n": 0}, "top_n"),
+        ({"query": None}, "query"),
+    ],
+)
+async def test_c41_c81_bad_input_names_its_field_and_spends_nothing(
+    fields: dict[str, Any], param: str
+) -> None:
+    home = await home_of_rankers([frame(TOKENS)])
+    reply = await rank(home, **fields)
+    assert (reply.status, reply.error["param"]) == (400, param)
+    assert home.stores.books.records == {}
+    assert home.near.requests == []
+
+
+async def test_c81_an_overloaded_ranker_is_retried_and_then_another_serves() -> None:
+    home = await home_of_rankers(refuses(529), far=[frame(TOKENS)])
+    reply = await rank(home)
+    assert reply.headers["x-fallback-from"] == "acme/rank"
