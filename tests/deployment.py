@@ -49,6 +49,7 @@ CHAT_ROUTES = [
     "POST /v1/responses",
     "POST /v1/embeddings",
     "POST /v1/rerank",
+    "POST /v1/moderations",
 ]
 API_ROUTES = [
     "ANY /",
@@ -59,6 +60,7 @@ API_ROUTES = [
     "ANY /v1/responses",
     "ANY /v1/embeddings",
     "ANY /v1/rerank",
+    "ANY /v1/moderations",
 ]
 CHAT_TIMEOUT_S = 885
 API_TIMEOUT_S = 29

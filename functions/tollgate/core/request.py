@@ -140,7 +140,7 @@ class ReasoningOptions(Struct, frozen=True, kw_only=True):
 
 
 # A generation is `chat`, whatever its client format; other kinds are subclasses of `InputWork`.
-WorkKind = Literal["chat", "embedding", "rerank"]
+WorkKind = Literal["chat", "embedding", "rerank", "moderation"]
 Modality = Literal["text", "image", "audio", "video", "pdf"]
 Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
 # The use of a vector, where a model has one kind of vectors for each.

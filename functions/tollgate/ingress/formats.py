@@ -241,7 +241,41 @@ RERANK: Final = IngressFormat(
     operation_id="rerank_documents",
 )
 
-FORMATS: Final = (CHAT_COMPLETIONS, COMPLETIONS, MESSAGES, RESPONSES, EMBEDDINGS, RERANK)
+
+def _make_moderations(ids: IdSource) -> Ingress:
+    from tollgate.ingress.moderations import Moderations
+
+    return Moderations(ids)
+
+
+def _load_moderations_models() -> FormatModels:
+    from tollgate.ingress.moderations.wire.moderation_reply import ModerationReply
+    from tollgate.ingress.moderations.wire.moderation_request import ModerationBody
+    from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
+
+    return FormatModels(request=ModerationBody, reply=ModerationReply, error=ErrorEnvelope)
+
+
+MODERATIONS: Final = IngressFormat(
+    name="moderations",
+    path="/v1/moderations",
+    make=_make_moderations,
+    load_models=_load_moderations_models,
+    tag="moderations",
+    summary="Create Moderation",
+    description="Judge texts by what they contain, in OpenAI's format; billed to the key.",
+    operation_id="create_moderation",
+)
+
+FORMATS: Final = (
+    CHAT_COMPLETIONS,
+    COMPLETIONS,
+    MESSAGES,
+    RESPONSES,
+    EMBEDDINGS,
+    RERANK,
+    MODERATIONS,
+)
 
 
 class Ingresses(dict[str, Ingress]):

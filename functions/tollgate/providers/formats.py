@@ -211,6 +211,15 @@ def _load_bedrock_rerank() -> BatchCodec[Any]:
     )
 
 
+def _load_openai_moderations() -> BatchCodec[Any]:
+    from tollgate.providers.openai_moderations.codec import as_one_batch, decode, encode
+    from tollgate.providers.shared.openai_errors import parse_openai_reply_error
+
+    return BatchCodec(
+        split=as_one_batch, encode=encode, decode=decode, error=parse_openai_reply_error
+    )
+
+
 WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Chat completions, of OpenAI and of everyone who imitates it.
     "openai_chat": WireFormat(
@@ -218,7 +227,11 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         transports=("http_sse", "sagemaker_runtime", "simulator"),
         parameters=frozenset(PARAMETERS),
         carries=frozenset({"conversation", "token_ids"}),
-        batch_codecs={"embedding": _load_openai_embeddings, "rerank": _load_jina_rerank},
+        batch_codecs={
+            "embedding": _load_openai_embeddings,
+            "rerank": _load_jina_rerank,
+            "moderation": _load_openai_moderations,
+        },
         batch_transports=frozenset({"http_sse", "simulator"}),
     ),
     # OpenAI's legacy completions, of servers of base models and of those that fill a gap.

@@ -25,6 +25,7 @@ _RESULTS: Final[Mapping[WorkKind, str]] = {
     "chat": "text",
     "embedding": "embeddings",
     "rerank": "rerank",
+    "moderation": "moderation",
 }
 _BY_CAPABILITY: Final = {
     "tools": frozenset({"tool_choice", "tools"}),
@@ -35,6 +36,7 @@ _BY_CAPABILITY: Final = {
 _PARAMETERS_OF_KIND: Final[Mapping[WorkKind, frozenset[str]]] = {
     "embedding": frozenset({"dimensions", "encoding_format", "input_type"}),
     "rerank": frozenset({"return_documents", "top_n"}),
+    "moderation": frozenset(),
 }
 # Every endpoint keeps an output limit, and a response format is emulated where it is missing.
 _ALWAYS: Final = frozenset({"max_completion_tokens", "max_tokens", "response_format"})

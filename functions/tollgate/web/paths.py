@@ -24,7 +24,6 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "audio": _PROVIDER,
     "files": f"{_CHAT}, with the file in a message",
     "images": _PROVIDER,
-    "moderations": _PROVIDER,
     "responses": "responses are not compacted or counted; use POST /responses with the whole "
     "conversation in `input`",
     "uploads": f"{_CHAT}, with the file in a message",

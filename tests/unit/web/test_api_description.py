@@ -52,6 +52,7 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         ("POST", "/v1/responses"),
         ("POST", "/v1/embeddings"),
         ("POST", "/v1/rerank"),
+        ("POST", "/v1/moderations"),
         ("GET", "/v1/models"),
         ("GET", "/v1/models/{name}"),
         ("GET", "/v1/models/{author}/{slug}/endpoints"),

@@ -83,7 +83,32 @@ def rank_documents(body: bytes) -> bytes:
     return pydantic_core.to_json({"results": results, "usage": {"total_tokens": tokens}})
 
 
+class _ModerationRequest(BaseModel):
+    """The fields that the simulator reads of a request to judge texts."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    model: str
+    input: list[str]
+
+
+def moderate(body: bytes) -> bytes:
+    """Return the judgements of a request: a text with the word `harm` is flagged."""
+    request = _ModerationRequest.model_validate_json(body)
+    found = ["harm" in _words(text) for text in request.input]
+    results = [
+        {
+            "flagged": flagged,
+            "categories": {"violence": flagged},
+            "category_scores": {"violence": float(flagged)},
+        }
+        for flagged in found
+    ]
+    return pydantic_core.to_json({"id": "sim", "model": request.model, "results": results})
+
+
 RESULTS: Final[Mapping[tuple[str, str], Callable[[bytes], bytes]]] = {
     ("/embeddings", "embed"): embed,
     ("/rerank", "rerank"): rank_documents,
+    ("/moderations", "moderate"): moderate,
 }

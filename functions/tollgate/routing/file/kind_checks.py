@@ -18,6 +18,7 @@ _NOTED: Final = frozenset({"input", "request", "source", "checked"})
 _RATES: Final[Mapping[WorkKind, frozenset[str]]] = {
     "embedding": _NOTED,
     "rerank": _NOTED | {"search"},
+    "moderation": _NOTED,
 }
 _KEYS_OF_ANSWERS: Final = frozenset({"guardrail", "max_output"})
 
@@ -26,7 +27,7 @@ def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Ite
     """Yield a problem for each key that the kind has no use for."""
     chats = model.kind == "chat"
     useless = ("vectors",) if chats else ("max_output", "supports")
-    for key in useless if model.kind != "rerank" else (*useless, "vectors"):
+    for key in useless if model.kind in ("chat", "embedding") else (*useless, "vectors"):
         if getattr(model, key):
             message = f"a model of the kind {model.kind} has no {key}"
             yield document.at_value((*where, key), "R012", message)

@@ -34,11 +34,13 @@ _ROUTES: Final[Mapping[WorkKind, str]] = {
     "chat": "/chat/completions",
     "embedding": "/embeddings",
     "rerank": "/rerank",
+    "moderation": "/moderations",
 }
 _INPUTS: Final[Mapping[WorkKind, str]] = {
     "chat": "messages",
     "embedding": "input",
     "rerank": "documents",
+    "moderation": "input",
 }
 # The field of a need, where it has another name.
 _FIELDS: Final[Mapping[str, str]] = {"conversation": "messages", "token_ids": "input"}

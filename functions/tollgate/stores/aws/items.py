@@ -209,6 +209,7 @@ class ActivityItem(AnyItem):
         "ar": "cache_read_audio_input_tokens",
         "im": "images",
         "ws": "web_searches",
+        "su": "search_units",
     }
 
 

@@ -43,6 +43,7 @@ class ActivityObject(BaseModel):
     audio_completion_tokens: int
     images: int
     web_searches: int = Field(description="searches that a provider ran by itself")
+    search_units: int = Field(description="units of search that rerankers charged for")
 
     @classmethod
     def of(cls, row: ActivityRow) -> "ActivityObject":
@@ -66,6 +67,7 @@ class ActivityObject(BaseModel):
             audio_completion_tokens=row.usage.audio_output_tokens or 0,
             images=row.usage.images or 0,
             web_searches=row.usage.web_searches or 0,
+            search_units=row.usage.search_units or 0,
         )
 
 

@@ -1,0 +1,35 @@
+"""Parses a request to judge texts."""
+
+from collections.abc import Iterator
+
+from pydantic import ValidationError
+
+from tollgate.core.moderation import ModerationRequest
+from tollgate.ingress.base import ParsedWork
+from tollgate.ingress.json_body import decode_object
+from tollgate.ingress.moderations.wire.moderation_request import ModerationBody
+from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
+from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.validation import request_error
+
+
+def parse_moderation(body: bytes) -> ParsedWork:
+    """Parse a request; raise RequestError with the field at fault."""
+    try:
+        asked = ModerationBody.model_validate(decode_object(body))
+    except ValidationError as error:
+        raise request_error(error) from error
+    stated = [asked.input] if isinstance(asked.input, str) else asked.input
+    request = ModerationRequest(
+        model=asked.model,
+        texts=tuple(each if isinstance(each, str) else each.text for each in stated),
+        user=asked.user,
+        metadata=asked.metadata or {},
+        preferences=parse_preferences(asked),
+    )
+    return ParsedWork(request=request, ignored=printable_names(_unknown(asked)))
+
+
+def _unknown(asked: ModerationBody) -> Iterator[str]:
+    yield from extra_fields(asked)
+    yield from unknown_preferences(asked)

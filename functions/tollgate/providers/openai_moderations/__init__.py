@@ -1,0 +1,1 @@
+"""Moderations in OpenAI's format."""
