@@ -12,13 +12,6 @@ TOOLS = [{"name": name, "input_schema": {"type": "object"}} for name in NAMES]
 _FUNCTIONS = [{"name": name, "parameters": {"type": "object"}} for name in NAMES]
 CHAT_TOOLS = [{"type": "function", "function": function} for function in _FUNCTIONS]
 RESPONSES_TOOLS = [{"type": "function", **function} for function in _FUNCTIONS]
-# The name of the limit of output in each format.
-LIMITS = {
-    CHAT_COMPLETIONS.name: "max_tokens",
-    COMPLETIONS.name: "max_tokens",
-    MESSAGES.name: "max_tokens",
-    RESPONSES.name: "max_output_tokens",
-}
 
 
 def in_formats(

@@ -45,6 +45,8 @@ async def test_c26_c80_c81_one_conversation_is_one_request_and_one_bill(
             reply = await client.ask(home, body, stream=stream)
             if wire.text_only and case not in ONE_PROMPT:
                 assert (reply.status, reply.error["code"]) == (400, "invalid_request")
+                assert (reply.error["param"] or "") in body
+                assert reply.error["message"].startswith(reply.error["param"])
                 assert home.near.requests == []
                 continue
             assert reply.status == 200, reply.body

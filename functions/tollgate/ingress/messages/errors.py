@@ -12,7 +12,13 @@ from pydantic_core import to_json
 
 from tollgate.core.errors import ErrorCode, GatewayError, Overlength
 from tollgate.ingress.base import ErrorReply, Routed
-from tollgate.ingress.errors import STATUS, error_headers, public_code, tollgate_metadata
+from tollgate.ingress.errors import (
+    STATUS,
+    error_headers,
+    field_at_fault,
+    public_code,
+    tollgate_metadata,
+)
 
 _TYPES: Final[Mapping[int, str]] = {
     401: "authentication_error",
@@ -24,20 +30,28 @@ _TYPES: Final[Mapping[int, str]] = {
     504: "timeout_error",
     529: "overloaded_error",
 }
+_FIELDS: Final = {
+    "parallel_tool_calls": "tool_choice.disable_parallel_tool_use",
+    "reasoning": "thinking",
+    "response_format": "output_config.format",
+    "stop": "stop_sequences",
+    "user": "metadata.user_id",
+}
 # The words at which Claude Code compacts its conversation instead of giving up.
 _TOO_LONG: Final = "prompt is too long"
 
 
 def anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
     """Return the `error` object, with our code beside Anthropic's type."""
-    status, message = STATUS[error.code], error.message
+    status = STATUS[error.code]
+    param, message = field_at_fault(error, _FIELDS)
     if error.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED:
         message = f"{_TOO_LONG}: {_lengths(error.overlength)}{message}"
     return {
         "type": _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error"),
         "message": message,
         "code": public_code(error.code),
-        "param": error.param,
+        "param": param,
     }
 
 
