@@ -288,6 +288,34 @@ def test_c80_a_fault_names_its_field(fields: Any, param: str) -> None:
     assert (refused.code, refused.param) == (ErrorCode.INVALID_REQUEST, param)
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
+            (
+                "tools[0].type must be 'custom' or the type of a tool that the caller runs, "
+                "such as 'bash_20250124', not 'web_search_20250305'."
+            ),
+        ),
+        (
+            {"messages": [HI, {"role": "assistant", "content": [{"type": "novelty"}]}]},
+            (
+                "messages[1].content[0].type must be 'text', 'thinking', 'redacted_thinking', "
+                "'tool_use' or the type of a block of a tool that Anthropic ran, not 'novelty'."
+            ),
+        ),
+    ],
+)
+def test_c40_c80_an_unknown_type_is_refused_with_those_that_are_known(
+    fields: Any, message: str
+) -> None:
+    body = {"model": "acme/m", "max_tokens": 100, "messages": [HI], **fields}
+    with pytest.raises(RequestError) as raised:
+        FORMAT.parse(json.dumps(body).encode(), {})
+    assert raised.value.message == message
+
+
 def test_c80_a_file_by_id_is_not_found() -> None:
     refused = refusal(user({"type": "image", "source": {"type": "file", "file_id": "f"}}))
     assert refused.code is ErrorCode.FILE_NOT_FOUND

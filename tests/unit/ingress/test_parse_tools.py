@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.ingress.requests import WEATHER, body, refusal, understood
+from tests.unit.ingress.requests import HELLO, WEATHER, body, refusal, understood
 from tollgate.core.request import (
     Tool,
     ToolChoice,
@@ -58,3 +58,12 @@ def test_c15_no_tools_is_none_and_a_choice_among_none_says_nothing(
 
 def test_c15_a_tool_cannot_be_required_where_there_is_none() -> None:
     assert refusal(body(tools=[], tool_choice="required")).param == "tool_choice"
+
+
+def test_c15_c40_a_result_of_no_call_is_named_by_its_place() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
+    asked = {"role": "assistant", "tool_calls": [call]}
+    results = [{"role": "tool", "tool_call_id": id_, "content": "Mild."} for id_ in ("c", "d")]
+    assert len(understood(messages=[*HELLO, asked, results[0]]).request.messages) == 3
+    error = refusal(body(messages=[*HELLO, asked, *results]))
+    assert error.param == "messages[3].tool_call_id"

@@ -17,15 +17,23 @@ from tollgate.ingress.chat_completions.media import parse_part
 from tollgate.ingress.chat_completions.thoughts import place_thoughts, read_thoughts
 from tollgate.ingress.chat_completions.wire import messages as wire
 from tollgate.ingress.chat_completions.wire import parts
-from tollgate.ingress.shared.media import MediaCount, parse_cache_mark
+from tollgate.ingress.shared.media import MediaCount, field_refusal, parse_cache_mark
 
 
 def parse_messages(wire_messages: list[wire.Message]) -> tuple[Message, ...]:
     """Parse all messages; raise RequestError with the field at fault."""
     count = MediaCount()
-    return tuple(
-        _message(message, f"messages[{n}]", count) for n, message in enumerate(wire_messages)
-    )
+    parsed = []
+    called: set[str] = set()
+    for n, message in enumerate(wire_messages):
+        if isinstance(message, wire.AssistantMessage):
+            called.update(call.id for call in message.tool_calls or ())
+        elif isinstance(message, wire.ToolMessage) and message.tool_call_id not in called:
+            raise field_refusal(
+                f"messages[{n}].tool_call_id", "must be the id of a call in an earlier message"
+            )
+        parsed.append(_message(message, f"messages[{n}]", count))
+    return tuple(parsed)
 
 
 def _message(message: wire.Message, path: str, count: MediaCount) -> Message:
