@@ -102,6 +102,7 @@ _MESSAGES: Json = {
             "role": "assistant",
             "content": [
                 {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+                {"type": "thinking", "thinking": "", "format": "x-v1", "data": "d", "id": "i"},
                 {"type": "redacted_thinking", "data": "c2ln"},
                 {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
                 {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
@@ -151,6 +152,7 @@ _RESPONSES: Json = {
             "content": [{"type": "reasoning_text", "text": "Well."}],
             "encrypted_content": "gAAA",
         },
+        {"type": "reasoning", "id": "rs_3", "summary": [], "format": "x-v1", "signature": "c2ln"},
         {
             "type": "message",
             "id": "msg_1",

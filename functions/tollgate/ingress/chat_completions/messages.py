@@ -14,7 +14,11 @@ from tollgate.core.request import (
 )
 from tollgate.core.signers import GEMINI
 from tollgate.ingress.chat_completions.media import parse_part
-from tollgate.ingress.chat_completions.thoughts import place_thoughts, read_thoughts
+from tollgate.ingress.chat_completions.thoughts import (
+    place_thoughts,
+    proofs_of_calls,
+    read_thoughts,
+)
 from tollgate.ingress.chat_completions.wire import messages as wire
 from tollgate.ingress.chat_completions.wire import parts
 from tollgate.ingress.shared.media import MediaCount, field_refusal, parse_cache_mark
@@ -118,12 +122,13 @@ def _visible(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:
 
 
 def _calls(message: wire.AssistantMessage) -> Iterator[ToolCall]:
+    proofs = dict(proofs_of_calls(message))
     for call in message.tool_calls or ():
         yield ToolCall(
             id=call.id,
             name=call.function.name,
             arguments=call.function.arguments,
-            provenance=_provenance(call),
+            provenance=_provenance(call) or proofs.get(call.id),
         )
 
 

@@ -149,6 +149,13 @@ class ThinkingBlock(Wire):
     type: Literal["thinking"]
     thinking: str
     signature: str = ""
+    format: Name | None = Field(
+        default=None,
+        description="The signer of a thought that came in another format, as chat's "
+        "`reasoning_details` name it, with `signature`, `data` and `id` as they have them.",
+    )
+    data: str | None = None
+    id: str | None = None
 
 
 class RedactedThinkingBlock(Wire):
