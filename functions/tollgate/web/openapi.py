@@ -1,5 +1,6 @@
 """The OpenAPI document: FastAPI's document of the api routes, with the metered routes added."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -25,19 +26,14 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     schemas: dict[str, Any] = document["components"]["schemas"]
     for name in _FOREIGN_SCHEMAS:
         schemas.pop(name, None)
+    schemas |= _format_schemas()
     errors: dict[str, type[BaseModel]] = {}
     for each in FORMATS:
         models = each.load_models()
-        for asked in (models.request, *models.other_requests):
-            schemas |= _schemas(asked, "validation")
-        for model in (models.reply, models.event, models.failure, models.error):
-            schemas |= _schemas(model, "serialization")
         document["paths"][each.path] = {"post": _describe(each, models)}
         errors[each.path] = models.error
         beneath = (path for path in document["paths"] if path.startswith(f"{each.path}/"))
         errors |= dict.fromkeys(beneath, models.error)
-    # The envelope of the api routes, whatever the formats have.
-    schemas |= _schemas(ErrorEnvelope, "serialization")
     for path, item in document["paths"].items():
         for method, operation in item.items():
             _describe_errors(operation["responses"], errors.get(path, ErrorEnvelope))
@@ -95,8 +91,41 @@ def _reference(model: type[BaseModel]) -> dict[str, str]:
     return {"$ref": _REF.format(model=model.__name__)}
 
 
-def _schemas(model: type[BaseModel], mode: Any) -> dict[str, Any]:
-    """Return the schema of a model and of every model it refers to, by name."""
-    _, document = models_json_schema([(model, mode)], ref_template=_REF)
+def _format_schemas() -> dict[str, Any]:
+    """Return the schemas of all formats, and of the envelope of the api routes, by name.
+
+    They are made together: models of several formats have one name, and each schema needs its own.
+    """
+    wanted: list[tuple[type[BaseModel], Any]] = [(ErrorEnvelope, "serialization")]
+    for each in FORMATS:
+        models = each.load_models()
+        wanted += [(asked, "validation") for asked in (models.request, *models.other_requests)]
+        written = (models.reply, models.event, models.failure, models.error)
+        wanted += [(model, "serialization") for model in written]
+    _, document = models_json_schema(wanted, ref_template=_REF)
     schemas: dict[str, Any] = document["$defs"]
-    return schemas
+    names = {name: _short_name(name) for name in schemas}
+    references = {_REF.format(model=old): _REF.format(model=new) for old, new in names.items()}
+    return {names[name]: _renamed(schema, references) for name, schema in schemas.items()}
+
+
+def _short_name(name: str) -> str:
+    """Return the name of a schema; of one that several formats have, with its format before it."""
+    *packages, own = name.split("__")
+    if not packages:
+        return name
+    format_ = packages[packages.index("ingress") + 1]
+    return f"{''.join(word.capitalize() for word in format_.split('_'))}{own}"
+
+
+def _renamed(value: Any, references: Mapping[str, str]) -> Any:
+    """Return a schema with other references."""
+    match value:
+        case dict():
+            return {name: _renamed(each, references) for name, each in value.items()}
+        case list():
+            return [_renamed(each, references) for each in value]
+        case str():
+            return references.get(value, value)
+        case _:
+            return value
