@@ -39,6 +39,11 @@ _FIELDS: Final = {
 }
 # The words at which Claude Code compacts its conversation instead of giving up.
 _TOO_LONG: Final = "prompt is too long"
+# By the field that is refused. At this one the tool runner of Anthropic's SDKs repeats the request
+# without `thread`, and sends the whole conversation from there on.
+_DETAILS: Final[Mapping[str, dict[str, JsonValue]]] = {
+    "thread": {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+}
 
 
 def anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
@@ -47,12 +52,15 @@ def anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
     param, message = field_at_fault(error, _FIELDS)
     if error.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED:
         message = f"{_TOO_LONG}: {_lengths(error.overlength)}{message}"
-    return {
+    told: dict[str, JsonValue] = {
         "type": _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error"),
         "message": message,
         "code": public_code(error.code),
         "param": param,
     }
+    if details := _DETAILS.get(error.param or ""):
+        told["details"] = details
+    return told
 
 
 def _lengths(over: Overlength | None) -> str:

@@ -34,6 +34,7 @@ _BETAS_MAX: Final = 64
 _SESSION: Final = "x-claude-code-session-id"
 _SESSION_LENGTH_MAX: Final = 256
 _OUTPUT_NAME: Final = "answer"
+_HINTS: Final = {"thread": "Conversations are not stored: send all messages of each turn."}
 # The fields of a tool that only Anthropic's format has.
 _TOOL_FIELDS: Final = {
     "allowed_callers",
@@ -62,7 +63,7 @@ def _validated(model: type[_Asked], body: bytes) -> _Asked:
     try:
         return model.model_validate(decode_object(body))
     except ValidationError as error:
-        raise request_error(error) from error
+        raise request_error(error, _HINTS) from error
 
 
 def _request(

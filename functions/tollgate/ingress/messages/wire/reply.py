@@ -174,6 +174,13 @@ class Ping(Answer):
     type: Literal["ping"]
 
 
+class MessagesErrorDetails(Answer):
+    """The cause of an error, for client libraries."""
+
+    error_code: str
+    unsupported: list[str]
+
+
 class MessagesError(Answer):
     """One error."""
 
@@ -181,6 +188,7 @@ class MessagesError(Answer):
     message: str
     code: str
     param: str | None
+    details: MessagesErrorDetails | None = None
 
 
 class MessagesErrorEnvelope(Answer):

@@ -168,6 +168,7 @@ class Unserved(Wire):
     container: None = _NOTHING
     mcp_servers: Annotated[list[Any], Field(max_length=0)] | None = _NOTHING
     inference_geo: None = _NOTHING
+    thread: None = _NOTHING
 
 
 class PromptFields(RoutingFields, Unserved):
