@@ -124,16 +124,29 @@ def _visible(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:
 def _calls(message: wire.AssistantMessage) -> Iterator[ToolCall]:
     proofs = dict(proofs_of_calls(message))
     for call in message.tool_calls or ():
-        yield ToolCall(
-            id=call.id,
-            name=call.function.name,
-            arguments=call.function.arguments,
-            provenance=_provenance(call) or proofs.get(call.id),
-        )
+        provenance = _provenance(call.extra_content) or proofs.get(call.id)
+        match call:
+            case wire.FunctionToolCall(function=called):
+                yield ToolCall(
+                    id=call.id,
+                    name=called.name,
+                    arguments=called.arguments,
+                    provenance=provenance,
+                )
+            case wire.CustomToolCall(custom=said):
+                yield ToolCall(
+                    id=call.id,
+                    name=said.name,
+                    arguments=said.input,
+                    is_text=True,
+                    provenance=provenance,
+                )
+            case _:
+                assert_never(call)
 
 
-def _provenance(call: wire.ToolCall) -> Provenance | None:
-    google = call.extra_content.google if call.extra_content else None
+def _provenance(extra: wire.ExtraContent | None) -> Provenance | None:
+    google = extra.google if extra else None
     if google is None or not google.thought_signature:
         return None
     return Provenance(signer=GEMINI, signature=google.thought_signature)
