@@ -59,7 +59,7 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
             Middleware(HeadAsGet),
             Middleware(
                 ErrorBoundary,
-                errors=services.chat,
+                errors=services.errors,
                 journal=services.journal,
             ),
         ],
@@ -104,7 +104,7 @@ def _render_errors(app: FastAPI, services: Services) -> None:
     """Render every error, ours, FastAPI's and Starlette's, in the envelope of its path."""
 
     def reply(request: Request, error: GatewayError) -> Response:
-        render = services.chat.error
+        render = services.errors.error
         if request.scope["path"].startswith(MESSAGES.path):
             from tollgate.ingress.messages.errors import anthropic_reply
 

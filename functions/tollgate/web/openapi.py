@@ -12,6 +12,8 @@ from tollgate.ingress.formats import FORMATS, FormatModels, IngressFormat
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
 
+ANY_FORMAT: Final = "x-any-format"
+"""The mark of an operation whose body is a request in any client format."""
 _KEY: Final = "key"
 _KEY_HEADER: Final = "key_header"
 _REF: Final = "#/components/schemas/{model}"
@@ -28,8 +30,10 @@ def openapi(app: FastAPI) -> dict[str, Any]:
         schemas.pop(name, None)
     schemas |= _format_schemas()
     errors: dict[str, type[BaseModel]] = {}
+    requests: list[dict[str, str]] = []
     for each in FORMATS:
         models = each.load_models()
+        requests.append(_reference(models.request))
         document["paths"][each.path] = {"post": _describe(each, models)}
         errors[each.path] = models.error
         beneath = (path for path in document["paths"] if path.startswith(f"{each.path}/"))
@@ -37,6 +41,9 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     for path, item in document["paths"].items():
         for method, operation in item.items():
             _describe_errors(operation["responses"], errors.get(path, ErrorEnvelope))
+            if operation.pop(ANY_FORMAT, False):
+                content = {"application/json": {"schema": {"anyOf": requests}}}
+                operation["requestBody"] = {"required": True, "content": content}
             access = ACCESS[method.upper(), path]
             # A last, empty requirement makes the key optional.
             is_optional = access.keyless or not access.roles

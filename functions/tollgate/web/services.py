@@ -51,8 +51,10 @@ class Services(Struct, frozen=True, kw_only=True):
     contents: ContentLog | None
     responses: ResponseStore | None
     catalogs: Catalogs
-    # Parses chat bodies for explanations, and renders every error of the api.
-    chat: Ingress
+    # By name: they parse bodies for explanations.
+    formats: Mapping[str, Ingress]
+    # Renders every error of the api.
+    errors: Ingress
     ids: IdSource
     journal: Journal
     clock: Clock

@@ -41,6 +41,11 @@ class Described(Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, str] = field(default_factory=dict)
     session: str | None = None
 
+    def named(self, given: Mapping[str, JsonValue]) -> bytes:
+        """Return a request of any format, with the model and the session of the options."""
+        stated = {"model": self.model, "session_id": self.session}
+        return to_json({**given, **{name: value for name, value in stated.items() if value}})
+
     def body(self, given: Mapping[str, JsonValue]) -> bytes:
         """Build the request's body: the fields of `given`, replaced by those of the options."""
         stated: dict[str, JsonValue] = {
