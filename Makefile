@@ -43,7 +43,8 @@ run: ## Serve the gateway on this machine (DEV=... for options); the first time,
 	@exec .venv/bin/tollgate dev $(DEV)
 
 test: check ## Run every check and every test
-	@$(in_parallel) .tools/ministack/stamp .tools/sam/stamp .tools/functions/stamp .tools/supply/stamp
+	@$(in_parallel) .tools/ministack/stamp .tools/sam/stamp .tools/functions/stamp .tools/supply/stamp \
+		.tools/node/stamp
 	.venv/bin/python -m pytest $(on_all_cores) tests/unit $(addprefix --ignore ,$(of_providers))
 	.tools/functions/bin/python -m pytest $(without_dev) $(of_providers)
 	@$(in_parallel) --output-sync=target test-books test-programs
@@ -160,6 +161,15 @@ clean: ## Delete the environments, the caches and the local state in .dev
 	@.tools/functions/bin/python $(locked) functions/requirements.txt
 	@.tools/functions/bin/python $(locked) $(environments)/functions-tests.txt
 	@touch $@
+
+# Tests that read with SDKs for Node are skipped where there is no npm.
+.tools/node/stamp: tests/node/package.json tests/node/package-lock.json
+	@mkdir -p $(@D)
+	@cp $^ $(@D)
+	@if command -v npm > /dev/null; then \
+		echo "tollgate: installing SDKs for Node" && \
+		npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel error && touch $@; \
+	else echo "tollgate: no npm, so what needs SDKs for Node is skipped"; fi
 
 .tools/%/stamp: .tools/%/made-from
 	@echo "tollgate: installing $*"
