@@ -166,7 +166,14 @@ OF_CLAUDE = Provenance(signer=CLAUDE, signature="c2ln")
 OF_OPENAI = Provenance(signer=OPENAI, id="rs_1", data="gAAA")
 OF_GEMINI = Provenance(signer=GEMINI, signature=SIGNATURE)
 _URL_IMAGE = {"type": "image_url", "image_url": {"url": PICTURE}}
+_CUSTOM_OF_CHAT = {"type": "custom", "custom": {"name": "patch"}}
 _CHAT = [
+    Feature(
+        name="tools of free text",
+        body=PLAIN[CHAT.name] | {"tools": [*CHAT_TOOLS, _CUSTOM_OF_CHAT]},
+        without=PLAIN[CHAT.name] | {"tools": CHAT_TOOLS},
+        words=_CUSTOM_OF_CHAT,
+    ),
     _shown(CHAT.name, "image by URL", _URL_IMAGE),
     _shown(
         CHAT.name,
