@@ -18,6 +18,7 @@ from tests.local_server import environment
 
 _TOP = Path(__file__).parent.parent
 _PACKAGES = _TOP / ".tools/node/node_modules"
+_INSTALLED = _TOP / ".tools/node/stamp"
 _LOCK_STEP = _TOP / "tests/node/lock_step.mjs"
 
 
@@ -26,7 +27,7 @@ def node_program() -> str:
     found = shutil.which("node")
     if found is None:
         pytest.skip("no node: install Node.js 20 or newer, and run `make .tools/node/stamp`")
-    if not _PACKAGES.is_dir():
+    if not _INSTALLED.is_file():
         pytest.skip("no SDKs for Node: run `make .tools/node/stamp`")
     return found
 
