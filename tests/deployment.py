@@ -46,7 +46,9 @@ CHAT_ROUTES = [
     "POST /v1/chat/completions",
     "POST /v1/completions",
     "POST /v1/messages",
+    "POST /v1/messages/count_tokens",
     "POST /v1/responses",
+    "POST /v1/responses/input_tokens",
 ]
 API_ROUTES = [
     "ANY /",
@@ -54,7 +56,9 @@ API_ROUTES = [
     "ANY /v1/chat/completions",
     "ANY /v1/completions",
     "ANY /v1/messages",
+    "ANY /v1/messages/count_tokens",
     "ANY /v1/responses",
+    "ANY /v1/responses/input_tokens",
 ]
 CHAT_TIMEOUT_S = 885
 API_TIMEOUT_S = 29

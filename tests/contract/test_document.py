@@ -20,9 +20,8 @@ from tests.unit.web.test_api_app import Api
 from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.local_app import LocalApp
-from tollgate.web.paths import METERED_PATHS
+from tollgate.web.paths import STREAMING_PATHS
 
-COUNT_TOKENS = "/v1/messages/count_tokens"
 CHECKS = [
     checks.not_a_server_error,
     checks.status_code_conformance,
@@ -50,7 +49,7 @@ def served() -> tuple[ASGIApp, str, str]:
 
 
 def generates(path: str) -> bool:
-    return path in METERED_PATHS or path == COUNT_TOKENS
+    return path in STREAMING_PATHS
 
 
 def name_a_model(case: Case) -> None:

@@ -65,7 +65,7 @@ def chat_app(
     stores content for the keys that opt in; without it no content is stored. `responses` does the
     same for responses, which later requests name.
     """
-    endpoints = {
+    endpoints: dict[str, ASGIApp] = {
         each.path: MeteredEndpoint(
             each,
             services,
@@ -77,6 +77,9 @@ def chat_app(
         )
         for each in FORMATS
     }
+    for each in FORMATS:
+        if each.counting is not None:
+            endpoints[each.counting.path] = _LazyCounting(each, services, gateways, limits)
     # A bare router, without an application around it: an endpoint answers every failure itself.
     return Router(
         routes=[Route(path, endpoint) for path, endpoint in endpoints.items()],
@@ -95,6 +98,27 @@ async def _reply_not_found(scope: Scope, receive: Receive, send: Send) -> None:
     rendered = openai_reply(no_route(scope["method"], scope["path"]), request_id_of(scope))
     response = Response(rendered.body, rendered.status, dict(rendered.headers))
     await response(scope, receive, send)
+
+
+class _LazyCounting:
+    """An endpoint that counts tokens, imported with its first request."""
+
+    def __init__(
+        self,
+        format_: IngressFormat,
+        services: RequestServices,
+        gateways: Gateways,
+        limits: WebLimits,
+    ) -> None:
+        self._parts = (format_, services, gateways, limits)
+        self._made: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._made is None:
+            from tollgate.web.token_counts import CountEndpoint
+
+            self._made = CountEndpoint(*self._parts)
+        await self._made(scope, receive, send)
 
 
 class _Admitted(Struct, frozen=True, kw_only=True):

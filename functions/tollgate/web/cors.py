@@ -32,6 +32,7 @@ _EXPOSED_HEADERS: Final = (
     "x-should-retry",
     "x-tollgate-adapted",
     "x-tollgate-token-count",
+    "x-tollgate-token-count-failure",
     "x-unreadable",
 )
 

@@ -38,6 +38,10 @@ def openapi(app: FastAPI) -> dict[str, Any]:
         errors[each.path] = models.error
         beneath = (path for path in document["paths"] if path.startswith(f"{each.path}/"))
         errors |= dict.fromkeys(beneath, models.error)
+        if each.counting is not None and models.count_request and models.count_reply:
+            counting = _describe_count(each, models.count_request, models.count_reply)
+            document["paths"][each.counting.path] = {"post": counting}
+            errors[each.counting.path] = models.error
     for path, item in document["paths"].items():
         for method, operation in item.items():
             _describe_errors(operation["responses"], errors.get(path, ErrorEnvelope))
@@ -81,6 +85,21 @@ def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
     }
 
 
+def _describe_count(
+    format_: IngressFormat, request: type[BaseModel], reply: type[BaseModel]
+) -> dict[str, Any]:
+    counting = format_.counting
+    return {
+        "tags": [format_.tag],
+        "summary": counting.summary if counting else "",
+        "description": "Count the tokens of a request, free of charge. The count is the provider's "
+        "own, or an estimate by size: `x-tollgate-token-count` is `exact` or `estimate`.",
+        "operationId": counting.operation_id if counting else "",
+        "requestBody": {"required": True, "content": _json(request)},
+        "responses": {"200": {"description": "The count.", "content": _json(reply)}},
+    }
+
+
 def _describe_errors(responses: dict[str, Any], envelope: type[BaseModel]) -> None:
     responses.pop(_FOREIGN_STATUS, None)
     for statuses, whose in (("4XX", "The request's"), ("5XX", "The gateway's or a provider's")):
@@ -106,9 +125,10 @@ def _format_schemas() -> dict[str, Any]:
     wanted: list[tuple[type[BaseModel], Any]] = [(ErrorEnvelope, "serialization")]
     for each in FORMATS:
         models = each.load_models()
-        wanted += [(asked, "validation") for asked in (models.request, *models.other_requests)]
-        written = (models.reply, models.event, models.failure, models.error)
-        wanted += [(model, "serialization") for model in written]
+        asked = (models.request, models.count_request)
+        wanted += [(model, "validation") for model in asked if model is not None]
+        written = (models.reply, models.event, models.failure, models.error, models.count_reply)
+        wanted += [(model, "serialization") for model in written if model is not None]
     _, document = models_json_schema(wanted, ref_template=_REF)
     schemas: dict[str, Any] = document["$defs"]
     names = {name: _short_name(name) for name in schemas}

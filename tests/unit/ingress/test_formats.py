@@ -16,8 +16,7 @@ from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
-from tollgate.web.local_app import METERED_PATHS
-from tollgate.web.paths import canonical_path
+from tollgate.web.paths import METERED_PATHS, canonical_path
 
 
 class OtherFormat(ChatCompletions):

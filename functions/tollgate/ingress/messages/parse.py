@@ -16,7 +16,7 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
-from tollgate.ingress.base import NO_HEADERS, ParsedCall
+from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
@@ -53,10 +53,10 @@ def parse_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
     )
 
 
-def parse_count_request(body: bytes) -> GenerationRequest:
+def parse_count_request(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
     """Parse a request whose tokens are counted; raise RequestError with the field at fault."""
     asked = _validated(wire.CountTokensRequest, body)
-    return _request(asked, asked.max_tokens, NO_HEADERS, size_bytes=len(body))
+    return _request(asked, asked.max_tokens, headers, size_bytes=len(body))
 
 
 def _validated(model: type[_Asked], body: bytes) -> _Asked:

@@ -10,7 +10,7 @@ from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock
 from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
 from tollgate.providers.transports.aws_identity import required_credentials
-from tollgate.providers.transports.body_frames import BodyFrames, FrameDecoder
+from tollgate.providers.transports.body_frames import BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
 
 
@@ -46,9 +46,9 @@ class BedrockRuntime:
         url = f"{self._base_url}{request.path}"
         body = pydantic_core.to_json(request.body)
         headers = {
+            "accept": "application/vnd.amazon.eventstream",
             **request.headers,
             "content-type": "application/json",
-            "accept": "application/vnd.amazon.eventstream",
         }
         call = HttpCall(
             provider=self._slug,
@@ -58,7 +58,9 @@ class BedrockRuntime:
             connect_s=timeouts.connect_s,
         )
         async with self._pool.post(call) as response:
-            yield BodyFrames(response, self._frames(), self._slug)
+            # An answer is an event stream; a count of tokens is one object.
+            is_whole = response.content_type == "application/json"
+            yield BodyFrames(response, WholeBody() if is_whole else self._frames(), self._slug)
 
 
 class EventStreamFrames:
