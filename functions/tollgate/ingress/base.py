@@ -129,7 +129,9 @@ class Ingress(Protocol):
     def renderer(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
         """Return a new renderer for one reply."""
 
-    def limit_headers(self, requests: RateLimit | None, tokens: RateLimit | None) -> dict[str, str]:
+    def limit_headers(
+        self, requests: RateLimit | None, tokens: RateLimit | None, *, now_s: float
+    ) -> dict[str, str]:
         """Return the headers, in this format's names, that state what a key has left."""
 
     def error(

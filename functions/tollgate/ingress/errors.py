@@ -145,11 +145,16 @@ def openai_reply(
     )
 
 
-def openai_limit_headers(requests: RateLimit | None, tokens: RateLimit | None) -> dict[str, str]:
+def openai_limit_headers(
+    requests: RateLimit | None, tokens: RateLimit | None, *, now_s: float
+) -> dict[str, str]:
     """Return OpenAI's `x-ratelimit-…` headers of the limits that a key has.
+
+    They state durations, so that the time of the request is not read.
 
     https://platform.openai.com/docs/guides/rate-limits (2026-11-22)
     """
+    del now_s
     headers: dict[str, str] = {}
     for unit, limit in (("requests", requests), ("tokens", tokens)):
         if limit is not None:

@@ -11,6 +11,12 @@ from starlette.types import Message, Receive, Scope, Send
 from typing_extensions import override
 
 _EXPOSED_HEADERS: Final = (
+    "anthropic-ratelimit-requests-limit",
+    "anthropic-ratelimit-requests-remaining",
+    "anthropic-ratelimit-requests-reset",
+    "anthropic-ratelimit-tokens-limit",
+    "anthropic-ratelimit-tokens-remaining",
+    "anthropic-ratelimit-tokens-reset",
     "request-id",
     "retry-after",
     "x-client-request-id",

@@ -23,7 +23,9 @@ class OtherFormat(ChatCompletions):
     """Has an envelope and names of headers that are not OpenAI's."""
 
     @staticmethod
-    def limit_headers(requests: RateLimit | None, tokens: RateLimit | None) -> dict[str, str]:
+    def limit_headers(
+        requests: RateLimit | None, tokens: RateLimit | None, *, now_s: float
+    ) -> dict[str, str]:
         return {"other-requests-limit": str(requests.limit)} if requests else {}
 
     def error(

@@ -4,18 +4,22 @@ https://platform.claude.com/docs/en/api/errors (2026-11-22); what Claude Code do
 is a table in docs/coding-agents.md.
 """
 
+import math
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.errors import ErrorCode, GatewayError, Overlength
+from tollgate.core.limits import RateLimit
 from tollgate.ingress.base import ErrorReply, Routed
 from tollgate.ingress.errors import (
     STATUS,
     error_headers,
     field_at_fault,
+    openai_limit_headers,
     public_code,
     tollgate_metadata,
 )
@@ -65,6 +69,23 @@ def anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
 
 def _lengths(over: Overlength | None) -> str:
     return "" if over is None else f"{over.tokens} tokens > {over.tokens_max} maximum. "
+
+
+def anthropic_limit_headers(
+    requests: RateLimit | None, tokens: RateLimit | None, *, now_s: float
+) -> dict[str, str]:
+    """Return Anthropic's `anthropic-ratelimit-…` headers beside those that every format has.
+
+    https://platform.claude.com/docs/en/api/rate-limits (2026-11-22)
+    """
+    headers = openai_limit_headers(requests, tokens, now_s=now_s)
+    for unit, limit in (("requests", requests), ("tokens", tokens)):
+        if limit is not None:
+            resets = datetime.fromtimestamp(math.ceil(now_s + limit.reset_s), UTC)
+            headers[f"anthropic-ratelimit-{unit}-limit"] = str(limit.limit)
+            headers[f"anthropic-ratelimit-{unit}-remaining"] = str(limit.remaining)
+            headers[f"anthropic-ratelimit-{unit}-reset"] = f"{resets:%Y-%m-%dT%H:%M:%SZ}"
+    return headers
 
 
 def anthropic_reply(

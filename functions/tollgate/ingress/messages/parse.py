@@ -150,24 +150,32 @@ def _output_format(config: wire.OutputConfig | None) -> OutputFormat | None:
 def _reasoning(asked: wire.PromptFields) -> ReasoningOptions | None:
     """Return the reasoning of `thinking` and `output_config.effort`.
 
-    An effort without thinking requests reasoning, since most providers have no other effort.
+    An effort without thinking is of the whole answer, and switches no thinking on:
+    https://platform.claude.com/docs/en/build-with-claude/effort (seen 2026-11-22).
     """
     effort = asked.output_config.effort if asked.output_config else None
     thinking = asked.thinking
     if thinking is None:
-        return None if effort is None else ReasoningOptions(effort=effort)
-    hidden = thinking.display == "omitted"
+        if effort is None:
+            return None
+        return ReasoningOptions(effort=effort, effort_alone=True, display_open=True)
+    hidden, is_open = thinking.display == "omitted", thinking.display is None
     match thinking.type:
         case "disabled" | "between_tools":
-            return ReasoningOptions(enabled=False)
+            return ReasoningOptions(enabled=False, effort=effort, effort_alone=effort is not None)
         case "adaptive":
             enabled = True if effort is None else None
-            return ReasoningOptions(enabled=enabled, effort=effort, exclude=hidden)
+            return ReasoningOptions(
+                enabled=enabled, effort=effort, exclude=hidden, display_open=is_open
+            )
         case "enabled":
             if thinking.budget_tokens is None:
                 raise field_refusal("thinking.budget_tokens", "is required")
             return ReasoningOptions(
-                tokens_max=thinking.budget_tokens, effort=effort, exclude=hidden
+                tokens_max=thinking.budget_tokens,
+                effort=effort,
+                exclude=hidden,
+                display_open=is_open,
             )
         case unknown:
             assert_never(unknown)
