@@ -43,6 +43,8 @@ class ParsedCall(Struct, frozen=True, kw_only=True):
     """True if the caller requested a `Routed` in the reply."""
     repeated: Mapping[str, JsonValue] = field(default_factory=dict)
     """The fields of the request that the reply repeats, as the reply has them."""
+    client_metadata: Mapping[str, JsonValue] = field(default_factory=dict)
+    """The facts that a client states about itself, which no provider gets."""
     namespaces: Mapping[str, NamespacedName] = field(default_factory=dict)
     """The caller's names of the tools within namespaces, by the names that they have here."""
     stored_input: tuple[JsonObject, ...] | None = None

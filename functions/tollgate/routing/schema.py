@@ -8,9 +8,9 @@ JSON Schema.
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.limits import Period, TierLimits
@@ -324,11 +324,50 @@ class IncludedFile(Strict):
     )
 
 
+ATTRIBUTIONS_MAX: Final = 4
+# Labels of keys, which an operator sets, and other names that spending is grouped by.
+_TAKEN_LABELS: Final = frozenset(
+    {"day", "environment", "key", "member", "model", "provider", "team"}
+)
+# Headers whose values must never be stored.
+_SECRET_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
+
+
+def _check_label(name: str) -> str:
+    if name in _TAKEN_LABELS:
+        raise ValueError(f"must not be {name}, which is set elsewhere")
+    return name
+
+
+def _check_source(source: str) -> str:
+    if source.removeprefix("header:") in _SECRET_HEADERS:
+        raise ValueError("must not be a header that carries a secret")
+    return source
+
+
+AttributionLabel = Annotated[
+    str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$"), AfterValidator(_check_label)
+]
+# A string and no section of its own: a function's start makes no model for it.
+AttributionSource = Annotated[
+    str,
+    StringConstraints(pattern=r"^(header:[a-z0-9-]{1,64}|metadata:[A-Za-z0-9_.-]{1,64})$"),
+    AfterValidator(_check_source),
+]
+
+
 class Routing(IncludedFile):
     """The whole file, or its compiled form, in which everything is written out."""
 
     defaults: DefaultsSection = Field(default_factory=DefaultsSection)
     billing: BillingSection = Field(default_factory=BillingSection)
+    attribution: Annotated[
+        Mapping[AttributionLabel, AttributionSource], Field(max_length=ATTRIBUTIONS_MAX)
+    ] = Field(
+        default={},
+        description="Labels of records that callers state about themselves, by the label's name: "
+        "`header:` and a header in lower case, or `metadata:` and a name in the body's metadata.",
+    )
 
 
 class CompiledRouting(Routing):

@@ -1,7 +1,7 @@
 """The streaming application: metered routes, each a call of `generate`."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
@@ -37,7 +37,7 @@ from tollgate.engine.sink import (
     request_headers,
     send_error,
 )
-from tollgate.ingress.base import Ingress, ParsedCall, Routed
+from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedCall, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
 from tollgate.web.access import METERED
@@ -205,6 +205,7 @@ class MeteredEndpoint:
             deadline=self._deadline(scope, gateway.timing, streamed=parsed.stream),
             client_request_id=client_request_id(headers),
             platform_ids=_platform_ids(scope),
+            labels=_stated_labels(gateway, headers, parsed),
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
         )
         claim = claim_of(headers, call, path=scope["path"], body=body)
@@ -280,6 +281,16 @@ class MeteredEndpoint:
             total_s = extensions[DEADLINE_EXTENSION]["epoch_ms"] / 1000 - clock.now_s()
         deadline = Deadline.within(clock, total_s - SETTLE_BUDGET_S)
         return deadline if streamed else deadline.sooner(timing.non_streamed_total_s)
+
+
+def _stated_labels(gateway: Gateway, headers: Headers, parsed: ParsedCall) -> Mapping[str, str]:
+    """Return the labels that the caller states about itself, none where the catalog reads none."""
+    sources = gateway.planner.catalog.attribution
+    if not sources:
+        return NO_HEADERS
+    from tollgate.web.attribution import find_stated_labels
+
+    return find_stated_labels(sources, headers, parsed)
 
 
 def _platform_ids(scope: Scope) -> PlatformIds:
