@@ -43,7 +43,8 @@ run: ## Serve the gateway on this machine (DEV=... for options); the first time,
 	@exec .venv/bin/tollgate dev $(DEV)
 
 test: check ## Run every check and every test
-	@$(in_parallel) .tools/ministack/stamp .tools/sam/stamp .tools/functions/stamp .tools/supply/stamp
+	@$(in_parallel) .tools/ministack/stamp .tools/sam/stamp .tools/functions/stamp .tools/supply/stamp \
+		.tools/node/stamp
 	.venv/bin/python -m pytest $(on_all_cores) tests/unit $(addprefix --ignore ,$(of_providers))
 	.tools/functions/bin/python -m pytest $(without_dev) $(of_providers)
 	@$(in_parallel) --output-sync=target test-books test-programs
@@ -60,9 +61,10 @@ unit: .venv/dev.stamp ## Run the unit tests, on all cores
 soak: .venv/dev.stamp .tools/ministack/stamp ## Run the ledger's fault test for longer (SOAK_S=300)
 	TOLLGATE_SOAK_S=$(or $(SOAK_S),300) .venv/bin/python -m pytest -s tests/contract/test_faults.py -k bad_year
 
-bench: .venv/dev.stamp .tools/ministack/stamp ## Measure beside a bare pass-through (FIGURE=..., ROUNDS=..., PROFILE=...)
+bench: .venv/dev.stamp .tools/ministack/stamp ## Measure beside a bare pass-through (FIGURE=..., ROUNDS=..., PROFILE=..., AGAINST=...)
 	@PYTHONPATH=functions .venv/bin/python -m bench $(if $(FIGURE),--figure $(FIGURE)) \
-		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PROFILE),--profile $(PROFILE))
+		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PROFILE),--profile $(PROFILE)) \
+		$(if $(AGAINST),--against $(AGAINST))
 
 check: .venv/dev.stamp ## Run the linter, the type checker and the tidy test
 	@$(in_parallel) check-types check-style check-tidy
@@ -160,6 +162,18 @@ clean: ## Delete the environments, the caches and the local state in .dev
 	@.tools/functions/bin/python $(locked) functions/requirements.txt
 	@.tools/functions/bin/python $(locked) $(environments)/functions-tests.txt
 	@touch $@
+
+# Tests that read with SDKs for Node are skipped where there is no npm, or none that reaches its registry.
+.tools/node/stamp: tests/node/package.json tests/node/package-lock.json
+	@mkdir -p $(@D)
+	@cp $^ $(@D)
+	@if command -v npm > /dev/null; then \
+		echo "tollgate: installing SDKs for Node" && \
+		if npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel error --fetch-retries 1 \
+			--fetch-timeout 30000; \
+		then touch $@; \
+		else echo "tollgate: npm failed, so what needs SDKs for Node is skipped"; fi; \
+	else echo "tollgate: no npm, so what needs SDKs for Node is skipped"; fi
 
 .tools/%/stamp: .tools/%/made-from
 	@echo "tollgate: installing $*"

@@ -5,14 +5,24 @@ import asyncio
 import os
 import sys
 import time
+from pathlib import Path
 
 from bench.children import pin
-from bench.figures import GATEWAYS, IN_MEMORY, SCENARIOS, WITH_LEDGER, Row, compare_samples
+from bench.figures import (
+    GATEWAYS,
+    IN_MEMORY,
+    SCENARIOS,
+    WITH_LEDGER,
+    Row,
+    Scenario,
+    compare_samples,
+)
 from bench.large_catalog import measure_catalogs
 from bench.profile import find_scenario, profile
 from bench.rounds import measure_round_trip_s, measure_rounds, run_gateways
 from bench.starts import measure_starts
 from bench.table import format_table
+from bench.trees import compare_trees
 
 FIGURES = ("requests", "streams", "first-token", "start", "catalog")
 _SCENARIOS_OF = {
@@ -39,6 +49,10 @@ def main() -> None:
         gateway = WITH_LEDGER if options.ledger else IN_MEMORY
         print(asyncio.run(profile(find_scenario(options.profile), gateway)))
         return
+    if options.against:
+        lines = compare_trees(options.against.resolve(), _scenarios(options), options.rounds)
+        print("\n".join(asyncio.run(lines)))
+        return
     started_s = time.monotonic()
     print(format_table(asyncio.run(_rows(options))))
     print(
@@ -50,9 +64,7 @@ def main() -> None:
 
 async def _rows(options: argparse.Namespace) -> list[Row]:
     made: list[Row] = []
-    wanted = [name for figure in options.figure for name in _SCENARIOS_OF.get(figure, ())]
-    scenarios = [it for it in SCENARIOS if it.name in wanted]
-    if scenarios:
+    if scenarios := _scenarios(options):
         _tell("requests and streams")
         needed = [it for it in GATEWAYS if any(it in scenario.gateways for scenario in scenarios)]
         with run_gateways(needed) as (running, dynamodb_url):
@@ -69,11 +81,17 @@ async def _rows(options: argparse.Namespace) -> list[Row]:
     return made
 
 
+def _scenarios(options: argparse.Namespace) -> list[Scenario]:
+    wanted = [name for figure in options.figure for name in _SCENARIOS_OF.get(figure, ())]
+    return [it for it in SCENARIOS if it.name in wanted]
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--figure", nargs="*", choices=FIGURES, default=FIGURES)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--profile", choices=[it.name for it in SCENARIOS])
+    parser.add_argument("--against", type=Path, help="another checkout, to compare the CPU with")
     parser.add_argument("--ledger", action="store_true", help="profile with the ledger on")
     return parser.parse_args()
 

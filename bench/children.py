@@ -43,8 +43,8 @@ class Child:
 
 
 @contextmanager
-def child(module: str, *arguments: str, measured: bool = True) -> Iterator[Child]:
-    """Run `python -m module` until the block ends.
+def child(module: str, *arguments: str, measured: bool = True, tree: Path = TOP) -> Iterator[Child]:
+    """Run `python -m module` of a checkout until the block ends.
 
     A measured process has the last CPU to itself, as on a Lambda of one vCPU. All others share the
     first.
@@ -52,8 +52,8 @@ def child(module: str, *arguments: str, measured: bool = True) -> Iterator[Child
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
-            cwd=TOP,
-            env={**os.environ, "PYTHONPATH": f"{TOP / 'functions'}{os.pathsep}{TOP}"},
+            cwd=tree,
+            env={**os.environ, "PYTHONPATH": f"{tree / 'functions'}{os.pathsep}{tree}"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,

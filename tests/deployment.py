@@ -46,7 +46,9 @@ CHAT_ROUTES = [
     "POST /v1/chat/completions",
     "POST /v1/completions",
     "POST /v1/messages",
+    "POST /v1/messages/count_tokens",
     "POST /v1/responses",
+    "POST /v1/responses/input_tokens",
     "POST /v1/embeddings",
     "POST /v1/rerank",
     "POST /v1/moderations",
@@ -54,13 +56,7 @@ CHAT_ROUTES = [
 API_ROUTES = [
     "ANY /",
     "ANY /{proxy+}",
-    "ANY /v1/chat/completions",
-    "ANY /v1/completions",
-    "ANY /v1/messages",
-    "ANY /v1/responses",
-    "ANY /v1/embeddings",
-    "ANY /v1/rerank",
-    "ANY /v1/moderations",
+    *(route.replace("POST", "ANY") for route in CHAT_ROUTES),
 ]
 CHAT_TIMEOUT_S = 885
 API_TIMEOUT_S = 29

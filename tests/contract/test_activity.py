@@ -167,6 +167,22 @@ async def test_c67_a_closed_day_keeps_every_class_of_usage(dynamo: DynamoStores)
     assert [row.usage for row in found.rows] == [usage]
 
 
+async def test_c67_a_closed_day_keeps_the_labels_that_callers_stated(dynamo: DynamoStores) -> None:
+    _, principal = await funded_key(dynamo, 10**6)
+    for session in ("s-1", "s-2", None, "s-1"):
+        labels = {} if session is None else {"session": session, "device": "a=b"}
+        await generated(dynamo, principal, MIDNIGHT_S - 1, caller_labels=labels)
+    live = await dynamo.activity.activity("acme", MIDNIGHT_S - DAY_S, MIDNIGHT_S)
+    dynamo.clock.now = MIDNIGHT_S + 3600
+    await dynamo.activity.close_due()
+
+    found = await dynamo.activity.activity("acme", MIDNIGHT_S - DAY_S, MIDNIGHT_S)
+
+    shown = [(row.caller_labels.get("session"), row.requests) for row in found.rows]
+    assert shown == [(None, 1), ("s-1", 2), ("s-2", 1)]
+    assert found.rows == live.rows
+
+
 async def test_c67_closing_a_day_again_changes_nothing(dynamo: DynamoStores) -> None:
     await week_of_generations(dynamo)
     dynamo.clock.now = MIDNIGHT_S + 3600

@@ -39,6 +39,22 @@ def test_a_round_makes_a_table_of_ratios() -> None:
     assert "≤ 2.00 ms" in lines[0]
 
 
+def test_a_checkout_is_compared_with_another() -> None:
+    command = [sys.executable, "-m", "bench", "--against", str(TOP), "--rounds", "2"]
+    result = subprocess.run(
+        [*command, "--figure", "requests"],
+        cwd=TOP,
+        env={**os.environ, "PYTHONPATH": str(TOP / "functions")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert [line[0] for line in lines] == ["small", "many-events", "large-prompt"]
+    assert all(float(line[1]) > 0 and line[2] == "×" for line in lines)
+
+
 def test_an_answer_that_lacks_a_piece_is_not_measured() -> None:
     async def asked() -> None:
         with child("bench.upstream", measured=False) as upstream:

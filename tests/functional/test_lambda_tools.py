@@ -209,3 +209,31 @@ async def test_the_simulator_calls_tools_and_reads_their_results(client: AsyncOp
         tools=TOOLS,
     )
     assert second.choices[0].message.content == "The tool answered: noon"
+
+
+NOTE: Any = {"type": "custom", "custom": {"name": "note", "format": {"type": "text"}}}
+
+
+async def test_c15_a_tool_of_free_text_is_called_streamed_and_whole(client: AsyncOpenAI) -> None:
+    asked: Any = {"model": "test/tools", "messages": [QUESTION], "tools": [NOTE]}
+    whole = await client.chat.completions.create(**asked)
+    message = whole.choices[0].message
+    (call,) = message.tool_calls or []
+    assert call.type == "custom"
+    assert (call.custom.name, call.custom.input) == ("note", "text")
+    pieces: list[Any] = []
+    async for chunk in await client.chat.completions.create(**asked, stream=True):
+        for choice in chunk.choices:
+            pieces += [piece.model_dump() for piece in choice.delta.tool_calls or []]
+    assert [piece["type"] for piece in pieces] == ["custom", *[None] * (len(pieces) - 1)]
+    assert "".join(piece["custom"]["input"] for piece in pieces) == "text"
+    result: Any = {"role": "tool", "tool_call_id": call.id, "content": "noted"}
+    named = {"type": "custom", "custom": {"name": "note"}}
+    allowed: Any = {"mode": "auto", "tools": [named]}
+    second = await client.chat.completions.create(
+        model="test/tools",
+        messages=[QUESTION, message.model_dump(exclude_none=True), result],
+        tools=[NOTE],
+        tool_choice={"type": "allowed_tools", "allowed_tools": allowed},
+    )
+    assert second.choices[0].message.content == "The tool answered: noted"

@@ -6,8 +6,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from anthropic import Anthropic
+from openai import OpenAI
 
 from tests.local_server import ROOT, LocalServer, environment, local_server
 
@@ -55,6 +58,25 @@ def test_the_python_of_the_readme_streams_and_tells_the_cost(printed: str) -> No
     text, told = printed.splitlines()
     assert text == "Hello from Tollgate"
     assert re.fullmatch(r"gen-\S{15} cost \$\d\S*", told)
+
+
+def test_c7_the_base_url_of_each_format_serves_its_sdk(server: LocalServer) -> None:
+    rows = re.findall(r"^\| (\w+)[^|]*\|[^|]*\| `(http\S+)` \|$", README, re.MULTILINE)
+    here = server.base_url.removesuffix("/api/v1")
+    urls = {name: url.replace("http://localhost:8787", here) for name, url in rows}
+    said = "Hello from Tollgate"
+    asked: Any = {"model": "test/echo", "messages": [{"role": "user", "content": said}]}
+    with OpenAI(base_url=urls.pop("Chat"), api_key=server.key) as client:
+        assert client.chat.completions.create(**asked).choices[0].message.content == said
+        completed = client.completions.create(model="test/echo", prompt=said, max_tokens=9)
+        assert completed.choices[0].text == said
+    with OpenAI(base_url=urls.pop("Responses"), api_key=server.key) as client:
+        assert client.responses.create(model="test/echo", input=said).output_text == said
+    with Anthropic(base_url=urls.pop("Messages"), api_key=server.key) as client:
+        (block_,) = client.messages.create(**asked, max_tokens=9).content
+        assert block_.type == "text"
+        assert block_.text == said
+    assert urls == {}
 
 
 def test_the_curl_of_the_readme_shows_why_it_cost_that(server: LocalServer, printed: str) -> None:

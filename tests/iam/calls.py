@@ -24,7 +24,8 @@ _KEY_EQUALS: Final = re.compile(r"([#\w]+)\s*=\s*(:\w+)")
 # Secrets Manager appends these to the name of a secret: a hyphen and six random characters.
 SECRET_SUFFIX: Final = "-AbCdEf"
 _BEDROCK_PATH: Final = re.compile(
-    r"/model/(?P<model>[^/]+)/(?P<verb>converse-stream|invoke-with-response-stream|invoke)"
+    r"/model/(?P<model>[^/]+)/"
+    r"(?P<operation>converse-stream|count-tokens|invoke-with-response-stream|invoke)"
 )
 _GEOGRAPHIES: Final = frozenset({"apac", "au", "ca", "eu", "global", "jp", "us", "us-gov"})
 
@@ -178,9 +179,15 @@ def _read_bedrock(call: Call) -> Iterator[Access]:
         raise UnknownCall(f"bedrock: {call.method} {call.path}")
     if b"guardrailConfig" in call.body or "x-amzn-bedrock-guardrailidentifier" in call.headers:
         raise UnknownCall("bedrock:ApplyGuardrail")
-    streams = found["verb"] != "invoke"
-    action = "bedrock:InvokeModelWithResponseStream" if streams else "bedrock:InvokeModel"
     model = found["model"]
+    if found["operation"] == "count-tokens":
+        # By a model, never by a profile.
+        yield Access(
+            "bedrock:CountTokens", f"arn:aws:bedrock:{REGION}::foundation-model/{model}", {}
+        )
+        return
+    streams = found["operation"] != "invoke"
+    action = "bedrock:InvokeModelWithResponseStream" if streams else "bedrock:InvokeModel"
     geography, _, base = model.partition(".")
     if geography in _GEOGRAPHIES:
         profile = f"arn:aws:bedrock:{REGION}:{ACCOUNT_ID}:inference-profile/{model}"

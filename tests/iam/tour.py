@@ -32,12 +32,16 @@ from tests.unit.web.routes import (
 from tests.upstream import Script
 from tollgate.core.clock import DAY_S, SystemClock
 from tollgate.core.publication import Signature, publish_to_all
+from tollgate.ingress.formats import MESSAGES
+from tollgate.ingress.formats import RESPONSES as RESPONSES_FORMAT
 from tollgate.routing.file.compile import canonical_json, compile_catalog
+from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import Routing
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 CHAT: Final = CHAT_ROUTES[0].removeprefix("POST ")
-RESPONSES: Final = CHAT_ROUTES[3].removeprefix("POST ")
+RESPONSES: Final = RESPONSES_FORMAT.path
+COUNT: Final = MESSAGES.counting.path if MESSAGES.counting else ""
 ECHO: Final = {"model": "test/echo", "messages": [{"role": "user", "content": "Hello"}]}
 REFUSED: Final = {"error": {"message": "no such key"}}
 # More holds than one shard should have, so that maintenance adds shards.
@@ -58,6 +62,7 @@ async def tour(
     generation_id = await complete(deployment, workspace, expire_answers)
     await read_the_pointer_alone(deployment)
     await call_every_provider(deployment, workspace, routing)
+    await count_by_bedrock(deployment, workspace, routing)
     response_id = await store_responses(deployment, workspace)
     await call_every_route(deployment, workspace, generation_id, response_id)
     await leave_work(deployment)
@@ -156,6 +161,22 @@ async def call_every_provider(
             assert answer.status >= 400
             left = deployment.upstreams.bedrock.unplayed + deployment.upstreams.beta.unplayed
             assert left == 1, (slug, endpoint.provider, answer.json)
+
+
+async def count_by_bedrock(deployment: Deployment, workspace: Workspace, routing: Routing) -> None:
+    """Count the tokens of a prompt by each model of Bedrock's that counts."""
+    for slug, model in routing.models.items():
+        for endpoint in model.endpoints:
+            provider = routing.providers[endpoint.provider]
+            dialect = merge_section(provider.dialect, endpoint.dialect)
+            if not (dialect.counts_tokens and provider.transport.startswith("bedrock")):
+                continue
+            deployment.upstreams.bedrock.reset()
+            deployment.upstreams.bedrock.enqueue(Script.json(200, {"inputTokens": 1}))
+            body = ECHO | {"model": slug, "provider": {"only": [endpoint.provider]}}
+            answer = await deployment.ask("POST", COUNT, workspace.inference, body=body)
+            assert (answer.status, answer.json) == (200, {"input_tokens": 1})
+            assert answer.headers["x-tollgate-token-count"] == "exact"
 
 
 async def call_every_route(

@@ -14,7 +14,7 @@ from tests.infra.test_watching import throttles
 from tests.infra.translation import ROOT, Stack
 from tollgate.core.money import NANO_USD_PER_USD
 from tollgate.settings import Settings
-from tollgate.web.paths import METERED_PATHS
+from tollgate.web.paths import STREAMING_PATHS
 
 KEY: Final = "arn:aws:kms:us-east-1:123456789012:key/abc"
 TOPIC: Final = "arn:aws:sns:us-east-1:123456789012:budgets"
@@ -199,7 +199,8 @@ def test_chat_may_have_limits_of_its_own(any_stack: Stack) -> None:
     assert throttles(asked) == {
         ("*", "*"): ("RequestsPerSecond", "RequestsBurst"),
         **{
-            ("POST", path): ("ChatRequestsPerSecond", "ChatRequestsBurst") for path in METERED_PATHS
+            ("POST", path): ("ChatRequestsPerSecond", "ChatRequestsBurst")
+            for path in STREAMING_PATHS
         },
     }
 

@@ -31,7 +31,13 @@ PERMISSIONS: Final = {
         "GenerationsTable": {"dynamodb:PutItem"},
         **{secret: {"secretsmanager:GetSecretValue"} for secret in NEEDED.secrets},
         **{guardrail: {"bedrock:ApplyGuardrail"} for guardrail in NEEDED.guardrails},
-        **{model: {"bedrock:InvokeModelWithResponseStream"} for model in NEEDED.models},
+        **{
+            model: {
+                *({"bedrock:InvokeModelWithResponseStream"} if model in NEEDED.models else ()),
+                *({"bedrock:CountTokens"} if model in NEEDED.counted_models else ()),
+            }
+            for model in (*NEEDED.models, *NEEDED.counted_models)
+        },
         **{model: {"bedrock:InvokeModel"} for model in NEEDED.whole_models},
         **{it: {"sagemaker:InvokeEndpoint"} for it in NEEDED.sagemaker_endpoints},
         **{it: {"bedrock:ApplyGuardrail"} for it in NEEDED.guardrails},

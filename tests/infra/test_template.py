@@ -9,12 +9,12 @@ import re
 from tests.infra.test_roles import PERMISSIONS
 from tests.infra.translation import JsonObject, Stack
 from tollgate.core.errors import ErrorCode
-from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
+from tollgate.ingress.formats import CHAT_COMPLETIONS
 from tollgate.settings import Settings
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
+from tollgate.web.paths import STREAMING_PATHS
 
 CHAT_PATH = CHAT_COMPLETIONS.path
-METERED_PATHS = {each.path for each in FORMATS}
 ANY = "x-amazon-apigateway-any-method"
 
 # Contract C42.
@@ -39,16 +39,16 @@ def gateway_error_body(response: JsonObject) -> JsonObject:
 
 def test_every_route_has_its_function(stack: Stack) -> None:
     assert {(route.path, route.method): route.function for route in stack.routes()} == {
-        **{(each.path, "post"): "ChatFunctionAliaslive" for each in FORMATS},
-        **{(each.path, ANY): "ApiFunctionAliaslive" for each in FORMATS},
+        **{(path, "post"): "ChatFunctionAliaslive" for path in STREAMING_PATHS},
+        **{(path, ANY): "ApiFunctionAliaslive" for path in STREAMING_PATHS},
         ("/", ANY): "ApiFunctionAliaslive",
         ("/{proxy+}", ANY): "ApiFunctionAliaslive",
     }
 
 
 def test_c35_posts_to_every_format_are_streamed(stack: Stack) -> None:
-    posted = [it for it in stack.routes() if it.path in METERED_PATHS and it.method == "post"]
-    assert len(posted) == len(METERED_PATHS)
+    posted = [it for it in stack.routes() if it.path in STREAMING_PATHS and it.method == "post"]
+    assert len(posted) == len(STREAMING_PATHS)
     for route in posted:
         uri = route.integration["uri"]["Fn::Sub"]
         assert route.integration["responseTransferMode"] == "STREAM"
@@ -59,7 +59,7 @@ def test_c35_posts_to_every_format_are_streamed(stack: Stack) -> None:
 
 def test_nothing_else_is_streamed(stack: Stack) -> None:
     for route in stack.routes():
-        if route.path not in METERED_PATHS or route.method != "post":
+        if route.path not in STREAMING_PATHS or route.method != "post":
             assert "responseTransferMode" not in route.integration, route
             assert "timeoutInMillis" not in route.integration, route
             assert "/2015-03-31/functions/" in route.integration["uri"]["Fn::Sub"], route

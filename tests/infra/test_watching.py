@@ -6,8 +6,8 @@ import re
 from typing import Any, Final
 
 from tests.infra.translation import FUNCTIONS, ROOT, JsonObject, Stack
-from tollgate.ingress.formats import FORMATS
 from tollgate.observability import emf
+from tollgate.web.paths import STREAMING_PATHS
 
 NAMESPACE: Final = {"Fn::Sub": "Tollgate/${AWS::StackName}"}
 CHAT: Final = [{"Name": "FunctionName", "Value": {"Ref": "ChatFunction"}}]
@@ -89,7 +89,7 @@ def throttles(stack: Stack) -> dict[tuple[str, str], tuple[str, str]]:
 
 def test_every_route_is_throttled_and_chat_by_itself(stack: Stack) -> None:
     chat = {("POST", it.path) for it in stack.routes() if it.method == "post"}
-    assert chat == {("POST", each.path) for each in FORMATS}
+    assert chat == {("POST", path) for path in STREAMING_PATHS}
     limits = ("RequestsPerSecond", "RequestsBurst")
     assert throttles(stack) == {("*", "*"): limits, **dict.fromkeys(chat, limits)}
     assert stack.parameters["RequestsPerSecond"]["Default"] == 100

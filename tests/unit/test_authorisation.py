@@ -160,7 +160,7 @@ UNKNOWN = [
     (DYNAMODB, call("Query", QUERY | {"KeyConditionExpression": "sk = :s"})),
     (DYNAMODB, call("TransactWriteItems", {"TransactItems": [{"Replace": {}}]})),
     (S3, call("", {}, method="GET", path="/bucket/key", query="acl")),
-    (S3, call("", {}, method="DELETE", path="/bucket/key")),
+    (S3, call("", {}, method="POST", path="/bucket/key")),
     (S3, call("", {}, method="GET", path="/bucket")),
     (Signature(access_key_id="A", region="us-east-1", service="sqs"), call("SendMessage", {})),
     (Signature(access_key_id="A", region="eu-west-1", service="dynamodb"), call("Scan", {})),

@@ -2,12 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from typing import Final
 
 from msgspec import Struct, field
 
 from tollgate.core.clock import DAY_S
 from tollgate.core.generation import GenerationRecord, Outcome
 from tollgate.core.usage import Usage
+
+CALLER_LABELS_MAX: Final = 1_000
+_Stated = tuple[tuple[str, str], ...]
 
 
 class GenerationFilter(Struct, frozen=True, kw_only=True):
@@ -31,7 +35,7 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
             and self.key_id in (None, record.key_id)
             and self.outcome in (None, record.outcome)
             and self.cost_min_nano_usd <= record.cost_nano_usd
-            and self.labels.items() <= record.labels.items()
+            and self.labels.items() <= record.all_labels.items()
         )
 
     @property
@@ -42,7 +46,7 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
 
 
 class ActivityRow(Struct, frozen=True, kw_only=True):
-    """The usage of one key, model and provider on one UTC day."""
+    """The usage of one key, model, provider and set of callers' labels on one UTC day."""
 
     day: str
     """As `2026-11-21`."""
@@ -54,6 +58,8 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
     """The label of the key's last generation of the day."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The labels of the key's last generation of the day."""
+    caller_labels: Mapping[str, str] = field(default_factory=dict)
+    """The labels that the callers of these generations stated about themselves."""
     requests: int = 0
     failed: int = 0
     """Generations of every outcome but `ok`."""
@@ -69,8 +75,13 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
             wanted.model in (None, self.model)
             and wanted.provider in (None, self.provider)
             and wanted.key_id in (None, self.key_id)
-            and wanted.labels.items() <= self.labels.items()
+            and wanted.labels.items() <= self.all_labels.items()
         )
+
+    @property
+    def all_labels(self) -> Mapping[str, str]:
+        """The labels of the key and of the callers, of which the key's win."""
+        return {**self.caller_labels, **self.labels}
 
 
 class Activity(Struct, frozen=True, kw_only=True):
@@ -101,12 +112,26 @@ def day_of(second: int) -> str:
 
 
 def summarize_day(day: str, records: Iterable[GenerationRecord]) -> tuple[ActivityRow, ...]:
-    """Sum all records of one day into rows; the order of the records does not matter."""
-    rows: dict[tuple[str, str, str], ActivityRow] = {}
+    """Sum all records of one day into rows; the order of the records does not matter.
+
+    Callers name their sessions as they like: beyond CALLER_LABELS_MAX sets of labels on a day, a
+    record counts without them.
+    """
+    rows: dict[tuple[str, str, str, _Stated], ActivityRow] = {}
+    known_labels: set[_Stated] = set()
     for record in sorted(records, key=lambda record: record.id):
-        place = (record.model or "", record.provider or "", record.key_id)
+        stated = tuple(sorted(record.caller_labels.items()))
+        if stated not in known_labels and len(known_labels) >= CALLER_LABELS_MAX:
+            stated = ()
+        elif stated:
+            known_labels.add(stated)
+        place = (record.model or "", record.provider or "", record.key_id, stated)
         row = rows.get(place) or ActivityRow(
-            day=day, model=record.model, provider=record.provider, key_id=record.key_id
+            day=day,
+            model=record.model,
+            provider=record.provider,
+            key_id=record.key_id,
+            caller_labels=dict(stated),
         )
         known = bool(record.key_label or record.labels)
         rows[place] = ActivityRow(
@@ -116,6 +141,7 @@ def summarize_day(day: str, records: Iterable[GenerationRecord]) -> tuple[Activi
             key_id=record.key_id,
             key_label=record.key_label if known else row.key_label,
             labels=record.labels if known else row.labels,
+            caller_labels=row.caller_labels,
             requests=row.requests + 1,
             failed=row.failed + (record.outcome != "ok"),
             cost_nano_usd=row.cost_nano_usd + record.cost_nano_usd,

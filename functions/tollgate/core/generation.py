@@ -146,8 +146,15 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The key's label at the time of the request; empty in a record that the sweeper wrote."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The key's labels at the time of the request; none in a record that the sweeper wrote."""
+    caller_labels: Mapping[str, str] = field(default_factory=dict)
+    """The labels that the caller stated about itself, where routing.yaml reads some."""
     api_gateway_request_id: str | None = None
     """None outside AWS, as `lambda_request_id`, and in a record that the sweeper wrote."""
     lambda_request_id: str | None = None
     adapted: tuple[str, ...] = ()
     """The names of what had no effect, or another one than was requested, at the last endpoint."""
+
+    @property
+    def all_labels(self) -> Mapping[str, str]:
+        """The labels of the key and of the caller, of which the key's win."""
+        return {**self.caller_labels, **self.labels} if self.caller_labels else self.labels

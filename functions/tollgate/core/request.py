@@ -137,6 +137,11 @@ class ReasoningOptions(Struct, frozen=True, kw_only=True):
     """True, with no other option, requests the model's own default amount."""
     exclude: bool = False
     """True if the reasoning is left out of the answer."""
+    effort_alone: bool = False
+    """True if the effort is of the whole answer, where a model knows such a one: whether it reasons
+    is then left as `enabled` states it."""
+    display_open: bool = False
+    """True if a model that has a default for showing its reasoning is left to it."""
 
 
 # A generation is `chat`, whatever its client format; other kinds are subclasses of `InputWork`.

@@ -1,9 +1,10 @@
 """The services behind a generation, and the call that it serves."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from tollgate.core.clock import Clock, Deadline
 from tollgate.core.cooldown import CooldownPolicy
@@ -87,5 +88,7 @@ class Call(Struct, frozen=True, kw_only=True):
     """The caller's own id of the request (`x-request-id`)."""
     platform_ids: PlatformIds = PlatformIds()
     """The platform's own ids of the request."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels that the caller states about itself."""
     fallbacks: bool = True
     """False if only the first model of the chain may serve."""

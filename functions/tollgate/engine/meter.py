@@ -243,6 +243,7 @@ class Meter:
             user=self._call.parsed.request.user,
             key_label=self._call.principal.label,
             labels=self._call.principal.labels,
+            caller_labels=self._call.labels,
             api_gateway_request_id=_truncate(self._call.platform_ids.api_gateway_request_id),
             lambda_request_id=_truncate(self._call.platform_ids.lambda_request_id),
             adapted=(*self._call.parsed.ignored, *self._all_adapted()),

@@ -40,6 +40,8 @@ class ParsedWork(Struct, frozen=True, kw_only=True):
     """True if the caller requested a `Routed` in the reply."""
     stored_input: tuple[JsonObject, ...] | None = None
     """The input to store with the answer, earlier turns included; None stores neither."""
+    client_metadata: Mapping[str, JsonValue] = field(default_factory=dict)
+    """The facts that a client states about itself, which no provider gets."""
 
 
 class ParsedCall(ParsedWork, frozen=True, kw_only=True):
@@ -136,7 +138,9 @@ class Ingress(Protocol):
     def renderer(self, call: Any, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
         """Return a new renderer for one reply to `call`, which this format has parsed."""
 
-    def limit_headers(self, requests: RateLimit | None, tokens: RateLimit | None) -> dict[str, str]:
+    def limit_headers(
+        self, requests: RateLimit | None, tokens: RateLimit | None, *, now_s: float
+    ) -> dict[str, str]:
         """Return the headers, in this format's names, that state what a key has left."""
 
     def error(

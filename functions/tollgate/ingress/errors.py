@@ -1,6 +1,7 @@
 """The mapping of errors to statuses, headers and bodies of OpenAI's form."""
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -61,6 +62,10 @@ _REPEATED_WITHIN_S: Final = 60
 _RETRY_AFTER_DEFAULT_S: Final = 5
 _RETRY_AFTER_MAX_S: Final = 86_400
 
+# What planning and attempts name in the words of chat completions, by the words of a format.
+FieldNames = Mapping[str, str]
+NO_OTHER_NAMES: Final[FieldNames] = {}
+
 _UPLOAD_HINT: Final = "Upload large files with POST /v1/files and send their ids instead."
 
 
@@ -83,16 +88,27 @@ def public_code(code: ErrorCode) -> str:
     return _PUBLISHED.get(code, code).value
 
 
-def openai_error(error: GatewayError, request_id: str) -> dict[str, str | None]:
+def field_at_fault(error: GatewayError, names: FieldNames) -> tuple[str | None, str]:
+    """Return the field at fault and the message, both with a format's own name of that field."""
+    own = names.get(error.param or "")
+    if error.param is None or own is None:
+        return error.param, error.message
+    word = rf"(?<![\w./-]){re.escape(error.param)}(?![\w./-]*\w)"
+    return own, re.sub(word, lambda _: own, error.message)
+
+
+def openai_error(
+    error: GatewayError, request_id: str, names: FieldNames = NO_OTHER_NAMES
+) -> dict[str, str | None]:
     """Return the `error` object of the OpenAI envelope."""
-    message = error.message
+    param, message = field_at_fault(error, names)
     if error.code is ErrorCode.PAYLOAD_TOO_LARGE:
         message = f"{message} {_UPLOAD_HINT}"
     return {
         "message": message,
         "type": openai_type(STATUS[error.code]),
         "code": public_code(error.code),
-        "param": error.param,
+        "param": param,
         "request_id": request_id,
     }
 
@@ -114,9 +130,14 @@ def error_headers(error: GatewayError) -> dict[str, str]:
     return headers
 
 
-def openai_reply(error: GatewayError, request_id: str, routed: Routed | None = None) -> ErrorReply:
+def openai_reply(
+    error: GatewayError,
+    request_id: str,
+    routed: Routed | None = None,
+    names: FieldNames = NO_OTHER_NAMES,
+) -> ErrorReply:
     """Render an error as HTTP, in the OpenAI envelope."""
-    content: dict[str, JsonValue] = {"error": {**openai_error(error, request_id)}}
+    content: dict[str, JsonValue] = {"error": {**openai_error(error, request_id, names)}}
     if routed is not None:
         content["tollgate_metadata"] = tollgate_metadata(routed)
     return ErrorReply(
@@ -124,11 +145,16 @@ def openai_reply(error: GatewayError, request_id: str, routed: Routed | None = N
     )
 
 
-def openai_limit_headers(requests: RateLimit | None, tokens: RateLimit | None) -> dict[str, str]:
+def openai_limit_headers(
+    requests: RateLimit | None, tokens: RateLimit | None, *, now_s: float
+) -> dict[str, str]:
     """Return OpenAI's `x-ratelimit-…` headers of the limits that a key has.
+
+    They state durations, so that the time of the request is not read.
 
     https://platform.openai.com/docs/guides/rate-limits (2026-11-22)
     """
+    del now_s
     headers: dict[str, str] = {}
     for unit, limit in (("requests", requests), ("tokens", tokens)):
         if limit is not None:

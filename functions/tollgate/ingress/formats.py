@@ -4,13 +4,14 @@ The wiring makes them, `web/chat_app.py` gives each its route, `web/openapi.py` 
 format is its folder and a row here (and the path's method in infra/template.yaml).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import Struct
 from pydantic import BaseModel
 
 from tollgate.core.ids import IdSource
+from tollgate.core.request import GenerationRequest
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.chat_completions import ChatCompletions
 
@@ -26,8 +27,21 @@ class FormatModels(Struct, frozen=True, kw_only=True):
     """The data of one server-sent event; None if no reply is streamed."""
     failure: type[BaseModel] | None = None
     """The data of the event that ends a broken stream."""
-    other_requests: tuple[type[BaseModel], ...] = ()
-    """The bodies of routes of the format that generate nothing."""
+    count_request: type[BaseModel] | None = None
+    """The body of the route that counts tokens, None without one."""
+    count_reply: type[BaseModel] | None = None
+
+
+class TokenCounting(Struct, frozen=True, kw_only=True):
+    """The route of a format that counts the tokens of a request."""
+
+    path: str
+    parse: Callable[[bytes, Mapping[str, str]], GenerationRequest]
+    """Parse a request; RequestError with the field at fault."""
+    render: Callable[[int], bytes]
+    """Return the body of a reply with the count."""
+    summary: str
+    operation_id: str
 
 
 class IngressFormat(Struct, frozen=True, kw_only=True):
@@ -46,6 +60,8 @@ class IngressFormat(Struct, frozen=True, kw_only=True):
     operation_id: str
     id_header: str | None = None
     """The header, beside `x-request-id`, in which clients of the format look for the id."""
+    counting: TokenCounting | None = None
+    """None for a format whose clients know no count."""
 
 
 def _load_chat_completions_models() -> FormatModels:
@@ -127,6 +143,7 @@ def _load_messages_models() -> FormatModels:
         MessageReply,
         MessagesErrorEnvelope,
         MessageStreamEvent,
+        MessageTokensCount,
     )
     from tollgate.ingress.messages.wire.request import CountTokensRequest, MessagesRequest
 
@@ -136,8 +153,15 @@ def _load_messages_models() -> FormatModels:
         event=MessageStreamEvent,
         failure=ErrorEvent,
         error=MessagesErrorEnvelope,
-        other_requests=(CountTokensRequest,),
+        count_request=CountTokensRequest,
+        count_reply=MessageTokensCount,
     )
+
+
+def _parse_message_count(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
+    from tollgate.ingress.messages.parse import parse_count_request
+
+    return parse_count_request(body, headers)
 
 
 MESSAGES: Final = IngressFormat(
@@ -151,6 +175,13 @@ MESSAGES: Final = IngressFormat(
     "key.",
     operation_id="create_message",
     id_header="request-id",
+    counting=TokenCounting(
+        path="/v1/messages/count_tokens",
+        parse=_parse_message_count,
+        render=lambda tokens: b'{"input_tokens":%d}' % tokens,
+        summary="Count Message Tokens",
+        operation_id="count_message_tokens",
+    ),
 )
 
 
@@ -163,6 +194,7 @@ def _make_responses(ids: IdSource) -> Ingress:
 def _load_responses_models() -> FormatModels:
     from tollgate.ingress.responses.wire.response_events import ResponseEvent, ResponseFailed
     from tollgate.ingress.responses.wire.response_reply import (
+        ResponseInputTokens,
         ResponseObject,
         ResponsesErrorEnvelope,
     )
@@ -174,7 +206,15 @@ def _load_responses_models() -> FormatModels:
         event=ResponseEvent,
         failure=ResponseFailed,
         error=ResponsesErrorEnvelope,
+        count_request=ResponsesRequest,
+        count_reply=ResponseInputTokens,
     )
+
+
+def _parse_response_count(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
+    from tollgate.ingress.responses.parse import parse_response_request
+
+    return parse_response_request(body, headers).request
 
 
 RESPONSES: Final = IngressFormat(
@@ -187,6 +227,13 @@ RESPONSES: Final = IngressFormat(
     description="Generate an answer in OpenAI's Responses format, whole or streamed; it is billed "
     "to the key, and stored if the key or its workspace says so.",
     operation_id="create_response",
+    counting=TokenCounting(
+        path="/v1/responses/input_tokens",
+        parse=_parse_response_count,
+        render=lambda tokens: b'{"object":"response.input_tokens","input_tokens":%d}' % tokens,
+        summary="Count Response Input Tokens",
+        operation_id="count_response_input_tokens",
+    ),
 )
 
 

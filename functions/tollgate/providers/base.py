@@ -152,6 +152,15 @@ class Codec(Struct, frozen=True, kw_only=True):
     has_text_tools: bool = False
 
 
+class TokenCounter(Struct, frozen=True, kw_only=True):
+    """Counts the tokens of a prompt by a provider's own count, which generates nothing."""
+
+    # Turn the request that would generate into the one that counts; None if it cannot be counted.
+    encode: Callable[[WireRequest, Target], WireRequest | None]
+    # The field of the reply that has the count, by any of its names.
+    fields: tuple[str, ...]
+
+
 _Work = TypeVar("_Work", bound=InputWork)
 
 

@@ -270,6 +270,11 @@ class Dialect(BaseModel):
         description="Whether tools of free text (`custom`) are taken, in the format "
         "openai_responses; the gateway emulates them elsewhere.",
     )
+    counts_tokens: bool = Field(
+        default=False,
+        description="Whether the server counts the tokens of a prompt without generating, at the "
+        "path that its format has for that; else a count is an estimate.",
+    )
     tool_call_id_length: int | None = Field(
         default=None, description="The only length of ids of calls, in letters and digits."
     )

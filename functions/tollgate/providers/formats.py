@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from tollgate.core.request import Need, WorkKind
 from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
-from tollgate.providers.base import BatchCodec, Codec, Target
+from tollgate.providers.base import BatchCodec, Codec, Target, TokenCounter
 from tollgate.providers.parameters import PARAMETERS
 from tollgate.providers.shared.readable import Readership
 
@@ -53,6 +53,9 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     batch_transports: frozenset[TransportName] = frozenset()
     # Whether the operator's guardrail can be applied to a request.
     applies_guardrails: bool = False
+    # Import and return how the format counts tokens; None if it cannot. It is used where the
+    # dialect has `counts_tokens`.
+    load_counter: Callable[[], TokenCounter] | None = None
 
 
 def _load_openai_chat() -> Codec:
@@ -98,6 +101,12 @@ def _load_openai_responses() -> Codec:
     )
 
 
+def _load_openai_responses_counter() -> TokenCounter:
+    from tollgate.providers.openai_responses.count import encode_count
+
+    return TokenCounter(encode=encode_count, fields=("input_tokens",))
+
+
 def _load_anthropic() -> Codec:
     from tollgate.providers.anthropic.decode import MessagesDecoder
     from tollgate.providers.anthropic.encode import encode
@@ -112,6 +121,12 @@ def _load_anthropic() -> Codec:
     )
 
 
+def _load_anthropic_counter() -> TokenCounter:
+    from tollgate.providers.anthropic.count import encode_count
+
+    return TokenCounter(encode=encode_count, fields=("input_tokens", "inputTokens"))
+
+
 def _load_bedrock() -> Codec:
     from tollgate.providers.bedrock.decode import ConverseDecoder
     from tollgate.providers.bedrock.encode import encode
@@ -124,6 +139,12 @@ def _load_bedrock() -> Codec:
         ),
         error=error_of_reply,
     )
+
+
+def _load_bedrock_counter() -> TokenCounter:
+    from tollgate.providers.bedrock.count import encode_count
+
+    return TokenCounter(encode=encode_count, fields=("inputTokens",))
 
 
 def _load_gemini() -> Codec:
@@ -220,6 +241,12 @@ def _load_openai_moderations() -> BatchCodec[Any]:
     )
 
 
+def _load_gemini_counter() -> TokenCounter:
+    from tollgate.providers.gemini.count import encode_count
+
+    return TokenCounter(encode=encode_count, fields=("totalTokens",))
+
+
 WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Chat completions, of OpenAI and of everyone who imitates it.
     "openai_chat": WireFormat(
@@ -245,6 +272,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # OpenAI's Responses, for models that refuse tools on chat completions.
     "openai_responses": WireFormat(
         load=_load_openai_responses,
+        load_counter=_load_openai_responses_counter,
         transports=("http_sse",),
         signer=OPENAI,
         parameters=frozenset(
@@ -263,6 +291,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Anthropic's Messages: Anthropic's own, Vertex AI's, and Bedrock's InvokeModel.
     "anthropic": WireFormat(
         load=_load_anthropic,
+        load_counter=_load_anthropic_counter,
         transports=("http_sse", "bedrock_invoke"),
         signer=CLAUDE,
         other_signers=frozenset({ANTHROPIC_BLOCKS}),
@@ -273,6 +302,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Bedrock's Converse, whatever model family is behind it.
     "bedrock": WireFormat(
         load=_load_bedrock,
+        load_counter=_load_bedrock_counter,
         transports=("bedrock_runtime",),
         signer=BEDROCK,
         parameters=frozenset({"service_tier", "stop", "temperature", "top_p"}),
@@ -283,6 +313,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Gemini's generateContent, on AI Studio and on Vertex AI.
     "gemini": WireFormat(
         load=_load_gemini,
+        load_counter=_load_gemini_counter,
         transports=("http_sse",),
         signer=GEMINI,
         # As Google's own SDK keeps its history, thoughts and all.

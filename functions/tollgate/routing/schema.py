@@ -8,19 +8,19 @@ JSON Schema.
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
-from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money import nano_usd
 from tollgate.core.request import Capability, Modality, WorkKind
 from tollgate.core.secret import SecretReference
-from tollgate.providers.base import Auth, ProviderRow, Timeouts
+from tollgate.providers.base import Auth, ProviderRow
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import TRANSPORT_NEEDS, FormatName, TransportName
-from tollgate.routing.chains import GuardrailSection, RetrySection, RouteSection
+from tollgate.routing.chains import GuardrailSection, RouteSection
+from tollgate.routing.defaults_sections import AttemptTimeoutsSection, DefaultsSection
 from tollgate.routing.price import PriceSchedule
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.scalars import (
@@ -31,12 +31,10 @@ from tollgate.routing.scalars import (
     FileGlob,
     Glob,
     GoogleName,
-    Interval,
     ModelSlug,
     Name,
     Percent,
     Region,
-    Seconds,
     SecretName,
     Sentence,
     Slug,
@@ -45,67 +43,6 @@ from tollgate.routing.scalars import (
     Tokens,
     VariableName,
 )
-
-
-class AttemptTimeoutsSection(Strict):
-    """Time limits of one attempt."""
-
-    connect_s: Seconds = Field(default=10.0, description="Time to connect, TLS included.")
-    first_token_s: Seconds = Field(default=120.0, description="Time until the first content.")
-    idle_s: Seconds = Field(default=120.0, description="Longest silence within an answer.")
-
-    @property
-    def attempt(self) -> Timeouts:
-        """The limits that hold for each attempt."""
-        return Timeouts(
-            connect_s=self.connect_s, first_token_s=self.first_token_s, idle_s=self.idle_s
-        )
-
-
-class TimeoutsSection(AttemptTimeoutsSection):
-    """Time limits of one attempt, and of a whole answer that is not streamed."""
-
-    # A connection without a byte is cut after 300 s: docs/decisions/0020.
-    non_streamed_total_s: Seconds = Field(
-        default=285.0, description="Time for all attempts of an answer that is not streamed."
-    )
-
-
-class CooldownSection(Strict):
-    """The rule by which a failing endpoint rests: it then is the last of every plan."""
-
-    after_failures: Annotated[int, Field(ge=1, le=100)] = Field(
-        default=3, description="Failures within `within_s` after which an endpoint rests."
-    )
-    within_s: Interval = Field(default=60.0, description="Time in which failures are counted.")
-    rest_s: Seconds = Field(default=30.0, description="Time for which an endpoint rests.")
-
-    @property
-    def policy(self) -> CooldownPolicy:
-        """The policy as the stores take it."""
-        return CooldownPolicy(
-            after_failures=self.after_failures, within_s=self.within_s, rest_s=self.rest_s
-        )
-
-
-class DefaultsSection(Strict):
-    """Settings of every route and endpoint that states no others."""
-
-    timeouts: TimeoutsSection = Field(default_factory=TimeoutsSection)
-    retry: RetrySection = Field(default_factory=RetrySection)
-    cooldown: CooldownSection = Field(default_factory=CooldownSection)
-    hold_output_tokens: Tokens = Field(
-        default=4096,
-        description="Output tokens that are held for a request without a limit of its own. The "
-        "provider may answer more.",
-    )
-    early_commit_after_s: Seconds = Field(
-        default=10.0,
-        description="Silence after which a stream answers 200 before its first content; 0: never.",
-    )
-    keep_alive_s: Interval = Field(
-        default=15.0, description="Interval of comments in a silent stream that answered 200."
-    )
 
 
 class BillingSection(Strict):
@@ -364,11 +301,50 @@ class IncludedFile(Strict):
     )
 
 
+ATTRIBUTIONS_MAX: Final = 4
+# Labels of keys, which an operator sets, and other names that spending is grouped by.
+_TAKEN_LABELS: Final = frozenset(
+    {"day", "environment", "key", "member", "model", "provider", "team"}
+)
+# Headers whose values must never be stored.
+_SECRET_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
+
+
+def _check_label(name: str) -> str:
+    if name in _TAKEN_LABELS:
+        raise ValueError(f"must not be {name}, which is set elsewhere")
+    return name
+
+
+def _check_source(source: str) -> str:
+    if source.removeprefix("header:") in _SECRET_HEADERS:
+        raise ValueError("must not be a header that carries a secret")
+    return source
+
+
+AttributionLabel = Annotated[
+    str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$"), AfterValidator(_check_label)
+]
+# A string and no section of its own: a function's start makes no model for it.
+AttributionSource = Annotated[
+    str,
+    StringConstraints(pattern=r"^(header:[a-z0-9-]{1,64}|metadata:[A-Za-z0-9_.-]{1,64})$"),
+    AfterValidator(_check_source),
+]
+
+
 class Routing(IncludedFile):
     """The whole file, or its compiled form, in which everything is written out."""
 
     defaults: DefaultsSection = Field(default_factory=DefaultsSection)
     billing: BillingSection = Field(default_factory=BillingSection)
+    attribution: Annotated[
+        Mapping[AttributionLabel, AttributionSource], Field(max_length=ATTRIBUTIONS_MAX)
+    ] = Field(
+        default={},
+        description="Labels of records that callers state about themselves, by the label's name: "
+        "`header:` and a header in lower case, or `metadata:` and a name in the body's metadata.",
+    )
 
 
 class CompiledRouting(Routing):

@@ -6,8 +6,8 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.principal import KeyRole
-from tollgate.ingress.formats import MESSAGES, RESPONSES
-from tollgate.web.paths import METERED_PATHS, OPENAPI
+from tollgate.ingress.formats import RESPONSES
+from tollgate.web.paths import OPENAPI, STREAMING_PATHS
 
 
 class Access(Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ _OPERATORS_READER: Final = Access(roles=_READER.roles, operator=True)
 
 # By method and path. A route that is missing here cannot be declared.
 ACCESS: Final[Mapping[tuple[str, str], Access]] = {
-    **{("POST", path): METERED for path in METERED_PATHS},
+    **{("POST", path): METERED for path in STREAMING_PATHS},
     ("GET", OPENAPI): _OPEN,
     ("GET", "/v1/health/live"): _OPEN,
     ("GET", "/v1/health/ready"): _OPEN,
@@ -44,7 +44,6 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/models/{author}/{slug}/endpoints"): _CATALOG,
     ("GET", "/v1/models/{name}"): _CATALOG,
     ("POST", "/v1/route/explain"): Access(roles=_EVERY_KEY.roles, notes_use=False),
-    ("POST", f"{MESSAGES.path}/count_tokens"): Access(roles=_EVERY_KEY.roles, notes_use=False),
     ("GET", f"{RESPONSES.path}/{{response_id}}"): _RESPONSES,
     ("DELETE", f"{RESPONSES.path}/{{response_id}}"): _RESPONSES,
     ("GET", f"{RESPONSES.path}/{{response_id}}/input_items"): _RESPONSES,

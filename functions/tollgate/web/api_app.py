@@ -16,8 +16,8 @@ from tollgate.web.cors import WebLimits, cors
 from tollgate.web.error_boundary import ErrorBoundary
 from tollgate.web.paths import (
     METERED_METHODS,
-    METERED_PATHS,
     OPENAPI,
+    STREAMING_PATHS,
     UNSERVED,
     CanonicalPath,
     HeadAsGet,
@@ -34,7 +34,6 @@ from tollgate.web.routes.health import health_routes
 from tollgate.web.routes.keys import key_routes, workspace_key_routes
 from tollgate.web.routes.models import model_routes
 from tollgate.web.routes.responses import response_routes
-from tollgate.web.routes.token_counts import token_count_routes
 from tollgate.web.routes.workspaces import workspace_routes
 from tollgate.web.services import Services
 
@@ -59,7 +58,7 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
             Middleware(HeadAsGet),
             Middleware(
                 ErrorBoundary,
-                errors=services.chat,
+                errors=services.errors,
                 journal=services.journal,
             ),
         ],
@@ -74,7 +73,6 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
         audit_routes,
         model_routes,
         explanation_routes,
-        token_count_routes,
         response_routes,
         health_routes,
     ):
@@ -104,7 +102,7 @@ def _render_errors(app: FastAPI, services: Services) -> None:
     """Render every error, ours, FastAPI's and Starlette's, in the envelope of its path."""
 
     def reply(request: Request, error: GatewayError) -> Response:
-        render = services.chat.error
+        render = services.errors.error
         if request.scope["path"].startswith(MESSAGES.path):
             from tollgate.ingress.messages.errors import anthropic_reply
 
@@ -128,7 +126,7 @@ def _render_errors(app: FastAPI, services: Services) -> None:
         match error.status_code:
             case 404 | 405 if request.scope["path"] in UNSERVED:
                 refusal: GatewayError = no_route(method, path)
-            case 404 if request.scope["path"] not in METERED_PATHS:
+            case 404 if request.scope["path"] not in STREAMING_PATHS:
                 refusal = no_route(method, path)
             case 404 if method == "POST":
                 refusal = wrong_function(path)
@@ -143,7 +141,7 @@ def _render_errors(app: FastAPI, services: Services) -> None:
 
 def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:
     """Return the methods that a path accepts, with those that middleware answers."""
-    if request.scope["path"] in METERED_PATHS:
+    if request.scope["path"] in STREAMING_PATHS:
         # Its POST goes to the streaming function, other methods come here.
         return METERED_METHODS
     served = {"OPTIONS"}

@@ -1,7 +1,7 @@
 """The streaming application: metered routes, each a call of `generate`."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
@@ -37,7 +37,7 @@ from tollgate.engine.sink import (
     request_headers,
     send_error,
 )
-from tollgate.ingress.base import Ingress, ParsedWork, Routed
+from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
 from tollgate.web.access import METERED
@@ -65,7 +65,7 @@ def chat_app(
     stores content for the keys that opt in; without it no content is stored. `responses` does the
     same for responses, which later requests name.
     """
-    endpoints = {
+    endpoints: dict[str, ASGIApp] = {
         each.path: MeteredEndpoint(
             each,
             services,
@@ -77,6 +77,9 @@ def chat_app(
         )
         for each in FORMATS
     }
+    for each in FORMATS:
+        if each.counting is not None:
+            endpoints[each.counting.path] = _LazyCounting(each, services, gateways, limits)
     # A bare router, without an application around it: an endpoint answers every failure itself.
     return Router(
         routes=[Route(path, endpoint) for path, endpoint in endpoints.items()],
@@ -95,6 +98,27 @@ async def _reply_not_found(scope: Scope, receive: Receive, send: Send) -> None:
     rendered = openai_reply(no_route(scope["method"], scope["path"]), request_id_of(scope))
     response = Response(rendered.body, rendered.status, dict(rendered.headers))
     await response(scope, receive, send)
+
+
+class _LazyCounting:
+    """An endpoint that counts tokens, imported with its first request."""
+
+    def __init__(
+        self,
+        format_: IngressFormat,
+        services: RequestServices,
+        gateways: Gateways,
+        limits: WebLimits,
+    ) -> None:
+        self._parts = (format_, services, gateways, limits)
+        self._made: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._made is None:
+            from tollgate.web.token_counts import CountEndpoint
+
+            self._made = CountEndpoint(*self._parts)
+        await self._made(scope, receive, send)
 
 
 class _Admitted(Struct, frozen=True, kw_only=True):
@@ -181,6 +205,7 @@ class MeteredEndpoint:
             deadline=self._deadline(scope, gateway.timing, streamed=parsed.stream),
             client_request_id=client_request_id(headers),
             platform_ids=_platform_ids(scope),
+            labels=_stated_labels(gateway, headers, parsed),
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
         )
         claim = claim_of(headers, call, path=scope["path"], body=body)
@@ -256,6 +281,16 @@ class MeteredEndpoint:
             total_s = extensions[DEADLINE_EXTENSION]["epoch_ms"] / 1000 - clock.now_s()
         deadline = Deadline.within(clock, total_s - SETTLE_BUDGET_S)
         return deadline if streamed else deadline.sooner(timing.non_streamed_total_s)
+
+
+def _stated_labels(gateway: Gateway, headers: Headers, parsed: ParsedWork) -> Mapping[str, str]:
+    """Return the labels that the caller states about itself, none where the catalog reads none."""
+    sources = gateway.planner.catalog.attribution
+    if not sources:
+        return NO_HEADERS
+    from tollgate.web.attribution import find_stated_labels
+
+    return find_stated_labels(sources, headers, parsed)
 
 
 def _platform_ids(scope: Scope) -> PlatformIds:

@@ -11,6 +11,12 @@ from starlette.types import Message, Receive, Scope, Send
 from typing_extensions import override
 
 _EXPOSED_HEADERS: Final = (
+    "anthropic-ratelimit-requests-limit",
+    "anthropic-ratelimit-requests-remaining",
+    "anthropic-ratelimit-requests-reset",
+    "anthropic-ratelimit-tokens-limit",
+    "anthropic-ratelimit-tokens-remaining",
+    "anthropic-ratelimit-tokens-reset",
     "request-id",
     "retry-after",
     "x-client-request-id",
@@ -32,6 +38,7 @@ _EXPOSED_HEADERS: Final = (
     "x-should-retry",
     "x-tollgate-adapted",
     "x-tollgate-token-count",
+    "x-tollgate-token-count-failure",
     "x-unreadable",
 )
 

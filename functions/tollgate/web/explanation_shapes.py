@@ -11,11 +11,11 @@ from tollgate.core.money import usd
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.simulation import Fault, SimulatedAttempt, simulate
 from tollgate.ingress.base import ParsedWork
+from tollgate.routing.defaults_sections import TimeoutsSection
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planner import Candidate, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.rules import SkippedRule
-from tollgate.routing.schema import TimeoutsSection
 from tollgate.web.cors import WebLimits
 from tollgate.web.shapes import Usd, moment
 

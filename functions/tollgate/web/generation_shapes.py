@@ -146,7 +146,7 @@ class GenerationObject(BaseModel):
             upstream_model=record.upstream_model,
             key_id=record.key_id,
             key_name=record.key_label,
-            labels=dict(record.labels),
+            labels=dict(record.all_labels),
             ingress_format=record.ingress_format,
             streamed=record.streamed,
             cancelled=record.outcome == "cancelled",

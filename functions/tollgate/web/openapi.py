@@ -1,5 +1,6 @@
 """The OpenAPI document: FastAPI's document of the api routes, with the metered routes added."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -11,6 +12,8 @@ from tollgate.ingress.formats import FORMATS, FormatModels, IngressFormat
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
 
+ANY_FORMAT: Final = "x-any-format"
+"""The mark of an operation whose body is a request in any client format."""
 _KEY: Final = "key"
 _KEY_HEADER: Final = "key_header"
 _REF: Final = "#/components/schemas/{model}"
@@ -25,22 +28,26 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     schemas: dict[str, Any] = document["components"]["schemas"]
     for name in _FOREIGN_SCHEMAS:
         schemas.pop(name, None)
+    schemas |= _format_schemas()
     errors: dict[str, type[BaseModel]] = {}
+    requests: list[dict[str, str]] = []
     for each in FORMATS:
         models = each.load_models()
-        for asked in (models.request, *models.other_requests):
-            schemas |= _schemas(asked, "validation")
-        for model in (models.reply, models.event, models.failure, models.error):
-            schemas |= _schemas(model, "serialization") if model is not None else {}
+        requests.append(_reference(models.request))
         document["paths"][each.path] = {"post": _describe(each, models)}
         errors[each.path] = models.error
         beneath = (path for path in document["paths"] if path.startswith(f"{each.path}/"))
         errors |= dict.fromkeys(beneath, models.error)
-    # The envelope of the api routes, whatever the formats have.
-    schemas |= _schemas(ErrorEnvelope, "serialization")
+        if each.counting is not None and models.count_request and models.count_reply:
+            counting = _describe_count(each, models.count_request, models.count_reply)
+            document["paths"][each.counting.path] = {"post": counting}
+            errors[each.counting.path] = models.error
     for path, item in document["paths"].items():
         for method, operation in item.items():
             _describe_errors(operation["responses"], errors.get(path, ErrorEnvelope))
+            if operation.pop(ANY_FORMAT, False):
+                content = {"application/json": {"schema": {"anyOf": requests}}}
+                operation["requestBody"] = {"required": True, "content": content}
             access = ACCESS[method.upper(), path]
             # A last, empty requirement makes the key optional.
             is_optional = access.keyless or not access.roles
@@ -79,6 +86,21 @@ def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
     }
 
 
+def _describe_count(
+    format_: IngressFormat, request: type[BaseModel], reply: type[BaseModel]
+) -> dict[str, Any]:
+    counting = format_.counting
+    return {
+        "tags": [format_.tag],
+        "summary": counting.summary if counting else "",
+        "description": "Count the tokens of a request, free of charge. The count is the provider's "
+        "own, or an estimate by size: `x-tollgate-token-count` is `exact` or `estimate`.",
+        "operationId": counting.operation_id if counting else "",
+        "requestBody": {"required": True, "content": _json(request)},
+        "responses": {"200": {"description": "The count.", "content": _json(reply)}},
+    }
+
+
 def _describe_errors(responses: dict[str, Any], envelope: type[BaseModel]) -> None:
     responses.pop(_FOREIGN_STATUS, None)
     for statuses, whose in (("4XX", "The request's"), ("5XX", "The gateway's or a provider's")):
@@ -96,8 +118,42 @@ def _reference(model: type[BaseModel]) -> dict[str, str]:
     return {"$ref": _REF.format(model=model.__name__)}
 
 
-def _schemas(model: type[BaseModel], mode: Any) -> dict[str, Any]:
-    """Return the schema of a model and of every model it refers to, by name."""
-    _, document = models_json_schema([(model, mode)], ref_template=_REF)
+def _format_schemas() -> dict[str, Any]:
+    """Return the schemas of all formats, and of the envelope of the api routes, by name.
+
+    They are made together: models of several formats have one name, and each schema needs its own.
+    """
+    wanted: list[tuple[type[BaseModel], Any]] = [(ErrorEnvelope, "serialization")]
+    for each in FORMATS:
+        models = each.load_models()
+        asked = (models.request, models.count_request)
+        wanted += [(model, "validation") for model in asked if model is not None]
+        written = (models.reply, models.event, models.failure, models.error, models.count_reply)
+        wanted += [(model, "serialization") for model in written if model is not None]
+    _, document = models_json_schema(wanted, ref_template=_REF)
     schemas: dict[str, Any] = document["$defs"]
-    return schemas
+    names = {name: _short_name(name) for name in schemas}
+    references = {_REF.format(model=old): _REF.format(model=new) for old, new in names.items()}
+    return {names[name]: _renamed(schema, references) for name, schema in schemas.items()}
+
+
+def _short_name(name: str) -> str:
+    """Return the name of a schema; of one that several formats have, with its format before it."""
+    *packages, own = name.split("__")
+    if not packages:
+        return name
+    format_ = packages[packages.index("ingress") + 1]
+    return f"{''.join(word.capitalize() for word in format_.split('_'))}{own}"
+
+
+def _renamed(value: Any, references: Mapping[str, str]) -> Any:
+    """Return a schema with other references."""
+    match value:
+        case dict():
+            return {name: _renamed(each, references) for name, each in value.items()}
+        case list():
+            return [_renamed(each, references) for each in value]
+        case str():
+            return references.get(value, value)
+        case _:
+            return value

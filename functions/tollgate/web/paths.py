@@ -10,11 +10,14 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.ingress.formats import FORMATS, RESPONSES
 
 OPENAPI: Final = "/v1/openapi.json"
-# The paths of the streaming function; the buffered function serves all others.
 METERED_PATHS: Final = frozenset(each.path for each in FORMATS)
+COUNTING_PATHS: Final = frozenset(each.counting.path for each in FORMATS if each.counting)
+# The paths of the streaming function, which has the keys of providers; the buffered function serves
+# all others.
+STREAMING_PATHS: Final = METERED_PATHS | COUNTING_PATHS
 METERED_METHODS: Final = ("OPTIONS", "POST")
 # Routes of OpenAI's, beside those of stored responses by their ids.
-UNSERVED: Final = frozenset(f"{RESPONSES.path}/{name}" for name in ("compact", "input_tokens"))
+UNSERVED: Final = frozenset({f"{RESPONSES.path}/compact"})
 _MOUNT: Final = "/api"
 
 _CHAT: Final = "use POST /chat/completions under the same base URL"
@@ -24,8 +27,8 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "audio": _PROVIDER,
     "files": f"{_CHAT}, with the file in a message",
     "images": _PROVIDER,
-    "responses": "responses are not compacted or counted; use POST /responses with the whole "
-    "conversation in `input`",
+    "responses": "responses are not compacted; use POST /responses with the whole conversation in "
+    "`input`",
     "uploads": f"{_CHAT}, with the file in a message",
 }
 _SLASHES: Final = re.compile("/{2,}")
@@ -79,7 +82,7 @@ def no_route(method: str, path: str) -> RequestError:
     once = _VERSION_AGAIN.sub("", path)
     if not path.startswith("/v1/"):
         hint = f"a client's base URL ends in /api/v1, and {hint}"
-    elif path not in METERED_PATHS and (instead := _INSTEAD.get(once.split("/")[2])):
+    elif path not in STREAMING_PATHS and (instead := _INSTEAD.get(once.split("/")[2])):
         hint = instead
     elif once != path:
         hint = f"the path has its version twice, and {hint}"
@@ -87,7 +90,7 @@ def no_route(method: str, path: str) -> RequestError:
 
 
 def wrong_function(path: str) -> RequestError:
-    """Return the not_found error of a POST to a metered path that reached the buffered function.
+    """Return the not_found error of a POST to a streaming path that reached the buffered function.
 
     API Gateway sends only the declared spelling to the streaming function.
     """

@@ -51,8 +51,10 @@ class Services(Struct, frozen=True, kw_only=True):
     contents: ContentLog | None
     responses: ResponseStore | None
     catalogs: Catalogs
+    # By name: they parse bodies for explanations.
+    formats: Mapping[str, Ingress]
     # Renders every error of the api.
-    chat: Ingress
+    errors: Ingress
     ids: IdSource
     journal: Journal
     clock: Clock

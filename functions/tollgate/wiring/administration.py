@@ -5,7 +5,7 @@ from msgspec import Struct
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
-from tollgate.ingress.formats import CHAT_COMPLETIONS
+from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
 from tollgate.settings import Settings
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.money.credits import DynamoCreditStore
@@ -61,6 +61,7 @@ def wire_services(
 ) -> Services:
     """Make the services of the api routes."""
     ids = IdSource(clock)
+    formats = Ingresses(ids)
     return Services(
         keys=administration.keys,
         workspaces=administration.workspaces,
@@ -72,7 +73,8 @@ def wire_services(
         contents=stores.contents,
         responses=administration.responses,
         catalogs=catalogs,
-        chat=CHAT_COMPLETIONS.make(ids),
+        formats=formats,
+        errors=formats[CHAT_COMPLETIONS.name],
         ids=ids,
         journal=journal,
         clock=clock,

@@ -4,6 +4,7 @@ Keeps C35, C36.
 """
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from tests.upstream.openai_chunks import DONE, chunk, sse, text_stream
 from tollgate.core.content import Text
 from tollgate.core.errors import ErrorCode, MissingCredentials
 from tollgate.core.events import PartDelta
-from tollgate.providers.base import UpstreamRefused
+from tollgate.providers.base import Timeouts, UpstreamRefused, WireRequest
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.transports.body_frames import WHOLE_BODY_BYTES_MAX
 from tollgate.providers.transports.http_pool import ERROR_BODY_BYTES_MAX
@@ -70,6 +71,22 @@ async def test_bedrock_requests_are_signed_for_the_path_that_is_sent(
     assert "/eu-west-1/bedrock/aws4_request" in received.headers["authorization"]
     assert received.headers["x-amz-security-token"] == "token"
     assert received.headers["host"] == upstream.url.removeprefix("http://")
+
+
+@both
+async def test_c80_one_json_object_is_read_by_every_transport(
+    transport: str, upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    upstream.enqueue(Script.json(200, {"inputTokens": 7}))
+    wire = WireRequest(
+        path="/model/m%3A1/count-tokens", body={}, headers={"accept": "application/json"}
+    )
+    opened = provider.provider(transport).transport.open(wire, Timeouts())
+    async with opened as frames:
+        data = [frame.data async for together in frames for frame in together]
+    (received,) = upstream.received
+    assert [json.loads(each) for each in data] == [{"inputTokens": 7}]
+    assert received.headers["accept"] == "application/json"
 
 
 async def test_a_row_without_a_key_sends_none(

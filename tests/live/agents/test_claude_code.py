@@ -49,7 +49,12 @@ def _claude_sse(answer: Answer) -> list[bytes]:
 ROWS = {
     row.name: row
     for row in (
-        Row("claude", {"codec": "anthropic"}, _claude_sse, {"reasoning": "claude_adaptive"}),
+        Row(
+            "claude",
+            {"codec": "anthropic"},
+            _claude_sse,
+            {"reasoning": "claude_adaptive", "counts_tokens": True},
+        ),
         Row("openai", {"codec": "openai_responses"}, in_responses, {"reasoning": "effort"}),
         Row("gemini", {"codec": "gemini"}, in_gemini, {"reasoning": "gemini_level"}),
         Row("vllm", {"codec": "openai_chat"}, in_chat, {"reasoning_field": "reasoning_content"}),
@@ -83,6 +88,11 @@ def routing(url: str) -> str:
                 }
                 for row in ROWS.values()
             },
+            "aliases": {"claude-with-gemini": {"to": "acme/gemini"}},
+            "attribution": {
+                "session": "header:x-claude-code-session-id",
+                "device": "metadata:device_id",
+            },
         }
     )
 
@@ -96,25 +106,32 @@ class Desk:
     folder: Path
     program: str
 
-    async def ask(self, model: str, **more: str) -> dict[str, Any]:
-        """What the program reports of one prompt, run to its end.
+    @property
+    def home(self) -> Path:
+        """The home of the program's user."""
+        return self.folder.parent / "home"
+
+    async def ask(
+        self, model: str, prompt: str = "Write a greeting.", **more: str
+    ) -> dict[str, Any]:
+        """What the program reports of one prompt, run to its end; an empty variable is not set.
 
         `requests` in it are whether each request of the program's was for a stream.
         """
-        home = self.folder.parent / "home"
-        home.mkdir(exist_ok=True)
+        self.home.mkdir(exist_ok=True)
         variables = environment() | {
-            "HOME": str(home),
+            "HOME": str(self.home),
             "ANTHROPIC_AUTH_TOKEN": self.server.key,
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             **more,
         }
+        variables = {name: value for name, value in variables.items() if value}
         options = ["--output-format", "json", "--allowedTools", "Write", "--model", model]
         async with watched(self.server) as (base_url, requests):
             process = await asyncio.create_subprocess_exec(
                 self.program,
                 "-p",
-                "Write a greeting.",
+                prompt,
                 *options,
                 cwd=self.folder,
                 env=variables | {"ANTHROPIC_BASE_URL": base_url},
@@ -127,6 +144,15 @@ class Desk:
         assert said, errors
         report: dict[str, Any] = json.loads(said)
         return report | {"requests": requests}
+
+    async def records(self) -> list[dict[str, Any]]:
+        """The records of all generations, dearest first."""
+        async with aiohttp.ClientSession() as client:
+            headers = {"x-api-key": self.server.management_key}
+            url = f"{self.server.base_url}/generations"
+            async with client.get(url, headers=headers) as reply:
+                found: list[dict[str, Any]] = (await reply.json())["data"]
+        return sorted(found, key=lambda it: it["total_cost"], reverse=True)
 
     async def key(self, **settings: Any) -> str:
         """A new key with these settings."""
@@ -262,11 +288,44 @@ async def test_c80_a_stream_that_is_cut_comes_back_without_one(desk: Desk) -> No
     desk.upstream.enqueue(Script(chunks=half, end="close"), whole)
     report = await desk.ask("acme/claude")
     assert (report["result"], report["requests"]) == ("A whole answer.", [STREAMED, False])
-    async with aiohttp.ClientSession() as client:
-        headers = {"x-api-key": desk.server.management_key}
-        async with client.get(f"{desk.server.base_url}/generations", headers=headers) as reply:
-            kept = (await reply.json())["data"]
+    kept = await desk.records()
     assert sorted((it["status"], it["total_cost"] > 0) for it in kept) == [
         ("error", False),
         ("ok", True),
     ]
+
+
+async def test_c80_its_meter_of_the_context_is_the_providers_count(desk: Desk) -> None:
+    desk.upstream.enqueue(*[Script.json(200, {"input_tokens": 4_321})] * 40)
+    report = await desk.ask("acme/claude", "/context")
+    assert (report["is_error"], report["requests"]) == (False, [])
+    assert "Context Usage" in report["result"]
+    paths = {received.path for received in desk.upstream.received}
+    assert paths == {"/messages/count_tokens"}
+    assert await desk.records() == []
+
+
+async def test_c80_its_list_of_models_is_the_gateways(desk: Desk) -> None:
+    # It may ask for a title of the session beside the answer.
+    said = ROWS["claude"].write(Answer(words=("Hello.",)))
+    desk.upstream.enqueue(*[Script(chunks=said) for _ in range(5)])
+    await desk.ask(
+        "acme/claude",
+        CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY="1",
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="",
+    )
+    kept = json.loads((desk.home / ".claude/cache/gateway-models.json").read_text())
+    assert kept["models"] == [{"id": "claude-with-gemini", "display_name": "gemini"}]
+
+
+async def test_c66_a_session_is_a_label_of_its_records(desk: Desk) -> None:
+    writes = Answer(calls=(greeting(desk.folder),), finish="tool_calls")
+    row = ROWS["claude"]
+    desk.upstream.enqueue(
+        *(Script(chunks=row.write(answer)) for answer in (writes, Answer(words=("Done.",))))
+    )
+    report = await desk.ask("acme/claude")
+    labels = [record["labels"] for record in await desk.records()]
+    assert {each["session"] for each in labels} == {report["session_id"]}
+    assert len(labels) == 2
+    assert all(each["device"] for each in labels)

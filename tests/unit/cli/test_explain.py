@@ -1,6 +1,6 @@
 """`tollgate explain` by a file, as it is typed and as it is read.
 
-Keeps C53.
+Keeps C53, C80, C81.
 """
 
 import json
@@ -18,7 +18,7 @@ FIXED = ("--session", "s-1", "--at", "2026-11-21")
 
 CHOSEN = """\
 best → smart → rule 3 (not rule 1: tier is team, not free; rule 2: no pdf in the input)  \
-catalog f7dd59e
+catalog 53a5f73
 about 12,000 prompt tokens, 24,065 at most; drawn by 6a840baf5d8c3ff2
 
    model       share  draw   endpoint            share  draw   costs at most
@@ -31,7 +31,7 @@ Holds $0.143. Next on: provider_overloaded, provider_rate_limit, provider_timeou
 provider_unavailable.
 """
 FAILING = """\
-acme/large  catalog f7dd59e
+acme/large  catalog 53a5f73
 about 4 prompt tokens, 42 at most; drawn by 6a840baf5d8c3ff2
 
    model       endpoint            share  draw    costs at most
@@ -48,7 +48,7 @@ With timeout@anthropic, 429@bedrock:
 No endpoint serves: the caller gets provider_rate_limit.
 """
 REFUSED = """\
-smart → rule 1  catalog f7dd59e
+smart → rule 1  catalog 53a5f73
 about 30,000 prompt tokens, 60,031 at most; drawn by 6a840baf5d8c3ff2
 
    model       endpoint      costs at most
@@ -188,6 +188,7 @@ def test_what_the_command_line_says_is_over_what_the_request_says() -> None:
         (("smart", "--url", "http://localhost:1", "--tier", "free"), 2, "belongs to a file"),
         (("smart", "--metadata", "team"), 2, "write NAME=VALUE"),
         ((), 2, "Name a model"),
+        (("smart", "--format", "messages"), 2, "is the format of a --request"),
     ],
 )
 def test_what_cannot_be_explained_says_why(
@@ -206,3 +207,36 @@ def test_a_request_that_is_no_json_object_is_a_mistake_in_the_command(content: s
 
 def test_a_file_named_on_the_command_line_is_asked_even_where_a_gateway_is_set_up() -> None:
     assert run("smart", TOLLGATE_URL="http://localhost:1", TOLLGATE_KEY="k").exit_code == 0
+
+
+BODIES: dict[str, dict[str, object]] = {
+    "completions": {"prompt": "x" * 4000},
+    "messages": {"max_tokens": 9, "messages": [{"role": "user", "content": "x" * 4000}]},
+    "responses": {"input": "x" * 4000},
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_c53_c80_c81_a_request_of_another_format_is_explained(name: str) -> None:
+    body = json.dumps({"model": "smart", **BODIES[name]})
+    command = ["explain", "acme/large", "--session", "s-1", "--file", str(FILE), "--json"]
+    result = CliRunner().invoke(main, [*command, "--format", name, "--request", "-"], input=body)
+    answer = json.loads(result.stdout)
+    assert (answer["requested"], answer["drawn_by"]) == ("acme/large", "6a840baf5d8c3ff2")
+    assert 1000 <= answer["prompt_tokens"] <= 1010
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--prompt-tokens", "9"),
+        ("--output-tokens", "9"),
+        ("--has", "tools"),
+        ("--metadata", "team=a"),
+    ],
+)
+def test_options_that_describe_a_chat_request_change_no_other(option: str, value: str) -> None:
+    body = json.dumps({"model": "smart", **BODIES["responses"]})
+    command = ["explain", "--file", str(FILE), "--format", "responses", "--request", "-"]
+    result = CliRunner().invoke(main, [*command, option, value], input=body)
+    assert (result.exit_code, f"{option} describes a chat request" in result.stderr) == (2, True)

@@ -1,7 +1,7 @@
 """Anthropic's Messages from the request to the bill, on every wire format and framing.
 
-The same conversation in chat and in Messages is the same request of the provider and the same
-bill, and the official SDK reads the same message from a stream and from a whole reply.
+The official SDK reads the same message from a stream and from a whole reply. The cells that all
+client formats share are in `test_matrix.py`.
 
 Keeps C2, C5, C10, C26, C28, C32, C33, C37, C40, C43, C66, C80, C94.
 """
@@ -17,10 +17,10 @@ import pytest
 from tests.asgi import Exchange, request
 from tests.gateways import Always, House, house
 from tests.message_stream import accumulated, events
-from tests.references import client_requests
 from tests.scripted import Scripted, Silence, answers, ends, refuses, says
-from tests.unit.engine.same_conversations import HI, SAME, TOOLS
-from tests.unit.engine.test_every_format import SIGNED, all_answers, all_wires, framed, home_of
+from tests.unit.engine.client_formats import exchange
+from tests.unit.engine.same_conversations import HI, TOOLS
+from tests.unit.engine.test_every_format import all_answers, all_wires, framed, home_of
 from tests.unit.providers.shared_cases import ANSWERS
 from tests.upstream.speakers import SECRETS
 from tests.upstream.wires import Wire
@@ -32,16 +32,6 @@ from tollgate.web.cors import WebLimits
 
 Json = dict[str, Any]
 QUESTION = HI | {"tools": TOOLS}
-
-
-async def exchange(home: House, path: str, body: Json, **headers: str) -> Exchange:
-    """The reply to one request, with no headers but the key and those given."""
-    app = chat_app(home.front, Always(home.gateway), WebLimits())
-    content = json.dumps({"model": "acme/large", **body}).encode()
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return await request(
-        app, "POST", path, headers={"x-api-key": home.secret, **named}, body=content
-    )
 
 
 async def ask(home: House, body: Json, **headers: str) -> Exchange:
@@ -97,51 +87,6 @@ async def test_c37_c80_a_stream_is_the_whole_reply_for_every_format(wire: Wire, 
 
 
 @all_wires
-@pytest.mark.parametrize("case", SAME)
-async def test_c80_the_same_conversation_is_the_same_request_and_bill(
-    wire: Wire, case: str
-) -> None:
-    bills = []
-    sent = []
-    for row, body in zip((CHAT_COMPLETIONS, MESSAGES), SAME[case], strict=True):
-        for stream in (True, False):
-            home = await home_of(wire, framed(wire, wire.write(ANSWERS["text"])))
-            asked = body | {"max_tokens": 4_000, "stream": stream}
-            reply = await exchange(home, row.path, asked)
-            assert reply.status == 200, reply.body
-            record = home.record
-            assert record.ingress_format == row.name
-            bills.append((record.cost_nano_usd, record.usage, record.adapted))
-            [upstream] = home.near.requests
-            sent.append((upstream.path, upstream.body, upstream.headers))
-    assert all(each == sent[0] for each in sent)
-    assert all(each == bills[0] for each in bills)
-
-
-@all_wires
-async def test_c10_c80_a_second_turn_takes_calls_results_and_signatures_back(wire: Wire) -> None:
-    answer = ANSWERS["parallel_tools"]
-    home = await home_of(wire, framed(wire, wire.write(answer)))
-    first = [whole(await ask(home, QUESTION | {"stream": stream})) for stream in (True, False)]
-    results = [
-        {"type": "tool_result", "tool_use_id": call.id, "content": f"result of {call.id}"}
-        for call in answer.calls
-    ]
-    for message in first:
-        turn = {"role": "assistant", "content": message["content"]}
-        history = [*HI["messages"], turn, {"role": "user", "content": results}]
-        reply = await ask(home, QUESTION | {"messages": history, "stream": True})
-        assert reply.status == 200, reply.body
-    *_, of_streamed, of_whole = (each.body for each in home.near.requests)
-    assert of_streamed == of_whole
-    sent = json.dumps(of_whole)
-    assert SIGNED[wire.name] in sent
-    for call in answer.calls:
-        assert call.name in sent
-        assert f"result of {call.id}" in sent
-
-
-@all_wires
 async def test_c33_c40_c80_a_break_ends_the_stream_with_an_error_and_leaks_nothing(
     wire: Wire,
 ) -> None:
@@ -171,17 +116,6 @@ async def test_c40_c43_c80_a_refusal_has_its_status_type_and_wait(wire: Wire, st
         sdk_message(reply)
     assert raised.value.request_id == reply.headers["x-request-id"]
     assert not [secret for secret in SECRETS if secret.encode() in reply.body]
-
-
-@all_wires
-async def test_c7_c80_every_request_of_anthropics_client_is_answered(wire: Wire) -> None:
-    home = await home_of(wire, framed(wire, wire.write(ANSWERS["text"])))
-    answered = 0
-    for name, sent in client_requests("/v1/messages"):
-        reply = await ask(home, sent | {"model": "acme/large"})
-        assert reply.status == 200, (name, reply.body)
-        answered += 1
-    assert answered >= 6
 
 
 async def test_c5_c26_c66_a_message_is_billed_and_recorded_as_a_chat_is() -> None:

@@ -16,15 +16,16 @@ from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
-from tollgate.web.local_app import METERED_PATHS
-from tollgate.web.paths import canonical_path
+from tollgate.web.paths import METERED_PATHS, canonical_path
 
 
 class OtherFormat(ChatCompletions):
     """Has an envelope and names of headers that are not OpenAI's."""
 
     @staticmethod
-    def limit_headers(requests: RateLimit | None, tokens: RateLimit | None) -> dict[str, str]:
+    def limit_headers(
+        requests: RateLimit | None, tokens: RateLimit | None, *, now_s: float
+    ) -> dict[str, str]:
         return {"other-requests-limit": str(requests.limit)} if requests else {}
 
     def error(

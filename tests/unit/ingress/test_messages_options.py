@@ -79,9 +79,16 @@ def test_c15_the_choice_among_tools(
         ({}, None),
         (
             {"thinking": {"type": "enabled", "budget_tokens": 2048}},
-            ReasoningOptions(tokens_max=2048),
+            ReasoningOptions(tokens_max=2048, display_open=True),
         ),
-        ({"thinking": {"type": "adaptive"}}, ReasoningOptions(enabled=True)),
+        (
+            {"thinking": {"type": "adaptive"}},
+            ReasoningOptions(enabled=True, display_open=True),
+        ),
+        (
+            {"thinking": {"type": "adaptive", "display": "summarized"}},
+            ReasoningOptions(enabled=True),
+        ),
         (
             {
                 "thinking": {"type": "adaptive", "display": "omitted"},
@@ -89,8 +96,15 @@ def test_c15_the_choice_among_tools(
             },
             ReasoningOptions(effort="xhigh", exclude=True),
         ),
-        ({"output_config": {"effort": "low"}}, ReasoningOptions(effort="low")),
+        (
+            {"output_config": {"effort": "low"}},
+            ReasoningOptions(effort="low", effort_alone=True, display_open=True),
+        ),
         ({"thinking": {"type": "disabled"}}, ReasoningOptions(enabled=False)),
+        (
+            {"thinking": {"type": "disabled"}, "output_config": {"effort": "low"}},
+            ReasoningOptions(enabled=False, effort="low", effort_alone=True),
+        ),
     ],
 )
 def test_c17_thinking_and_effort_are_reasoning(
@@ -170,4 +184,6 @@ def test_c80_fields_of_tools_that_only_claude_knows_are_options_of_the_format() 
 def test_c17_a_budget_and_an_effort_are_both_kept() -> None:
     thinking = {"type": "enabled", "budget_tokens": 2_000}
     call = parsed(thinking=thinking, output_config={"effort": "low"})
-    assert call.request.reasoning == ReasoningOptions(tokens_max=2_000, effort="low")
+    assert call.request.reasoning == ReasoningOptions(
+        tokens_max=2_000, effort="low", display_open=True
+    )

@@ -1,6 +1,6 @@
 """Requests in Anthropic's format become core requests, or an error names the field at fault.
 
-Keeps C2, C11, C13, C15, C17, C80.
+Keeps C2, C11, C13, C15, C17, C80, C94.
 """
 
 import json
@@ -276,6 +276,7 @@ def test_c11_a_mark_on_the_request_marks_its_last_block() -> None:
         ({"container": "c"}, "container"),
         ({"mcp_servers": [{"url": "https://a.example"}]}, "mcp_servers"),
         ({"inference_geo": "us"}, "inference_geo"),
+        ({"thread": {"type": "create"}}, "thread"),
     ],
 )
 def test_c80_a_fault_names_its_field(fields: Any, param: str) -> None:
@@ -288,7 +289,55 @@ def test_c80_a_fault_names_its_field(fields: Any, param: str) -> None:
     assert (refused.code, refused.param) == (ErrorCode.INVALID_REQUEST, param)
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
+            (
+                "tools[0].type must be 'custom' or the type of a tool that the caller runs, "
+                "such as 'bash_20250124', not 'web_search_20250305'."
+            ),
+        ),
+        (
+            {"messages": [HI, {"role": "assistant", "content": [{"type": "novelty"}]}]},
+            (
+                "messages[1].content[0].type must be 'text', 'thinking', 'redacted_thinking', "
+                "'tool_use' or the type of a block of a tool that Anthropic ran, not 'novelty'."
+            ),
+        ),
+    ],
+)
+def test_c40_c80_an_unknown_type_is_refused_with_those_that_are_known(
+    fields: Any, message: str
+) -> None:
+    body = {"model": "acme/m", "max_tokens": 100, "messages": [HI], **fields}
+    with pytest.raises(RequestError) as raised:
+        FORMAT.parse(json.dumps(body).encode(), {})
+    assert raised.value.message == message
+
+
 def test_c80_a_file_by_id_is_not_found() -> None:
     refused = refusal(user({"type": "image", "source": {"type": "file", "file_id": "f"}}))
     assert refused.code is ErrorCode.FILE_NOT_FOUND
     assert refused.param == "messages[0].content[0].source.file_id"
+
+
+# What the tool runner of Anthropic's SDK for Node 1.12 sends unless it is told otherwise, with
+# `message-threads-2026-08-12` among its betas. At these details it sends all messages instead.
+@pytest.mark.parametrize(
+    "thread", [{"type": "create"}, {"type": "continue", "previous_message_id": "msg_1"}]
+)
+def test_c94_a_thread_is_refused_in_the_words_at_which_sdks_go_on_without_one(thread: Any) -> None:
+    body = {"model": "acme/m", "max_tokens": 100, "messages": [], "thread": thread}
+    with pytest.raises(RequestError) as raised:
+        FORMAT.parse(json.dumps(body).encode(), {})
+    reply = FORMAT.error(raised.value, "req")
+    assert reply.status == 400
+    error = json.loads(reply.body)["error"]
+    assert (error["type"], error["param"]) == ("invalid_request_error", "thread")
+    assert "send all messages" in error["message"]
+    assert error["details"] == {
+        "error_code": "thread_unsupported_request",
+        "unsupported": ["thread"],
+    }

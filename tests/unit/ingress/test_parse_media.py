@@ -35,10 +35,17 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 
 def meant(part: dict[str, Any], role: str = "user") -> object:
-    said: dict[str, Any] = {"role": role, "content": [part]}
     if role == "tool":
-        said["tool_call_id"] = "c"
+        return understood(messages=handed_back(part)).request.messages[-1].content[0]
+    said = {"role": role, "content": [part]}
     return understood(messages=[said]).request.messages[0].content[0]
+
+
+def handed_back(part: dict[str, Any]) -> list[Any]:
+    """A call, and a part of its result."""
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "c", "content": [part]}
+    return [*HELLO, {"role": "assistant", "tool_calls": [call]}, result]
 
 
 def refused(part: dict[str, Any]) -> RequestError:
@@ -138,8 +145,8 @@ def test_c11_a_tool_may_hand_back_pictures_and_files() -> None:
 
 
 def test_c11_a_tool_hands_back_no_sound() -> None:
-    result = {"role": "tool", "tool_call_id": "c", "content": [file(file_data=b64(WAV))]}
-    assert refusal(body(messages=[*HELLO, result])).param == "messages[1].content[0]"
+    result = handed_back(file(file_data=b64(WAV)))
+    assert refusal(body(messages=result)).param == "messages[2].content[0]"
 
 
 @pytest.mark.parametrize(

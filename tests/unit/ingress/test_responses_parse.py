@@ -198,7 +198,6 @@ def test_c80_options_have_their_places() -> None:
     assert request.preferences.session_id == "s-1"
     assert call.stream
     assert set(call.ignored) == {
-        "client_metadata",
         "store",
         "include:web_search_call.action.sources",
     }

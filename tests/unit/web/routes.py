@@ -19,11 +19,6 @@ EVERY_KEYS_ROUTES = [
         "/v1/route/explain",
         {"model": "smart", "messages": [{"role": "user", "content": "Hi"}]},
     ),
-    (
-        "POST",
-        "/v1/messages/count_tokens",
-        {"model": "smart", "messages": [{"role": "user", "content": "Hi"}]},
-    ),
 ]
 RESPONSE_ROUTES = [
     ("GET", f"/v1/responses/{RESPONSE_ID}", None),

@@ -19,6 +19,7 @@ from tests.unit.web.routes import MANAGEMENT_ROUTES, ROUTES
 from tests.unit.web.served_api import served
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import is_id
+from tollgate.ingress.formats import Ingresses
 from tollgate.stores.administration import GenerationStore, NewKey
 from tollgate.web.services import Services
 
@@ -65,7 +66,8 @@ class Api:
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
             **{name: getattr(home.stores, name) for name in SHARED_STORES},
             "catalogs": Always(home.catalog),
-            "chat": home.ingress,
+            "formats": Ingresses(home.gateway.ids),
+            "errors": home.ingress,
             "ids": home.gateway.ids,
             "journal": home.journal,
             "clock": home.stores.clock,

@@ -3,12 +3,15 @@
 Keeps C6, C41, C45.
 """
 
+from typing import Any
+
 import pytest
 
 from tests.asgi import request
 from tests.unit.web.routes import ROUTES
 from tests.unit.web.served_api import LIMITS
 from tests.unit.web.test_api_app import api
+from tollgate.ingress.formats import FORMATS, IngressFormat
 from tollgate.web.api_app import api_app
 
 
@@ -49,7 +52,9 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         ("POST", "/v1/chat/completions"),
         ("POST", "/v1/completions"),
         ("POST", "/v1/messages"),
+        ("POST", "/v1/messages/count_tokens"),
         ("POST", "/v1/responses"),
+        ("POST", "/v1/responses/input_tokens"),
         ("POST", "/v1/embeddings"),
         ("POST", "/v1/rerank"),
         ("POST", "/v1/moderations"),
@@ -59,6 +64,36 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         ("GET", "/v1/health/live"),
         ("GET", "/v1/health/ready"),
     }
+
+
+# The definitions of a schema, and the names that a union has for its members.
+_OF_NAMES = ("$defs", "mapping")
+
+
+def resolved(schema: Any, schemas: dict[str, Any], within: tuple[str, ...] = ()) -> Any:
+    """A schema with what it refers to in place of names, as deep as it does not repeat itself."""
+    if isinstance(schema, list):
+        return [resolved(each, schemas, within) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" not in schema:
+        named = {name: each for name, each in schema.items() if name not in _OF_NAMES}
+        return {name: resolved(each, schemas, within) for name, each in named.items()}
+    name = schema["$ref"].rpartition("/")[2]
+    title = schemas[name].get("title", name)
+    return title if name in within else resolved(schemas[name], schemas, (*within, name))
+
+
+@pytest.mark.parametrize("row", FORMATS, ids=lambda row: row.name)
+async def test_c6_every_format_is_described_by_its_own_models(row: IngressFormat) -> None:
+    document = (await (await api())("GET", "/v1/openapi.json")).json
+    schemas = document["components"]["schemas"]
+    body = document["paths"][row.path]["post"]["requestBody"]["content"]["application/json"]
+    own = row.load_models().request.model_json_schema()
+    assert resolved(body["schema"], schemas) == resolved(own, own["$defs"])
+    whole = document["paths"][row.path]["post"]["responses"]["200"]["content"]["application/json"]
+    reply = row.load_models().reply.model_json_schema(mode="serialization")
+    assert resolved(whole["schema"], schemas) == resolved(reply, reply["$defs"])
 
 
 @pytest.mark.parametrize("origin", [None, "https://app.example"])

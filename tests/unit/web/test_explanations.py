@@ -1,6 +1,6 @@
-"""POST /v1/route/explain: where a chat request would go, told to its key and at no cost.
+"""POST /v1/route/explain: where a request would go, told to its key and at no cost.
 
-Keeps C6, C40, C53.
+Keeps C6, C40, C53, C80, C81.
 """
 
 import copy
@@ -14,7 +14,18 @@ from tests.unit.web.test_api_app import Api, api
 from tollgate.stores.administration import NewKey
 
 PATH = "/v1/route/explain"
+VECTORS_PATH = f"{PATH}?format=embeddings"
 CHAT = {"messages": [{"role": "user", "content": "Say hello."}], "session_id": "s-1"}
+
+
+TOOL = {"name": "look_up", "input_schema": {"type": "object"}}
+# One request in every format.
+SAME: dict[str, dict[str, Any]] = {
+    "chat_completions": {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 9},
+    "completions": {"prompt": "Say hello.", "max_tokens": 9},
+    "messages": {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 9},
+    "responses": {"input": "Say hello.", "max_output_tokens": 9},
+}
 
 
 async def ask(call: Api, name: str, path: str = PATH, **fields: Any) -> Exchange:
@@ -45,6 +56,28 @@ async def test_c53_a_chat_request_is_told_its_candidates_and_what_removed_each()
     assert (told["requested"], told["route"], told["rule"]) == ("best", "smart", None)
     assert (told["catalog_sha"], told["error"]) == (call.home.catalog.sha, None)
     assert told["hold"] == max(each["cost_max"] for each in told["candidates"] if each["attempt"])
+
+
+@pytest.mark.parametrize("name", SAME)
+async def test_c53_c80_c81_a_request_of_any_format_is_told_the_same(name: str) -> None:
+    call = await api()
+    path = f"{PATH}?format={name}"
+    body = {"model": "best", "session_id": "s-1", **SAME[name]}
+    reply = await call("POST", path, key=call.home.secret, content=body)
+    assert reply.status == 200
+    chat = await ask(call, "best", **SAME["chat_completions"])
+    assert considered(reply) == considered(chat)
+
+
+async def test_c53_c80_tools_and_betas_of_a_message_are_read() -> None:
+    call = await api()
+    body = {"model": "best", **SAME["messages"], "tools": [TOOL]}
+    path = f"{PATH}?format=messages"
+    headers = {"anthropic-beta": "novelty-2026-01-01", "x-claude-code-session-id": "s-1"}
+    reply = await call("POST", path, key=call.home.secret, content=body, headers=headers)
+    assert considered(reply)[0] == (None, "near/small-1", "does not support tools")
+    drawn = (await ask(call, "best")).json["drawn_by"]
+    assert reply.json["drawn_by"] == drawn
 
 
 async def test_c53_it_costs_nothing_and_writes_nothing() -> None:
@@ -111,6 +144,9 @@ async def test_c52_without_fallbacks_the_first_model_is_all_there_is() -> None:
         ("smart", f"{PATH}?simulate=nothing", 400, "simulate"),
         ("smart", f"{PATH}?simulate=429@nobody", 400, "simulate"),
         (7, PATH, 400, "model"),
+        ("smart", f"{PATH}?format=chat", 400, "format"),
+        ("smart", f"{PATH}?format=messages", 400, "max_tokens"),
+        ("smart", f"{PATH}?format=responses", 400, "input"),
     ],
 )
 async def test_c40_what_cannot_be_explained_is_an_error_in_the_envelope(
@@ -137,12 +173,25 @@ async def test_c62_a_key_that_cannot_be_checked_is_refused() -> None:
     assert (await ask(call, "smart")).status == 503
 
 
-async def test_c6_the_document_has_every_field_of_a_chat_request() -> None:
+async def test_c6_the_document_has_every_field_of_a_request() -> None:
     document = (await (await api())("GET", "/v1/openapi.json")).json
     operation = document["paths"][PATH]["post"]
     content = operation["requestBody"]["content"]["application/json"]
-    schemas = [each["$ref"].rpartition("/")[2] for each in content["schema"]["anyOf"]]
-    assert schemas == ["ChatRequest", "EmbeddingsRequest", "RerankBody"]
+    requests = (
+        "ChatRequest",
+        "CompletionRequest",
+        "MessagesRequest",
+        "ResponsesRequest",
+        "EmbeddingsRequest",
+        "RerankBody",
+        "ModerationBody",
+    )
+    assert content["schema"] == {
+        "anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in requests]
+    }
+    format_ = next(each for each in operation["parameters"] if each["name"] == "format")
+    kinds = ["embeddings", "rerank", "moderations"]
+    assert format_["schema"]["enum"] == [*SAME, *kinds]
     fields = document["components"]["schemas"]["ChatRequest"]["properties"]
     assert {"model", "messages", "tools", "provider", "session_id"} <= set(fields)
 
@@ -150,7 +199,10 @@ async def test_c6_the_document_has_every_field_of_a_chat_request() -> None:
 async def test_c53_c81_a_request_for_embeddings_is_explained_too() -> None:
     call = await api()
     reply = await call(
-        "POST", PATH, key=call.home.secret, content={"model": "acme/large", "input": ["a", "b"]}
+        "POST",
+        f"{PATH}?format=embeddings",
+        key=call.home.secret,
+        content={"model": "acme/large", "input": ["a", "b"]},
     )
     assert reply.status == 200
     assert {each["removed"] for each in reply.json["candidates"]} == {
@@ -158,9 +210,12 @@ async def test_c53_c81_a_request_for_embeddings_is_explained_too() -> None:
     }
     assert reply.json["error"]["param"] == "model"
     refused = await call(
-        "POST", PATH, key=call.home.secret, content={"model": "acme/large", "input": []}
+        "POST",
+        f"{PATH}?format=embeddings",
+        key=call.home.secret,
+        content={"model": "acme/large", "input": []},
     )
     assert (refused.status, refused.error["param"]) == (400, "input")
     ranked = {"model": "acme/large", "query": "q", "documents": ["a"]}
-    told = await call("POST", PATH, key=call.home.secret, content=ranked)
+    told = await call("POST", f"{PATH}?format=rerank", key=call.home.secret, content=ranked)
     assert told.json["error"]["param"] == "model"

@@ -6,7 +6,7 @@ Keeps C41.
 import pytest
 
 from tests.unit.web.test_api_app import api
-from tollgate.web.paths import METERED_PATHS, no_route
+from tollgate.web.paths import STREAMING_PATHS, no_route
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/v1/nothing"), ("GET", "/"), ("HEAD", "/x")])
@@ -31,7 +31,6 @@ async def test_c41_a_path_with_two_versions_is_told_so(prefix: str) -> None:
     ("path", "instead"),
     [
         ("responses/compact", "use POST /responses with the whole conversation"),
-        ("responses/input_tokens", "use POST /responses with the whole conversation"),
         ("files", "with the file in a message"),
         ("images/generations", "the provider's own API"),
         ("audio/speech", "the provider's own API"),
@@ -52,6 +51,6 @@ async def test_c41_a_metered_post_that_came_astray_says_how_it_is_written() -> N
     assert "without doubled slashes" in reply.error["message"]
 
 
-@pytest.mark.parametrize("path", sorted(METERED_PATHS))
+@pytest.mark.parametrize("path", sorted(STREAMING_PATHS))
 def test_c41_a_format_that_is_served_has_no_substitute(path: str) -> None:
     assert "lists what there is" in no_route("POST", path).message

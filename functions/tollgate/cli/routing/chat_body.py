@@ -1,4 +1,4 @@
-"""Build a request from the options of a command: enough to plan, nothing to answer."""
+"""Build a chat request from the options of a command: enough to plan, nothing to answer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
@@ -35,13 +35,16 @@ class Described(Struct, frozen=True, kw_only=True):
     """A request as options describe it; None leaves the field of the given body as it is."""
 
     model: str | None = None
-    embeds: bool = False
-    """True if it is for embeddings; the options of answers then have no meaning."""
     prompt_tokens: int | None = None
     output_tokens_max: int | None = None
     has: Sequence[Feature] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
     session: str | None = None
+
+    def named(self, given: Mapping[str, JsonValue]) -> bytes:
+        """Return a request of any format, with the model and the session of the options."""
+        stated = {"model": self.model, "session_id": self.session}
+        return to_json({**given, **{name: value for name, value in stated.items() if value}})
 
     def body(self, given: Mapping[str, JsonValue]) -> bytes:
         """Build the request's body: the fields of `given`, replaced by those of the options."""
@@ -51,8 +54,6 @@ class Described(Struct, frozen=True, kw_only=True):
             "metadata": dict(self.metadata) or None,
             "session_id": self.session,
         }
-        if self.embeds or "input" in given or "documents" in given:
-            return self._embedding(given, stated)
         body: dict[str, JsonValue] = {
             "messages": [_EMPTY],
             **given,
@@ -72,16 +73,6 @@ class Described(Struct, frozen=True, kw_only=True):
             text = "x" * (missing_tokens * BYTES_PER_TOKEN_TYPICAL)
             body["messages"] = [*kept, {**_EMPTY, "content": text}]
         return to_json(body)
-
-    def _embedding(self, given: Mapping[str, JsonValue], stated: Mapping[str, JsonValue]) -> bytes:
-        fields = {
-            name: value
-            for name, value in stated.items()
-            if value is not None and name != "max_tokens"
-        }
-        text = "x" * max(1, (self.prompt_tokens or 0) * BYTES_PER_TOKEN_TYPICAL)
-        own: Mapping[str, JsonValue] = {} if "documents" in given else {"input": text}
-        return to_json({**own, **given, **fields})
 
 
 def _estimate(body: Mapping[str, JsonValue]) -> int:

@@ -19,7 +19,7 @@ from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.engine.simulation import Fault
-from tollgate.ingress.explained import parse_explained
+from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS, Ingresses
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
@@ -42,13 +42,15 @@ class _LocalKey(Struct, frozen=True, kw_only=True):
 
 @click.command()
 @click.argument("model", required=False)
+@click.option("--request", "given", type=click.File("rb"), help="A request in JSON; - reads it.")
 @click.option(
-    "--request",
-    "given",
-    type=click.File("rb"),
-    help="A request in JSON, of any kind of work; - reads it.",
+    "--format",
+    "format_name",
+    default=CHAT_COMPLETIONS.name,
+    show_default=True,
+    type=click.Choice([each.name for each in FORMATS]),
+    help="The client format of the request.",
 )
-@click.option("--embeds", is_flag=True, help="Explain a request for embeddings, and not for chat.")
 @click.option("--prompt-tokens", type=click.IntRange(0, 10_000_000), help="Size of the prompt.")
 @click.option("--output-tokens", type=click.IntRange(1), help="The request's max_tokens.")
 @click.option(
@@ -90,17 +92,18 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
     """
     described = Described(
         model=options["model"],
-        embeds=options["embeds"],
         prompt_tokens=options["prompt_tokens"],
         output_tokens_max=options["output_tokens"],
         has=options["has"],
         metadata=dict(_pair(text) for text in options["metadata"]),
         session=options["session"],
     )
-    body = described.body(_given(options["given"], options["model"]))
+    format_name: str = options["format_name"]
+    body = _body(ctx, described, options["given"], format_name)
     if _asks_gateway(ctx, options["url"]):
         api = gateway(options["url"], options["secret"])
-        answer = api.post("/route/explain", from_json(body), {"simulate": options["simulate"]})
+        query = {"format": (format_name,), "simulate": options["simulate"]}
+        answer = api.post("/route/explain", from_json(body), query)
     else:
         key = _LocalKey(
             production=options["production"],
@@ -109,7 +112,7 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
             at=options["at"],
         )
         catalog = _catalog(options["file"], production=key.production)
-        answer = _by_file(catalog, body, options["simulate"], key)
+        answer = _by_file(catalog, (format_name, body), options["simulate"], key)
     click.echo(as_json(answer) if options["as_data"] else "\n".join(render_explanation(answer)))
     if answer["error"] or (answer["simulation"] and answer["simulation"]["error"]):
         raise SystemExit(1)
@@ -126,6 +129,22 @@ def _asks_gateway(ctx: click.Context, url: str | None) -> bool:
             f"--{local[0].replace('_', '-')} belongs to a file, not to a gateway."
         )
     return url is not None and not local
+
+
+def _body(
+    ctx: click.Context, described: Described, file: BinaryIO | None, format_name: str
+) -> bytes:
+    """Return the body to explain; options describe chat requests, and names in any format."""
+    given = _given(file, described.model)
+    if format_name == CHAT_COMPLETIONS.name:
+        return described.body(given)
+    if file is None:
+        raise click.UsageError(f"--format {format_name} is the format of a --request.")
+    for name in ("prompt_tokens", "output_tokens", "has", "metadata"):
+        if ctx.params[name]:
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} describes a chat request, not {format_name}.")
+    return described.named(given)
 
 
 def _given(file: BinaryIO | None, model: str | None) -> dict[str, JsonValue]:
@@ -158,9 +177,16 @@ def _catalog(file: Path, *, production: bool) -> Catalog:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
 
 
-def _by_file(catalog: Catalog, body: bytes, faults: tuple[str, ...], key: _LocalKey) -> Any:
-    """Explain a request as a gateway of this catalog would, with no endpoint resting."""
+def _by_file(
+    catalog: Catalog, request: tuple[str, bytes], faults: tuple[str, ...], key: _LocalKey
+) -> Any:
+    """Explain a request, its format and its body, as a gateway of this catalog would.
+
+    No endpoint rests.
+    """
     clock = SystemClock()
+    ids = IdSource(clock)
+    format_name, body = request
     principal = Principal(
         key_id="local",
         workspace_id="local",
@@ -170,10 +196,8 @@ def _by_file(catalog: Catalog, body: bytes, faults: tuple[str, ...], key: _Local
         models=key.models or None,
     )
     try:
-        parsed = parse_explained(body)
-        wanted = PlanningRequest.of(
-            parsed.request, principal=principal, request_id=IdSource(clock).new_id()
-        )
+        parsed = Ingresses(ids)[format_name].parse(body)
+        wanted = PlanningRequest.of(parsed.request, principal=principal, request_id=ids.new_id())
         now_s = clock.now_s() if key.at is None else key.at.replace(tzinfo=UTC).timestamp()
         answer = explain_plan(
             Planner(catalog).survey(wanted, now_s=now_s),

@@ -98,6 +98,7 @@ def _replace_marked(template: str, begin: str, end: str, lines: Sequence[str]) -
 def _statements(needed: Permissions) -> Iterator[str]:
     yield from _statement("secretsmanager:GetSecretValue", needed.secrets)
     yield from _statement("bedrock:ApplyGuardrail", needed.guardrails)
+    yield from _statement("bedrock:CountTokens", needed.counted_models)
     yield from _statement("bedrock:InvokeModelWithResponseStream", needed.models)
     yield from _statement("bedrock:InvokeModel", needed.whole_models)
     yield from _statement("bedrock:ApplyGuardrail", needed.guardrails)

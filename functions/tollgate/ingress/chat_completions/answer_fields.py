@@ -35,6 +35,9 @@ def render_extra_content(provenance: Provenance | None) -> dict[str, JsonValue]:
 
 def render_call(call: ToolCall, arguments: str) -> dict[str, JsonValue]:
     """Render an entry of `tool_calls`."""
+    if call.is_text:
+        said: dict[str, JsonValue] = {"name": call.name, "input": arguments}
+        return {"id": call.id, "type": "custom", "custom": said}
     return {
         "id": call.id,
         "type": "function",

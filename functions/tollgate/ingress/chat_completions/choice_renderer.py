@@ -97,11 +97,13 @@ class ChoiceRenderer:
                     frame = self._begin_thought(part, ordinal)
             case ToolCall():
                 ordinal, self._calls = self._calls, self._calls + 1
+                field = b'"custom":{"input":' if part.is_text else b'"function":{"arguments":'
                 around = (
-                    head + b'"tool_calls":[{"index":%d,"function":{"arguments":' % ordinal,
+                    head + b'"tool_calls":[{"index":%d,%b' % (ordinal, field),
                     b"}}]" + _DELTA_END,
                 )
-                self._without_arguments.add(len(self._parts))
+                if not part.is_text:
+                    self._without_arguments.add(len(self._parts))
                 # Some clients read a signature only where the call has its name.
                 begun = {
                     "index": ordinal,
@@ -184,11 +186,12 @@ class ChoiceRenderer:
                 if not signed and index not in self._without_arguments:
                     return b""
                 missing = "{}" if index in self._without_arguments else ""
-                more: dict[str, JsonValue] = {
-                    "index": ordinal,
-                    "function": {"arguments": missing},
-                }
-                return self._delta({"tool_calls": [more | signed]})
+                more: dict[str, JsonValue] = (
+                    {"custom": {"input": ""}}
+                    if part.is_text
+                    else {"function": {"arguments": missing}}
+                )
+                return self._delta({"tool_calls": [{"index": ordinal, **more, **signed}]})
             case _:
                 assert_never(part)
 

@@ -84,7 +84,7 @@ def _reasoning(thoughts: list[Reasoning], details: list[JsonValue]) -> dict[str,
 
 def _call(call: ToolCall) -> dict[str, JsonValue]:
     # Arguments must be valid JSON: a call without any gets an empty object.
-    blank = not call.arguments.strip()
+    blank = not call.is_text and not call.arguments.strip()
     whole = answer_fields.render_call(call, call.arguments + "{}" if blank else call.arguments)
     return whole | answer_fields.render_extra_content(call.provenance)
 

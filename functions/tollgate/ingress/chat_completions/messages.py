@@ -14,18 +14,30 @@ from tollgate.core.request import (
 )
 from tollgate.core.signers import GEMINI
 from tollgate.ingress.chat_completions.media import parse_part
-from tollgate.ingress.chat_completions.thoughts import place_thoughts, read_thoughts
+from tollgate.ingress.chat_completions.thoughts import (
+    place_thoughts,
+    proofs_of_calls,
+    read_thoughts,
+)
 from tollgate.ingress.chat_completions.wire import messages as wire
 from tollgate.ingress.chat_completions.wire import parts
-from tollgate.ingress.shared.media import MediaCount, parse_cache_mark
+from tollgate.ingress.shared.media import MediaCount, field_refusal, parse_cache_mark
 
 
 def parse_messages(wire_messages: list[wire.Message]) -> tuple[Message, ...]:
     """Parse all messages; raise RequestError with the field at fault."""
     count = MediaCount()
-    return tuple(
-        _message(message, f"messages[{n}]", count) for n, message in enumerate(wire_messages)
-    )
+    parsed = []
+    called: set[str] = set()
+    for n, message in enumerate(wire_messages):
+        if isinstance(message, wire.AssistantMessage):
+            called.update(call.id for call in message.tool_calls or ())
+        elif isinstance(message, wire.ToolMessage) and message.tool_call_id not in called:
+            raise field_refusal(
+                f"messages[{n}].tool_call_id", "must be the id of a call in an earlier message"
+            )
+        parsed.append(_message(message, f"messages[{n}]", count))
+    return tuple(parsed)
 
 
 def _message(message: wire.Message, path: str, count: MediaCount) -> Message:
@@ -110,17 +122,31 @@ def _visible(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:
 
 
 def _calls(message: wire.AssistantMessage) -> Iterator[ToolCall]:
+    proofs = dict(proofs_of_calls(message))
     for call in message.tool_calls or ():
-        yield ToolCall(
-            id=call.id,
-            name=call.function.name,
-            arguments=call.function.arguments,
-            provenance=_provenance(call),
-        )
+        provenance = _provenance(call.extra_content) or proofs.get(call.id)
+        match call:
+            case wire.FunctionToolCall(function=called):
+                yield ToolCall(
+                    id=call.id,
+                    name=called.name,
+                    arguments=called.arguments,
+                    provenance=provenance,
+                )
+            case wire.CustomToolCall(custom=said):
+                yield ToolCall(
+                    id=call.id,
+                    name=said.name,
+                    arguments=said.input,
+                    is_text=True,
+                    provenance=provenance,
+                )
+            case _:
+                assert_never(call)
 
 
-def _provenance(call: wire.ToolCall) -> Provenance | None:
-    google = call.extra_content.google if call.extra_content else None
+def _provenance(extra: wire.ExtraContent | None) -> Provenance | None:
+    google = extra.google if extra else None
     if google is None or not google.thought_signature:
         return None
     return Provenance(signer=GEMINI, signature=google.thought_signature)

@@ -1,12 +1,11 @@
 """Parses a chat completion request from bytes to a `GenerationRequest`."""
 
 from collections.abc import Iterator
-from typing import Final, assert_never
+from typing import Final
 
 from pydantic import ValidationError
 
-from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.request import GenerationRequest, Tool, ToolChoice
+from tollgate.core.request import GenerationRequest
 from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.chat_completions.messages import parse_messages
 from tollgate.ingress.chat_completions.options import (
@@ -15,6 +14,11 @@ from tollgate.ingress.chat_completions.options import (
     parse_output_format,
     parse_reasoning,
 )
+from tollgate.ingress.chat_completions.tools import (
+    narrow_tools,
+    parse_tool,
+    unknown_tool_fields,
+)
 from tollgate.ingress.chat_completions.wire import messages as message_models
 from tollgate.ingress.chat_completions.wire import options as option_models
 from tollgate.ingress.chat_completions.wire import parts
@@ -22,7 +26,6 @@ from tollgate.ingress.chat_completions.wire import request as wire
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.shared.fields import parse_guided, parse_sampling
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
-from tollgate.ingress.shared.media import parse_cache_mark
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
 from tollgate.ingress.validation import request_error
 
@@ -39,12 +42,14 @@ def parse(body: bytes) -> ParsedCall:
     except ValidationError as error:
         raise request_error(error, _HINTS) from error
     logprobs, top_logprobs = parse_log_probs(chat)
-    tools = tuple(_tool(tool) for tool in chat.tools or ())
+    tools, tool_choice = narrow_tools(
+        chat.tool_choice, tuple(parse_tool(tool) for tool in chat.tools or ())
+    )
     request = GenerationRequest(
         model=chat.model,
         messages=parse_messages(chat.messages),
         tools=tools,
-        tool_choice=_tool_choice(chat.tool_choice, tools),
+        tool_choice=tool_choice,
         # Without tools it has no effect, and some providers refuse it.
         parallel_tool_calls=chat.parallel_tool_calls if tools else None,
         output_tokens_max=_smaller(chat.max_tokens, chat.max_completion_tokens),
@@ -76,44 +81,6 @@ def _smaller(one: int | None, other: int | None) -> int | None:
     return min(given, default=None)
 
 
-def _tool(tool: wire.ToolDefinition) -> Tool:
-    function = tool.function
-    return Tool(
-        name=function.name,
-        description=function.description,
-        parameters=function.parameters or {},
-        strict=function.strict,
-        cache=parse_cache_mark(tool.cache_control),
-    )
-
-
-def _tool_choice(choice: wire.ToolChoice | None, tools: tuple[Tool, ...]) -> ToolChoice | None:
-    match choice:
-        case None:
-            return None
-        case wire.NamedToolChoice(function=wire.NamedFunction(name=name)):
-            if all(tool.name != name for tool in tools):
-                raise RequestError(
-                    ErrorCode.INVALID_REQUEST,
-                    "tool_choice.function.name must be the name of one of `tools`.",
-                    param="tool_choice.function.name",
-                )
-            return ToolChoice(mode="named", name=name)
-        case "required":
-            if not tools:
-                raise RequestError(
-                    ErrorCode.INVALID_REQUEST,
-                    "tool_choice must not be 'required' without `tools`.",
-                    param="tool_choice",
-                )
-            return ToolChoice(mode="required")
-        case "auto" | "none":
-            # Some providers refuse a choice among no tools, where it has no effect.
-            return ToolChoice(mode=choice) if tools else None
-        case _:
-            assert_never(choice)
-
-
 def _unknown(chat: wire.ChatRequest) -> Iterator[str]:
     yield from extra_fields(chat)
     if chat.stream_options:
@@ -136,8 +103,7 @@ def _unknown(chat: wire.ChatRequest) -> Iterator[str]:
             for detail in message.reasoning_details or ():
                 yield from extra_fields(detail, "messages[].reasoning_details[].")
     for tool in chat.tools or ():
-        yield from extra_fields(tool, "tools[].")
-        yield from extra_fields(tool.function, "tools[].function.")
+        yield from unknown_tool_fields(tool)
 
 
 def _unknown_options(chat: wire.ChatRequest) -> Iterator[str]:

@@ -2,14 +2,18 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.reasoning_details import Detail, JoinedDetail, read_detail
 from tollgate.core.signers import CLAUDE
 from tollgate.ingress.chat_completions.wire import messages as wire
+
+if TYPE_CHECKING:
+    from tollgate.ingress.shared.signatures import Packed
 
 
 class PlacedThought(Struct, frozen=True):
@@ -29,11 +33,40 @@ def read_thoughts(message: wire.AssistantMessage) -> list[PlacedThought]:
     thoughts = [
         PlacedThought(reasoning, after.calls, after.text)
         for detail, after in _join(details)
-        if (reasoning := read_detail(detail)).text or _is_signed(reasoning)
+        if (reasoning := _reasoning(detail)).text or _is_signed(reasoning)
     ]
     if not thoughts and text:
         thoughts.append(PlacedThought(Reasoning(text=text)))
     return thoughts
+
+
+def proofs_of_calls(message: wire.AssistantMessage) -> Iterator[tuple[str, Provenance]]:
+    """Yield the provenance of each call that a detail carries, as other formats pack it."""
+    for detail in message.reasoning_details or ():
+        for packed in _unpacked(detail.signature or detail.data):
+            if packed is not None and packed.call_id is not None:
+                yield packed.call_id, packed.provenance
+
+
+def _reasoning(detail: Detail) -> Reasoning:
+    """Return a detail as reasoning; what another format packed is unpacked."""
+    reasoning = read_detail(detail)
+    known = reasoning.provenance
+    for packed in _unpacked(None if known is None else known.signature or known.data):
+        is_own = packed is not None and packed.call_id is None
+        return replace(reasoning, provenance=packed.provenance if packed and is_own else None)
+    return reasoning
+
+
+def _unpacked(proof: str | None) -> "Iterator[Packed | None]":
+    """Yield what a packed proof carries, None if a client changed it; nothing for a plain one."""
+    if not proof:
+        return
+    # Imported with the first proof that comes back: most starts do without.
+    from tollgate.ingress.shared.signatures import is_packed, unpack
+
+    if is_packed(proof):
+        yield unpack(proof)
 
 
 def _is_signed(reasoning: Reasoning) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
+from typing import Final
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
@@ -16,6 +17,8 @@ from tollgate.ingress.base import (
 from tollgate.ingress.completions.parse import parse_completion
 from tollgate.ingress.completions.render import CompletionRenderer
 from tollgate.ingress.errors import openai_limit_headers, openai_reply
+
+_FIELDS: Final = {"messages": "prompt"}
 
 
 class Completions:
@@ -46,4 +49,4 @@ class Completions:
         self, error: GatewayError, request_id: str, routed: Routed | None = None
     ) -> ErrorReply:
         """Render an error in OpenAI's envelope."""
-        return openai_reply(error, request_id, routed)
+        return openai_reply(error, request_id, routed, _FIELDS)

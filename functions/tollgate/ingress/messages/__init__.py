@@ -6,8 +6,7 @@ from decimal import Decimal
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.ingress.base import NO_HEADERS, ErrorReply, ParsedCall, Routed, ServedBy
-from tollgate.ingress.errors import openai_limit_headers
-from tollgate.ingress.messages.errors import anthropic_reply
+from tollgate.ingress.messages.errors import anthropic_limit_headers, anthropic_reply
 from tollgate.ingress.messages.parse import parse_request
 from tollgate.ingress.messages.render import MessageRenderer
 
@@ -16,7 +15,7 @@ class Messages:
     """The format of POST /v1/messages."""
 
     keep_alive = early_keep_alive = b'event: ping\ndata: {"type":"ping"}\n\n'
-    limit_headers = staticmethod(openai_limit_headers)
+    limit_headers = staticmethod(anthropic_limit_headers)
 
     def __init__(self, ids: IdSource) -> None:
         del ids

@@ -4,15 +4,25 @@ https://platform.claude.com/docs/en/api/errors (2026-11-22); what Claude Code do
 is a table in docs/coding-agents.md.
 """
 
+import math
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.errors import ErrorCode, GatewayError, Overlength
+from tollgate.core.limits import RateLimit
 from tollgate.ingress.base import ErrorReply, Routed
-from tollgate.ingress.errors import STATUS, error_headers, public_code, tollgate_metadata
+from tollgate.ingress.errors import (
+    STATUS,
+    error_headers,
+    field_at_fault,
+    openai_limit_headers,
+    public_code,
+    tollgate_metadata,
+)
 
 _TYPES: Final[Mapping[int, str]] = {
     401: "authentication_error",
@@ -24,25 +34,58 @@ _TYPES: Final[Mapping[int, str]] = {
     504: "timeout_error",
     529: "overloaded_error",
 }
+_FIELDS: Final = {
+    "parallel_tool_calls": "tool_choice.disable_parallel_tool_use",
+    "reasoning": "thinking",
+    "response_format": "output_config.format",
+    "stop": "stop_sequences",
+    "user": "metadata.user_id",
+}
 # The words at which Claude Code compacts its conversation instead of giving up.
 _TOO_LONG: Final = "prompt is too long"
+# By the field that is refused. At this one the tool runner of Anthropic's SDKs repeats the request
+# without `thread`, and sends the whole conversation from there on.
+_DETAILS: Final[Mapping[str, dict[str, JsonValue]]] = {
+    "thread": {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+}
 
 
 def anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
     """Return the `error` object, with our code beside Anthropic's type."""
-    status, message = STATUS[error.code], error.message
+    status = STATUS[error.code]
+    param, message = field_at_fault(error, _FIELDS)
     if error.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED:
         message = f"{_TOO_LONG}: {_lengths(error.overlength)}{message}"
-    return {
+    told: dict[str, JsonValue] = {
         "type": _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error"),
         "message": message,
         "code": public_code(error.code),
-        "param": error.param,
+        "param": param,
     }
+    if details := _DETAILS.get(error.param or ""):
+        told["details"] = details
+    return told
 
 
 def _lengths(over: Overlength | None) -> str:
     return "" if over is None else f"{over.tokens} tokens > {over.tokens_max} maximum. "
+
+
+def anthropic_limit_headers(
+    requests: RateLimit | None, tokens: RateLimit | None, *, now_s: float
+) -> dict[str, str]:
+    """Return Anthropic's `anthropic-ratelimit-…` headers beside those that every format has.
+
+    https://platform.claude.com/docs/en/api/rate-limits (2026-11-22)
+    """
+    headers = openai_limit_headers(requests, tokens, now_s=now_s)
+    for unit, limit in (("requests", requests), ("tokens", tokens)):
+        if limit is not None:
+            resets = datetime.fromtimestamp(math.ceil(now_s + limit.reset_s), UTC)
+            headers[f"anthropic-ratelimit-{unit}-limit"] = str(limit.limit)
+            headers[f"anthropic-ratelimit-{unit}-remaining"] = str(limit.remaining)
+            headers[f"anthropic-ratelimit-{unit}-reset"] = f"{resets:%Y-%m-%dT%H:%M:%SZ}"
+    return headers
 
 
 def anthropic_reply(

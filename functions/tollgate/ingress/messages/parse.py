@@ -16,7 +16,7 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
-from tollgate.ingress.base import NO_HEADERS, ParsedCall
+from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
@@ -34,6 +34,7 @@ _BETAS_MAX: Final = 64
 _SESSION: Final = "x-claude-code-session-id"
 _SESSION_LENGTH_MAX: Final = 256
 _OUTPUT_NAME: Final = "answer"
+_HINTS: Final = {"thread": "Conversations are not stored: send all messages of each turn."}
 # The fields of a tool that only Anthropic's format has.
 _TOOL_FIELDS: Final = {
     "allowed_callers",
@@ -52,17 +53,17 @@ def parse_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
     )
 
 
-def parse_count_request(body: bytes) -> GenerationRequest:
+def parse_count_request(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
     """Parse a request whose tokens are counted; raise RequestError with the field at fault."""
     asked = _validated(wire.CountTokensRequest, body)
-    return _request(asked, asked.max_tokens, NO_HEADERS, size_bytes=len(body))
+    return _request(asked, asked.max_tokens, headers, size_bytes=len(body))
 
 
 def _validated(model: type[_Asked], body: bytes) -> _Asked:
     try:
         return model.model_validate(decode_object(body))
     except ValidationError as error:
-        raise request_error(error) from error
+        raise request_error(error, _HINTS) from error
 
 
 def _request(
@@ -149,24 +150,32 @@ def _output_format(config: wire.OutputConfig | None) -> OutputFormat | None:
 def _reasoning(asked: wire.PromptFields) -> ReasoningOptions | None:
     """Return the reasoning of `thinking` and `output_config.effort`.
 
-    An effort without thinking requests reasoning, since most providers have no other effort.
+    An effort without thinking is of the whole answer, and switches no thinking on:
+    https://platform.claude.com/docs/en/build-with-claude/effort (seen 2026-11-22).
     """
     effort = asked.output_config.effort if asked.output_config else None
     thinking = asked.thinking
     if thinking is None:
-        return None if effort is None else ReasoningOptions(effort=effort)
-    hidden = thinking.display == "omitted"
+        if effort is None:
+            return None
+        return ReasoningOptions(effort=effort, effort_alone=True, display_open=True)
+    hidden, is_open = thinking.display == "omitted", thinking.display is None
     match thinking.type:
         case "disabled" | "between_tools":
-            return ReasoningOptions(enabled=False)
+            return ReasoningOptions(enabled=False, effort=effort, effort_alone=effort is not None)
         case "adaptive":
             enabled = True if effort is None else None
-            return ReasoningOptions(enabled=enabled, effort=effort, exclude=hidden)
+            return ReasoningOptions(
+                enabled=enabled, effort=effort, exclude=hidden, display_open=is_open
+            )
         case "enabled":
             if thinking.budget_tokens is None:
                 raise field_refusal("thinking.budget_tokens", "is required")
             return ReasoningOptions(
-                tokens_max=thinking.budget_tokens, effort=effort, exclude=hidden
+                tokens_max=thinking.budget_tokens,
+                effort=effort,
+                exclude=hidden,
+                display_open=is_open,
             )
         case unknown:
             assert_never(unknown)

@@ -20,6 +20,7 @@ from tollgate.core.content import (
 )
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.media_types import kind_of
+from tollgate.core.reasoning_details import read_detail
 from tollgate.core.request import (
     AssistantContent,
     AssistantMessage,
@@ -268,6 +269,9 @@ def _answer(content: list[blocks.AssistantBlock]) -> Iterator[AssistantContent]:
 
 
 def _thought(block: blocks.ThinkingBlock) -> Iterator[Reasoning]:
+    if block.format is not None:
+        yield read_detail({**block.model_dump(), "text": block.thinking})
+        return
     packed = read_signature(block.signature) if block.signature else None
     if packed is None:
         yield Reasoning(text=block.thinking)

@@ -25,6 +25,11 @@ _OWN_CODES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.PROVIDER_RATE_LIMIT: "rate_limit_exceeded",
     ErrorCode.RATE_LIMIT_EXCEEDED: "rate_limit_exceeded",
 }
+_FIELDS: Final = {
+    "max_tokens": "max_output_tokens",
+    "messages": "input",
+    "response_format": "text.format",
+}
 _USED_UP: Final = "usage_limit_reached"
 _SPENT: Final = frozenset({ErrorCode.INSUFFICIENT_CREDITS, ErrorCode.KEY_LIMIT_EXCEEDED})
 _SPENT_STATUS: Final = 429
@@ -46,7 +51,7 @@ def response_error(error: GatewayError) -> dict[str, JsonValue]:
 
 def error_event(error: GatewayError, request_id: str) -> dict[str, JsonValue]:
     """Return the content of an `error` event; the SDKs of OpenAI raise at the object in it."""
-    told = openai_error(error, request_id)
+    told = openai_error(error, request_id, _FIELDS)
     return {
         "code": told["code"],
         "message": told["message"],
@@ -62,7 +67,7 @@ def responses_reply(
 
     A refusal for money is 429 as OpenAI's own is: Codex repeats a 402 six times.
     """
-    reply = openai_reply(error, request_id, routed)
+    reply = openai_reply(error, request_id, routed, _FIELDS)
     if error.code not in _SPENT:
         return reply
     body = from_json(reply.body)

@@ -19,6 +19,7 @@ from tollgate.core.content import (
 )
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.media_types import kind_of
+from tollgate.core.reasoning_details import read_detail
 from tollgate.core.request import (
     AssistantContent,
     AssistantMessage,
@@ -245,6 +246,10 @@ def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
     summaries = [piece.text for piece in item.summary or ()]
     texts = [piece.text for piece in item.content or ()]
     sealed = item.encrypted_content
+    if item.format is not None:
+        text = _BETWEEN_SUMMARIES.join((*summaries, *texts))
+        yield read_detail({**item.model_dump(), "text": text, "data": sealed})
+        return
     id_, packed = item.id, _unpacked(sealed)
     if packed is not None and _is_own(packed):
         # Items of stored responses have ids of ours, and OpenAI's within.

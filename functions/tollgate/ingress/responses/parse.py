@@ -104,6 +104,7 @@ def parse_response_object(
         repeated=repeated_fields(asked, [tool for _, tool in declared]),
         namespaces=names.namespaced,
         stored_input=taken.stored_form if stores else None,
+        client_metadata=asked.client_metadata or {},
     )
 
 

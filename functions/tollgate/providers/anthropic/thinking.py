@@ -3,13 +3,16 @@
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import JsonValue
 
 from tollgate.core.request import Effort, ReasoningOptions
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.shared.efforts import (
+    effort_alone,
     effort_wanted,
     nearest_effort,
+    thinking_display,
     tokens_wanted,
     wants_thoughts,
 )
@@ -46,6 +49,8 @@ def thinking(
     the thoughts that a model which thinks by a budget of tokens requires back.
     """
     wants = wants_thoughts(asked)
+    if asked.effort_alone:
+        return _with_effort_alone(asked, dialect, declined=wants is False, must=forbidden)
     if not wants:
         return _off(dialect, declined=wants is False, must=forbidden)
     if forbidden:
@@ -75,6 +80,20 @@ def _off(dialect: Dialect, *, declined: bool, must: bool, is_adapted: bool = Fal
             return Thinking(is_on=True)
 
 
+def _with_effort_alone(
+    asked: ReasoningOptions, dialect: Dialect, *, declined: bool, must: bool
+) -> Thinking:
+    """Return no thinking that was not requested, beside the effort of the whole answer.
+
+    Models that think by a budget of tokens know no such effort.
+    """
+    plain = _off(dialect, declined=declined, must=must)
+    if dialect.reasoning != "claude_adaptive":
+        return replace(plain, is_adapted=True)
+    effort = effort_alone(asked, dialect.efforts, thinking_is_off=bool(plain.config))
+    return replace(plain, effort=effort, is_adapted=plain.is_adapted or effort != asked.effort)
+
+
 def _budget(asked: ReasoningOptions, output_tokens_max: int) -> Thinking:
     """Return thinking by tokens, by default at most four fifths of the output."""
     room = output_tokens_max * 4 // 5 if asked.tokens_max is None else output_tokens_max - 1
@@ -92,7 +111,7 @@ def _adaptive(asked: ReasoningOptions, dialect: Dialect) -> Thinking:
     wanted = effort_wanted(asked)
     effort = None if wanted is None else nearest_effort(wanted, dialect.efforts)
     return Thinking(
-        config={"type": "adaptive", "display": "omitted" if asked.exclude else "summarized"},
+        config={"type": "adaptive", **thinking_display(asked)},
         effort=effort,
         is_on=True,
         is_adapted=asked.tokens_max is not None or effort != wanted,

@@ -113,4 +113,4 @@ def _media(source: MediaSource, formats: dict[str, str], what: str) -> dict[str,
 
 
 def _refused(what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"messages: {what}", param="messages")
+    return RequestError(ErrorCode.INVALID_REQUEST, f"messages: {what}.", param="messages")

@@ -22,8 +22,10 @@ from tollgate.core.request import (
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.shared.efforts import (
+    effort_alone,
     effort_wanted,
     nearest_effort,
+    thinking_display,
     tokens_wanted,
     wants_thoughts,
 )
@@ -52,6 +54,8 @@ def thinking(request: GenerationRequest, target: Target) -> Thinking:
     wanted, style = request.reasoning, target.dialect.reasoning
     asked = None if wanted is None else wants_thoughts(wanted)
     forced = forces_a_call(request)
+    if wanted is not None and wanted.effort_alone and style in ("claude_adaptive", "claude_budget"):
+        return _with_effort_alone(wanted, target.dialect, declined=asked is False, must=forced)
     if wanted is None or not asked:
         if style != "claude_adaptive":
             return Thinking()
@@ -70,17 +74,17 @@ def thinking(request: GenerationRequest, target: Target) -> Thinking:
             output: dict[str, JsonValue] = {"output_config": {"effort": effort}} if effort else {}
             # From 4.7 on Claude sends the text of its thoughts only on request, on Bedrock too:
             # https://github.com/theopenco/llmgateway/pull/2593 (seen 2026-11-21).
-            display = "omitted" if wanted.exclude else "summarized"
+            config: dict[str, JsonValue] = {"type": "adaptive", **thinking_display(wanted)}
             return Thinking(
-                fields={"thinking": {"type": "adaptive", "display": display}, **output},
+                fields={"thinking": config, **output},
                 adapted=not exact,
                 is_claude=True,
             )
         case "nova":
             effort, exact = _effort(wanted, target)
-            config: dict[str, JsonValue] = {"maxReasoningEffort": effort} if effort else {}
+            most: dict[str, JsonValue] = {"maxReasoningEffort": effort} if effort else {}
             return Thinking(
-                fields={"reasoningConfig": {"type": "enabled", **config}}, adapted=not exact
+                fields={"reasoningConfig": {"type": "enabled", **most}}, adapted=not exact
             )
         case "effort":
             effort, exact = _effort(wanted, target)
@@ -103,6 +107,23 @@ def _off(dialect: Dialect, *, declined: bool, must: bool, adapted: bool = False)
         case word:
             switch: dict[str, JsonValue] = {"thinking": {"type": word}} if declined or must else {}
             return Thinking(fields=switch, adapted=adapted)
+
+
+def _with_effort_alone(
+    wanted: ReasoningOptions, dialect: Dialect, *, declined: bool, must: bool
+) -> Thinking:
+    """Return no thinking that was not requested, beside the effort of the whole answer.
+
+    Models that think by a budget of tokens know no such effort.
+    """
+    if dialect.reasoning != "claude_adaptive":
+        return Thinking(adapted=True)
+    plain = _off(dialect, declined=declined, must=must)
+    effort = effort_alone(wanted, dialect.efforts, thinking_is_off="thinking" in plain.fields)
+    output: dict[str, JsonValue] = {"output_config": {"effort": effort}} if effort else {}
+    return Thinking(
+        fields={**plain.fields, **output}, adapted=plain.adapted or effort != wanted.effort
+    )
 
 
 def _effort(wanted: ReasoningOptions, target: Target) -> tuple[str | None, bool]:

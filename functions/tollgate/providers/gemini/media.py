@@ -42,7 +42,7 @@ def _media(source: InlineMedia | MediaUrl, what: Literal["image", "audio", "file
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
             f"messages: the URL of this {what} does not end in a known type of file;"
-            " send its content inline",
+            " send its content inline.",
             param="messages",
         )
     return {"fileData": {"fileUri": source.url, "mimeType": media_type}}

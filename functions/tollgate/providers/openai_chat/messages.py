@@ -196,7 +196,7 @@ class ChatMessages:
         if isinstance(part.source, MediaUrl) and "file" not in self._dialect.fetches_urls:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                "messages: this model takes files as data, not as a URL",
+                "messages: this model takes files as data, not as a URL.",
                 param="messages",
             )
         match self._dialect.document_part:

@@ -146,7 +146,7 @@ def _part(part: UserContent | ResultContent) -> JsonValue:
         case Audio():
             raise RequestError(
                 ErrorCode.AUDIO_NOT_SUPPORTED,
-                "messages: this model takes no input_audio",
+                "messages: this model takes no input_audio.",
                 param="messages",
             )
         case _:

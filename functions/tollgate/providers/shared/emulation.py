@@ -46,6 +46,7 @@ class Wrapping(Struct, frozen=True, kw_only=True):
 
 
 NOT_WRAPPED: Final = Wrapping()
+_EMULATED: Final = frozenset({"guided_choice", "guided_json"})
 
 
 def replace_guided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapping]:
@@ -55,6 +56,9 @@ def replace_guided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapp
     output format.
     """
     output: OutputFormat | None = None
+    unknown = next((name for name in request.guided if name not in _EMULATED), None)
+    if unknown is not None:
+        raise _refused(unknown, "is not supported by this model's provider")
     for name, value in request.guided.items():
         if request.output_format is not None or output is not None:
             raise _refused(name, "cannot be combined with another output format")
@@ -65,10 +69,8 @@ def replace_guided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapp
                 output = SchemaOutput(name="guided", schema=_schema(value))
             case "guided_choice", [_, *_]:
                 output = SchemaOutput(name="guided", schema=_choice_schema(value), strict=True)
-            case "guided_json" | "guided_choice", _:
-                raise _refused(name, "is neither a schema nor a list of choices")
             case _:
-                raise _refused(name, "is not supported by this model's provider")
+                raise _refused(name, "is neither a schema nor a list of choices")
     if output is None:
         return request, NOT_WRAPPED
     wrapping = Wrapping(choice="guided_choice" in request.guided)
@@ -182,4 +184,4 @@ def _choice_schema(choices: list[JsonValue]) -> Mapping[str, JsonValue]:
 
 
 def _refused(param: str, what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}", param=param)
+    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}.", param=param)

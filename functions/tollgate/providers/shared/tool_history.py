@@ -64,4 +64,4 @@ def refuse(what: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> NoReturn:
 
 
 def _refused(what: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> RequestError:
-    return RequestError(code, f"messages: {what}", param="messages")
+    return RequestError(code, f"messages: {what}.", param="messages")

@@ -50,9 +50,9 @@ class BedrockRuntime:
         url = f"{self._base_url}{request.path}"
         body = pydantic_core.to_json(request.body)
         headers = {
+            "accept": EVENT_STREAM if request.reply_bytes_max is None else JSON,
             **request.headers,
             "content-type": "application/json",
-            "accept": EVENT_STREAM if request.reply_bytes_max is None else JSON,
         }
         call = HttpCall(
             provider=self._slug,
@@ -65,7 +65,8 @@ class BedrockRuntime:
             yield BodyFrames(response, self._decoder(response, request), self._slug)
 
     def _decoder(self, response: ClientResponse, request: WireRequest) -> FrameDecoder:
-        if request.reply_bytes_max is None:
+        # An answer is an event stream; a result, or a count of tokens, is one object.
+        if request.reply_bytes_max is None and response.content_type != JSON:
             return self._frames()
         headers = {name.lower(): value for name, value in response.headers.items()}
         return WholeBody(request.reply_bytes_max, headers)

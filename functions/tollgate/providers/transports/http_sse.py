@@ -30,10 +30,10 @@ class HttpSse:
             provider=self._row.slug,
             url=f"{self._row.base_url}{request.path}",
             headers={
+                "accept": "text/event-stream" if request.reply_bytes_max is None else JSON,
                 **request.headers,
                 **await self._authorization.headers(),
                 "content-type": "application/json",
-                "accept": "text/event-stream" if request.reply_bytes_max is None else JSON,
             },
             body=pydantic_core.to_json(request.body),
             connect_s=timeouts.connect_s,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 _VALUES: Final[Mapping[str, JsonValue]] = {
     "string": "text",
@@ -17,6 +17,9 @@ _VALUES: Final[Mapping[str, JsonValue]] = {
     "null": None,
 }
 _CALLS_MAX: Final = 2
+# Schemas may refer to themselves.
+_DEPTH_MAX: Final = 16
+_DEFINITIONS: Final = "#/$defs/"
 
 
 class _Shape(BaseModel):
@@ -38,19 +41,19 @@ class _Message(_Shape):
         return self.content or ""
 
 
-class _Property(_Shape):
-    type: JsonValue = "string"
+class _Schema(_Shape):
+    type: JsonValue = None
     enum: list[JsonValue] = []
-
-
-class _Parameters(_Shape):
-    properties: dict[str, _Property] = {}
+    properties: dict[str, "_Schema"] = {}
     required: list[str] | None = None
+    any_of: list["_Schema"] = Field(default=[], alias="anyOf")
+    ref: str | None = Field(default=None, alias="$ref")
+    definitions: dict[str, "_Schema"] = Field(default={}, alias="$defs")
 
 
 class _Function(_Shape):
     name: str
-    parameters: _Parameters = _Parameters()
+    parameters: _Schema = _Schema()
 
 
 class _Tool(_Shape):
@@ -137,17 +140,21 @@ def _words(text: str) -> list[str]:
 
 
 def _chosen(request: SimulatedRequest, *, calls_unforced: bool) -> list[_Function]:
-    """Return the tools to call: none after a result, the one that is named, else the first two."""
-    if request.tool_choice == "auto" and not calls_unforced:
-        return []
+    """Return the tools to call: the one that is named, else the first two.
+
+    After a result it is the last one if a call is required, else none: the tool of a JSON schema
+    that is emulated stands behind those of the caller.
+    """
     answered = bool(request.messages) and request.messages[-1].role == "tool"
-    if answered or request.tool_choice == "none":
+    if request.tool_choice == "auto" and (answered or not calls_unforced):
+        return []
+    if request.tool_choice == "none":
         return []
     offered = [tool.function for tool in request.tools]
     if isinstance(request.tool_choice, _NamedChoice):
         name = request.tool_choice.function.name
         return [function for function in offered if function.name == name]
-    return offered[:_CALLS_MAX]
+    return offered[-1:] if answered else offered[:_CALLS_MAX]
 
 
 def _calls(functions: Sequence[_Function], id_: str) -> Iterator[dict[str, JsonValue]]:
@@ -167,13 +174,28 @@ def _calls(functions: Sequence[_Function], id_: str) -> Iterator[dict[str, JsonV
             yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 
 
-def _arguments(parameters: _Parameters) -> dict[str, JsonValue]:
-    names = parameters.properties if parameters.required is None else parameters.required
-    return {name: _value(parameters.properties.get(name, _Property())) for name in names}
+def _arguments(parameters: _Schema) -> JsonValue:
+    return _object(parameters, parameters.definitions, _DEPTH_MAX)
 
 
-def _value(stated: _Property) -> JsonValue:
+def _object(stated: _Schema, definitions: Mapping[str, _Schema], depth: int) -> JsonValue:
+    names = stated.properties if stated.required is None else stated.required
+    return {
+        name: _value(stated.properties.get(name, _Schema()), definitions, depth) for name in names
+    }
+
+
+def _value(stated: _Schema, definitions: Mapping[str, _Schema], depth: int) -> JsonValue:
+    if depth == 0:
+        return None
+    if stated.ref is not None:
+        named = definitions.get(stated.ref.removeprefix(_DEFINITIONS), _Schema())
+        return _value(named, definitions, depth - 1)
     if stated.enum:
         return stated.enum[0]
+    if stated.any_of:
+        return _value(stated.any_of[0], definitions, depth - 1)
+    if stated.properties:
+        return _object(stated, definitions, depth - 1)
     kind = stated.type[0] if isinstance(stated.type, list) and stated.type else stated.type
     return _VALUES.get(kind, "text") if isinstance(kind, str) else "text"

@@ -275,6 +275,9 @@ class _Checker:
             for need in sorted((dialect.met if dialect else frozenset()) - each.carries):
                 message = f"the codec of {slug} has no {need}"
                 yield self._document.at_value((*where, "dialect"), "R054", message)
+            if dialect is not None and dialect.counts_tokens and each.load_counter is None:
+                message = f"the codec of {slug} has no count of tokens"
+                yield self._document.at_value((*where, "dialect"), "R054", message)
 
     def _provider(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
         transports = WIRE_FORMATS[provider.codec].transports

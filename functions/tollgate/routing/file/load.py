@@ -116,6 +116,7 @@ def _combine(main: RoutingFile, parts: list[LoadedFile]) -> Routing:
         version=1,
         defaults=main.defaults,
         billing=main.billing,
+        attribution=main.attribution,
         providers={slug: row for each in contents for slug, row in each.providers.items()},
         models={slug: model for each in contents for slug, model in each.models.items()},
         aliases={name: alias for each in contents for name, alias in each.aliases.items()},

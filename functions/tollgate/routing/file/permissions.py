@@ -10,13 +10,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from tollgate.providers.shared.bedrock_models import GEOGRAPHIES, base_model
 from tollgate.routing.chains import GuardrailSection
 from tollgate.routing.file.key_hosts import list_key_hosts
+from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import ModelSection, Routing
 
-# Bedrock user guide, "Supported Regions and models for inference profiles" (2026-11-21): the id of
-# a profile is the model's id behind one of these prefixes.
-_GEOGRAPHIES: Final = frozenset({"apac", "au", "ca", "eu", "global", "jp", "us", "us-gov"})
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 _SAGEMAKER: Final = "sagemaker_runtime"
 _MODEL: Final = ":foundation-model/"
@@ -36,19 +35,15 @@ class Permissions(Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...]
     whole_models: tuple[str, ...] = ()  # of whole answers
     guardrails: tuple[str, ...] = ()
+    counted_models: tuple[str, ...] = ()
     sagemaker_endpoints: tuple[str, ...] = ()
     key_hosts: tuple[str, ...] = ()  # pins of pairs, which no policy enforces
 
     @property
     def all_names(self) -> tuple[str, ...]:
         """Every ARN and every pin."""
-        arns = (
-            *self.models,
-            *self.whole_models,
-            *self.secrets,
-            *self.guardrails,
-            *self.sagemaker_endpoints,
-        )
+        bedrock = (*self.models, *self.whole_models, *self.counted_models, *self.guardrails)
+        arns = (*bedrock, *self.secrets, *self.sagemaker_endpoints)
         return (*arns, *self.key_hosts)
 
 
@@ -59,6 +54,7 @@ def compile_permissions(routing: Routing) -> Permissions:
         whole_models=tuple(sorted(set(_bedrock_models(routing, streams=False)))),
         secrets=tuple(sorted(set(_secrets(routing)))),
         guardrails=tuple(sorted(set(_guardrails(routing)))),
+        counted_models=tuple(sorted(set(_counted_models(routing)))),
         sagemaker_endpoints=tuple(sorted(set(_sagemaker_endpoints(routing)))),
         key_hosts=tuple(pair.pin for pair in list_key_hosts(routing)),
     )
@@ -90,6 +86,22 @@ def _bedrock_models(routing: Routing, *, streams: bool) -> Iterator[str]:
                 yield from _bedrock_arns(endpoint.upstream, provider.region or "${AWS::Region}")
 
 
+def _counted_models(routing: Routing) -> Iterator[str]:
+    """Yield the ARN of each model that Bedrock counts the tokens of.
+
+    Service Authorization Reference, Amazon Bedrock: `CountTokens` is on a model's ARN, never on a
+    profile's.
+    """
+    for model in routing.models.values():
+        for endpoint in model.endpoints:
+            provider = routing.providers[endpoint.provider]
+            counts = merge_section(provider.dialect, endpoint.dialect).counts_tokens
+            counted = base_model(endpoint.upstream)
+            if counts and counted is not None and provider.transport in _BEDROCK:
+                region = provider.region or "${AWS::Region}"
+                yield f"arn:${{AWS::Partition}}:bedrock:{region}::foundation-model/{counted}"
+
+
 def _bedrock_arns(upstream: str, region: str) -> Iterator[str]:
     """Yield the ARNs of one upstream id; a profile also needs its model in every region.
 
@@ -103,7 +115,7 @@ def _bedrock_arns(upstream: str, region: str) -> Iterator[str]:
     ours = f"arn:${{AWS::Partition}}:bedrock:{region}"
     if upstream.startswith("arn:"):
         yield upstream
-    elif geography in _GEOGRAPHIES:
+    elif geography in GEOGRAPHIES:
         yield f"{ours}:${{AWS::AccountId}}:inference-profile/{upstream}"
         yield f"arn:${{AWS::Partition}}:bedrock:*::foundation-model/{model}"
     else:

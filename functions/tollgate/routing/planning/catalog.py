@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from tollgate.providers.base import ProviderRow
 from tollgate.routing.chains import RouteSection
+from tollgate.routing.defaults_sections import DefaultsSection
 from tollgate.routing.schema import (
     AliasSection,
     BillingSection,
     CompiledRouting,
-    DefaultsSection,
     KeyTierSection,
     ModelSection,
 )
@@ -33,6 +33,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
     aliases: Mapping[str, AliasSection]
     routes: Mapping[str, RouteSection]
     key_tiers: Mapping[str, KeyTierSection]
+    attribution: Mapping[str, str]
 
     @classmethod
     def from_json(cls, compiled: bytes) -> Self:
@@ -47,6 +48,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
             aliases=content.aliases,
             routes=content.routes,
             key_tiers=content.key_tiers,
+            attribution=content.attribution,
         )
 
     def target(self, name: str) -> str:

@@ -35,6 +35,7 @@ SubjectKind = Literal[
     "provider",
     "defaults",
     "billing",
+    "attribution",
     "note",
 ]
 
@@ -77,8 +78,15 @@ def list_changes(before: Routing, after: Routing) -> tuple[Change, ...]:
         *_compare_sections("provider", before.providers, after.providers, list_facts),
         *_compare_facts("defaults", "", list_facts(before.defaults), list_facts(after.defaults)),
         *_compare_facts("billing", "", list_facts(before.billing), list_facts(after.billing)),
+        *_compare_sections("attribution", before.attribution, after.attribution, _source_fact),
     ]
     return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
+
+
+def _source_fact(source: str, *, stated_only: bool = False) -> Facts:
+    """Return the source of a label as the one fact about it."""
+    del stated_only
+    return {"from": source}
 
 
 def find_price_days(before: Routing, after: Routing, today: date) -> tuple[date, ...]:

@@ -196,6 +196,7 @@ class ActivityItem(AnyItem):
     FAILED: Final = "x"  # N: generations that failed
     KEY_LABEL: Final = "kl"  # S: the key's name
     LABELS: Final = "lb"  # M of S: the key's labels
+    CALLER_LABELS: Final = "cb"  # M of S: the callers' labels, absent without any
     # Each field of `Usage` (N), absent where no provider reported it.
     USAGE: Final = {
         "ti": "uncached_input_tokens",

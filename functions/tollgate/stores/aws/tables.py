@@ -77,8 +77,14 @@ def alert_key(workspace_id: str, month: str, budget_nano_usd: int, percent: int)
 
 
 def activity_key(workspace_id: str, row: ActivityRow) -> Item:
-    """Return the key of a closed day's row in the core table, by model, provider and API key."""
+    """Return the key of a closed day's row in the core table.
+
+    It is by model, provider and API key, and by what callers state about themselves.
+    """
     place = f"{row.model or '-'}#{row.provider or '-'}#{row.key_id or '-'}"
+    if row.caller_labels:
+        stated = ",".join(f"{name}={row.caller_labels[name]}" for name in sorted(row.caller_labels))
+        place = f"{place}#{stated}"
     return _key(f"W#{workspace_id}", f"A#{row.day.replace('-', '')}#{place}")
 
 

@@ -7,8 +7,8 @@ expire, and are written long before the records do.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final
 
 from tollgate.core.activity import (
     Activity,
@@ -236,8 +236,10 @@ def _row_item(workspace_id: str, row: ActivityRow) -> Item:
         ActivityItem.REQUESTS: number(row.requests),
         ActivityItem.FAILED: number(row.failed),
         ActivityItem.KEY_LABEL: string(row.key_label),
-        ActivityItem.LABELS: {"M": {name: string(value) for name, value in row.labels.items()}},
+        ActivityItem.LABELS: _label_map(row.labels),
     }
+    if row.caller_labels:
+        item[ActivityItem.CALLER_LABELS] = _label_map(row.caller_labels)
     for name, used in ActivityItem.USAGE.items():
         count: int | None = getattr(row.usage, used)
         if count is not None:
@@ -245,16 +247,26 @@ def _row_item(workspace_id: str, row: ActivityRow) -> Item:
     return item
 
 
+def _label_map(labels: Mapping[str, str]) -> Any:
+    return {"M": {name: string(value) for name, value in labels.items()}}
+
+
+def _read_labels(stored: Any) -> dict[str, str]:
+    return {name: value["S"] for name, value in stored["M"].items()}
+
+
 @reads_an_item
 def _read_row(item: Item) -> ActivityRow:
-    _, day, model, provider, key_id = read_text(item, AnyItem.SORT).split("#")
+    # Behind them stand the callers' labels, which are read from their own attribute.
+    _, day, model, provider, key_id, *_ = read_text(item, AnyItem.SORT).split("#")
     return ActivityRow(
         day=_day(day),
         model=None if model == "-" else model,
         provider=None if provider == "-" else provider,
         key_id="" if key_id == "-" else key_id,
         key_label=read_optional_text(item, ActivityItem.KEY_LABEL) or "",
-        labels={name: value["S"] for name, value in item[ActivityItem.LABELS]["M"].items()},
+        labels=_read_labels(item[ActivityItem.LABELS]),
+        caller_labels=_read_labels(item.get(ActivityItem.CALLER_LABELS, {"M": {}})),
         requests=read_number(item, ActivityItem.REQUESTS),
         failed=read_number(item, ActivityItem.FAILED),
         cost_nano_usd=read_number(item, ActivityItem.COST),

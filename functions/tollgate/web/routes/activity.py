@@ -54,7 +54,7 @@ class ActivityObject(BaseModel):
             provider_name=row.provider,
             key_id=row.key_id,
             key_name=row.key_label,
-            labels=dict(row.labels),
+            labels=dict(row.all_labels),
             requests=row.requests,
             failed=row.failed,
             usage=usd(row.cost_nano_usd),

@@ -6,32 +6,22 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query
 from starlette.requests import Request
 
+from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.engine.simulation import Fault
-from tollgate.ingress.chat_completions.wire.request import ChatRequest
-from tollgate.ingress.embeddings.wire.embedding_request import EmbeddingsRequest
-from tollgate.ingress.explained import parse_explained
-from tollgate.ingress.rerank.wire.rerank_request import RerankBody
+from tollgate.ingress.base import Ingress
+from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.explanation_shapes import ExplanationObject, answer_time_s, explain_plan
+from tollgate.web.openapi import ANY_FORMAT
 from tollgate.web.request_id import request_id_of
 from tollgate.web.services import Services
 
 _FAULTS_MAX: Final = 16
-_BODY: Final = {
-    "required": True,
-    "content": {
-        "application/json": {
-            "schema": {
-                "anyOf": [
-                    {"$ref": f"#/components/schemas/{model.__name__}"}
-                    for model in (ChatRequest, EmbeddingsRequest, RerankBody)
-                ]
-            }
-        }
-    },
-}
+# The schema of the body is filled in by `web/openapi.py`.
+_ANY_FORMAT: Final = {ANY_FORMAT: True}
+_NAMES: Final = {"enum": [each.name for each in FORMATS]}
 _Fault = Annotated[str, Query(max_length=256)]
 
 
@@ -39,7 +29,7 @@ def explanation_routes(services: Services) -> APIRouter:
     """Build the router of `/v1/route/explain`."""
     router = admitted_router(services, prefix="/v1", tag="models")
 
-    @router.post("/route/explain", openapi_extra={"requestBody": _BODY})
+    @router.post("/route/explain", openapi_extra=_ANY_FORMAT)
     async def explain_route(
         principal: Caller,
         request: Request,
@@ -47,10 +37,13 @@ def explanation_routes(services: Services) -> APIRouter:
             list[_Fault],
             Query(max_length=_FAULTS_MAX, description="failures to simulate: `429@openai`"),
         ] = [],  # noqa: B006 - FastAPI copies it
+        format: Annotated[  # noqa: A002 - the name of the parameter
+            str, Query(description="the client format of the body", json_schema_extra=_NAMES)
+        ] = CHAT_COMPLETIONS.name,
     ) -> ExplanationObject:
         """Explain the candidates of a request, their exclusions and draws, at no cost."""
         faults = [Fault.parse(fault) for fault in simulate]
-        parsed = parse_explained(await request.body())
+        parsed = _ingress(services, format).parse(await request.body(), request.headers)
         wanted = PlanningRequest.of(
             parsed.request,
             principal=principal,
@@ -74,3 +67,14 @@ def explanation_routes(services: Services) -> APIRouter:
         )
 
     return router
+
+
+def _ingress(services: Services, name: str) -> Ingress:
+    if all(name != each.name for each in FORMATS):
+        *others, last = (f"'{each.name}'" for each in FORMATS)
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"format must be {', '.join(others)} or {last}.",
+            param="format",
+        )
+    return services.formats[name]

@@ -170,3 +170,46 @@ def test_q33_calls_that_lost_their_thoughts_go_on_without_a_budget() -> None:
     assert thinks(OLDER, said=kept)[0] is not None
     assert thinks(OLDER, said=over)[0] is not None
     assert thinks(NEWER, said=lost)[0] is not None
+
+
+def adaptive(off: Any) -> Dialect:
+    return Dialect(
+        reasoning="claude_adaptive",
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        claude=ClaudeDialect(thinking_off=off),
+    )
+
+
+ALONE = ReasoningOptions(effort="max", effort_alone=True, display_open=True)
+DECLINED = ReasoningOptions(enabled=False, effort="max", effort_alone=True)
+
+
+@pytest.mark.parametrize(
+    ("off", "asked", "config", "effort", "adapted"),
+    [
+        ("absent", ALONE, None, "max", ()),
+        ("disabled", ALONE, None, "max", ()),
+        ("never", ALONE, None, "max", ()),
+        ("absent", DECLINED, None, "max", ()),
+        ("disabled", DECLINED, {"type": "disabled"}, "high", ("reasoning",)),
+        ("between_tools", DECLINED, {"type": "between_tools"}, "high", ("reasoning",)),
+        ("never", DECLINED, None, "max", ("reasoning",)),
+    ],
+)
+def test_c17_an_effort_of_the_whole_answer_switches_no_thinking_on(
+    off: str, asked: ReasoningOptions, config: Any, effort: str, adapted: tuple[str, ...]
+) -> None:
+    *sent, wire = thinks(adaptive(off), asked=asked)
+    assert sent == [config, effort]
+    assert wire.adapted == adapted
+
+
+def test_c17_models_that_think_by_tokens_have_no_effort_of_an_answer() -> None:
+    *sent, wire = thinks(OLDER, asked=ALONE)
+    assert sent == [None, None]
+    assert wire.adapted == ("reasoning",)
+
+
+def test_c80_showing_thoughts_is_left_to_the_model_where_the_caller_leaves_it_open() -> None:
+    config, _, _ = thinks(NEWER, asked=ReasoningOptions(enabled=True, display_open=True))
+    assert config == {"type": "adaptive"}

@@ -84,3 +84,39 @@ def test_c15_q17_a_forced_call_of_a_claude_that_always_thinks_is_asked_for_and_t
 def test_q36_the_text_of_thoughts_is_asked_for(exclude: bool, display: str) -> None:
     wire = encoded(to=claude("never"), reasoning=ReasoningOptions(enabled=True, exclude=exclude))
     assert choice_and_fields(wire) == (None, {"thinking": {"type": "adaptive", "display": display}})
+
+
+ALONE = ReasoningOptions(effort="high", effort_alone=True, display_open=True)
+DECLINED = ReasoningOptions(enabled=False, effort="high", effort_alone=True)
+
+
+@pytest.mark.parametrize(
+    ("off", "wanted", "fields", "adapted"),
+    [
+        ("absent", ALONE, {"output_config": {"effort": "high"}}, ()),
+        ("never", ALONE, {"output_config": {"effort": "high"}}, ()),
+        (
+            "disabled",
+            DECLINED,
+            {"thinking": {"type": "disabled"}, "output_config": {"effort": "high"}},
+            (),
+        ),
+    ],
+)
+def test_c17_an_effort_of_the_whole_answer_switches_no_thinking_on(
+    off: str, wanted: ReasoningOptions, fields: Any, adapted: tuple[str, ...]
+) -> None:
+    wire = encoded(to=claude(off), reasoning=wanted)
+    assert choice_and_fields(wire) == (None, fields)
+    assert wire.adapted == adapted
+
+
+def test_c17_models_that_think_by_tokens_have_no_effort_of_an_answer() -> None:
+    wire = encoded(to=target("reasoning", reasoning="claude_budget"), reasoning=ALONE)
+    assert choice_and_fields(wire) == (None, None)
+    assert wire.adapted == ("reasoning",)
+
+
+def test_c80_showing_thoughts_is_left_to_the_model_where_the_caller_leaves_it_open() -> None:
+    wire = encoded(to=claude("never"), reasoning=ReasoningOptions(enabled=True, display_open=True))
+    assert choice_and_fields(wire) == (None, {"thinking": {"type": "adaptive"}})

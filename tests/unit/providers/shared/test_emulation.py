@@ -156,10 +156,12 @@ def test_c18_guided_choice_becomes_an_enumeration_in_an_object() -> None:
     ],
 )
 def test_c18_what_only_vllm_can_do_is_refused_by_name(name: str) -> None:
-    with pytest.raises(RequestError) as raised:
-        replace_guided(request(guided={name: "x"}))
-    assert raised.value.code is ErrorCode.INVALID_REQUEST
-    assert raised.value.param == name
+    for beside in (None, JsonOutput()):
+        with pytest.raises(RequestError) as raised:
+            replace_guided(request(guided={"guided_json": CITY, name: "x"}, output_format=beside))
+        assert raised.value.code is ErrorCode.INVALID_REQUEST
+        assert raised.value.param == name
+        assert raised.value.message.endswith("is not supported by this model's provider.")
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """The simulator: deterministic answers and faults asked for by name."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from tests.unit.providers.decoding import decoded, folded
 from tollgate.core.content import Text, ToolCall
@@ -149,6 +151,66 @@ async def test_tools_answers_a_result_with_text() -> None:
     )
     response = await answer("tools", request)
     assert response.parts == (Text(text="The tool answered: noon"),)
+
+
+@pytest.mark.parametrize(
+    "choice", [ToolChoice(mode="required"), ToolChoice(mode="named", name="now")]
+)
+async def test_a_forced_call_is_made_after_a_result_too(choice: ToolChoice) -> None:
+    call = ToolCall(id="a", name="weather", arguments="{}")
+    request = GenerationRequest(
+        model="test/tools",
+        messages=(
+            USER,
+            AssistantMessage(content=(call,)),
+            ToolMessage(call_id="a", content=(Text(text="mild"),)),
+        ),
+        tools=(WEATHER, NOW),
+        tool_choice=choice,
+    )
+    (made,) = (await answer("tools", request)).parts
+    assert isinstance(made, ToolCall)
+    assert made.name == "now"
+
+
+async def test_tools_follows_a_schema_into_objects_and_definitions() -> None:
+    point: JsonValue = {
+        "type": "object",
+        "properties": {"x": {"type": "number"}, "next": {"$ref": "#/$defs/Name"}},
+        "required": ["x", "next"],
+    }
+    tool = Tool(
+        name="draw",
+        parameters={
+            "type": "object",
+            "properties": {
+                "at": {"$ref": "#/$defs/Point"},
+                "size": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                "style": {"type": "object", "properties": {"color": {"enum": ["red"]}}},
+            },
+            "required": ["at", "size", "style"],
+            "$defs": {"Point": point, "Name": {"type": "string"}},
+        },
+    )
+    (call,) = (await answer("tools", tools=(tool,))).parts
+    assert isinstance(call, ToolCall)
+    assert json.loads(call.arguments) == {
+        "at": {"x": 1.5, "next": "text"},
+        "size": 1,
+        "style": {"color": "red"},
+    }
+
+
+async def test_a_schema_that_refers_to_itself_ends() -> None:
+    node: JsonValue = {
+        "type": "object",
+        "properties": {"next": {"$ref": "#/$defs/Node"}},
+        "required": ["next"],
+    }
+    tool = Tool(name="walk", parameters={"$defs": {"Node": node}, **node})  # type: ignore[dict-item]
+    (call,) = (await answer("tools", tools=(tool,))).parts
+    assert isinstance(call, ToolCall)
+    assert json.loads(call.arguments)["next"]["next"]
 
 
 async def test_slow_pauses_on_the_clock_it_is_given() -> None:

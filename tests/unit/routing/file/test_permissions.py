@@ -51,6 +51,36 @@ def test_an_arn_is_allowed_as_it_stands() -> None:
 
 
 @pytest.mark.parametrize(
+    ("upstream", "counted"),
+    [
+        ("eu.anthropic.claude-x", ("anthropic.claude-x",)),
+        ("anthropic.claude-x", ("anthropic.claude-x",)),
+        ("arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/abc", ()),
+    ],
+)
+@pytest.mark.parametrize("counts", [True, False])
+def test_c80_counting_is_allowed_where_the_file_states_it_by_a_models_own_id(
+    upstream: str, counted: tuple[str, ...], counts: bool
+) -> None:
+    dialect = {"counts_tokens": counts}
+    found = compile_permissions(
+        routing(
+            providers={"aws": BEDROCK, "other": provider(dialect={"counts_tokens": True})},
+            models={
+                "a/b": model(
+                    endpoint("aws", upstream) | {"dialect": dialect}, endpoint("other", "m")
+                )
+            },
+            aliases={},
+            routes={},
+        )
+    )
+    ours = "arn:${AWS::Partition}:bedrock:eu-west-1::foundation-model/"
+    assert found.counted_models == tuple(f"{ours}{name}" for name in counted if counts)
+    assert set(found.counted_models) <= set(found.all_names)
+
+
+@pytest.mark.parametrize(
     "upstream", ["*", "amazon.*", "a\n- Effect: Allow", "${AWS::Region}", "a b"]
 )
 def test_an_id_that_would_widen_the_policy_is_refused(upstream: str) -> None:

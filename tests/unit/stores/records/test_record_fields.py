@@ -40,6 +40,7 @@ _OTHER_VALUES: Final[dict[str, Any]] = {
     "attempts": (),
     "raw_usage": None,
     "labels": {"team": "other"},
+    "caller_labels": {"session": "other"},
     "adapted": ("seed",),
 }
 _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {

@@ -67,15 +67,51 @@ class ExtraContent(Wire):
     google: GoogleContent | None = None
 
 
-class ToolCall(Wire):
-    """A tool call of a model."""
+_EXTRA_CONTENT: Final = Field(
+    default=None, description="What a provider attached to the call; send it back untouched."
+)
+
+
+class FunctionToolCall(Wire):
+    """A call of a function."""
 
     id: Annotated[str, Field(min_length=1)]
     type: Literal["function"] = "function"
     function: FunctionCall
-    extra_content: ExtraContent | None = Field(
-        default=None, description="What a provider attached to the call; send it back untouched."
-    )
+    extra_content: ExtraContent | None = _EXTRA_CONTENT
+
+
+class CustomCall(Wire):
+    """The tool of a call, and its free text."""
+
+    name: Name
+    input: str
+
+
+class CustomToolCall(Wire):
+    """A call of a tool that takes free text."""
+
+    id: Annotated[str, Field(min_length=1)]
+    type: Literal["custom"]
+    custom: CustomCall
+    extra_content: ExtraContent | None = _EXTRA_CONTENT
+
+
+def _call_type(value: object) -> str | None:
+    # Some clients leave the type out.
+    if isinstance(value, dict) and "type" not in value:
+        return "<function>"
+    return tag_of(value, "type", "<function>")
+
+
+ToolCall = Annotated[
+    Annotated[FunctionToolCall, Tag("<function>")] | Annotated[CustomToolCall, Tag("<custom>")],
+    Discriminator(
+        _call_type,
+        custom_error_type="unknown_type",
+        custom_error_message="must be 'function' or 'custom'",
+    ),
+]
 
 
 class Position(Wire):

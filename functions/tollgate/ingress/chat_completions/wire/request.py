@@ -10,12 +10,12 @@ https://platform.openai.com/docs/api-reference/chat/create (2026-08-21)
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
 from tollgate.core.request import Effort
 from tollgate.ingress.chat_completions.wire.messages import Message
 from tollgate.ingress.chat_completions.wire.options import Reasoning, ResponseFormat
-from tollgate.ingress.shared.wire.media import CacheControl
+from tollgate.ingress.chat_completions.wire.tools import TOOLS_MAX, ToolChoice, ToolDefinition
 from tollgate.ingress.shared.wire.request_fields import (
     TOKENS_MAX,
     GuidedDecoding,
@@ -23,52 +23,10 @@ from tollgate.ingress.shared.wire.request_fields import (
     RoutingFields,
     SamplingFields,
 )
-from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, shape
+from tollgate.ingress.shared.wire.request_model import Wire
 
-# OpenAI refuses more than 2,048 messages and documents 128 tools; other providers take more.
+# OpenAI refuses more than 2,048 messages; other providers take more.
 MESSAGES_MAX: Final = 4_096
-TOOLS_MAX: Final = 512
-
-
-class FunctionDefinition(Wire):
-    """A function that the model may call."""
-
-    name: Name
-    description: str | None = None
-    parameters: Json | None = Field(default=None, description="A JSON Schema.")
-    strict: bool | None = None
-
-
-class ToolDefinition(Wire):
-    """A tool of the caller."""
-
-    type: Literal["function"]
-    function: FunctionDefinition
-    cache_control: CacheControl | None = None
-
-
-class NamedFunction(Wire):
-    """The name of a function."""
-
-    name: Name
-
-
-class NamedToolChoice(Wire):
-    """The one tool that must be called."""
-
-    type: Literal["function"]
-    function: NamedFunction
-
-
-ToolChoice = Annotated[
-    Annotated[Literal["auto", "none", "required"], Tag("<string>")]
-    | Annotated[NamedToolChoice, Tag("<object>")],
-    Discriminator(
-        shape,
-        custom_error_type="tool_choice_shape",
-        custom_error_message="must be 'auto', 'none', 'required' or a named function",
-    ),
-]
 
 _NOTHING: Final = Field(default=None, description="Not supported.")
 _Nothing = Annotated[list[Any], Field(max_length=0)]

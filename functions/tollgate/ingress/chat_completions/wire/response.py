@@ -38,6 +38,24 @@ class CalledTool(Answer):
     )
 
 
+class CustomInput(Answer):
+    """The tool to run, and its free text."""
+
+    name: str
+    input: str
+
+
+class CalledCustomTool(Answer):
+    """A call of a tool that takes free text."""
+
+    id: str
+    type: Literal["custom"]
+    custom: CustomInput
+    extra_content: dict[str, Any] | None = Field(
+        default=None, description="Send it back untouched."
+    )
+
+
 class Position(Answer):
     """The place of a part of the reasoning: the text and the calls before it."""
 
@@ -112,7 +130,7 @@ class ChoiceMessage(Answer):
     reasoning_content: str | None = Field(default=None, description="The same as `reasoning`.")
     reasoning_details: list[ReasoningDetail] | None = None
     annotations: list[Annotation] | None = None
-    tool_calls: list[CalledTool] | None = None
+    tool_calls: list[CalledTool | CalledCustomTool] | None = None
 
 
 class Choice(Answer):
@@ -147,13 +165,21 @@ class CalledFunctionDelta(Answer):
     arguments: str
 
 
+class CustomInputDelta(Answer):
+    """More of a call's free text."""
+
+    name: str | None = None
+    input: str
+
+
 class CalledToolDelta(Answer):
-    """More of a call; id, type and name come once."""
+    """More of a call, by `function` or by `custom`; id, type and name come once."""
 
     index: int
     id: str | None = None
-    type: Literal["function"] | None = None
-    function: CalledFunctionDelta
+    type: Literal["function", "custom"] | None = None
+    function: CalledFunctionDelta | None = None
+    custom: CustomInputDelta | None = None
     extra_content: dict[str, Any] | None = None
 
 

@@ -3,6 +3,7 @@
 https://platform.claude.com/docs/en/api/messages (2026-11-22) and Anthropic's published schema.
 """
 
+import re
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
@@ -148,6 +149,13 @@ class ThinkingBlock(Wire):
     type: Literal["thinking"]
     thinking: str
     signature: str = ""
+    format: Name | None = Field(
+        default=None,
+        description="The signer of a thought that came in another format, as chat's "
+        "`reasoning_details` name it, with `signature`, `data` and `id` as they have them.",
+    )
+    data: str | None = None
+    id: str | None = None
 
 
 class RedactedThinkingBlock(Wire):
@@ -204,18 +212,14 @@ class OwnBlock(Wire):
     type: Annotated[str, Field(pattern=_OWN)]
 
 
-_USER: Final = ("text", "image", "document", "search_result", "tool_result")
-_ASSISTANT: Final = ("text", "thinking", "redacted_thinking", "tool_use")
-
-
 def _user_type(value: object) -> str | None:
     return tag_of(value, "type", "<text>")
 
 
 def _assistant_type(value: object) -> str | None:
-    """Return the tag of a block; every type that is not declared is a block of Anthropic's own."""
+    """Return the tag of a block, one tag for all blocks of Anthropic's own."""
     tag = tag_of(value, "type", "<text>")
-    return tag if tag is None or tag[1:-1] in _ASSISTANT else "<own>"
+    return "<own>" if tag is not None and re.match(_OWN, tag[1:-1]) else tag
 
 
 UserBlock = Annotated[
@@ -240,6 +244,7 @@ AssistantBlock = Annotated[
     Discriminator(
         _assistant_type,
         custom_error_type="unknown_type",
-        custom_error_message="must be 'text', 'thinking', 'redacted_thinking' or 'tool_use'",
+        custom_error_message="must be 'text', 'thinking', 'redacted_thinking', 'tool_use' or "
+        "the type of a block of a tool that Anthropic ran",
     ),
 ]

@@ -7,7 +7,7 @@ https://platform.claude.com/docs/en/api/messages (2026-11-22)
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, RootModel
+from pydantic import BaseModel, Field, RootModel
 
 from tollgate.ingress.shared.wire.reply_models import Answer, TollgateMetadata
 
@@ -174,6 +174,13 @@ class Ping(Answer):
     type: Literal["ping"]
 
 
+class MessagesErrorDetails(Answer):
+    """The cause of an error, for client libraries."""
+
+    error_code: str
+    unsupported: list[str]
+
+
 class MessagesError(Answer):
     """One error."""
 
@@ -181,6 +188,7 @@ class MessagesError(Answer):
     message: str
     code: str
     param: str | None
+    details: MessagesErrorDetails | None = None
 
 
 class MessagesErrorEnvelope(Answer):
@@ -216,3 +224,9 @@ _Event = Annotated[
 
 class MessageStreamEvent(RootModel[_Event]):
     """The data of one event."""
+
+
+class MessageTokensCount(BaseModel):
+    """The tokens of a prompt."""
+
+    input_tokens: Annotated[int, Field(ge=0)]

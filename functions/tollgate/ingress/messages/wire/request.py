@@ -4,6 +4,7 @@ Fields that are declared are checked; a field that is not declared has no effect
 ignored. https://platform.claude.com/docs/en/api/messages (2026-11-22)
 """
 
+import re
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
@@ -91,23 +92,30 @@ class CustomTool(Wire):
     allowed_callers: list[str] | None = Field(default=None, description=_OF_CLAUDE)
 
 
+_RUN_BY_CALLERS: Final = r"^(bash|browser_toolset|computer|computer_toolset|memory|text_editor)_"
+
+
 class TypedTool(Wire):
     """A tool with a type of Anthropic's own, which the caller runs."""
 
-    type: Annotated[
-        str, Field(pattern=r"^(bash|browser_toolset|computer|computer_toolset|memory|text_editor)_")
-    ]
+    type: Annotated[str, Field(pattern=_RUN_BY_CALLERS)]
     name: Name | None = None
+
+
+def _tool_tag(value: object) -> str | None:
+    stated = value.get("type") if isinstance(value, dict) else None
+    if stated is None or stated == "custom":
+        return "<custom>"
+    return "<typed>" if isinstance(stated, str) and re.match(_RUN_BY_CALLERS, stated) else None
 
 
 Tool = Annotated[
     Annotated[CustomTool, Tag("<custom>")] | Annotated[TypedTool, Tag("<typed>")],
     Discriminator(
-        lambda value: (
-            "<typed>"
-            if isinstance(value, dict) and value.get("type") not in (None, "custom")
-            else "<custom>"
-        )
+        _tool_tag,
+        custom_error_type="unknown_type",
+        custom_error_message="must be 'custom' or the type of a tool that the caller runs, such as "
+        "'bash_20250124'",
     ),
 ]
 
@@ -160,6 +168,7 @@ class Unserved(Wire):
     container: None = _NOTHING
     mcp_servers: Annotated[list[Any], Field(max_length=0)] | None = _NOTHING
     inference_geo: None = _NOTHING
+    thread: None = _NOTHING
 
 
 class PromptFields(RoutingFields, Unserved):

@@ -147,6 +147,12 @@ class ReasoningItem(Returned):
     summary: Annotated[list[ThoughtText], Field(max_length=PARTS_MAX)] | None = None
     content: Annotated[list[ThoughtText], Field(max_length=PARTS_MAX)] | None = None
     encrypted_content: str | None = None
+    format: Name | None = Field(
+        default=None,
+        description="The signer of a thought that came in another format, as chat's "
+        "`reasoning_details` name it, with its `signature` or `encrypted_content`.",
+    )
+    signature: str | None = None
 
 
 class AddedToolsItem(Returned):

@@ -7,7 +7,7 @@ https://platform.openai.com/docs/api-reference/responses/object (2026-11-22)
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from tollgate.ingress.shared.wire.reply_models import (
     Answer,
@@ -206,3 +206,10 @@ class ResponsesErrorEnvelope(ErrorEnvelope):
     """The body of every error of Responses."""
 
     error: LimitedErrorObject
+
+
+class ResponseInputTokens(BaseModel):
+    """The tokens of a prompt."""
+
+    object: Literal["response.input_tokens"]
+    input_tokens: int

@@ -120,6 +120,9 @@ class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Unserved):
         ]
         | None
     ) = None
+    client_metadata: Json | None = Field(
+        default=None, description="Read where labels of records are made of it."
+    )
     prompt_cache_key: Annotated[str, Field(min_length=1, max_length=512)] | None = None
     service_tier: Name | None = None
     previous_response_id: Name | None = Field(

@@ -1,0 +1,100 @@
+"""Parses the tools of a chat completion request, and the rule on their calls."""
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.request import Grammar, TextInput, Tool, ToolChoice
+from tollgate.ingress.chat_completions.wire import tools as wire
+from tollgate.ingress.shared.ignored_fields import extra_fields
+from tollgate.ingress.shared.media import parse_cache_mark
+
+
+def parse_tool(tool: wire.ToolDefinition) -> Tool:
+    """Return the tool in the terms of the core."""
+    cache = parse_cache_mark(tool.cache_control)
+    match tool:
+        case wire.FunctionTool(function=function):
+            return Tool(
+                name=function.name,
+                description=function.description,
+                parameters=function.parameters or {},
+                strict=function.strict,
+                cache=cache,
+            )
+        case wire.CustomTool(custom=custom):
+            text = _text_input(custom)
+            return Tool(name=custom.name, description=custom.description, text=text, cache=cache)
+        case _:
+            assert_never(tool)
+
+
+def _text_input(custom: wire.CustomDefinition) -> TextInput:
+    match custom.format:
+        case wire.GrammarText(grammar=grammar):
+            return TextInput(grammar=Grammar(syntax=grammar.syntax, definition=grammar.definition))
+        case wire.AnyText() | None:
+            return TextInput()
+        case _:
+            assert_never(custom.format)
+
+
+def narrow_tools(
+    choice: wire.ToolChoice | None, tools: tuple[Tool, ...]
+) -> tuple[tuple[Tool, ...], ToolChoice | None]:
+    """Return the tools that may be called, and the rule on calls."""
+    match choice:
+        case None:
+            return tools, None
+        case wire.FunctionChoice() | wire.CustomChoice():
+            return tools, ToolChoice(mode="named", name=_chosen(choice, tools, "tool_choice"))
+        case wire.AllowedTools(allowed_tools=allowance):
+            allowed = {
+                _chosen(each, tools, f"tool_choice.allowed_tools.tools[{number}]")
+                for number, each in enumerate(allowance.tools)
+            }
+            kept = tuple(tool for tool in tools if tool.name in allowed)
+            return kept, ToolChoice(mode=allowance.mode)
+        case "required":
+            if not tools:
+                raise _refused("tool_choice", "must not be 'required' without `tools`")
+            return tools, ToolChoice(mode="required")
+        case "auto" | "none":
+            # Some providers refuse a choice among no tools, where it has no effect.
+            return tools, ToolChoice(mode=choice) if tools else None
+        case _:
+            assert_never(choice)
+
+
+def _chosen(
+    chosen: wire.FunctionChoice | wire.CustomChoice, tools: tuple[Tool, ...], path: str
+) -> str:
+    """Return the name of a tool of that type, or refuse the choice."""
+    match chosen:
+        case wire.FunctionChoice(function=wire.NamedTool(name=name)):
+            is_known = any(tool.name == name and tool.text is None for tool in tools)
+        case wire.CustomChoice(custom=wire.NamedTool(name=name)):
+            is_known = any(tool.name == name and tool.text is not None for tool in tools)
+        case _:
+            assert_never(chosen)
+    if not is_known:
+        raise _refused(
+            f"{path}.{chosen.type}.name", f"must be the name of a {chosen.type} tool of `tools`"
+        )
+    return name
+
+
+def _refused(param: str, what: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}.", param=param)
+
+
+def unknown_tool_fields(tool: wire.ToolDefinition) -> Iterator[str]:
+    """Yield the names of fields of a tool that have no effect."""
+    yield from extra_fields(tool, "tools[].")
+    match tool:
+        case wire.FunctionTool(function=function):
+            yield from extra_fields(function, "tools[].function.")
+        case wire.CustomTool(custom=custom):
+            yield from extra_fields(custom, "tools[].custom.")
+        case _:
+            assert_never(tool)

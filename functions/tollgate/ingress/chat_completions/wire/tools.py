@@ -1,0 +1,149 @@
+"""The tools of a chat completion request, and the rule on their calls.
+
+https://platform.openai.com/docs/api-reference/chat/create (2026-11-22)
+"""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from tollgate.ingress.shared.wire.media import CacheControl
+from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, shape, tag_of
+
+# OpenAI documents 128 tools; other providers take more.
+TOOLS_MAX: Final = 512
+_GRAMMAR_LENGTH_MAX: Final = 1_000_000
+
+
+class FunctionDefinition(Wire):
+    """A function that the model may call."""
+
+    name: Name
+    description: str | None = None
+    parameters: Json | None = Field(default=None, description="A JSON Schema.")
+    strict: bool | None = None
+
+
+class FunctionTool(Wire):
+    """A tool of the caller that takes JSON."""
+
+    type: Literal["function"]
+    function: FunctionDefinition
+    cache_control: CacheControl | None = None
+
+
+class AnyText(Wire):
+    """Any text."""
+
+    type: Literal["text"]
+
+
+class Grammar(Wire):
+    """The rules that a text follows."""
+
+    syntax: Literal["lark", "regex"]
+    definition: Annotated[str, Field(max_length=_GRAMMAR_LENGTH_MAX)]
+
+
+class GrammarText(Wire):
+    """Text that follows a grammar."""
+
+    type: Literal["grammar"]
+    grammar: Grammar
+
+
+class CustomDefinition(Wire):
+    """A tool that the model may call with free text."""
+
+    name: Name
+    description: str | None = None
+    format: (
+        Annotated[
+            Annotated[AnyText, Tag("<text>")] | Annotated[GrammarText, Tag("<grammar>")],
+            Discriminator(
+                lambda value: tag_of(value, "type", "<text>"),
+                custom_error_type="unknown_type",
+                custom_error_message="must be 'text' or 'grammar'",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class CustomTool(Wire):
+    """A tool of the caller that takes free text."""
+
+    type: Literal["custom"]
+    custom: CustomDefinition
+    cache_control: CacheControl | None = None
+
+
+ToolDefinition = Annotated[
+    Annotated[FunctionTool, Tag("<function>")] | Annotated[CustomTool, Tag("<custom>")],
+    Discriminator(
+        lambda value: tag_of(value, "type", "<function>"),
+        custom_error_type="unknown_type",
+        custom_error_message="must be 'function' or 'custom'",
+    ),
+]
+
+
+class NamedTool(Wire):
+    """The name of a tool."""
+
+    name: Name
+
+
+class FunctionChoice(Wire):
+    """One function."""
+
+    type: Literal["function"]
+    function: NamedTool
+
+
+class CustomChoice(Wire):
+    """One tool of free text."""
+
+    type: Literal["custom"]
+    custom: NamedTool
+
+
+ChosenTool = Annotated[
+    Annotated[FunctionChoice, Tag("<function>")] | Annotated[CustomChoice, Tag("<custom>")],
+    Discriminator(
+        lambda value: tag_of(value, "type", "<function>"),
+        custom_error_type="unknown_type",
+        custom_error_message="must be 'function' or 'custom'",
+    ),
+]
+
+
+class Allowance(Wire):
+    """The tools that may be called, and whether one of them must be."""
+
+    mode: Literal["auto", "required"]
+    tools: Annotated[list[ChosenTool], Field(min_length=1, max_length=TOOLS_MAX, fail_fast=True)]
+
+
+class AllowedTools(Wire):
+    """Some of the tools."""
+
+    type: Literal["allowed_tools"]
+    allowed_tools: Allowance
+
+
+def _choice(value: object) -> str | None:
+    return tag_of(value, "type", "<function>") if isinstance(value, dict) else shape(value)
+
+
+ToolChoice = Annotated[
+    Annotated[Literal["auto", "none", "required"], Tag("<string>")]
+    | Annotated[FunctionChoice, Tag("<function>")]
+    | Annotated[CustomChoice, Tag("<custom>")]
+    | Annotated[AllowedTools, Tag("<allowed_tools>")],
+    Discriminator(
+        _choice,
+        custom_error_type="tool_choice_shape",
+        custom_error_message="must be 'auto', 'none', 'required', a named tool or allowed tools",
+    ),
+]

@@ -1,0 +1,71 @@
+"""The settings of routing.yaml that hold for every route and endpoint without others."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tollgate.core.cooldown import CooldownPolicy
+from tollgate.providers.base import Timeouts
+from tollgate.routing.chains import RetrySection
+from tollgate.routing.scalars import Interval, Seconds, Strict, Tokens
+
+
+class AttemptTimeoutsSection(Strict):
+    """Time limits of one attempt."""
+
+    connect_s: Seconds = Field(default=10.0, description="Time to connect, TLS included.")
+    first_token_s: Seconds = Field(default=120.0, description="Time until the first content.")
+    idle_s: Seconds = Field(default=120.0, description="Longest silence within an answer.")
+
+    @property
+    def attempt(self) -> Timeouts:
+        """The limits that hold for each attempt."""
+        return Timeouts(
+            connect_s=self.connect_s, first_token_s=self.first_token_s, idle_s=self.idle_s
+        )
+
+
+class TimeoutsSection(AttemptTimeoutsSection):
+    """Time limits of one attempt, and of a whole answer that is not streamed."""
+
+    # A connection without a byte is cut after 300 s: docs/decisions/0020.
+    non_streamed_total_s: Seconds = Field(
+        default=285.0, description="Time for all attempts of an answer that is not streamed."
+    )
+
+
+class CooldownSection(Strict):
+    """The rule by which a failing endpoint rests: it then is the last of every plan."""
+
+    after_failures: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=3, description="Failures within `within_s` after which an endpoint rests."
+    )
+    within_s: Interval = Field(default=60.0, description="Time in which failures are counted.")
+    rest_s: Seconds = Field(default=30.0, description="Time for which an endpoint rests.")
+
+    @property
+    def policy(self) -> CooldownPolicy:
+        """The policy as the stores take it."""
+        return CooldownPolicy(
+            after_failures=self.after_failures, within_s=self.within_s, rest_s=self.rest_s
+        )
+
+
+class DefaultsSection(Strict):
+    """Settings of every route and endpoint that states no others."""
+
+    timeouts: TimeoutsSection = Field(default_factory=TimeoutsSection)
+    retry: RetrySection = Field(default_factory=RetrySection)
+    cooldown: CooldownSection = Field(default_factory=CooldownSection)
+    hold_output_tokens: Tokens = Field(
+        default=4096,
+        description="Output tokens that are held for a request without a limit of its own. The "
+        "provider may answer more.",
+    )
+    early_commit_after_s: Seconds = Field(
+        default=10.0,
+        description="Silence after which a stream answers 200 before its first content; 0: never.",
+    )
+    keep_alive_s: Interval = Field(
+        default=15.0, description="Interval of comments in a silent stream that answered 200."
+    )

@@ -1,0 +1,51 @@
+"""Labels that a caller states about itself, as routing.yaml reads them from a request.
+
+Imported with the first request of a catalog that has such labels.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pydantic_core
+
+from tollgate.ingress.base import ParsedWork
+
+# A label is part of a stored key: it has no `#`, and no spelling of an unset one.
+_LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/+=-]{0,63}")
+
+
+def find_stated_labels(
+    sources: Mapping[str, str], headers: Mapping[str, str], parsed: ParsedWork
+) -> dict[str, str]:
+    """Return the labels that a request states; one that is no plain short text is left out."""
+    return {
+        name: label
+        for name, source in sources.items()
+        if (label := _find(source, headers, parsed)) is not None and _LABEL.fullmatch(label)
+    }
+
+
+def _find(source: str, headers: Mapping[str, str], parsed: ParsedWork) -> str | None:
+    kind, _, wanted = source.partition(":")
+    if kind == "header":
+        return headers.get(wanted)
+    for stated in _metadata(parsed):
+        value = stated.get(wanted)
+        if isinstance(value, str):
+            return value
+    return None
+
+
+def _metadata(parsed: ParsedWork) -> Iterator[Mapping[str, Any]]:
+    """Yield what a body says about its caller: metadata of each kind, and JSON in the user's id."""
+    yield parsed.request.metadata
+    yield parsed.client_metadata
+    user = parsed.request.user or ""
+    if user.startswith("{"):
+        try:
+            decoded = pydantic_core.from_json(user)
+        except ValueError:
+            return
+        if isinstance(decoded, dict):
+            yield decoded
