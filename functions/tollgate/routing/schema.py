@@ -21,6 +21,7 @@ from tollgate.providers.base import Auth, ProviderRow, Timeouts
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import TRANSPORT_NEEDS, FormatName, TransportName
 from tollgate.routing.chains import GuardrailSection, RetrySection, RouteSection
+from tollgate.routing.lifecycle import EndSection, SuccessionSection
 from tollgate.routing.price import PriceSchedule
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.scalars import (
@@ -193,7 +194,7 @@ class ProviderSection(Strict):
         )
 
 
-class EndpointSection(Strict):
+class EndpointSection(EndSection):
     """One provider's offer of a model."""
 
     provider: Slug
@@ -229,14 +230,10 @@ class EndpointSection(Strict):
         )
 
 
-class ModelSection(Strict):
+class ModelSection(SuccessionSection):
     """A model with its limits and abilities, and its endpoints in order of preference."""
 
     name: Sentence = Field(description="Name for people.")
-    released: Day | None = Field(
-        default=None,
-        description="Day of its release, which `/models` shows; by default the first `checked`.",
-    )
     context: Tokens = Field(description="Tokens of prompt and answer together.")
     max_output: Tokens = Field(description="Tokens of one answer.")
     input: Annotated[tuple[Modality, ...], Field(min_length=1)] = Field(

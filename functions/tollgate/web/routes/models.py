@@ -51,6 +51,8 @@ def model_routes(services: Services) -> APIRouter:
     ) -> ModelsReply | ClaudeModelsReply:
         """List all models, routes and aliases, or with a key those that it may use.
 
+        Retired models are left out, unless a successor takes their place.
+
         Prices are the current ones of the first endpoint. A request with `anthropic-version` gets
         Anthropic's list, in pages by `limit`, `after_id` and `before_id`; others get all at once.
         One with `client_version`, which Codex sends, gets `models` in Codex's shape beside `data`.
@@ -63,7 +65,7 @@ def model_routes(services: Services) -> APIRouter:
         shown = [
             name_object(catalog, name, models, now_s=now_s)
             for name, models in usable.items()
-            if models
+            if not all(catalog.models[slug].is_refused_at(now_s) for slug in models)
         ]
         if anthropic_version is not None:
             return claude_models(shown, limit=limit, after_id=after_id, before_id=before_id)
