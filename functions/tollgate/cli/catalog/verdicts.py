@@ -87,7 +87,7 @@ def _judge(slug: str, model: ModelSection, *, index: int, evidence: Evidence) ->
 
 def _page(source: str, evidence: Evidence) -> str:
     """Return the page that a person took a price from; nothing if it is from a publisher."""
-    page = source.partition(";")[0]
+    page = source.partition(";")[0].partition(" and ")[0]
     return "" if page.startswith(tuple(evidence.publishers)) else page
 
 
@@ -113,7 +113,7 @@ def _source(
     """Write who states the price, and what those state who differ."""
     if not agreeing and not differing:
         return current
-    first = " and ".join(agreeing) or page
+    first = " and ".join((page, *agreeing) if page else agreeing)
     if not first:
         return current
     others = [f"{label} has {_words(found)}" for label, found in differing.items()]
