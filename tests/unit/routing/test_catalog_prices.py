@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from genai_prices import data
-from genai_prices.types import ModelInfo
+from genai_prices.types import ModelInfo, ModelPrice
 from genai_prices.types import Usage as PublishedUsage
 
 from tollgate.core.generation import total_nano_usd
@@ -69,12 +69,14 @@ OFFERS = [
 PUBLISHED = [offer for offer in OFFERS if found(offer.values[1])]
 
 
-def usages(endpoint: EndpointSection, prompt: int) -> list[tuple[Usage, PublishedUsage]]:
-    """The same usage in our words and in theirs: every class that the price has a rate for."""
+def usages(
+    endpoint: EndpointSection, prompt: int, known: ModelPrice
+) -> list[tuple[Usage, PublishedUsage]]:
+    """The same usage in our words and in theirs: every class for which both have a rate."""
     price = endpoint.price
-    read = prompt // 2 if price.cache_read is not None else 0
-    hour = prompt // 8 if price.cache_write_1h is not None else 0
-    five = prompt // 8 if price.cache_write is not None else 0
+    read = prompt // 2 if None not in (price.cache_read, known.cache_read_mtok) else 0
+    hour = prompt // 8 if None not in (price.cache_write_1h, known.cache_write_1h_mtok) else 0
+    five = prompt // 8 if None not in (price.cache_write, known.cache_write_mtok) else 0
     plain = (
         Usage(
             uncached_input_tokens=prompt - read - hour - five,
@@ -129,7 +131,7 @@ def test_c65_a_bill_is_what_the_source_of_its_price_computes(
                 asked = when.replace(hour=OFF_PEAK_HOUR)
             for prompt in PROMPTS:
                 rates = endpoint.schedule.at(when.timestamp(), prompt)
-                for ours, theirs in usages(endpoint, prompt):
+                for ours, theirs in usages(endpoint, prompt, source.get_prices(asked)):
                     paid = total_nano_usd(bill(ours, rates))
                     due = source.get_prices(asked).calc_price(theirs)["total_price"]
                     assert abs(paid - due * Decimal(10**9)) <= ROUNDING_NANO_USD, (when, prompt)

@@ -55,6 +55,7 @@ _MODALITIES: Final[Mapping[str, Modality]] = {
 }
 # By the host of a row: the prefix of its names in the map, and its names as `litellm_provider`.
 _PUBLISHERS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
+    "ai-gateway.vercel.sh": ("vercel_ai_gateway", frozenset({"vercel_ai_gateway"})),
     "api.anthropic.com": ("anthropic", frozenset({"anthropic"})),
     "api.cerebras.ai": ("cerebras", frozenset({"cerebras"})),
     "api.cohere.ai": ("cohere", frozenset({"cohere", "cohere_chat"})),
@@ -62,8 +63,13 @@ _PUBLISHERS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "api.deepinfra.com": ("deepinfra", frozenset({"deepinfra"})),
     "api.deepseek.com": ("deepseek", frozenset({"deepseek"})),
     "api.fireworks.ai": ("fireworks_ai", frozenset({"fireworks_ai"})),
+    "api.friendli.ai": ("friendliai", frozenset({"friendliai"})),
+    "api.gmi-serving.com": ("gmi", frozenset({"gmi"})),
     "api.groq.com": ("groq", frozenset({"groq"})),
     "api.hyperbolic.xyz": ("hyperbolic", frozenset({"hyperbolic"})),
+    "api.inference.crusoecloud.com": ("crusoe", frozenset({"crusoe"})),
+    "api.inference.wandb.ai": ("wandb", frozenset({"wandb"})),
+    "api.meta.ai": ("meta", frozenset({"meta"})),
     "api.minimax.io": ("minimax", frozenset({"minimax"})),
     "api.mistral.ai": ("mistral", frozenset({"mistral"})),
     "api.moonshot.ai": ("moonshot", frozenset({"moonshot"})),
@@ -71,14 +77,18 @@ _PUBLISHERS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "api.openai.com": ("openai", frozenset({"openai"})),
     "api.perplexity.ai": ("perplexity", frozenset({"perplexity"})),
     "api.sambanova.ai": ("sambanova", frozenset({"sambanova"})),
+    "api.scaleway.ai": ("scaleway", frozenset({"scaleway"})),
     "api.studio.nebius.com": ("nebius", frozenset({"nebius"})),
-    "api.tokenfactory.nebius.com": ("nebius", frozenset({"nebius"})),
     "api.together.xyz": ("together_ai", frozenset({"together_ai"})),
+    "api.tokenfactory.nebius.com": ("nebius", frozenset({"nebius"})),
     "api.x.ai": ("xai", frozenset({"xai"})),
     "api.z.ai": ("zai", frozenset({"zai"})),
     "dashscope-intl.aliyuncs.com": ("dashscope", frozenset({"dashscope"})),
     "generativelanguage.googleapis.com": ("gemini", frozenset({"gemini"})),
+    "inference.api.nscale.com": ("nscale", frozenset({"nscale"})),
+    "inference.baseten.co": ("baseten", frozenset({"baseten"})),
     "integrate.api.nvidia.com": ("nvidia_nim", frozenset({"nvidia_nim"})),
+    "oai.endpoints.kepler.ai.cloud.ovh.net": ("ovhcloud", frozenset({"ovhcloud"})),
 }
 _BEDROCK: Final = ("bedrock", frozenset({"bedrock", "bedrock_converse"}))
 _BEDROCK_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
