@@ -49,6 +49,9 @@ _ENTRIES: Final = {
     "generations": _Entry(
         "gateway.generations", "generations", "List generations, explain what one cost."
     ),
+    "import": _Entry(
+        "catalog.import_config", "import_commands", "Convert the config of another gateway."
+    ),
     "keys": _Entry("gateway.keys", "keys", "Make, list, rotate and stop keys."),
     "plan": _Entry("routing.plan", "plan", "Show what a change of routing does, in dollars."),
     "serve": _Entry("server.serve", "serve", "Serve the tables of a stack on any host."),

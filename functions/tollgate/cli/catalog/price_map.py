@@ -132,6 +132,11 @@ def read_price_map(path: Path) -> PriceMap:
     return PriceMap(version=named[1], sha256=sha256(content).hexdigest(), entries=entries)
 
 
+def map_prefix(row: ProviderSection) -> str:
+    """Return the prefix of a provider's names in the map; nothing if the map does not have it."""
+    return _publisher(row)[0]
+
+
 def _publisher(row: ProviderSection) -> tuple[str, frozenset[str]]:
     if row.transport in _BEDROCK_TRANSPORTS:
         return _BEDROCK
