@@ -125,7 +125,7 @@ def test_a_price_that_changed_becomes_a_pull_request_with_its_plan(checkout: Pat
     home = checkout.parent
     assert (home / "output").read_text() == "differs=true\n"
     body = (checkout / "body.md").read_text()
-    assert "~ acme/m @ together: input 1, output 3 (litellm 9.8.7)" in body
+    assert "~ acme/m @ together: input 1, output 3 (litellm 9.8.7 alone)" in body
     assert "<!-- tollgate-plan label=routing:price -->" in body
     assert "output 2.00 → 3.00 (+50.0 %)" in body
     pushed = run(

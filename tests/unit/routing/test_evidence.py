@@ -25,7 +25,11 @@ def test_c65_a_price_is_agreed_or_its_source_says_why_not(verdict: Verdict) -> N
     # Those that agree stand first, those that differ behind them with what they have.
     assert stated == verdict.source
     first, *others = stated.split("; ")
-    page, *publishers = first.split(" and ")
+    is_alone = len(verdict.agreeing) == 1 and verdict.endpoint.price.source.endswith(" alone")
+    assert is_alone == (
+        len(EVIDENCE.of(verdict.endpoint)) == 1 and not others and " and " not in first
+    )
+    page, *publishers = first.removesuffix(" alone").split(" and ")
     if page in verdict.agreeing:
         publishers.insert(0, page)
     else:

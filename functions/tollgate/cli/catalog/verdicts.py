@@ -114,6 +114,8 @@ def _source(
     if not agreeing and not differing:
         return current
     first = " and ".join((page, *agreeing) if page else agreeing)
+    if len(agreeing) == 1 and not (page or differing):
+        first = f"{first} alone"
     if not first:
         return current
     others = [f"{label} has {_words(found)}" for label, found in differing.items()]

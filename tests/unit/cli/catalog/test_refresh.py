@@ -41,7 +41,7 @@ def test_c65_a_price_that_changed_is_edited_in_place(tmp_path: Path, write: Any)
     assert "+          output: 3.00" in shown.output
     assert "2.00" in file.read_text()
     assert refresh(tmp_path, "--write", m=published).exit_code == 0
-    expected = model("m", block("1.00", "3.00", "litellm 9.8.7")).replace(
+    expected = model("m", block("1.00", "3.00", "litellm 9.8.7 alone")).replace(
         "output: 3.00\n", "output: 3.00\n          cache_read: 0.10\n"
     )
     expected = expected.replace("2026-11-01", TODAY.isoformat())
@@ -61,7 +61,7 @@ def test_a_price_on_one_line_and_an_included_file_are_edited_too(tmp_path: Path)
     result = refresh(tmp_path, "--write", m=entry(1.5, 2, cache_read_input_token_cost=5e-07))
     assert result.exit_code == 0, result.output
     assert (
-        "price: { input: 1.50, output: 2.00, cache_read: 0.50, source: litellm 9.8.7, "
+        "price: { input: 1.50, output: 2.00, cache_read: 0.50, source: litellm 9.8.7 alone, "
         f"checked: {TODAY} }}" in part.read_text()
     )
     assert main_file.read_text() == before
@@ -118,7 +118,7 @@ def test_a_last_day_is_added_with_its_source(tmp_path: Path, write: Any) -> None
 
 
 def test_limits_and_abilities_are_for_a_person(tmp_path: Path, write: Any) -> None:
-    file = write(model("m", block("1", "2", "litellm 9.8.7")))
+    file = write(model("m", block("1", "2", "litellm 9.8.7 alone")))
     before = file.read_text()
     facts = entry(1, 2, max_output_tokens=50, max_input_tokens=9000, supports_vision=True)
     shown = refresh(tmp_path, m=facts)
