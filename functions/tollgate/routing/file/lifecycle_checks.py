@@ -56,7 +56,7 @@ def _order(
     for (earlier, first), (later, second) in pairwise(stated):
         if second <= first:
             message = f"{later} {second} is not after {earlier} {first}"
-            yield document.at_value((*where, later), "R012", message)
+            yield document.at_value((*where, later), "R013", message)
 
 
 def _end(
