@@ -22,7 +22,7 @@ EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.yaml"))
 def beside_what_ships(folder: Path, example: Path) -> Routing:
     """What production would serve if the file that ships included an example."""
     (folder / example.name).write_bytes(example.read_bytes())
-    copytree(ROOT / "routing.d", folder / "routing.d")
+    copytree(ROOT / "infra" / "catalog", folder / "infra" / "catalog")
     content = (ROOT / "routing.yaml").read_text(encoding="utf-8")
     file = folder / "routing.yaml"
     file.write_text(
