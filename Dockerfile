@@ -9,6 +9,7 @@ RUN python -m venv /opt/tollgate \
     && /opt/tollgate/bin/python -m pip install --no-cache-dir --no-compile --no-deps \
         --require-hashes --only-binary :all: --requirement infra/environments/run.txt
 COPY pyproject.toml README.md LICENSE routing.yaml ./
+COPY infra/catalog infra/catalog
 COPY functions/tollgate functions/tollgate
 RUN /opt/tollgate/bin/python -m pip install --no-cache-dir --no-deps --no-build-isolation . \
     && /opt/tollgate/bin/tollgate compile routing.yaml --output /opt/tollgate/routing.json \

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
@@ -17,6 +18,7 @@ _MODELS = 300
 _CHECK = "from tollgate.cli.main import main; main()"
 _CHECK_MAX_S = 1.0
 _LOAD_MAX_S = 0.010
+_START_MAX_S = 0.002
 
 
 def measure_catalogs(runs: int) -> list[Row]:
@@ -26,7 +28,8 @@ def measure_catalogs(runs: int) -> list[Row]:
         make_routing.write_text(large_routing(_MODELS))
         check_s = median(_check_s(make_routing) for _ in range(min(runs, 3)))
         content = compile_catalog(make_routing).content
-    load_s = median(_load_s(content) for _ in range(runs))
+    load_s = median(_load_s(Catalog.from_json, content) for _ in range(runs))
+    start_s = median(_load_s(Catalog.from_build, content) for _ in range(runs))
     return [
         Row(
             figure=f"`tollgate check` of {_MODELS} models",
@@ -39,6 +42,12 @@ def measure_catalogs(runs: int) -> list[Row]:
             ours=f"{load_s * 1e3:.1f} ms",
             target=f"≤ {_LOAD_MAX_S * 1e3:g} ms",
             met=load_s <= _LOAD_MAX_S,
+        ),
+        Row(
+            figure=f"The same at a start, of {_MODELS} that the build has checked",
+            ours=f"{start_s * 1e3:.1f} ms",
+            target=f"≤ {_START_MAX_S * 1e3:g} ms",
+            met=start_s <= _START_MAX_S,
         ),
     ]
 
@@ -55,7 +64,7 @@ def _check_s(make_routing: Path) -> float:
     return perf_counter() - start_s
 
 
-def _load_s(content: bytes) -> float:
+def _load_s(load: Callable[[bytes], object], content: bytes) -> float:
     start_s = process_time()
-    Catalog.from_json(content)
+    load(content)
     return process_time() - start_s

@@ -39,7 +39,7 @@ def test_it_starts_on_changes_of_routing() -> None:
     assert paths == WORKFLOW["on"]["push"]["paths"]
     included = yaml.safe_load((ROOT / "routing.yaml").read_text()).get("include", [])
     assert "routing.yaml" in paths
-    assert all(glob.startswith("routing.d/") for glob in included)
+    assert all(glob.startswith("infra/catalog/") for glob in included)
 
 
 def test_each_job_has_the_rights_it_needs_and_no_more() -> None:

@@ -27,6 +27,7 @@ class _Entry(Struct, frozen=True):
 # The section headings, in the order in which a newcomer needs them.
 _SECTIONS: Final = {
     "routing": "Routing file",
+    "catalog": "Models and prices",
     "stack": "Deployed stack",
     "server": "Server",
     "gateway": "Running gateway",
@@ -34,6 +35,9 @@ _SECTIONS: Final = {
 _ENTRIES: Final = {
     "audit": _Entry("gateway.audit", "audit", "List who changed what, and when."),
     "canary": _Entry("stack.publish", "canary", "Try a catalog on a share of the keys."),
+    "catalog": _Entry(
+        "catalog.refresh", "catalog_commands", "Keep a routing file true to published prices."
+    ),
     "catalogs": _Entry("stack.catalogs", "catalogs", "List published catalogs, show their prices."),
     "check": _Entry("routing.check", "check", "Report the errors of a routing file."),
     "compile": _Entry("routing.compile", "compile_file", "Write the catalog that functions read."),
@@ -44,6 +48,9 @@ _ENTRIES: Final = {
     "first-key": _Entry("stack.first_key", "first_key", "Make the first management key."),
     "generations": _Entry(
         "gateway.generations", "generations", "List generations, explain what one cost."
+    ),
+    "import": _Entry(
+        "catalog.import_config", "import_commands", "Convert the config of another gateway."
     ),
     "keys": _Entry("gateway.keys", "keys", "Make, list, rotate and stop keys."),
     "plan": _Entry("routing.plan", "plan", "Show what a change of routing does, in dollars."),

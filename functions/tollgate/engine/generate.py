@@ -196,6 +196,7 @@ async def _run_uncancelled(
 
 def _served_by(attempt: CommittedAttempt, context: AttemptContext) -> ServedBy:
     requested = context.plan.attempts[0].target.model
+    lifecycle = context.plan.attempts[attempt.depth].lifecycle
     return ServedBy(
         generation_id=context.meter.generation_id,
         created_s=context.meter.created_s,
@@ -205,4 +206,5 @@ def _served_by(attempt: CommittedAttempt, context: AttemptContext) -> ServedBy:
         fallback_from=requested if attempt.target.model != requested else None,
         fallback_depth=attempt.depth,
         adapted=attempt.adapted,
+        ending=lifecycle if lifecycle.notice_s <= context.meter.created_s else None,
     )

@@ -13,6 +13,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import created_s
 from tollgate.core.money import credits_text
 from tollgate.core.response import Fold
+from tollgate.engine.ending import ending_headers
 from tollgate.engine.gateway import StreamTiming
 from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedWork, Renderer, Routed, ServedBy
 from tollgate.stores.base import Hold
@@ -309,4 +310,6 @@ def served_headers(served: ServedBy, parsed: ParsedWork) -> dict[str, str]:
     if served.fallback_from is not None:
         headers["x-fallback-from"] = served.fallback_from
         headers["x-fallback-depth"] = str(served.fallback_depth)
+    if served.ending is not None:
+        headers |= ending_headers(served.ending)
     return headers | adapted_header((*parsed.ignored, *served.adapted))

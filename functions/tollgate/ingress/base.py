@@ -10,6 +10,7 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import AttemptRecord, GenerationRecord
 from tollgate.core.json_value import JsonValue
+from tollgate.core.lifecycle import Lifecycle
 from tollgate.core.limits import RateLimit
 from tollgate.core.request import GenerationRequest, JsonObject
 from tollgate.core.response import GenerationResponse
@@ -74,6 +75,8 @@ class ServedBy(Struct, frozen=True, kw_only=True):
     """The number of endpoints that were tried before."""
     adapted: tuple[str, ...] = ()
     """The caller's parameters that the provider does not support."""
+    ending: Lifecycle | None = None
+    """The end of the model there, if it is announced."""
 
 
 class Routed(Struct, frozen=True, kw_only=True):

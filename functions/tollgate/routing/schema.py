@@ -21,6 +21,7 @@ from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import TRANSPORT_NEEDS, FormatName, TransportName
 from tollgate.routing.chains import GuardrailSection, RouteSection
 from tollgate.routing.defaults_sections import AttemptTimeoutsSection, DefaultsSection
+from tollgate.routing.lifecycle import EndSection, SuccessionSection
 from tollgate.routing.price import PriceSchedule
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.scalars import (
@@ -131,7 +132,7 @@ class ProviderSection(Strict):
         )
 
 
-class EndpointSection(Strict):
+class EndpointSection(EndSection):
     """One provider's offer of a model."""
 
     provider: Slug
@@ -191,14 +192,10 @@ class VectorsSection(Strict):
         return dimensions in self.shorter
 
 
-class ModelSection(Strict):
+class ModelSection(SuccessionSection):
     """A model with its limits and abilities, and its endpoints in order of preference."""
 
     name: Sentence = Field(description="Name for people.")
-    released: Day | None = Field(
-        default=None,
-        description="Day of its release, which `/models` shows; by default the first `checked`.",
-    )
     kind: WorkKind = Field(
         default="chat", description="The work that it does; each kind has its own routes."
     )

@@ -123,6 +123,13 @@ class ModelObject(BaseModel):
     pricing: Pricing
     top_provider: TopProvider
     supported_parameters: list[str]
+    deprecation_date: date | None = Field(
+        default=None, description="The day from which its provider advises against it."
+    )
+    expiration_date: date | None = Field(
+        default=None, description="The UTC day from which no request is sent to it."
+    )
+    successor: str | None = Field(default=None, description="The model to use instead.")
 
 
 class EndpointObject(BaseModel):
@@ -137,6 +144,8 @@ class EndpointObject(BaseModel):
     pricing_overrides: list[PricingOverride]
     supported_parameters: list[str]
     status: Literal[0, -1]
+    deprecation_date: date | None = None
+    expiration_date: date | None = None
 
 
 class ModelEndpoints(BaseModel):
@@ -193,6 +202,9 @@ def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
             context_length=model.context, max_completion_tokens=model.max_output
         ),
         supported_parameters=sorted(frozenset().union(*accepted)),
+        deprecation_date=model.deprecated,
+        expiration_date=model.retires,
+        successor=model.successor,
     )
 
 
@@ -226,6 +238,10 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
                 "architecture": _takes(list(taken), shown.architecture.output_modalities),
                 "top_provider": limits,
                 "supported_parameters": sorted(parameters),
+                # Its first model may end without it.
+                "deprecation_date": None,
+                "expiration_date": None,
+                "successor": None,
             }
         )
     kind = shown.kind if name == target else "alias"
@@ -253,6 +269,8 @@ def model_endpoints(
                 pricing_overrides=[_override(section) for section in endpoint.overrides],
                 supported_parameters=sorted(_parameters(catalog, offer)),
                 status=-1 if offer.attempt.target.endpoint_id in set(resting) else 0,
+                deprecation_date=endpoint.deprecated,
+                expiration_date=endpoint.retires,
             )
             for endpoint, offer in zip(model.endpoints, offers_of(catalog, slug), strict=True)
         ],

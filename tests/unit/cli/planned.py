@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.traffic import line, planning_request, record
 from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.review.diff import find_price_days
+from tollgate.routing.review.diff import find_differing_days
 from tollgate.routing.review.replay import replay_traffic
 from tollgate.routing.review.review import Review, find_differences
 from tollgate.routing.review.traffic import read_traffic
@@ -70,7 +70,7 @@ def review(folder: Path, *, replayed: bool = True) -> Review:
     old, new = routing(folder, BEFORE), routing(folder, after())
     base, head = (Catalog.from_json(canonical_json(each)) for each in (old, new))
     changes, promises = find_differences(old, new, TODAY)
-    days = find_price_days(old, new, TODAY)
+    days = find_differing_days(old, new, TODAY)
     return Review(
         base="8f2c1d0",
         head="41be77a",

@@ -45,10 +45,17 @@ def test_every_command_has_help_under_both_names() -> None:
 
 def test_commands_are_listed_once_under_the_heading_of_their_use() -> None:
     sections = {part.partition(":\n")[0]: part for part in run("--help").output.split("\n\n")}
+    headings = {
+        "Routing file",
+        "Models and prices",
+        "Deployed stack",
+        "Server",
+        "Running gateway",
+    }
     listed = {
         heading: [line.split()[0] for line in part.splitlines()[1:]]
         for heading, part in sections.items()
-        if heading in ("Routing file", "Deployed stack", "Server", "Running gateway")
+        if heading in headings
     }
     assert listed["Server"] == ["dev", "serve", "upkeep"]
     names = sorted(name for names in listed.values() for name in names)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from genai_prices import data
-from genai_prices.types import ModelInfo
+from genai_prices.types import ModelInfo, ModelPrice
 from genai_prices.types import Usage as PublishedUsage
 
 from tollgate.core.generation import total_nano_usd
@@ -22,14 +22,11 @@ from tollgate.routing.price import bill
 from tollgate.routing.schema import EndpointSection, ModelSection
 
 ROUTING = load(Path(__file__).parents[3] / "routing.yaml")
-SOURCE = "genai-prices 0.2.3"
+SOURCE = "genai-prices"
 PUBLISHERS = {"bedrock": "aws", "openai-responses": "openai", "xai": "x-ai"}
-# Where a price is not under the provider's own name, as a person decided: the publisher to ask, and
-# what the file names as its source. Hyperbolic's own pages show spans of prices, the router each.
-ELSEWHERE = {
-    "hyperbolic": ("huggingface_hyperbolic", "Hugging Face router, in genai-prices 0.2.3"),
-    "deepseek": ("deepseek", "api-docs.deepseek.com/quick_start/pricing"),
-}
+# Where a price is not under the provider's own name, as a person decided: the publisher to ask.
+# Hyperbolic's own pages show spans of prices, the router each.
+ELSEWHERE = {"hyperbolic": "huggingface_hyperbolic"}
 # Whose peak is one of weekdays, which genai-prices cannot say: at the weekend it is never there.
 OFF_PEAK_AT_WEEKENDS = {"deepseek"}
 OFF_PEAK_HOUR = 12
@@ -40,10 +37,19 @@ PROMPTS = (4_000, 150_000, 201_000, 300_000)
 ROUNDING_NANO_USD = 3
 
 
+def _is_named(endpoint: EndpointSection) -> bool:
+    """Whether the price is this publisher's; what it is disputed by stands behind a semicolon."""
+    return (
+        endpoint.provider in OFF_PEAK_AT_WEEKENDS
+        or SOURCE in (endpoint.price.source.partition(";")[0])
+    )
+
+
 def found(endpoint: EndpointSection) -> ModelInfo | None:
-    publisher = PUBLISHERS.get(endpoint.provider, endpoint.provider)
-    if endpoint.provider in ELSEWHERE:
-        publisher = ELSEWHERE[endpoint.provider][0]
+    if not _is_named(endpoint):
+        return None
+    names = PUBLISHERS | ELSEWHERE
+    publisher = names.get(endpoint.provider, endpoint.provider)
     provider = next((it for it in data.providers if it.id == publisher), None)
     return provider.find_model(endpoint.upstream) if provider else None
 
@@ -59,16 +65,18 @@ OFFERS = [
     for slug, model in ROUTING.models.items()
     for endpoint in model.endpoints
 ]
-# The others are compared with nothing, so they must name the page that somebody read.
+# test_evidence.py holds the others to the other publisher, or to the page that somebody read.
 PUBLISHED = [offer for offer in OFFERS if found(offer.values[1])]
 
 
-def usages(endpoint: EndpointSection, prompt: int) -> list[tuple[Usage, PublishedUsage]]:
-    """The same usage in our words and in theirs: every class that the price has a rate for."""
+def usages(
+    endpoint: EndpointSection, prompt: int, known: ModelPrice
+) -> list[tuple[Usage, PublishedUsage]]:
+    """The same usage in our words and in theirs: every class for which both have a rate."""
     price = endpoint.price
-    read = prompt // 2 if price.cache_read is not None else 0
-    hour = prompt // 8 if price.cache_write_1h is not None else 0
-    five = prompt // 8 if price.cache_write is not None else 0
+    read = prompt // 2 if None not in (price.cache_read, known.cache_read_mtok) else 0
+    hour = prompt // 8 if None not in (price.cache_write_1h, known.cache_write_1h_mtok) else 0
+    five = prompt // 8 if None not in (price.cache_write, known.cache_write_mtok) else 0
     plain = (
         Usage(
             uncached_input_tokens=prompt - read - hour - five,
@@ -123,19 +131,10 @@ def test_c65_a_bill_is_what_the_source_of_its_price_computes(
                 asked = when.replace(hour=OFF_PEAK_HOUR)
             for prompt in PROMPTS:
                 rates = endpoint.schedule.at(when.timestamp(), prompt)
-                for ours, theirs in usages(endpoint, prompt):
+                for ours, theirs in usages(endpoint, prompt, source.get_prices(asked)):
                     paid = total_nano_usd(bill(ours, rates))
                     due = source.get_prices(asked).calc_price(theirs)["total_price"]
                     assert abs(paid - due * Decimal(10**9)) <= ROUNDING_NANO_USD, (when, prompt)
-
-
-@pytest.mark.parametrize(("model", "endpoint"), OFFERS)
-def test_a_price_names_its_source(model: ModelSection, endpoint: EndpointSection) -> None:
-    if found(endpoint):
-        _, source = ELSEWHERE.get(endpoint.provider, ("", SOURCE))
-        assert endpoint.price.source == source
-    else:
-        assert endpoint.price.source.startswith("https://")
 
 
 @pytest.mark.parametrize(("model", "endpoint"), PUBLISHED)

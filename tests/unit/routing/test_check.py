@@ -144,7 +144,9 @@ def test_r004_a_key_that_is_no_text_is_an_error(tmp_path: Path) -> None:
 def test_r071_prices_grow_old_and_only_warn() -> None:
     old = TODAY + timedelta(days=91)
     inspection = inspect(BAD.parents[3] / "routing.yaml", dev=True, today=old)
-    assert {problem.code for problem in inspection.problems} == {"R071"}
+    # Models that retire are near their end by then.
+    assert {problem.code for problem in inspection.problems} <= {"R071", "R072"}
+    assert "R071" in {problem.code for problem in inspection.problems}
     assert inspection.errors == ()
     assert inspection.routing is not None
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -21,10 +22,11 @@ EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.yaml"))
 def beside_what_ships(folder: Path, example: Path) -> Routing:
     """What production would serve if the file that ships included an example."""
     (folder / example.name).write_bytes(example.read_bytes())
+    copytree(ROOT / "infra" / "catalog", folder / "infra" / "catalog")
     content = (ROOT / "routing.yaml").read_text(encoding="utf-8")
     file = folder / "routing.yaml"
     file.write_text(
-        content.replace("\ndefaults:", f"\ninclude: [{example.name}]\n\ndefaults:", 1),
+        content.replace("include: [", f"include: [{example.name}, ", 1),
         encoding="utf-8",
     )
     inspection = inspect(file, dev=False)
@@ -38,6 +40,7 @@ def test_there_is_an_example_of_each_provider_without_a_shared_address() -> None
         "azure",
         "completions",
         "embeddings",
+        "hosted",
         "sagemaker",
         "self-hosted",
         "vertex",

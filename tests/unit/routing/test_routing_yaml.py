@@ -12,8 +12,10 @@ from jsonschema import Draft202012Validator
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import WIRE_FORMATS, FormatName, TransportName
 from tollgate.providers.registry import TRANSPORTS
+from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.file.json_schema import json_schema_text
 from tollgate.routing.file.load import inspect, load
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import (
     EndpointSection,
@@ -42,6 +44,7 @@ BEYOND_A_SCHEMA = (
     "R010",
     "R011",
     "R012",
+    "R013",
     "R02",
     "R031",
     "R032",
@@ -161,3 +164,31 @@ def test_c44_the_first_model_of_fast_needs_no_key() -> None:
     rows = [routing.providers[it.provider] for it in routing.models[first].endpoints]
     assert [(row.transport, row.key) for row in rows] == [("bedrock_runtime", None)]
     assert "provider_auth" in fast.next_on
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("claude-sonnet-4.5", "anthropic/claude-sonnet-4.5"),
+        ("deepseek-ai/DeepSeek-V3", "deepseek/deepseek-v3"),
+        ("deepseek-ai/DeepSeek-R1", "deepseek/deepseek-r1"),
+        ("meta-llama/Meta-Llama-3.1-405B-Instruct", "meta-llama/llama-3.1-405b-instruct"),
+        ("meta-llama/Meta-Llama-3.1-70B-Instruct", "meta-llama/llama-3.1-70b-instruct"),
+        ("Qwen/Qwen2.5-72B-Instruct", "qwen/qwen2.5-72b-instruct"),
+        ("qwen3-4b", "qwen/qwen3-4b"),
+    ],
+)
+def test_c19_the_names_in_the_examples_of_other_gateways_lead_to_a_model(
+    name: str, slug: str
+) -> None:
+    catalog = Catalog.from_json(canonical_json(load(FILE)))
+    assert catalog.target(name) == slug
+    assert slug in catalog.models
+
+
+def test_c19_there_are_models_and_providers_to_choose_from() -> None:
+    routing = load(FILE)
+    assert len(routing.models) >= 150
+    assert len(routing.providers) >= 30
+    served = {it.provider for model in routing.models.values() for it in model.endpoints}
+    assert served == routing.providers.keys()

@@ -129,3 +129,20 @@ def test_the_work_for_an_alias_does_not_grow_with_their_number(kind: str, tmp_pa
 
     none, half, whole = steps([]), steps(ALIASES[kind][:200]), steps(ALIASES[kind])
     assert whole - none < 2.5 * (half - none)
+
+
+def test_a_start_reads_only_the_models_that_a_request_names(file: Path) -> None:
+    content = compiling.compile_catalog(file).content
+    whole, started = Catalog.from_json(content), Catalog.from_build(content)
+    calls = calls_of(lambda: Catalog.from_build(content))
+    assert calls[schema.__file__] < 20
+    assert (started.sha, started.providers, started.routes) == (
+        whole.sha,
+        whole.providers,
+        whole.routes,
+    )
+    assert [*started.models] == [*whole.models]
+    assert "author-0/model-0" in started.models
+    assert "nobody/nothing" not in started.models
+    assert dict(started.models) == dict(whole.models)
+    assert started.models["author-0/model-0"] is started.models["author-0/model-0"]

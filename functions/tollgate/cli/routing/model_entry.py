@@ -1,7 +1,7 @@
 """Insert the lines of one model into a routing file, without a change to any other line."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ from pydantic_core import to_json
 from tollgate.cli.routing.published_prices import Published
 from tollgate.core.request import Capability, Modality
 from tollgate.routing.file.document import YamlDocument, read_document, scalar
+from tollgate.routing.price_sections import OverrideSection
 
 _CENTS_EXPONENT: Final = -2
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/@()+-]*")
@@ -89,7 +90,7 @@ def _is_between(line: str, indent: str) -> bool:
 def render_entry(entry: ModelEntry) -> Iterator[str]:
     """Yield the lines of the entry as a person would write them, without indentation."""
     yield f"{entry.slug}:"
-    yield f"{_INDENT}name: {_text(entry.name)}"
+    yield f"{_INDENT}name: {yaml_text(entry.name)}"
     yield f"{_INDENT}context: {entry.context}"
     yield f"{_INDENT}max_output: {entry.max_output}"
     if entry.input != ("text",):
@@ -102,25 +103,36 @@ def render_entry(entry: ModelEntry) -> Iterator[str]:
 
 
 def _offer(upstream: str, published: Published) -> Iterator[str]:
-    yield f"upstream: {_text(upstream)}"
+    yield f"upstream: {yaml_text(upstream)}"
     yield "price:"
     for name, value in published.price:
         if isinstance(value, Decimal):
-            yield f"{_INDENT}{name}: {_dollars(value)}"
-    yield f"{_INDENT}source: {_text(published.price.source)}"
+            yield f"{_INDENT}{name}: {yaml_dollars(value)}"
+    yield f"{_INDENT}source: {yaml_text(published.price.source)}"
     yield f"{_INDENT}checked: {published.price.checked}"
     if published.overrides:
         yield "overrides:"
-    for override in published.overrides:
+    yield from (f"{_INDENT}{line}" for line in render_overrides(published.overrides))
+
+
+def render_overrides(overrides: Iterable[OverrideSection]) -> Iterator[str]:
+    """Yield two lines for each override, without indentation."""
+    for override in overrides:
         when = override.when.model_dump(by_alias=True, exclude_none=True)
         rates = override.price.model_dump(exclude_none=True, mode="python")
-        conditions = ", ".join(f"{name}: {value}" for name, value in when.items())
-        amounts = ", ".join(f"{name}: {_dollars(Decimal(rate))}" for name, rate in rates.items())
-        yield f"{_INDENT}- when: {{ {conditions} }}"
-        yield f"{_INDENT}  price: {{ {amounts} }}"
+        conditions = ", ".join(f"{name}: {_condition(value)}" for name, value in when.items())
+        amounts = ", ".join(
+            f"{name}: {yaml_dollars(Decimal(rate))}" for name, rate in rates.items()
+        )
+        yield f"- when: {{ {conditions} }}"
+        yield f"  price: {{ {amounts} }}"
 
 
-def _dollars(amount: Decimal) -> str:
+def _condition(value: object) -> str:
+    return f"[{', '.join(value)}]" if isinstance(value, tuple) else str(value)
+
+
+def yaml_dollars(amount: Decimal) -> str:
     """Write dollars with cents, and with all further digits."""
     exact = amount.normalize()
     exponent = exact.as_tuple().exponent
@@ -129,7 +141,7 @@ def _dollars(amount: Decimal) -> str:
     return f"{exact:f}"
 
 
-def _text(value: str) -> str:
+def yaml_text(value: str) -> str:
     """Write a text as a YAML scalar, in quotes where it would be read as something else."""
     plain = (
         _PLAIN.fullmatch(value)

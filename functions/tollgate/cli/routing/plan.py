@@ -19,7 +19,7 @@ from tollgate.cli.routing.plan_text import as_text
 from tollgate.cli.routing.revisions import Revision, find_merge_base, read_commit, read_file
 from tollgate.core.clock import SystemClock
 from tollgate.routing.file.permissions import NotPermissible
-from tollgate.routing.review.diff import find_price_days
+from tollgate.routing.review.diff import find_differing_days
 from tollgate.routing.review.replay import replay_traffic
 from tollgate.routing.review.review import (
     Review,
@@ -141,7 +141,7 @@ def _review(
         empty = "does not pass the check"
     before = base.routing or Routing(version=1)
     changes, promises = find_differences(before, head.routing, today)
-    days = find_price_days(before, head.routing, today)
+    days = find_differing_days(before, head.routing, today)
     return Review(
         base=base.name,
         head=head.name,

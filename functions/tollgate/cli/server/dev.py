@@ -110,7 +110,7 @@ async def _serve(
         server = Server(app, ids=IdSource(clock), drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         watching = asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace)))
-        providers = describe_providers(await upstream.find_missing_keys(catalog))
+        providers = describe_providers(await upstream.find_missing_keys(catalog), catalog)
         with stop_on_signals(server):
             _announce(options, catalog, listener, keys=keys, providers=providers)
             await serving

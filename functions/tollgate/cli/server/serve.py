@@ -50,6 +50,8 @@ async def _serve(settings: Settings, listener: socket.socket, drain_s: int) -> N
     observation = wire_observation(settings, clock)
     journal = observation.journal
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
+    # An operator's file may be of another version; one that this code has built is not read whole.
+    Catalog.from_json(settings.catalog_file.read_bytes())
 
     def gateway(catalog: Catalog) -> Gateway:
         return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)

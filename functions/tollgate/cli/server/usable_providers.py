@@ -1,12 +1,25 @@
 """The providers that can be used on this machine, and the variables that the others need."""
 
+from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 from tollgate.core.secret import CredentialPlace
+from tollgate.routing.planning.catalog import Catalog
+
+# More lines would push the request to copy off the screen.
+_EXPORTS_MAX: Final = 9
 
 
-def describe_providers(places: Mapping[str, CredentialPlace | None]) -> str:
-    """Return lines for the banner: usable providers, and an `export` for each of the others."""
+def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Catalog) -> str:
+    """Return lines for the banner: usable providers, and an `export` for some of the others.
+
+    Providers with the most models come first.
+    """
+    offers = Counter(
+        endpoint.provider for model in catalog.models.values() for endpoint in model.endpoints
+    )
+    places = dict(sorted(places.items(), key=lambda each: -offers[each[0]]))
     usable = ", ".join(slug for slug, place in places.items() if place is None)
     lines = [f"  usable here     {usable or 'no provider'}"]
     missing: dict[tuple[str, ...], list[str]] = {}
@@ -22,6 +35,9 @@ def describe_providers(places: Mapping[str, CredentialPlace | None]) -> str:
         exports = [
             (f"{name}=...", ", ".join(slugs)) for names, slugs in missing.items() for name in names
         ]
-        width = max(len(setting) for setting, _ in exports)
-        lines += [f"    export {setting:<{width}}  # {slugs}" for setting, slugs in exports]
+        shown, others = exports[:_EXPORTS_MAX], exports[_EXPORTS_MAX:]
+        width = max(len(setting) for setting, _ in shown)
+        lines += [f"    export {setting:<{width}}  # {slugs}" for setting, slugs in shown]
+        if others:
+            lines.append(f"    and {len(others)} more, which the rows name in the routing file")
     return "\n".join(lines)

@@ -17,7 +17,7 @@ def parse_preferences(fields: RoutingFields) -> RoutingPreferences:
         ignore=_slugs(provider.ignore),
         fallbacks=provider.allow_fallbacks is not False,
         require_parameters=bool(provider.require_parameters),
-        sort="price" if provider.sort == "price" else None,
+        sort=provider.sort,
         price_max=_ceiling(provider),
         session_id=fields.session_id,
     )
@@ -30,8 +30,6 @@ def unknown_preferences(fields: RoutingFields) -> Iterator[str]:
     for name, value in (fields.provider.model_extra or {}).items():
         if value is not None:
             yield f"provider.{name}"
-    if fields.provider.sort not in (None, "price"):
-        yield "provider.sort"
     if fields.provider.max_price is not None:
         for name in fields.provider.max_price.model_extra or {}:
             yield f"provider.max_price.{name}"

@@ -1,5 +1,6 @@
 """A generation request for Gemini's streamGenerateContent."""
 
+from collections.abc import Collection
 from typing import Final
 
 from msgspec.structs import replace
@@ -8,6 +9,7 @@ from pydantic import JsonValue
 from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,
+    Sampling,
     SchemaOutput,
     Tool,
     ToolChoice,
@@ -17,11 +19,13 @@ from tollgate.providers.formats import WIRE_FORMATS, readership_of
 from tollgate.providers.gemini.paths import model_path
 from tollgate.providers.gemini.thinking import thinking_config
 from tollgate.providers.gemini.turns import conversation
-from tollgate.providers.parameters import unsupported
+from tollgate.providers.parameters import REFUSED_BY_DEFAULT, unsupported
 from tollgate.providers.shared.emulation import replace_guided, use_output_tool
 from tollgate.providers.shared.readable import keep_readable
 
 _INT32_MAX: Final = 2**31 - 1
+_NO_SAMPLING: Final = Sampling()
+_NAMES: Final = frozenset(Sampling.__struct_fields__)
 
 
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
@@ -41,7 +45,9 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     body: dict[str, JsonValue] = {"contents": history.turns}
     if history.system:
         body["systemInstruction"] = {"parts": history.system}
-    config = _sampling(request, target) | _output_format(request)
+    # The default list is of what OpenAI's API lacks: a row has to state what a Gemini refuses.
+    refused = frozenset(dialect.refuses).difference(REFUSED_BY_DEFAULT)
+    config = _sampling(request, target, refused) | _output_format(request)
     if thinking:
         config["thinkingConfig"] = thinking
     if config:
@@ -53,7 +59,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         body=body,
         adapted=(
             *(("seed",) if _is_beyond_int32(request.sampling.seed) else ()),
-            *unsupported(request, WIRE_FORMATS["gemini"].parameters),
+            *unsupported(request, WIRE_FORMATS["gemini"].parameters - refused),
             *(("reasoning",) if thinks_otherwise else ()),
         ),
         unreadable=unreadable,
@@ -61,8 +67,11 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     )
 
 
-def _sampling(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
-    sampling = request.sampling
+def _sampling(
+    request: GenerationRequest, target: Target, refused: Collection[str]
+) -> dict[str, JsonValue]:
+    unset = {name: getattr(_NO_SAMPLING, name) for name in refused if name in _NAMES}
+    sampling = replace(request.sampling, **unset)
     stated: dict[str, JsonValue] = {
         "maxOutputTokens": target.limited(request.output_tokens_max),
         "temperature": sampling.temperature,

@@ -14,6 +14,7 @@ from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.kind_checks import check_kind, check_required_keys, check_route_kind
 from tollgate.routing.file.known_names import KnownNames
+from tollgate.routing.file.lifecycle_checks import check_lifecycle, find_succession_circles
 from tollgate.routing.file.policy_checks import check_model_policy, check_route_policy
 from tollgate.routing.file.price_checks import check_prices
 from tollgate.routing.file.problems import Problem
@@ -45,6 +46,7 @@ _SPACES: Final[Mapping[str, str]] = {
 _KINDS: Final[Mapping[tuple[str, ...], str]] = {
     NAMED_SECTIONS: "a model, alias or route",
     ("key_tiers",): "a key tier",
+    ("models",): "a model",
 }
 
 
@@ -79,11 +81,12 @@ def crosscheck(
     }
     names_of_every, names_of_production = KnownNames(every), KnownNames(parts)
     names_left_out = KnownNames(development)
+    sections = {slug: placed.section for slug, placed in models.items()}
     for part in every:
         is_production = any(part is each for each in parts)
         visible = parts if is_production else every
         names = names_of_production if is_production else names_of_every
-        scope = _Scope(visible, development, names, names_left_out)
+        scope = _Scope(visible, development, names, names_left_out, sections)
         checker = _Checker(part, scope, rules)
         yield from checker.providers()
         yield from checker.models(today)
@@ -111,6 +114,7 @@ class _Scope(Struct, frozen=True):
     included: Sequence[LoadedFile]
     names: KnownNames
     names_left_out: KnownNames
+    models: Mapping[str, ModelSection]  # of all files
 
 
 class _Checker:
@@ -129,6 +133,7 @@ class _Checker:
         self._names = scope.names
         self._names_left_out = scope.names_left_out
         self._key_rules = rules
+        self._circles = find_succession_circles(scope.models)
         self._policies = {
             slug: row.data_policy
             for each in (*scope.visible, *scope.included)
@@ -155,6 +160,11 @@ class _Checker:
                     message = f"max_output {endpoint.max_output} is more than the model's"
                     yield self._document.at_value(place, "R011", message)
             yield from check_kind(self._document, where, model)
+            if model.successor is not None:
+                yield from self._reference((*where, "successor"), model.successor, ("models",))
+            yield from check_lifecycle(
+                self._document, slug, model, circles=self._circles, today=today
+            )
             yield from self._endpoints(where, model, today)
             yield from check_model_policy(self._document, slug, model, self._policies)
 

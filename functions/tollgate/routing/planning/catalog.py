@@ -5,11 +5,12 @@ from difflib import get_close_matches
 from hashlib import sha256
 from typing import Final, Self
 
-from msgspec import Struct
+from msgspec import Raw, Struct, json
 
 from tollgate.providers.base import ProviderRow
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.defaults_sections import DefaultsSection
+from tollgate.routing.planning.unread_models import UnreadModels
 from tollgate.routing.schema import (
     AliasSection,
     BillingSection,
@@ -20,6 +21,7 @@ from tollgate.routing.schema import (
 
 # A longer name is no typing mistake, and comparing it takes time that the caller would choose.
 _COMPARED_CHARACTERS_MAX: Final = 128
+_NO_MODELS: Final = Raw(b"{}")
 
 
 class Catalog(Struct, frozen=True, kw_only=True):
@@ -39,12 +41,26 @@ class Catalog(Struct, frozen=True, kw_only=True):
     def from_json(cls, compiled: bytes) -> Self:
         """Read the compiled form; ValueError if it is not of this version."""
         content = CompiledRouting.model_validate_json(compiled, strict=True)
+        return cls._of(compiled, content, content.models)
+
+    @classmethod
+    def from_build(cls, compiled: bytes) -> Self:
+        """Read a compiled form that this very code has checked; each model at its first use."""
+        sections = json.decode(compiled, type=dict[str, Raw])
+        models = json.decode(sections.pop("models", _NO_MODELS), type=dict[str, Raw])
+        content = CompiledRouting.model_validate_json(json.encode(sections), strict=True)
+        return cls._of(compiled, content, UnreadModels(models))
+
+    @classmethod
+    def _of(
+        cls, compiled: bytes, content: CompiledRouting, models: Mapping[str, ModelSection]
+    ) -> Self:
         return cls(
             sha=sha256(compiled).hexdigest(),
             defaults=content.defaults,
             billing=content.billing,
             providers={slug: section.row(slug) for slug, section in content.providers.items()},
-            models=content.models,
+            models=models,
             aliases=content.aliases,
             routes=content.routes,
             key_tiers=content.key_tiers,

@@ -5,6 +5,7 @@ something reached: the caller came closest there, so that is what the request ha
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum, IntEnum, auto
 from fnmatch import fnmatchcase
@@ -55,6 +56,7 @@ class Check(IntEnum):
     MODALITY = auto()
     DIMENSIONS = auto()
     CONTEXT = auto()
+    RETIRED = auto()
     FORMAT = auto()
     PREFERRED = auto()
     PARAMETERS = auto()
@@ -73,6 +75,7 @@ class Cause(Enum):
     MODALITIES = Check.MODALITY, "does not take {} input"
     DIMENSIONS = Check.DIMENSIONS, "makes vectors of {} numbers"
     CONTEXT = Check.CONTEXT, "takes {} tokens"
+    RETIRED = Check.RETIRED, "retired on {}{}"
     FORMAT = Check.FORMAT, "takes no {}"
     NOT_IN_ONLY = Check.PREFERRED, "is not in provider.only"
     IN_IGNORE = Check.PREFERRED, "is in provider.ignore"
@@ -192,6 +195,16 @@ def exclude_endpoint(attempt: Attempt, price: Price, wanted: PlanningRequest) ->
     return None
 
 
+def exclude_retired(attempt: Attempt, now_s: float) -> Exclusion | None:
+    """Return the exclusion of an endpoint after its last day, with the successor of its model."""
+    lifecycle = attempt.lifecycle
+    if now_s < lifecycle.retires_s:
+        return None
+    day = datetime.fromtimestamp(lifecycle.retires_s, UTC).date()
+    instead = f"; use {lifecycle.successor} instead" if lifecycle.successor else ""
+    return Exclusion(Cause.RETIRED, amounts=(day.isoformat(), instead))
+
+
 def exclude_by_tier(cost_max_nano_usd: int, tier: KeyTierSection | None) -> Exclusion | None:
     """Return the exclusion if a request may cost more than a key's tier allows."""
     ceiling = tier.max_cost_usd_per_request if tier else None
@@ -241,6 +254,10 @@ def refusal(
             most = max(int(found.amounts[0]) for found in reached.values())
             too_long.overlength = Overlength(tokens=wanted.input_tokens_min, tokens_max=most)
             return too_long
+        case Check.RETIRED:
+            return RequestError(
+                ErrorCode.MODEL_NOT_FOUND, f"{model} {first.reason}.", param="model"
+            )
         case Check.FORMAT:
             missing = first.missing[0]
             return RequestError(

@@ -1,8 +1,8 @@
 """Chains of a catalog with their attempts ready for planning, each built once."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from tollgate.core.errors import ErrorCode
 from tollgate.providers.base import Guardrail, ProviderRow, Target
@@ -14,6 +14,7 @@ from tollgate.routing.chains import (
     RouteSection,
     RuleSection,
 )
+from tollgate.routing.lifecycle import list_redirects, list_successors, make_lifecycle
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.plan import Attempt, Retry
 from tollgate.routing.scalars import merge_section
@@ -37,6 +38,15 @@ class Chain(Struct, frozen=True, kw_only=True):
     offers: Mapping[str, tuple[Offer, ...]]
     metadata_names: frozenset[str] = frozenset()  # the metadata that some rule reads
     numbered: bool = False  # False for a plain `try`, whose only rule has no number in records
+    # By model that ends: from when a successor takes its place, and which.
+    redirects: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+
+    def model_at(self, slug: str, now_s: float) -> str:
+        """Return the model that stands at a model's place now."""
+        # Each step leads to another model: the check refuses circles of successors.
+        while (redirect := self.redirects.get(slug)) is not None and redirect[0] <= now_s:
+            slug = redirect[1]
+        return slug
 
 
 class Chains:
@@ -66,7 +76,8 @@ def _chain_of_model(catalog: Catalog, slug: str) -> Chain:
         route=None,
         rules=(RuleSection.model_construct(condition=None, steps=({slug: 100},)),),
         next_on=frozenset(ErrorCode(name) for name in NEXT_ON_DEFAULT),
-        offers={slug: _offers(catalog, slug, None)},
+        offers=_all_offers(catalog, (slug,), None),
+        redirects=_redirects(catalog, (slug,)),
     )
 
 
@@ -79,11 +90,27 @@ def _chain_of_route(catalog: Catalog, name: str, route: RouteSection) -> Chain:
         rules=rules,
         next_on=frozenset(ErrorCode(code) for code in route.next_on),
         numbered=route.rules is not None,
-        offers={model: _offers(catalog, model, route) for model in models},
+        offers=_all_offers(catalog, models, route),
+        redirects=_redirects(catalog, models),
         metadata_names=frozenset(
             key for rule in rules if rule.condition for key in rule.condition.metadata
         ),
     )
+
+
+def _all_offers(
+    catalog: Catalog, slugs: Iterable[str], route: RouteSection | None
+) -> dict[str, tuple[Offer, ...]]:
+    """Return the offers of models, and of those that take their places."""
+    redirects = _redirects(catalog, slugs)
+    every = {*slugs, *(successor for _, successor in redirects.values())}
+    return {slug: _offers(catalog, slug, route) for slug in every}
+
+
+def _redirects(catalog: Catalog, slugs: Iterable[str]) -> dict[str, tuple[float, str]]:
+    """Return the redirects of models, and of those that take their places."""
+    every = {each for slug in slugs for each in (slug, *list_successors(slug, catalog.models))}
+    return list_redirects({slug: catalog.models[slug] for slug in every})
 
 
 def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Offer, ...]:
@@ -103,6 +130,7 @@ def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Of
                 prices=endpoint.schedule,
                 timeouts=merge_section(catalog.defaults.timeouts, endpoint.timeouts).attempt,
                 retry=retry,
+                lifecycle=make_lifecycle(model, endpoint),
             ),
             weight=endpoint.weight,
         )

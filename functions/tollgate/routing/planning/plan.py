@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode
 from tollgate.core.generation import RoutingTrace
+from tollgate.core.lifecycle import ENDLESS, Lifecycle
 from tollgate.core.limits import TierLimits
 from tollgate.providers.base import Target, Timeouts
 from tollgate.routing.price import PriceSchedule
@@ -33,6 +34,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     prices: PriceSchedule
     timeouts: Timeouts
     retry: Retry
+    lifecycle: Lifecycle = ENDLESS
 
 
 class Plan(Struct, frozen=True, kw_only=True):

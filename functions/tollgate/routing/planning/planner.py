@@ -18,6 +18,7 @@ from tollgate.routing.planning.exclusions import (
     exclude_by_tier,
     exclude_endpoint,
     exclude_model,
+    exclude_retired,
     refusal,
     shorten,
 )
@@ -98,7 +99,7 @@ class Planner:
         try:
             tier = find_tier(self.catalog, wanted.tier)
             names = (wanted.model, *wanted.preferences.models)
-            chains = [self._named_chain(name, wanted) for name in names]
+            chains = [self._named_chain(name, wanted, now_s=now_s) for name in names]
         except GatewayError as error:
             return Survey(candidates=(), skipped_rules=(), trace=None, plan=None, refusal=error)
         first = chains[0]
@@ -167,7 +168,7 @@ class Planner:
     def _held_output_tokens(self, limit: int | None) -> int:
         return self.catalog.defaults.hold_output_tokens if limit is None else limit
 
-    def _named_chain(self, name: str, wanted: PlanningRequest) -> _NamedChain:
+    def _named_chain(self, name: str, wanted: PlanningRequest, *, now_s: float) -> _NamedChain:
         bare = _without_prefix(name)
         chain = self._chains.get(self.catalog.target(bare))
         if chain is None:
@@ -179,7 +180,7 @@ class Planner:
                 param="model" if name == wanted.model else "models",
             )
         rule, skipped_rules = select_rule(chain.rules, wanted)
-        models = () if rule is None else tuple(_rank_models(bare, chain, rule, wanted))
+        models = () if rule is None else tuple(_rank_models(bare, chain, rule, wanted, now_s=now_s))
         return _NamedChain(
             chain=chain,
             rule=rule if chain.numbered else None,
@@ -208,7 +209,10 @@ class Planner:
             attempt = offer.attempt
             price = attempt.prices.at(now_s, wanted.input_tokens)
             exclusion = (
-                excluded or exclude_endpoint(attempt, price, wanted) or exclude_by_tier(cost, tier)
+                excluded
+                or exclude_retired(attempt, now_s)
+                or exclude_endpoint(attempt, price, wanted)
+                or exclude_by_tier(cost, tier)
             )
             yield Candidate(
                 attempt=attempt,
@@ -247,15 +251,25 @@ def find_tier(catalog: Catalog, name: str | None) -> KeyTierSection | None:
 
 
 def _rank_models(
-    name: str, chain: Chain, rule: int, wanted: PlanningRequest
+    name: str, chain: Chain, rule: int, wanted: PlanningRequest, *, now_s: float
 ) -> Iterator[_RankedModel]:
-    """Yield the models of a rule: its steps in order, the models of a step as they are drawn."""
+    """Yield the models of a rule: its steps in order, the models of a step as they are drawn.
+
+    A draw is of the models that the file names; a successor then takes the place of a retired one.
+    """
     for step in chain.rules[rule - 1].steps:
         if len(step) == 1:
-            yield _RankedModel(name=name, slug=next(iter(step)), chain=chain)
+            slug = chain.model_at(next(iter(step)), now_s)
+            yield _RankedModel(name=name, slug=slug, chain=chain)
             continue
         for slug, draw in rank(chain.draw_scope, wanted.draw_key_hash, step):
-            yield _RankedModel(name=name, slug=slug, chain=chain, weight=step[slug], draw=draw)
+            yield _RankedModel(
+                name=name,
+                slug=chain.model_at(slug, now_s),
+                chain=chain,
+                weight=step[slug],
+                draw=draw,
+            )
 
 
 def _first_of_each_model(chains: Sequence[_NamedChain]) -> list[_RankedModel]:

@@ -89,10 +89,27 @@ def _source_fact(source: str, *, stated_only: bool = False) -> Facts:
     return {"from": source}
 
 
-def find_price_days(before: Routing, after: Routing, today: date) -> tuple[date, ...]:
-    """Find the next days, three at most, on which a price changes in only one revision."""
-    differing = _dated(before, today) ^ _dated(after, today)
-    return tuple(sorted({day for day, *_ in differing}))[:_DAYS_MAX]
+def find_differing_days(before: Routing, after: Routing, today: date) -> tuple[date, ...]:
+    """Find the next days, three at most, on which a price or an end comes in only one revision."""
+    prices = {day for day, *_ in _dated(before, today) ^ _dated(after, today)}
+    ends = {day for day, *_ in _ends(before, today) ^ _ends(after, today)}
+    return tuple(sorted(prices | ends))[:_DAYS_MAX]
+
+
+def _ends(routing: Routing, today: date) -> set[tuple[date, str, str | None]]:
+    sections = (
+        (slug, name, section)
+        for slug, model in routing.models.items()
+        for name, section in (
+            (None, model),
+            *((f"{each.provider}/{each.upstream}", each) for each in model.endpoints),
+        )
+    )
+    return {
+        (section.retires, slug, name)
+        for slug, name, section in sections
+        if section.retires is not None and section.retires > today
+    }
 
 
 def _dated(routing: Routing, today: date) -> set[tuple[date, str, str, OverrideSection]]:

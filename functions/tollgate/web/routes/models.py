@@ -50,12 +50,12 @@ def model_routes(services: Services) -> APIRouter:
         before_id: str | None = None,
         output_modalities: Annotated[
             str | None,
-            Query(max_length=64, description="Only models that make one of these: `embeddings`."),
+            Query(max_length=64, description="Only models that make one of these: `text,rerank`."),
         ] = None,
     ) -> ModelsReply | ClaudeModelsReply:
         """List all models, routes and aliases, or with a key those that it may use.
 
-        `output_modalities` keeps those that make one of the named: `text`, `embeddings` or `all`.
+        Retired models are left out, unless a successor takes their place.
         Prices are the current ones of the first endpoint. A request with `anthropic-version` gets
         Anthropic's list, in pages by `limit`, `after_id` and `before_id`; others get all at once.
         One with `client_version`, which Codex sends, gets `models` in Codex's shape beside `data`.
@@ -68,7 +68,7 @@ def model_routes(services: Services) -> APIRouter:
         shown = [
             name_object(catalog, name, models, now_s=now_s)
             for name, models in usable.items()
-            if models
+            if not all(catalog.models[slug].is_refused_at(now_s) for slug in models)
         ]
         shown = _making(output_modalities, shown)
         if anthropic_version is not None:

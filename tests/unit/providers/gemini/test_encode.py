@@ -207,6 +207,15 @@ def test_c13_what_gemini_has_no_field_for_is_named() -> None:
     assert "generationConfig" not in wire.body
 
 
+def test_c13_what_a_row_refuses_is_left_out_and_named() -> None:
+    strict = target(BUDGET.model_copy(update={"refuses": ("temperature", "top_k", "top_p")}))
+    sampling = Sampling(temperature=0.5, top_p=0.9, top_k=3, seed=1)
+    wire = encoded(to=strict, sampling=sampling)
+    sent = config(strict, sampling=sampling)
+    assert sent.keys() & {"temperature", "topP", "topK", "seed"} == {"topK", "seed"}
+    assert wire.adapted == ("temperature", "top_p")
+
+
 def test_c18_guided_decoding_is_a_schema_where_it_can_be_and_else_the_callers_error() -> None:
     choice = encoded(guided={"guided_choice": ["a", "b"]})
     assert choice.wrapping == Wrapping(choice=True)

@@ -16,7 +16,7 @@ from tests.unit.routing.catalogs import catalog, endpoint, model, routing
 from tollgate.core.generation import GenerationRecord
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.review.diff import find_price_days
+from tollgate.routing.review.diff import find_differing_days, list_changes
 from tollgate.routing.review.replay import Flow, TrafficReplay, replay_traffic
 from tollgate.routing.review.traffic import BadTraffic, read_traffic
 from tollgate.routing.review.verdicts import ReplayPlanner, Unknown, WouldServe
@@ -148,9 +148,9 @@ def test_c65_traffic_is_made_again_on_days_to_come_at_its_own_hour() -> None:
         return routing(models=models(acme_large=model({**offer, "overrides": (override,)})))
 
     base, head = routing(), dearer("2026-12-01", utc_window="13:00-14:00")
-    days = find_price_days(base, head, date(2026, 11, 21))
+    days = find_differing_days(base, head, date(2026, 11, 21))
     assert days == (date(2026, 12, 1),)
-    assert find_price_days(head, head, date(2026, 11, 21)) == ()
+    assert find_differing_days(head, head, date(2026, 11, 21)) == ()
     # The first is of 12:30, the second of 13:30.
     requests = read_traffic(map(line, served("acme/large", "acme/large")))
     found = replay_traffic(requests, BASE, Catalog.from_json(canonical_json(head)), days)
@@ -165,7 +165,7 @@ def test_only_the_next_days_are_planned_for() -> None:
     ]
     large = {**endpoint("near", "large-1"), "overrides": tuple(offers)}
     head = routing(models=models(acme_large=model(large)))
-    days = find_price_days(routing(), head, date(2027, 2, 1))
+    days = find_differing_days(routing(), head, date(2027, 2, 1))
     assert [day.month for day in days] == [3, 4, 5]
 
 
@@ -205,3 +205,15 @@ def test_lines_are_read_one_by_one() -> None:
         raise AssertionError("nobody asked for a second line")
 
     assert next(read_traffic(endless())).key_name == "k0"
+
+
+def test_c50_an_end_that_only_one_revision_has_is_planned_for() -> None:
+    base, today = routing(), date(2026, 11, 21)
+    offer = {**endpoint("near", "large-1"), "retires": date(2027, 3, 1)}
+    head = routing(models=models(acme_large=model(offer, retires=date(2027, 2, 1))))
+    assert find_differing_days(base, head, today) == (date(2027, 2, 1), date(2027, 3, 1))
+    assert find_differing_days(head, head, today) == ()
+    changed = next(it for it in list_changes(base, head) if it.subject == "acme/large")
+    assert ("retires", None, "2027-02-01") in {
+        (it.name, it.before, it.after) for it in changed.facts
+    }

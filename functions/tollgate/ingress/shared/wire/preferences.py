@@ -55,8 +55,8 @@ class ProviderPreferences(Wire):
     ignore: Names | None = None
     allow_fallbacks: bool | None = None
     require_parameters: bool | None = None
-    sort: Literal["price", "throughput", "latency"] | None = Field(
-        default=None, description="Only `price` is known here; the others are ignored."
+    sort: Literal["price"] | None = Field(
+        default=None, description="Not `throughput` and `latency`, which nothing measures here."
     )
     max_price: PriceCeiling | None = None
     data_collection: Literal["allow"] | None = None

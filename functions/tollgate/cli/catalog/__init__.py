@@ -1,0 +1,1 @@
+"""Keep the models, prices and limits of a routing file true to published ones."""

@@ -1,0 +1,258 @@
+"""Find the row, the price and the limits of one deployment of LiteLLM's proxy."""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+from pydantic import ValidationError
+
+from tollgate.cli.catalog.litellm_config import Deployment
+from tollgate.cli.catalog.price_map import map_prefix
+from tollgate.cli.routing.published_prices import Unpublished, find_published_price
+from tollgate.routing.schema import ProviderSection, Routing
+
+PlainSection: TypeAlias = dict[str, Any]
+_MILLION: Final = Decimal(1_000_000)
+# Servers of one's own, which cost nothing by the token.
+_OWN_SERVERS: Final = frozenset(
+    {"hosted_vllm", "llamafile", "lm_studio", "ollama", "ollama_chat", "vllm", "xinference"}
+)
+# Prefixes that say no more than that the server speaks OpenAI's format.
+_ALIKE: Final = frozenset({"custom_openai", "litellm_proxy", "openai"})
+_BEDROCK_ROUTE: Final = re.compile(r"(converse|invoke|converse_like|[a-z]{2}-[a-z]+-[0-9])/")
+_CONTEXT_ASSUMED: Final = 8192
+_OUTPUT_ASSUMED: Final = 4096
+_ABILITIES: Final = {"supports_function_calling": "tools", "supports_reasoning": "reasoning"}
+
+
+class Unplaced(ValueError):
+    """A deployment that has no counterpart, with the reason."""
+
+
+class PlacedEndpoint(Struct, kw_only=True):
+    """One deployment as an endpoint, with its row and the facts of its model."""
+
+    provider: str
+    row: PlainSection
+    endpoint: PlainSection
+    model: PlainSection
+    known_as: str | None
+    """The slug of the model that has this endpoint in the base file."""
+    notes: list[str]
+
+
+class Placement:
+    """Places deployments by the rows, models and prices of a base file."""
+
+    def __init__(self, base: Routing, today: date) -> None:
+        self._base = base
+        self._today = today
+        self._rows = {
+            slug: section.model_dump(mode="python", by_alias=True, exclude_unset=True)
+            for slug, section in base.providers.items()
+        }
+
+    def place(self, deployment: Deployment) -> PlacedEndpoint:
+        """Return the endpoint of a deployment; Unplaced if it has no counterpart."""
+        mode = deployment.fact("mode") or "chat"
+        if mode not in ("chat", "responses", "completion"):
+            raise Unplaced(f"its mode is {mode}: only chat models are imported")
+        prefix, upstream = self._split(deployment.model)
+        provider, row, notes = self._row(deployment, prefix, upstream)
+        known = self._known(provider, upstream) if provider in self._rows else None
+        if known is not None:
+            slug, endpoint, model = known
+            return PlacedEndpoint(
+                provider=provider,
+                row=row,
+                endpoint=endpoint,
+                model=model,
+                known_as=slug,
+                notes=notes,
+            )
+        price, context = self._price(deployment, prefix, row, upstream)
+        model = dict(self._limits(deployment, upstream, context, notes))
+        endpoint = {"provider": provider, "upstream": upstream, **price}
+        return PlacedEndpoint(
+            provider=provider, row=row, endpoint=endpoint, model=model, known_as=None, notes=notes
+        )
+
+    def list_models_of(self, wildcard: str) -> list[str]:
+        """Return the models of the base file that a wildcard such as `anthropic/*` stands for."""
+        prefix = wildcard.removesuffix("*").rstrip("/")
+        return [
+            slug
+            for slug, model in self._base.models.items()
+            if any(
+                map_prefix(self._base.providers[each.provider]) == prefix
+                for each in model.endpoints
+            )
+        ]
+
+    def _prefixes(self, provider: str) -> set[str]:
+        """Return the names by which LiteLLM may know a row."""
+        return {provider, map_prefix(self._base.providers[provider])} - {""}
+
+    def _split(self, model: str) -> tuple[str, str]:
+        prefix, slash, upstream = model.partition("/")
+        if prefix == "bedrock" and slash:
+            return prefix, _BEDROCK_ROUTE.sub("", upstream)
+        known = {name for slug in self._base.providers for name in self._prefixes(slug)}
+        if slash and (prefix in known | _OWN_SERVERS | _ALIKE | {"azure", "azure_ai"}):
+            return prefix, upstream
+        # LiteLLM knows the provider of a bare name; here the base file has to.
+        for section in self._base.models.values():
+            for endpoint in section.endpoints:
+                if endpoint.upstream == model:
+                    return endpoint.provider, model
+        if slash:
+            raise Unplaced(
+                f"there is no row for {prefix}: write one, see docs/adding-a-provider.md"
+            )
+        raise Unplaced(f"no provider of the base file has {model}: write it as provider/model")
+
+    def _row(
+        self, deployment: Deployment, prefix: str, upstream: str
+    ) -> tuple[str, PlainSection, list[str]]:
+        address = deployment.params.get("api_base") or deployment.params.get("base_url")
+        if deployment.variable("api_base"):
+            raise Unplaced("its api_base is in the environment: write the address")
+        if prefix in ("azure", "azure_ai") or (address and prefix in _OWN_SERVERS | _ALIKE):
+            return _own_row(deployment, prefix, str(address or ""))
+        if prefix in _OWN_SERVERS:
+            raise Unplaced("it has no api_base: write the address of the server")
+        found = [slug for slug in self._base.providers if prefix in self._prefixes(slug)]
+        if prefix == "bedrock":
+            found = [slug for slug, row in self._base.providers.items() if row.region]
+        if not found:
+            raise Unplaced(
+                f"there is no row for {prefix}: write one, see docs/adding-a-provider.md"
+            )
+        slug = next((each for each in found if self._known(each, upstream)), found[0])
+        row = dict(self._rows[slug])
+        key = dict(row.get("key") or {})
+        variable = deployment.variable("api_key")
+        notes = _key_notes(deployment, key.get("env"))
+        if variable and key and variable != key.get("env"):
+            return f"{slug}-{_slug(variable)}", row | {"key": {"env": variable}}, notes
+        return slug, row, notes
+
+    def _known(self, provider: str, upstream: str) -> tuple[str, PlainSection, PlainSection] | None:
+        for slug, section in self._base.models.items():
+            for endpoint in section.endpoints:
+                if (endpoint.provider, endpoint.upstream) == (provider, upstream):
+                    plain = section.model_dump(mode="python", by_alias=True, exclude_unset=True)
+                    place = section.endpoints.index(endpoint)
+                    offer = dict(plain.pop("endpoints")[place])
+                    offer.pop("weight", None)
+                    return slug, offer, plain
+        return None
+
+    def _price(
+        self, deployment: Deployment, prefix: str, row: PlainSection, upstream: str
+    ) -> tuple[PlainSection, int | None]:
+        """Return the price, and the context if it is published beside it."""
+        rates = [deployment.fact(f"{side}_cost_per_token") for side in ("input", "output")]
+        if None not in rates:
+            source = {"source": "the config of LiteLLM", "checked": self._today}
+            paid = [(Decimal(str(rate)) * _MILLION).normalize() for rate in rates]
+            return {"price": {"input": paid[0], "output": paid[1], **source}}, None
+        base = str(deployment.facts.get("base_model") or upstream).rpartition("/")[2]
+        section = ProviderSection.model_validate(row)
+        for name in (upstream, base):
+            try:
+                found = find_published_price(section, name, self._today)
+            except Unpublished:
+                continue
+            price = found.price.model_dump(by_alias=True, exclude_none=True)
+            overrides = [
+                each.model_dump(by_alias=True, exclude_none=True) for each in found.overrides
+            ]
+            return {"price": price} | ({"overrides": overrides} if overrides else {}), found.context
+        if prefix in _OWN_SERVERS:
+            zero = {"input": Decimal(0), "output": Decimal(0)}
+            free = {**zero, "source": "our own machines", "checked": self._today}
+            return {"price": free}, None
+        raise Unplaced(
+            "no price of it is published: state input_cost_per_token and output_cost_per_token"
+        )
+
+    def _limits(
+        self, deployment: Deployment, upstream: str, published: int | None, notes: list[str]
+    ) -> Iterator[tuple[str, Any]]:
+        base = str(deployment.facts.get("base_model") or upstream).rpartition("/")[2]
+        alike = next(
+            (
+                section
+                for section in self._base.models.values()
+                if any(each.upstream.rpartition("/")[2] == base for each in section.endpoints)
+            ),
+            None,
+        )
+        context = deployment.fact("max_input_tokens") or (alike.context if alike else published)
+        output = deployment.fact("max_output_tokens") or (alike.max_output if alike else None)
+        for name, stated, assumed in (
+            ("context", context, _CONTEXT_ASSUMED),
+            ("max_output", output, _OUTPUT_ASSUMED),
+        ):
+            if not isinstance(stated, int) or stated < 1:
+                notes.append(f"its {name} is unknown: {assumed} assumed")
+        context = context if isinstance(context, int) and context > 0 else _CONTEXT_ASSUMED
+        output = output if isinstance(output, int) and output > 0 else _OUTPUT_ASSUMED
+        yield "context", max(context, output)
+        yield "max_output", output
+        vision = ["text", "image"] if deployment.fact("supports_vision") else ["text"]
+        yield "input", list(alike.input) if alike else vision
+        stated = [name for key, name in _ABILITIES.items() if deployment.fact(key)]
+        yield "supports", list(alike.supports) if alike else stated
+
+
+def _own_row(
+    deployment: Deployment, prefix: str, address: str
+) -> tuple[str, PlainSection, list[str]]:
+    """Return a row for an address of one's own."""
+    parts = urlsplit(address if "://" in address else f"https://{address}")
+    if not parts.hostname:
+        raise Unplaced("it has no api_base: write the address of the server")
+    path = parts.path.rstrip("/")
+    if prefix in ("azure", "azure_ai"):
+        path = "/openai/v1"
+    elif prefix in ("ollama", "ollama_chat"):
+        path = "/v1"
+    row: PlainSection = {
+        "codec": "openai_chat",
+        "transport": "http_sse",
+        "base_url": f"{parts.scheme}://{parts.netloc}{path}",
+    }
+    if parts.scheme == "http":
+        row["private"] = True
+    if prefix.startswith("azure"):
+        row["auth"] = "api-key"
+    if variable := deployment.variable("api_key"):
+        row["key"] = {"env": variable}
+    try:
+        ProviderSection.model_validate(row)
+    except ValidationError as refused:
+        raise Unplaced(f"its api_base cannot be an address here: {address}") from refused
+    slug = _slug(f"{prefix}-{parts.hostname.split('.')[0]}")
+    return slug, row, _key_notes(deployment, None)
+
+
+def _no_row(prefix: str) -> str:
+    return f"there is no row for {prefix}: write one, see docs/adding-a-provider.md"
+
+
+def _key_notes(deployment: Deployment, variable: str | None) -> list[str]:
+    literal = deployment.params.get("api_key")
+    if not isinstance(literal, str) or deployment.variable("api_key"):
+        return []
+    where = f"in {variable}" if variable else "as key: { env: ... }"
+    return [f"its key is written out and was not copied: give it {where}"]
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64]

@@ -1,0 +1,218 @@
+"""Read the price map of litellm's wheel, as data: nothing of that package is installed or run.
+
+The map is `model_prices_and_context_window_backup.json`: amounts in dollars per token, by names
+such as `together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo`. Its prices of searches depend on a
+size that no request here states, and are left out.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from decimal import Decimal
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+from zipfile import BadZipFile, ZipFile
+
+from msgspec import Struct
+
+from tollgate.cli.catalog.facts import PublishedFacts, PublishedOverride
+from tollgate.core.request import Capability, Modality
+from tollgate.routing.price_sections import WEEKDAYS
+from tollgate.routing.schema import ProviderSection
+
+NAME: Final = "litellm"
+_MEMBER: Final = "litellm/model_prices_and_context_window_backup.json"
+_WHEEL: Final = re.compile(r"litellm-([0-9][0-9a-z.]*)-.*\.whl")
+_MAP_BYTES_MAX: Final = 64_000_000
+_PER_MILLION: Final = Decimal(1_000_000)
+_RATES: Final[Mapping[str, str]] = {
+    "input_cost_per_token": "input",
+    "output_cost_per_token": "output",
+    "cache_read_input_token_cost": "cache_read",
+    "cache_creation_input_token_cost": "cache_write",
+    "cache_creation_input_token_cost_above_1hr": "cache_write_1h",
+    "input_cost_per_audio_token": "audio_input",
+    "output_cost_per_audio_token": "audio_output",
+    "cache_read_input_audio_token_cost": "cache_read_audio",
+}
+# The map writes 0 for a class that costs nothing extra, such as writes to an automatic cache.
+_ZERO_IS_NONE: Final = frozenset({"cache_read", "cache_write", "cache_write_1h"})
+_TIER: Final = re.compile(r"(\w+)_above_([0-9]+)k_tokens")
+_CAPABILITIES: Final[Mapping[str, Capability]] = {
+    "supports_function_calling": "tools",
+    "supports_response_schema": "structured_output",
+    "supports_reasoning": "reasoning",
+    "supports_prompt_caching": "prompt_cache",
+}
+_MODALITIES: Final[Mapping[str, Modality]] = {
+    "supports_vision": "image",
+    "supports_audio_input": "audio",
+    "supports_video_input": "video",
+    "supports_pdf_input": "pdf",
+}
+# By the host of a row: the prefix of its names in the map, and its names as `litellm_provider`.
+_PUBLISHERS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
+    "ai-gateway.vercel.sh": ("vercel_ai_gateway", frozenset({"vercel_ai_gateway"})),
+    "api.anthropic.com": ("anthropic", frozenset({"anthropic"})),
+    "api.cerebras.ai": ("cerebras", frozenset({"cerebras"})),
+    "api.cohere.ai": ("cohere", frozenset({"cohere", "cohere_chat"})),
+    "api.cohere.com": ("cohere", frozenset({"cohere", "cohere_chat"})),
+    "api.deepinfra.com": ("deepinfra", frozenset({"deepinfra"})),
+    "api.deepseek.com": ("deepseek", frozenset({"deepseek"})),
+    "api.fireworks.ai": ("fireworks_ai", frozenset({"fireworks_ai"})),
+    "api.friendli.ai": ("friendliai", frozenset({"friendliai"})),
+    "api.gmi-serving.com": ("gmi", frozenset({"gmi"})),
+    "api.groq.com": ("groq", frozenset({"groq"})),
+    "api.hyperbolic.xyz": ("hyperbolic", frozenset({"hyperbolic"})),
+    "api.inference.crusoecloud.com": ("crusoe", frozenset({"crusoe"})),
+    "api.inference.wandb.ai": ("wandb", frozenset({"wandb"})),
+    "api.meta.ai": ("meta", frozenset({"meta"})),
+    "api.minimax.io": ("minimax", frozenset({"minimax"})),
+    "api.mistral.ai": ("mistral", frozenset({"mistral"})),
+    "api.moonshot.ai": ("moonshot", frozenset({"moonshot"})),
+    "api.novita.ai": ("novita", frozenset({"novita"})),
+    "api.openai.com": ("openai", frozenset({"openai"})),
+    "api.perplexity.ai": ("perplexity", frozenset({"perplexity"})),
+    "api.sambanova.ai": ("sambanova", frozenset({"sambanova"})),
+    "api.scaleway.ai": ("scaleway", frozenset({"scaleway"})),
+    "api.studio.nebius.com": ("nebius", frozenset({"nebius"})),
+    "api.together.xyz": ("together_ai", frozenset({"together_ai"})),
+    "api.tokenfactory.nebius.com": ("nebius", frozenset({"nebius"})),
+    "api.x.ai": ("xai", frozenset({"xai"})),
+    "api.z.ai": ("zai", frozenset({"zai"})),
+    "dashscope-intl.aliyuncs.com": ("dashscope", frozenset({"dashscope"})),
+    "generativelanguage.googleapis.com": ("gemini", frozenset({"gemini"})),
+    "inference.api.nscale.com": ("nscale", frozenset({"nscale"})),
+    "inference.baseten.co": ("baseten", frozenset({"baseten"})),
+    "integrate.api.nvidia.com": ("nvidia_nim", frozenset({"nvidia_nim"})),
+    "oai.endpoints.kepler.ai.cloud.ovh.net": ("ovhcloud", frozenset({"ovhcloud"})),
+}
+_BEDROCK: Final = ("bedrock", frozenset({"bedrock", "bedrock_converse"}))
+_BEDROCK_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
+_WHOLE_DAY: Final = "00:00-00:00"
+
+
+class NotAPriceMap(ValueError):
+    """A file that is neither the wheel nor its price map."""
+
+
+class PriceMap(Struct, frozen=True, kw_only=True):
+    """The map with its version and the SHA-256 of its bytes."""
+
+    version: str
+    sha256: str
+    entries: Mapping[str, Mapping[str, Any]]
+
+    def find(self, row: ProviderSection, upstream: str) -> PublishedFacts | None:
+        """Return the facts about a provider's model; None if the map has none, or no price."""
+        prefix, providers = _publisher(row)
+        for name in (f"{prefix}/{upstream}", upstream):
+            entry = self.entries.get(name)
+            if entry is not None and entry.get("litellm_provider") in providers:
+                return _facts(name, entry)
+        return None
+
+
+def read_price_map(path: Path) -> PriceMap:
+    """Read the wheel, whose name has the version; NotAPriceMap if it is none."""
+    named = _WHEEL.fullmatch(path.name)
+    if named is None:
+        raise NotAPriceMap(f"{path.name} is not named as a wheel of litellm")
+    try:
+        with ZipFile(path) as wheel:
+            if wheel.getinfo(_MEMBER).file_size > _MAP_BYTES_MAX:
+                raise NotAPriceMap(f"the map in {path.name} is larger than {_MAP_BYTES_MAX} bytes")
+            content = wheel.read(_MEMBER)
+        entries = json.loads(content, parse_float=Decimal)
+    except (OSError, BadZipFile, KeyError, ValueError) as unreadable:
+        raise NotAPriceMap(f"{path.name} has no price map: {unreadable}") from unreadable
+    return PriceMap(version=named[1], sha256=sha256(content).hexdigest(), entries=entries)
+
+
+def map_prefix(row: ProviderSection) -> str:
+    """Return the prefix of a provider's names in the map; nothing if the map does not have it."""
+    return _publisher(row)[0]
+
+
+def _publisher(row: ProviderSection) -> tuple[str, frozenset[str]]:
+    if row.transport in _BEDROCK_TRANSPORTS:
+        return _BEDROCK
+    host = urlsplit(row.base_url or "").hostname or ""
+    return _PUBLISHERS.get(host, ("", frozenset()))
+
+
+def _facts(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:
+    tiers = entry.get("tiered_pricing") or ()
+    first = {**entry, **tiers[0]} if tiers else entry
+    rates = _rates(first)
+    if not {"input", "output"} <= rates.keys():
+        return None
+    return PublishedFacts(
+        upstream=name,
+        rates=rates,
+        overrides=(*_sizes(entry), *_ranges(tiers[1:]), *_hours(entry.get("off_peak_pricing"))),
+        context=_tokens(entry.get("max_input_tokens")),
+        max_output=_tokens(entry.get("max_output_tokens")),
+        input=("text", *(it for key, it in _MODALITIES.items() if entry.get(key))),
+        supports=tuple(it for key, it in _CAPABILITIES.items() if entry.get(key)),
+        retires=_day(entry.get("deprecation_date")),
+    )
+
+
+def _rates(entry: Mapping[str, Any]) -> dict[str, Decimal]:
+    found = {
+        ours: (Decimal(entry[theirs]) * _PER_MILLION).normalize()
+        for theirs, ours in _RATES.items()
+        if entry.get(theirs) is not None
+    }
+    return {name: rate for name, rate in found.items() if rate or name not in _ZERO_IS_NONE}
+
+
+def _sizes(entry: Mapping[str, Any]) -> Iterator[PublishedOverride]:
+    """Yield the rates of prompts above a size, which the map has as keys of their own."""
+    by_size: dict[int, dict[str, Any]] = {}
+    for key, amount in entry.items():
+        tier = _TIER.fullmatch(key)
+        if tier and tier[1] in _RATES and amount is not None:
+            by_size.setdefault(int(tier[2]) * 1000, {})[tier[1]] = amount
+    for size, amounts in sorted(by_size.items()):
+        yield PublishedOverride(when={"prompt_tokens_over": size}, price=_rates(amounts))
+
+
+def _ranges(tiers: Any) -> Iterator[PublishedOverride]:
+    for tier in tiers:
+        rates = _rates(tier)
+        if rates:
+            size = int(tier["range"][0])
+            yield PublishedOverride(when={"prompt_tokens_over": size}, price=rates)
+
+
+def _hours(off_peak: Any) -> Iterator[PublishedOverride]:
+    """Yield the rates of hours off the peak; the map's weeks begin with Monday as 1."""
+    for window in (off_peak or {}).get("windows", ()):
+        hours = window["hours_utc"]
+        days = [WEEKDAYS[day - 1] for day in window.get("weekdays", ())]
+        for each in [hours] if isinstance(hours, str) else hours:
+            when: dict[str, str | int | list[str]] = {}
+            if each != _WHOLE_DAY:
+                when["utc_window"] = each
+            if days and len(days) < len(WEEKDAYS):
+                when["utc_days"] = list(days)
+            yield PublishedOverride(when=when, price=_rates(off_peak))
+
+
+def _tokens(stated: Any) -> int | None:
+    try:
+        return int(stated) or None
+    except (TypeError, ValueError):
+        return None
+
+
+def _day(stated: Any) -> date | None:
+    try:
+        return date.fromisoformat(stated)
+    except (TypeError, ValueError):
+        return None

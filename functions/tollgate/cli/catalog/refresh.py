@@ -1,0 +1,209 @@
+"""`tollgate catalog refresh`: bring a routing file up to what is published, for review."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from difflib import unified_diff
+from pathlib import Path
+from typing import Final
+
+import click
+
+from tollgate.cli.catalog.edits import FileEdits, NotEditable
+from tollgate.cli.catalog.evidence import (
+    Evidence,
+    NoEvidence,
+    gather_evidence,
+    read_evidence,
+    write_evidence,
+)
+from tollgate.cli.catalog.facts import PublishedFacts
+from tollgate.cli.catalog.price_map import NotAPriceMap, read_price_map
+from tollgate.cli.catalog.verdicts import Verdict, judge_file
+from tollgate.cli.options import routing_file
+from tollgate.cli.routing.model_entry import render_overrides, yaml_dollars, yaml_text
+from tollgate.cli.tables import exact
+from tollgate.core.clock import SystemClock
+from tollgate.routing.file.document import Where, read_document
+from tollgate.routing.file.load import inspect
+from tollgate.routing.file.problems import InvalidRouting
+from tollgate.settings import Settings
+
+EVIDENCE: Final = Path("infra/catalog/evidence.json")
+_CHECKED_DAYS_MAX: Final = 30
+_RATE_ORDER: Final = (
+    "input",
+    "output",
+    "cache_read",
+    "cache_write",
+    "cache_write_1h",
+    "audio_input",
+    "audio_output",
+    "cache_read_audio",
+    "request",
+    "image",
+    "web_search",
+)
+
+
+@click.group("catalog")
+def catalog_commands() -> None:
+    """Keep a routing file true to published prices, limits and days."""
+
+
+@catalog_commands.command()
+@routing_file
+@click.option(
+    "--price-map",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A wheel of litellm, whose price map is read; by default what is kept of an earlier one.",
+)
+@click.option(
+    "--evidence",
+    "kept",
+    default=EVIDENCE,
+    show_default=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file that keeps what the publishers state.",
+)
+@click.option("--write", is_flag=True, help="Write the change and the evidence.")
+def refresh(file: Path, price_map: Path | None, kept: Path, *, write: bool) -> None:
+    """Compare FILE with genai-prices and litellm's price map, and show the change it needs.
+
+    A price is changed where both publishers, or the only one that has it, state another. Where they
+    disagree the file stays, and its `source` says so. Last days are added. Limits and abilities are
+    listed for a person. Exit status 1 if there is a change and it was not written.
+    """
+    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    inspection = inspect(file, dev=False, variables=Settings().variables)
+    if inspection.routing is None:
+        raise click.ClickException(
+            f"{file.as_posix()} must not be used.\n{InvalidRouting(inspection.errors)}"
+        )
+    try:
+        earlier = read_evidence(kept) if kept.exists() else None
+        mapped = read_price_map(price_map) if price_map else None
+    except (NotAPriceMap, NoEvidence) as unusable:
+        raise click.ClickException(str(unusable)) from unusable
+    evidence = gather_evidence(inspection.routing, today, mapped, earlier)
+    verdicts = list(judge_file(inspection.routing, evidence))
+    changed, by_hand = _edited(inspection.files, verdicts, today)
+    click.echo("\n".join(render_verdicts(verdicts, evidence, by_hand)))
+    for path, (before, after) in changed.items():
+        click.echo("\n".join(_diff(path, before, after)))
+    if write:
+        _write(file, {path: after for path, (_, after) in changed.items()})
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(write_evidence(evidence), encoding="utf-8")
+    elif changed:
+        raise SystemExit(1)
+
+
+def render_verdicts(
+    verdicts: Sequence[Verdict], evidence: Evidence, by_hand: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield the findings for people, what has to be decided first."""
+    for it in verdicts:
+        if it.undecided:
+            yield f"! {it.place}: no publisher has its price, and they disagree"
+            yield from _differences(it)
+    for place, reason in by_hand.items():
+        yield f"! {place}: to be edited by hand, {reason}"
+    for it in verdicts:
+        if it.price is not None:
+            rates = ", ".join(f"{name} {exact(rate)}" for name, rate in it.price.rates.items())
+            yield f"~ {it.place}: {rates} ({it.source})"
+        elif it.differing and not it.undecided:
+            first = it.source.partition(";")[0]
+            yield f"? {it.place}: publishers disagree; ours is that of {first}"
+            yield from _differences(it)
+    for it in verdicts:
+        if it.retires is not None:
+            yield f"~ {it.place}: retires {it.retires} ({it.retires_source})"
+    for it in verdicts:
+        for note in it.notes:
+            yield f"? {it.place}: {note}"
+    labels = ", ".join(map(evidence.label, evidence.publishers))
+    both = sum(len(it.agreeing) > 1 for it in verdicts)
+    one = sum(len(it.agreeing) == 1 for it in verdicts)
+    yield (
+        f"{len(verdicts)} endpoints compared with {labels}: {both} agreed by both, {one} by one, "
+        f"{sum(it.undecided for it in verdicts)} undecided, "
+        f"{sum(not it.agreeing and not it.differing for it in verdicts)} not published"
+    )
+
+
+def _differences(verdict: Verdict) -> Iterator[str]:
+    for label, differences in verdict.differing.items():
+        for found in differences:
+            theirs = f"{label} {exact(found.theirs)}, {found.when}"
+            yield f"    {found.rate} {exact(found.ours)}: {theirs}"
+
+
+def _edited(
+    files: Sequence[Path], verdicts: Sequence[Verdict], today: date
+) -> tuple[dict[Path, tuple[str, str]], dict[str, str]]:
+    """Return each file that changes, before and after, and what cannot be edited, with reasons."""
+    changed: dict[Path, tuple[str, str]] = {}
+    by_hand: dict[str, str] = {}
+    for path in files:
+        document = read_document(path, path.as_posix())
+        with path.open(encoding="utf-8", newline="") as opened:
+            text = opened.read()
+        edits = FileEdits(text)
+        for verdict in verdicts:
+            if ("models", verdict.model) not in document.keys:
+                continue
+            try:
+                _edit(edits, verdict, today)
+            except NotEditable as reason:
+                by_hand[verdict.place] = str(reason)
+        if (after := edits.result()) != text:
+            changed[path] = (text, after)
+    return changed, by_hand
+
+
+def _edit(edits: FileEdits, verdict: Verdict, today: date) -> None:
+    where: Where = ("models", verdict.model, "endpoints", verdict.index)
+    if verdict.price is not None:
+        _edit_price(edits, where, verdict, verdict.price)
+    if verdict.retires is not None:
+        value = f"{verdict.retires} # {verdict.retires_source}, {today}"
+        edits.set_value(where, "retires", value, after=("provider", "upstream", "max_output"))
+    age = today - verdict.endpoint.price.checked
+    if verdict.is_edited or (verdict.agreeing and age.days > _CHECKED_DAYS_MAX):
+        inside = (*where, "price")
+        edits.set_value(inside, "source", yaml_text(verdict.source), after=("input",))
+        edits.set_value(inside, "checked", today.isoformat(), after=("source",))
+
+
+def _edit_price(edits: FileEdits, where: Where, verdict: Verdict, price: PublishedFacts) -> None:
+    ours = {name for name, rate in verdict.endpoint.price if name in _RATE_ORDER and rate}
+    for place, name in enumerate(_RATE_ORDER):
+        if name in price.rates:
+            value = yaml_dollars(price.rates[name])
+            edits.set_value((*where, "price"), name, value, after=_RATE_ORDER[:place] or ("input",))
+        elif name in ours:
+            # A rate that nobody states stays: a class is never billed at less than it was.
+            continue
+    if price.overrides or verdict.endpoint.overrides:
+        lines = list(render_overrides([each.section for each in price.overrides]))
+        if not lines:
+            raise NotEditable("its overrides are published no more")
+        edits.set_block(where, "overrides", lines, after="price")
+
+
+def _write(main: Path, contents: Mapping[Path, str]) -> None:
+    """Write files, or none of them if the result would have errors."""
+    before = {path: path.read_bytes() for path in contents}
+    for path, content in contents.items():
+        path.write_text(content, encoding="utf-8", newline="")
+    inspection = inspect(main, dev=False, variables=Settings().variables)
+    if inspection.errors:
+        for path, content_before in before.items():
+            path.write_bytes(content_before)
+        raise click.ClickException(f"nothing is written.\n{InvalidRouting(inspection.errors)}")
+
+
+def _diff(path: Path, before: str, after: str) -> Iterator[str]:
+    name = path.as_posix()
+    return unified_diff(before.splitlines(), after.splitlines(), name, name, lineterm="")

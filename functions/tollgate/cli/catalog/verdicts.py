@@ -1,0 +1,163 @@
+"""Judge each endpoint of a routing file by what the publishers state about it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.cli.catalog.evidence import Evidence
+from tollgate.cli.catalog.facts import PublishedFacts
+from tollgate.cli.routing.price_differences import PriceDifference
+from tollgate.cli.tables import exact
+from tollgate.routing.schema import EndpointSection, ModelSection, Routing
+
+_SENTENCE_CHARACTERS_MAX: Final = 500
+_SHOWN_DIFFERENCES: Final = 6
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """One endpoint: who agrees with its price, who does not, and what follows."""
+
+    model: str
+    index: int
+    """Of the endpoint in its model."""
+    endpoint: EndpointSection
+    agreeing: tuple[str, ...]
+    """Labels of publishers whose every rate is ours."""
+    differing: Mapping[str, tuple[PriceDifference, ...]]
+    price: PublishedFacts | None
+    """The price to write; None where ours stays."""
+    undecided: bool
+    """True if no publisher has our price, and none can take its place by itself."""
+    source: str
+    """The source that the price has to state."""
+    retires: date | None
+    """The last day that a publisher states, where the file has none or another."""
+    retires_source: str
+    notes: tuple[str, ...]
+    """Limits and abilities that differ, for a person to judge."""
+
+    @property
+    def place(self) -> str:
+        """The endpoint as reports name it."""
+        return f"{self.model} @ {self.endpoint.provider}"
+
+    @property
+    def is_edited(self) -> bool:
+        """True if the file is to change."""
+        stale = self.source != self.endpoint.price.source
+        return stale or self.price is not None or self.retires is not None
+
+
+def judge_file(routing: Routing, evidence: Evidence) -> Iterator[Verdict]:
+    """Yield the verdict on each endpoint of a file."""
+    for slug, model in routing.models.items():
+        for index in range(len(model.endpoints)):
+            yield _judge(slug, model, index=index, evidence=evidence)
+
+
+def _judge(slug: str, model: ModelSection, *, index: int, evidence: Evidence) -> Verdict:
+    endpoint = model.endpoints[index]
+    stated = {evidence.label(name): facts for name, facts in evidence.of(endpoint).items()}
+    found = {
+        label: facts.differences(endpoint.schedule, evidence.day) for label, facts in stated.items()
+    }
+    agreeing = tuple(label for label, differences in found.items() if not differences)
+    differing = {label: differences for label, differences in found.items() if differences}
+    page = _page(endpoint.price.source, evidence)
+    price = None if agreeing or page else _successor_of([*stated.values()], evidence.day)
+    if price is not None:
+        agreeing, differing = tuple(stated), {}
+    retires, retires_source = _end(model, endpoint, stated)
+    return Verdict(
+        model=slug,
+        index=index,
+        endpoint=endpoint,
+        agreeing=agreeing,
+        differing=differing,
+        price=price,
+        undecided=bool(differing) and not agreeing and not page,
+        source=_source(endpoint.price.source, page, agreeing, differing),
+        retires=retires,
+        retires_source=retires_source,
+        notes=tuple(_notes(model, endpoint, stated)),
+    )
+
+
+def _page(source: str, evidence: Evidence) -> str:
+    """Return the page that a person took a price from; nothing if it is from a publisher."""
+    page = source.partition(";")[0].partition(" and ")[0]
+    return "" if page.startswith(tuple(evidence.publishers)) else page
+
+
+def _successor_of(stated: Sequence[PublishedFacts], day: date) -> PublishedFacts | None:
+    """Return the price of the only publisher, or the one on which both agree."""
+    match stated:
+        case [only]:
+            return only
+        case [first, second] if not [
+            each for each in second.differences(first.schedule, day) if each.rate in first.stated
+        ]:
+            return first.with_rates_of(second)
+        case _:
+            return None
+
+
+def _source(
+    current: str,
+    page: str,
+    agreeing: Sequence[str],
+    differing: Mapping[str, Sequence[PriceDifference]],
+) -> str:
+    """Write who states the price, and what those state who differ."""
+    if not agreeing and not differing:
+        return current
+    first = " and ".join((page, *agreeing) if page else agreeing)
+    if len(agreeing) == 1 and not (page or differing):
+        first = f"{first} alone"
+    if not first:
+        return current
+    others = [f"{label} has {_words(found)}" for label, found in differing.items()]
+    return "; ".join((first, *others))[:_SENTENCE_CHARACTERS_MAX]
+
+
+def _words(differences: Sequence[PriceDifference]) -> str:
+    shown = [
+        f"{each.rate} {exact(each.theirs)}" + ("" if each.when == "always" else " at times")
+        for each in differences[:_SHOWN_DIFFERENCES]
+    ]
+    return ", ".join(shown)
+
+
+def _end(
+    model: ModelSection, endpoint: EndpointSection, stated: Mapping[str, PublishedFacts]
+) -> tuple[date | None, str]:
+    """Return the first last day that a publisher states, unless the file has it."""
+    days = {facts.retires: label for label, facts in stated.items() if facts.retires is not None}
+    day = min(days, default=None)
+    if day is None or day in (endpoint.retires, model.retires):
+        return None, ""
+    return day, days[day]
+
+
+def _notes(
+    model: ModelSection, endpoint: EndpointSection, stated: Mapping[str, PublishedFacts]
+) -> Iterator[str]:
+    most = endpoint.max_output or model.max_output
+    for label, facts in stated.items():
+        if facts.max_output not in (None, most):
+            yield f"max_output {most}, {label} has {facts.max_output}"
+        # Some publishers count the prompt alone.
+        whole = (facts.context or 0) + (facts.max_output or 0)
+        if facts.context is not None and not facts.context <= model.context <= whole:
+            yield f"context {model.context}, {label} has {facts.context}"
+        for name, ours, theirs in (
+            ("input", model.input, facts.input),
+            ("supports", model.supports, facts.supports),
+        ):
+            extra, missing = set(theirs) - set(ours), set(ours) - set(theirs)
+            if theirs and extra:
+                yield f"{name} without {', '.join(sorted(extra))}, which {label} has"
+            if theirs and missing:
+                yield f"{name} with {', '.join(sorted(missing))}, which {label} lacks"

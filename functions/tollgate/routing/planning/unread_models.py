@@ -1,0 +1,36 @@
+"""The models of a compiled catalog, each read at its first use."""
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Raw
+from typing_extensions import override
+
+from tollgate.routing.schema import ModelSection
+
+
+class UnreadModels(Mapping[str, ModelSection]):
+    """Models by slug as JSON that is known to be valid; a request reads the few that it may use."""
+
+    def __init__(self, unread: Mapping[str, Raw]) -> None:
+        self._unread = unread
+        self._read: dict[str, ModelSection] = {}
+
+    @override
+    def __getitem__(self, slug: str) -> ModelSection:
+        model = self._read.get(slug)
+        if model is None:
+            content = bytes(self._unread[slug])
+            model = self._read[slug] = ModelSection.model_validate_json(content, strict=True)
+        return model
+
+    @override
+    def __contains__(self, slug: object) -> bool:
+        return slug in self._unread
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._unread)
+
+    @override
+    def __len__(self) -> int:
+        return len(self._unread)

@@ -1,0 +1,250 @@
+"""`tollgate import litellm`: what a config becomes, and what is listed as without a counterpart."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from tests.unit.cli.test_prices import SHIPPED
+from tollgate.cli.main import main
+from tollgate.routing.file.load import load
+from tollgate.routing.schema import Routing
+
+OPENAI = {"model": "openai/gpt-4o", "api_key": "os.environ/OPENAI_API_KEY"}
+CLAUDE = {"model": "anthropic/claude-haiku-4-5", "api_key": "os.environ/ANTHROPIC_API_KEY"}
+BEDROCK = {"model": "bedrock/converse/us.anthropic.claude-haiku-4-5-20251001-v1:0"}
+
+
+def entry(name: str, params: dict[str, Any], **facts: Any) -> dict[str, Any]:
+    return {"model_name": name, "litellm_params": params, "model_info": facts}
+
+
+def imported(folder: Path, *entries: dict[str, Any], **sections: Any) -> tuple[Routing, str]:
+    """The routing that a config becomes, and what the command says."""
+    result = run(folder, {"model_list": list(entries), **sections})
+    assert result.exit_code == 0, result.output
+    return load(folder / "new.yaml"), result.stderr
+
+
+def run(folder: Path, config: Any) -> Result:
+    path = folder / "config.yaml"
+    path.write_text(config if isinstance(config, str) else yaml.safe_dump(config))
+    output = folder / "new.yaml"
+    options = ("--base", str(SHIPPED), "-o", str(output))
+    return CliRunner().invoke(main, ["import", "litellm", str(path), *options])
+
+
+def test_a_known_deployment_becomes_its_model_with_that_endpoint_alone(tmp_path: Path) -> None:
+    routing, said = imported(tmp_path, entry("claude", CLAUDE), entry("gpt-4o", OPENAI))
+    ours = load(SHIPPED).models
+    haiku = routing.models["anthropic/claude-haiku-4.5"]
+    assert [each.provider for each in haiku.endpoints] == ["anthropic"]
+    [offer] = [
+        it for it in ours["anthropic/claude-haiku-4.5"].endpoints if it.provider == "anthropic"
+    ]
+    assert haiku.endpoints == (offer,)
+    assert haiku.context == ours["anthropic/claude-haiku-4.5"].context
+    assert routing.aliases["gpt-4o"].to == "openai/gpt-4o"
+    assert sorted(routing.providers) == ["anthropic", "openai"]
+    assert said.endswith("2 models, 2 aliases, 0 routes; 0 notes\n")
+
+
+def test_deployments_of_one_name_are_drawn_by_their_weights(tmp_path: Path) -> None:
+    routing, _ = imported(
+        tmp_path, entry("claude", CLAUDE | {"rpm": 300}), entry("claude", BEDROCK | {"rpm": 100})
+    )
+    [haiku] = routing.models.values()
+    assert [(it.provider, it.weight) for it in haiku.endpoints] == [
+        ("anthropic", 75),
+        ("bedrock", 25),
+    ]
+
+
+def test_the_same_model_at_other_endpoints_is_another_model(tmp_path: Path) -> None:
+    routing, _ = imported(tmp_path, entry("direct", CLAUDE), entry("aws", BEDROCK))
+    assert routing.aliases["direct"].to == "anthropic/claude-haiku-4.5"
+    aws = routing.models[routing.aliases["aws"].to]
+    assert [it.provider for it in aws.endpoints] == ["bedrock"]
+
+
+def test_another_key_is_another_row_and_a_written_key_is_not_copied(tmp_path: Path) -> None:
+    other = OPENAI | {"api_key": "os.environ/TEAM_B_API_KEY"}
+    pasted = OPENAI | {"api_key": "sk-pasted-0123456789abcdef"}
+    routing, said = imported(
+        tmp_path, entry("a", OPENAI), entry("b", other), entry("c", pasted | {"model": "gpt-4.1"})
+    )
+    row = routing.providers["openai-team-b-api-key"]
+    assert row.key is not None
+    assert row.key.env == "TEAM_B_API_KEY"
+    assert row.dialect == routing.providers["openai"].dialect
+    assert "its key is written out and was not copied: give it in OPENAI_API_KEY" in said
+    assert "sk-pasted" not in said + (tmp_path / "new.yaml").read_text()
+
+
+def test_fallbacks_become_routes_with_their_errors(tmp_path: Path) -> None:
+    entries = (
+        entry("gpt", OPENAI),
+        entry("claude", CLAUDE),
+        entry("mini", OPENAI | {"model": "gpt-4.1-mini"}),
+    )
+    routing, said = imported(
+        tmp_path,
+        *entries,
+        litellm_settings={
+            "fallbacks": [{"gpt": ["claude", "nobody"]}],
+            "context_window_fallbacks": [{"mini": ["claude"]}],
+        },
+        router_settings={"model_group_alias": {"best": "gpt", "lost": "nobody"}},
+    )
+    gpt, mini = routing.routes["gpt"], routing.routes["mini"]
+    assert [dict(step) for step in gpt.all_rules[0].steps] == [
+        {"openai/gpt-4o": 100},
+        {"anthropic/claude-haiku-4.5": 100},
+    ]
+    assert "context_length_exceeded" not in gpt.next_on
+    assert mini.next_on == ("context_length_exceeded",)
+    assert routing.aliases["best"].to == "gpt"
+    assert "fallbacks of gpt: nobody was not imported" in said
+    assert "model_group_alias lost: nobody was not imported" in said
+
+
+def test_every_name_gets_the_default_fallbacks(tmp_path: Path) -> None:
+    routing, _ = imported(
+        tmp_path,
+        entry("openai/gpt-4o", OPENAI),
+        entry("claude", CLAUDE),
+        litellm_settings={"default_fallbacks": ["claude"]},
+    )
+    steps = [dict(step) for step in routing.routes["openai/gpt-4o"].all_rules[0].steps]
+    assert steps == [{"litellm/openai-gpt-4o": 100}, {"anthropic/claude-haiku-4.5": 100}]
+    assert routing.aliases["claude"].to == "anthropic/claude-haiku-4.5"
+
+
+def test_budgets_of_keys_become_tiers_and_retries_defaults(tmp_path: Path) -> None:
+    params = {
+        "max_budget": 12.5,
+        "budget_duration": "30d",
+        "rpm_limit": 60,
+        "models": ["gpt", "nobody"],
+    }
+    routing, said = imported(
+        tmp_path,
+        entry("gpt", OPENAI),
+        litellm_settings={
+            "default_key_generate_params": params,
+            "default_internal_user_params": {"max_budget": 1, "budget_duration": "12d"},
+            "num_retries": 5,
+            "request_timeout": 6000,
+            "drop_params": True,
+        },
+        router_settings={"allowed_fails": 4, "cooldown_time": 20},
+    )
+    tier = routing.key_tiers["default"]
+    assert tier.budget is not None
+    assert (float(tier.budget.usd), tier.budget.per, tier.rpm, tier.models) == (
+        12.5,
+        "month",
+        60,
+        ("gpt",),
+    )
+    assert "a budget of 12d became one of a month" in said
+    assert routing.defaults.retry.retries_max == 2
+    assert routing.defaults.timeouts.non_streamed_total_s == 900
+    assert (routing.defaults.cooldown.after_failures, routing.defaults.cooldown.rest_s) == (4, 20)
+    assert "drop_params" not in said
+
+
+def test_a_server_of_ones_own_becomes_a_row_at_its_address(tmp_path: Path) -> None:
+    azure = {
+        "model": "azure/gpt-4o-mini",
+        "api_base": "https://acme-eu.openai.azure.com/",
+        "api_key": "os.environ/AZURE_API_KEY",
+    }
+    ollama = {"model": "ollama/qwen3:4b", "api_base": "http://gpu.internal:11434"}
+    priced = {
+        "model": "openai/house-1",
+        "api_base": "https://llm.acme.example/v1",
+        "input_cost_per_token": 1.5e-6,
+        "output_cost_per_token": 2e-6,
+    }
+    routing, said = imported(
+        tmp_path,
+        entry("azure", azure),
+        entry("local", ollama, max_input_tokens=32768, max_output_tokens=2048),
+        entry("house", priced, supports_vision=True, supports_function_calling=True),
+    )
+    assert (
+        routing.providers["azure-acme-eu"].base_url == "https://acme-eu.openai.azure.com/openai/v1"
+    )
+    assert routing.providers["azure-acme-eu"].auth == "api-key"
+    local = routing.models["litellm/local"]
+    assert (local.context, local.max_output, local.endpoints[0].price.input) == (32768, 2048, 0)
+    assert routing.providers["ollama-gpu"].base_url == "http://gpu.internal:11434/v1"
+    assert routing.providers["ollama-gpu"].private
+    house = routing.models["litellm/house"]
+    assert (float(house.endpoints[0].price.input), house.input) == (1.5, ("text", "image"))
+    assert house.supports == ("tools",)
+    assert "model_list house (openai/house-1): its max_output is unknown: 4096 assumed" in said
+
+
+@pytest.mark.parametrize(
+    ("params", "facts", "reason"),
+    [
+        ({"model": "openai/*"}, {}, "there are no wildcards: name the models, such as openai/"),
+        ({"model": "openai/nobody-knows"}, {}, "no price of it is published"),
+        (
+            {"model": "openai/x", "api_base": "os.environ/BASE"},
+            {},
+            "its api_base is in the environment",
+        ),
+        ({"model": "openai/x", "api_base": "http://a b"}, {}, "cannot be an address here"),
+        ({"model": "ollama/x"}, {}, "it has no api_base"),
+        ({"model": "petals/x"}, {}, "there is no row for petals"),
+        ({"model": "nobody"}, {}, "write it as provider/model"),
+        ({"model": "openai/dall-e-3"}, {"mode": "image_generation"}, "only chat models"),
+    ],
+)
+def test_what_has_no_counterpart_is_left_out_with_the_reason(
+    tmp_path: Path, params: dict[str, Any], facts: dict[str, Any], reason: str
+) -> None:
+    routing, said = imported(tmp_path, entry("x", params, **facts), entry("gpt", OPENAI))
+    assert "model_list x" in said
+    assert reason in said
+    assert [*routing.aliases] == ["gpt"]
+
+
+def test_every_other_setting_is_listed_by_its_place(tmp_path: Path) -> None:
+    _, said = imported(
+        tmp_path,
+        entry("gpt", OPENAI),
+        entry("gpt", OPENAI),
+        entry("two words", OPENAI),
+        general_settings={"master_key": "sk-1", "novelty": True},
+        litellm_settings={"callbacks": ["otel"]},
+        guardrails=[{"guardrail_name": "x"}],
+        mcp_servers={"a": {}},
+    )
+    assert "general_settings.master_key: make keys with `tollgate first-key`" in said
+    assert "general_settings.novelty: it has no counterpart" in said
+    assert "litellm_settings.callbacks: spans go to a collector" in said
+    assert "guardrails: a guardrail of Bedrock" in said
+    assert "mcp_servers: it has no counterpart" in said
+    assert "stands twice with one key, which is one endpoint here" in said
+    assert "model_list two words: a name here is one word" in said
+    assert "sk-1" not in said
+
+
+@pytest.mark.parametrize("text", ["[", "a: *b", "[]", "model_list: 3", "model_list: [{}]", "\x00"])
+def test_a_file_that_is_no_config_is_refused(tmp_path: Path, text: str) -> None:
+    result = run(tmp_path, text)
+    assert (result.exit_code, (tmp_path / "new.yaml").exists()) == (1, False)
+    assert "Error: " in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "new.yaml").write_text("mine")
+    assert "is there already" in run(tmp_path, {"model_list": [entry("gpt", OPENAI)]}).output
+    assert (tmp_path / "new.yaml").read_text() == "mine"

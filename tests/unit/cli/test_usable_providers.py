@@ -1,0 +1,25 @@
+"""The banner of `tollgate dev`: which providers are usable, and the variables of the others."""
+
+from tests.unit.routing.catalogs import catalog, endpoint, model, provider
+from tollgate.cli.server.usable_providers import describe_providers
+from tollgate.core.secret import CredentialPlace
+
+
+def test_the_providers_with_the_most_models_come_first_and_the_rest_is_counted() -> None:
+    slugs = [f"host-{number:02}" for number in range(14)]
+    models = {
+        f"acme/model-{number}": model(*(endpoint(slug, f"m{number}") for slug in slugs[number:]))
+        for number in range(14)
+    }
+    of = catalog(
+        providers={slug: provider() for slug in slugs}, models=models, aliases={}, routes={}
+    )
+    places = {
+        slug: None if slug == "host-00" else CredentialPlace(variables=(f"{slug}_KEY",))
+        for slug in slugs
+    }
+    usable, heading, *exports, rest = describe_providers(places, of).splitlines()
+    assert usable == "  usable here     host-00"
+    assert heading.startswith("  without a key   the others")
+    assert [line.split("# ")[1] for line in exports] == slugs[:4:-1]
+    assert rest == "    and 4 more, which the rows name in the routing file"
