@@ -171,7 +171,10 @@ SAME: dict[str, dict[str, Json]] = {
     ),
     "effort": asking(
         {"reasoning_effort": "high"},
-        {"output_config": {"effort": "high"}},
+        {
+            "thinking": {"type": "adaptive", "display": "summarized"},
+            "output_config": {"effort": "high"},
+        },
         {"reasoning": {"effort": "high"}},
     ),
     # Responses has no words for a budget of tokens.
