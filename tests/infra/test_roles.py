@@ -40,7 +40,6 @@ PERMISSIONS: Final = {
         },
         **{model: {"bedrock:InvokeModel"} for model in NEEDED.whole_models},
         **{it: {"sagemaker:InvokeEndpoint"} for it in NEEDED.sagemaker_endpoints},
-        **{it: {"bedrock:ApplyGuardrail"} for it in NEEDED.guardrails},
     },
     "ApiRole": {
         "ApiLogs": LOGS,

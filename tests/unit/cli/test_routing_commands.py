@@ -1,6 +1,7 @@
 """`tollgate check` and `tollgate compile`, as they are typed."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tollgate.cli.main import main
-from tollgate.cli.routing.permissions import BEGIN, END, HOSTS_BEGIN, HOSTS_END, list_missing
+from tollgate.cli.routing.permissions import (
+    BEGIN,
+    END,
+    HOSTS_BEGIN,
+    HOSTS_END,
+    list_missing,
+    write_permissions,
+)
 from tollgate.routing.file.load import load
 from tollgate.routing.file.permissions import Permissions
 from tollgate.routing.planning.catalog import Catalog
@@ -197,6 +205,21 @@ def test_permissions_need_the_marks_and_a_good_file(template: Path) -> None:
     result = run("permissions", FILE, "--template", template)
     assert result.exit_code == 1
     assert "has no lines" in result.output
+
+
+def test_each_action_is_granted_by_one_statement(template: Path) -> None:
+    things = ("arn:aws:bedrock:::thing",)
+    needed = Permissions(
+        models=things,
+        whole_models=things,
+        counted_models=things,
+        guardrails=things,
+        sagemaker_endpoints=things,
+        secrets=things,
+        key_hosts=(),
+    )
+    actions = re.findall(r"Action: (\S+)", write_permissions(template.read_text(), needed))
+    assert len(actions) == len(set(actions)) == 6
 
 
 def test_the_projects_own_template_allows_what_its_routing_file_names() -> None:

@@ -101,7 +101,6 @@ def _statements(needed: Permissions) -> Iterator[str]:
     yield from _statement("bedrock:CountTokens", needed.counted_models)
     yield from _statement("bedrock:InvokeModelWithResponseStream", needed.models)
     yield from _statement("bedrock:InvokeModel", needed.whole_models)
-    yield from _statement("bedrock:ApplyGuardrail", needed.guardrails)
     # By its API reference (2026-11-21) the streaming call needs this action too.
     yield from _statement("sagemaker:InvokeEndpoint", needed.sagemaker_endpoints)
 
