@@ -10,6 +10,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import created_s
 from tollgate.core.principal import Principal
 from tollgate.core.usage import Usage
+from tollgate.stores.aws.attributes import string
 
 AnyStores = MemoryStores | DynamoStores
 MIDNIGHT_S = int(NOON_S) // DAY_S * DAY_S
@@ -181,6 +182,31 @@ async def test_c67_a_closed_day_keeps_the_labels_that_callers_stated(dynamo: Dyn
     shown = [(row.caller_labels.get("session"), row.requests) for row in found.rows]
     assert shown == [(None, 1), ("s-1", 2), ("s-2", 1)]
     assert found.rows == live.rows
+
+
+async def test_c67_code_from_before_callers_labels_reads_the_sums_of_a_closed_day(
+    dynamo: DynamoStores,
+) -> None:
+    _, principal = await funded_key(dynamo, 10**6)
+    for session in ("s-1", "s-2", None):
+        labels = {} if session is None else {"session": session, "device": "a=b"}
+        await generated(dynamo, principal, MIDNIGHT_S - 1, caller_labels=labels)
+    dynamo.clock.now = MIDNIGHT_S + 3600
+    await dynamo.activity.close_due()
+    rows = {"pk": string("W#acme"), "sk": string(f"A#{day_of(MIDNIGHT_S - 1).replace('-', '')}#")}
+    reply = await dynamo.client.call(
+        "Query",
+        {
+            "TableName": dynamo.tables.core,
+            "KeyConditionExpression": "pk = :pk AND begins_with(sk, :sk)",
+            "ExpressionAttributeValues": {f":{name}": value for name, value in rows.items()},
+        },
+    )
+    # A row of that code is day, model, provider and key, and no more; a key has its label beside.
+    places = [item["sk"]["S"].split("#") for item in reply["Items"]]
+    assert [place[:4] for place in places] == [["A", "20261120", "test/echo", "simulator"]] * 3
+    assert {len(place) for place in places} == {5}
+    assert all(place[4].startswith(principal.key_id) for place in places)
 
 
 async def test_c67_closing_a_day_again_changes_nothing(dynamo: DynamoStores) -> None:

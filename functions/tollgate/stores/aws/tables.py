@@ -17,6 +17,8 @@ from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.rules.periods import day_name
 
 WORKSPACE_NAMES: Final = "WS"
+# Between a key and what its callers state, in a row of a closed day; no id of a key has it.
+BEFORE_STATED: Final = "~"
 _WORKSPACE_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
 _COOLDOWN: Final = "C#"
 _BATCH_KEYS_MAX: Final = 100
@@ -79,12 +81,13 @@ def alert_key(workspace_id: str, month: str, budget_nano_usd: int, percent: int)
 def activity_key(workspace_id: str, row: ActivityRow) -> Item:
     """Return the key of a closed day's row in the core table.
 
-    It is by model, provider and API key, and by what callers state about themselves.
+    It is by model, provider and API key, and by what callers state about themselves: behind the API
+    key, where code from before such labels reads them as a part of it.
     """
     place = f"{row.model or '-'}#{row.provider or '-'}#{row.key_id or '-'}"
     if row.caller_labels:
         stated = ",".join(f"{name}={row.caller_labels[name]}" for name in sorted(row.caller_labels))
-        place = f"{place}#{stated}"
+        place = f"{place}{BEFORE_STATED}{stated}"
     return _key(f"W#{workspace_id}", f"A#{row.day.replace('-', '')}#{place}")
 
 

@@ -35,7 +35,13 @@ from tollgate.stores.aws.decoding import (
 from tollgate.stores.aws.expressions import IS_WORKSPACE, PARTITION_PROJECTION, ROWS_BETWEEN
 from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.items import ActivityItem, AnyItem, ClosedDayItem
-from tollgate.stores.aws.tables import Tables, activity_key, closed_day_key, workspace_key
+from tollgate.stores.aws.tables import (
+    BEFORE_STATED,
+    Tables,
+    activity_key,
+    closed_day_key,
+    workspace_key,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -257,8 +263,9 @@ def _read_labels(stored: Any) -> dict[str, str]:
 
 @reads_an_item
 def _read_row(item: Item) -> ActivityRow:
-    # Behind them stand the callers' labels, which are read from their own attribute.
-    _, day, model, provider, key_id, *_ = read_text(item, AnyItem.SORT).split("#")
+    _, day, model, provider, whose = read_text(item, AnyItem.SORT).split("#")
+    # Behind the key stand the callers' labels, which are read from their own attribute.
+    key_id, _, _ = whose.partition(BEFORE_STATED)
     return ActivityRow(
         day=_day(day),
         model=None if model == "-" else model,
