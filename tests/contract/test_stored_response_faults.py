@@ -41,7 +41,8 @@ async def test_c80_a_corrupt_response_is_not_found(log: ObjectContentLog, kept: 
     id_ = IdSource(HandClock()).new_id()
     await log.keep("acme", id_, kept, days=7)
     refused = await shop.ask("Hi", previous_response_id=f"resp_{id_}")
-    assert refused.status == 404, refused.body
+    assert refused.status == 400, refused.body
+    assert refused.error["code"] == "previous_response_not_found"
     assert (await shop.call("GET", f"resp_{id_}/input_items")).status == 404
 
 

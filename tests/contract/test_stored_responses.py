@@ -287,7 +287,18 @@ async def test_c80_an_expired_response_is_not_found_though_its_object_is_there(
     clock.now = made_s + days * DAY_S
     assert (await shop.call("GET", id_)).status == 404
     refused = await shop.ask("Hi", previous_response_id=id_)
-    assert (refused.status, refused.error["param"]) == (404, "previous_response_id")
+    assert (refused.status, refused.error["param"]) == (400, "previous_response_id")
+
+
+@pytest.mark.parametrize("id_", ["resp_5g0DOBgUqHItj5y", "resp_1", ""])
+async def test_c41_c80_an_unknown_previous_response_is_refused_as_openai_does(
+    log: ObjectContentLog, id_: str
+) -> None:
+    refused = (await (await open_shop(log)).ask("Hi", previous_response_id=id_, stream=True)).error
+    assert refused["type"] == "invalid_request_error"
+    assert refused["code"] == "previous_response_not_found"
+    assert refused["param"] == "previous_response_id"
+    assert " not found" in refused["message"]
 
 
 async def test_c80_a_deleted_response_is_gone_and_the_audit_log_says_who_did_it(

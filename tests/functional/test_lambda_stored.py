@@ -108,11 +108,12 @@ async def test_c80_the_sdk_lists_deletes_and_cannot_cancel(
         assert [item.content[0].text for item in items] == ["a", "b", "c"]
         with pytest.raises(openai.BadRequestError, match="synchronous"):
             await client.responses.cancel(made.id)
-        for refused in (
-            other.responses.retrieve(made.id),
-            other.responses.delete(made.id),
-            other.responses.create(model=speaker.model, input="", previous_response_id=made.id),
-        ):
+        with pytest.raises(openai.BadRequestError) as unknown:
+            await other.responses.create(
+                model=speaker.model, input="", previous_response_id=made.id
+            )
+        assert unknown.value.code == "previous_response_not_found"
+        for refused in (other.responses.retrieve(made.id), other.responses.delete(made.id)):
             with pytest.raises(openai.NotFoundError):
                 await refused
         await client.responses.delete(made.id)

@@ -26,6 +26,7 @@ class ErrorCode(StrEnum):
     IMAGE_NOT_SUPPORTED = "image_not_supported_by_model"
     FILE_NOT_SUPPORTED = "file_not_supported_by_model"
     FILE_NOT_FOUND = "file_not_found"
+    PREVIOUS_RESPONSE_NOT_FOUND = "previous_response_not_found"
     PAYLOAD_TOO_LARGE = "payload_too_large"
     MODEL_NOT_FOUND = "model_not_found"
     NOT_FOUND = "not_found"

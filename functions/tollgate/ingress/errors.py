@@ -18,6 +18,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.IMAGE_NOT_SUPPORTED: 400,
     ErrorCode.FILE_NOT_SUPPORTED: 400,
     ErrorCode.FILE_NOT_FOUND: 400,
+    ErrorCode.PREVIOUS_RESPONSE_NOT_FOUND: 400,
     ErrorCode.CONTEXT_LENGTH_EXCEEDED: 400,
     ErrorCode.CONTENT_FILTER: 400,
     ErrorCode.INVALID_API_KEY: 401,

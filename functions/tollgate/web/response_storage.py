@@ -78,11 +78,7 @@ class _Reader:
             generation_id = response_generation(previous)
             stored = await self._get(generation_id) if generation_id else None
             if stored is None:
-                raise RequestError(
-                    ErrorCode.NOT_FOUND,
-                    "There is no such stored response in this workspace.",
-                    param=PREVIOUS,
-                )
+                raise _unknown_previous(previous if generation_id else "")
             earlier = stored.conversation
         known = {str(item["id"]): item for item in earlier if "id" in item}
         wanted = dict(references_of(asked.get("input")))
@@ -108,6 +104,17 @@ class _Reader:
         except ValueError as corrupt:
             _log.error("the stored response resp_%s is corrupt: %s", generation_id, corrupt)
             return None
+
+
+def _unknown_previous(id_: str) -> RequestError:
+    """Return the refusal by whose code, as OpenAI's, clients send the whole conversation again."""
+    named = f"Previous response with id '{id_}'" if id_ else "Previous response"
+    return RequestError(
+        ErrorCode.PREVIOUS_RESPONSE_NOT_FOUND,
+        f"{named} not found: this workspace has no such stored response. Send the whole "
+        "conversation in `input`.",
+        param=PREVIOUS,
+    )
 
 
 class StoringSink:

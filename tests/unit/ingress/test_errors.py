@@ -33,6 +33,7 @@ CONTRACT = {
     "image_not_supported_by_model": (400, "invalid_request_error"),
     "file_not_supported_by_model": (400, "invalid_request_error"),
     "file_not_found": (400, "invalid_request_error"),
+    "previous_response_not_found": (400, "invalid_request_error"),
     "payload_too_large": (413, "invalid_request_error"),
     "idempotency_conflict": (409, "invalid_request_error"),
     "idempotency_mismatch": (422, "invalid_request_error"),
