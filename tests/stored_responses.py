@@ -31,7 +31,13 @@ class Shop:
     answers: AnswerStore | None = None
 
     async def ask(
-        self, input_: Any, *, secret: str | None = None, claim: str | None = None, **fields: Any
+        self,
+        input_: Any,
+        *,
+        secret: str | None = None,
+        claim: str | None = None,
+        path: str = PATH,
+        **fields: Any,
     ) -> Exchange:
         headers = {"authorization": f"Bearer {secret or self.secret}"}
         if claim is not None:
@@ -46,7 +52,7 @@ class Shop:
         return await request(
             app,
             "POST",
-            PATH,
+            path,
             headers=headers,
             body=json.dumps({"model": "acme/small", "input": input_, **fields}).encode(),
         )

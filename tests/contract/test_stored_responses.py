@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.memory.workspaces import MemoryWorkspaceStore
 from tests.scripted import Scripted, answers
-from tests.stored_responses import id_of, open_shop
+from tests.stored_responses import PATH, id_of, open_shop
 from tests.stores import TESTER, DynamoStores, HandClock, MemoryStores
 from tollgate.core.clock import DAY_S
 from tollgate.core.ids import IdSource, created_s
@@ -90,6 +90,24 @@ async def test_c80_stored_turns_count_where_a_prompt_is_estimated(log: ObjectCon
     first = id_of(await shop.ask("word " * 4_000, model="acme/large"))
     refused = await shop.ask("More.", previous_response_id=first)
     assert (refused.status, refused.error["code"]) == (400, "context_length_exceeded")
+
+
+async def test_c80_stored_turns_count_where_tokens_are_counted(log: ObjectContentLog) -> None:
+    shop = await open_shop(log)
+    first = id_of(await shop.ask("word " * 400))
+    billed = shop.home.record
+    counts = f"{PATH}/input_tokens"
+    alone, after = [
+        (await shop.ask("More.", path=counts, **fields)).json["input_tokens"]
+        for fields in ({}, {"previous_response_id": first})
+    ]
+    assert alone < 20
+    assert after > alone + 400
+    reference = [{"type": "item_reference", "id": f"msg_{first.removeprefix('resp_')}_0"}]
+    assert (await shop.ask(reference, path=counts)).status == 200
+    refused = await shop.ask("Hi", path=counts, previous_response_id="resp_5g0DOBgUqHItj5y")
+    assert (refused.status, refused.error["code"]) == (400, "previous_response_not_found")
+    assert shop.home.record == billed
 
 
 async def test_c80_items_are_listed_in_pages(log: ObjectContentLog) -> None:

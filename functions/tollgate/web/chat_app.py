@@ -79,7 +79,13 @@ def chat_app(
     }
     for each in FORMATS:
         if each.counting is not None:
-            endpoints[each.counting.path] = _LazyCounting(each, services, gateways, limits)
+            endpoints[each.counting.path] = _LazyCounting(
+                each,
+                services,
+                gateways,
+                limits,
+                responses=responses if each is RESPONSES else None,
+            )
     # A bare router, without an application around it: an endpoint answers every failure itself.
     return Router(
         routes=[Route(path, endpoint) for path, endpoint in endpoints.items()],
@@ -109,15 +115,18 @@ class _LazyCounting:
         services: RequestServices,
         gateways: Gateways,
         limits: WebLimits,
+        *,
+        responses: ContentLog | None,
     ) -> None:
         self._parts = (format_, services, gateways, limits)
+        self._responses = responses
         self._made: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._made is None:
             from tollgate.web.token_counts import CountEndpoint
 
-            self._made = CountEndpoint(*self._parts)
+            self._made = CountEndpoint(*self._parts, responses=self._responses)
         await self._made(scope, receive, send)
 
 

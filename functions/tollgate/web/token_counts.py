@@ -7,6 +7,9 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from tollgate.core.errors import GatewayError, InternalError, MethodNotAllowed
+from tollgate.core.principal import Principal
+from tollgate.core.request import GenerationRequest
+from tollgate.engine.content_log import ContentLog
 from tollgate.engine.sink import ClientGone, send_error
 from tollgate.engine.token_counts import CountPace, TokenCount, count_tokens
 from tollgate.ingress.base import Ingress
@@ -29,6 +32,8 @@ class CountEndpoint:
         services: RequestServices,
         gateways: Gateways,
         limits: WebLimits,
+        *,
+        responses: ContentLog | None = None,
     ) -> None:
         if format_.counting is None:
             raise ValueError(f"the format {format_.name} counts no tokens")
@@ -37,6 +42,7 @@ class CountEndpoint:
         self._services = services
         self._gateways = gateways
         self._limits = limits
+        self._responses = responses
         self._pace = CountPace(services.clock)
 
     @property
@@ -78,11 +84,25 @@ class CountEndpoint:
         body = await read_body(receive, self._limits.body_bytes_max)
         return await count_tokens(
             gateway,
-            self._counting.parse(body, headers),
+            await self._parse(body, headers, principal),
             principal=principal,
             request_id=request_id,
             pace=self._pace,
         )
+
+    async def _parse(
+        self, body: bytes, headers: Headers, principal: Principal
+    ) -> GenerationRequest:
+        days = principal.response_days
+        if self._responses is None or days is None:
+            return self._counting.parse(body, headers)
+        # Imported with its first request, for counts of other formats too are served here.
+        from tollgate.web.response_storage import parse_with_turns
+
+        parsed = await parse_with_turns(
+            self._responses, body, headers, workspace_id=principal.workspace_id, days=days
+        )
+        return parsed.request
 
     async def _send(self, reply: AsgiReply, counted: TokenCount, named: dict[str, str]) -> None:
         body = self._counting.render(counted.tokens)
