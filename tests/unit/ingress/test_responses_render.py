@@ -39,6 +39,7 @@ from tollgate.core.request import AssistantContent, AssistantMessage
 from tollgate.core.response import Fold
 from tollgate.core.signers import CLAUDE, GEMINI, OPENAI
 from tollgate.core.usage import Usage
+from tollgate.ingress.responses.reasoning_item import owns
 from tollgate.ingress.responses.wire.response_events import ResponseEvent
 from tollgate.ingress.responses.wire.response_reply import ResponseObject
 
@@ -114,6 +115,8 @@ def test_c80_what_a_client_sends_back_is_what_was_said(said: list[StreamEvent]) 
     for event in said:
         fold.accept(event)
     ids = [part.id for part in fold.parts if isinstance(part, ToolCall)]
+    # Thoughts of one id are one item, where one without text adds nothing: see below.
+    ids += [id_ for part in fold.parts if (id_ := _openais_id(part))]
     assume(len(ids) == len(set(ids)))
     back = returned(exact(both(said, Usage())[1])["output"])
     assert [part for part in back if isinstance(part, ToolCall)] == [
@@ -129,6 +132,19 @@ def test_c80_what_a_client_sends_back_is_what_was_said(said: list[StreamEvent]) 
     for kind in (Text, Refusal):
         said_texts = [part.text for part in fold.parts if isinstance(part, kind)]
         assert "".join(part.text for part in back if isinstance(part, kind)) == "".join(said_texts)
+
+
+def _openais_id(part: object) -> str | None:
+    provenance = part.provenance if isinstance(part, Reasoning) else None
+    return provenance.id if provenance is not None and owns(provenance) else None
+
+
+@pytest.mark.parametrize("texts", [("", ""), ("", "x"), ("x", "")])
+def test_c80_an_empty_thought_beside_another_of_its_id_adds_nothing(texts: tuple[str, str]) -> None:
+    own = Reasoning(text="", provenance=Provenance(signer=OPENAI, id="rs_1", is_summary=True))
+    lives = [life(index, own, *([text] if text else [])) for index, text in enumerate(texts)]
+    back = returned(answered(*lives)["output"])
+    assert back == (replace(own, text="".join(texts)),)
 
 
 def test_c5_a_response_has_the_id_of_its_request_and_the_model_that_served() -> None:
