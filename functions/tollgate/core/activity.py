@@ -11,6 +11,8 @@ from tollgate.core.generation import GenerationRecord, Outcome
 from tollgate.core.usage import Usage
 
 CALLER_LABELS_MAX: Final = 1_000
+# In place of a value that a day has no room for; no caller can state it.
+OTHERS: Final = "(others)"
 _Stated = tuple[tuple[str, str], ...]
 
 
@@ -114,17 +116,12 @@ def day_of(second: int) -> str:
 def summarize_day(day: str, records: Iterable[GenerationRecord]) -> tuple[ActivityRow, ...]:
     """Sum all records of one day into rows; the order of the records does not matter.
 
-    Callers name their sessions as they like: beyond CALLER_LABELS_MAX sets of labels on a day, a
-    record counts without them.
+    Callers name their sessions as they like, so that the sets of labels of a day are bounded.
     """
     rows: dict[tuple[str, str, str, _Stated], ActivityRow] = {}
-    known_labels: set[_Stated] = set()
+    sets = _LabelSets()
     for record in sorted(records, key=lambda record: record.id):
-        stated = tuple(sorted(record.caller_labels.items()))
-        if stated not in known_labels and len(known_labels) >= CALLER_LABELS_MAX:
-            stated = ()
-        elif stated:
-            known_labels.add(stated)
+        stated = sets.admit(tuple(sorted(record.caller_labels.items())))
         place = (record.model or "", record.provider or "", record.key_id, stated)
         row = rows.get(place) or ActivityRow(
             day=day,
@@ -148,3 +145,27 @@ def summarize_day(day: str, records: Iterable[GenerationRecord]) -> tuple[Activi
             usage=row.usage.plus(record.usage),
         )
     return tuple(rows[place] for place in sorted(rows))
+
+
+class _LabelSets:
+    """The sets of callers' labels of a day, CALLER_LABELS_MAX and as many with OTHERS in them."""
+
+    def __init__(self) -> None:
+        self._sets: set[_Stated] = set()
+        self._values: set[tuple[str, str]] = set()
+
+    def admit(self, stated: _Stated) -> _Stated:
+        """Return a set as it counts; beyond the bound, values that are new become OTHERS.
+
+        A developer who is known keeps a row of their own when the day has too many sessions.
+        """
+        if stated and stated not in self._sets and len(self._sets) >= CALLER_LABELS_MAX:
+            stated = tuple(
+                (name, value if (name, value) in self._values else OTHERS) for name, value in stated
+            )
+            if stated not in self._sets and len(self._sets) >= 2 * CALLER_LABELS_MAX:
+                stated = tuple((name, OTHERS) for name, _ in stated)
+        if stated:
+            self._sets.add(stated)
+            self._values.update(stated)
+        return stated

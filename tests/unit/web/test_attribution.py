@@ -4,6 +4,7 @@ Keeps C61, C66, C67, C80.
 """
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from tests.asgi import request
 from tests.gateways import Always, House, house
 from tests.stores import TESTER
 from tests.unit.web.test_api_app import Api
-from tollgate.core.activity import CALLER_LABELS_MAX, GenerationFilter, summarize_day
+from tollgate.core.activity import CALLER_LABELS_MAX, OTHERS, GenerationFilter, summarize_day
 from tollgate.core.generation import GenerationRecord
 from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app
@@ -113,7 +114,7 @@ async def test_c67_spending_is_asked_by_session() -> None:
     assert [each["labels"]["session"] for each in listed.json["data"]] == ["s-1", "s-1"]
 
 
-async def test_c67_beyond_so_many_sets_of_labels_a_day_records_count_without_them() -> None:
+async def test_c67_beyond_so_many_sets_of_labels_a_day_new_values_are_others() -> None:
     home = await house(key=KEY, attribution=SOURCES)
     await ask(home, "/v1/messages", {"x-claude-code-session-id": "s"})
     plain = _fields(home.record)
@@ -124,11 +125,39 @@ async def test_c67_beyond_so_many_sets_of_labels_a_day_records_count_without_the
     rows = summarize_day("2026-11-21", records)
     assert len(rows) == CALLER_LABELS_MAX + 1
     assert sum(row.requests for row in rows) == len(records)
-    [rest] = [row for row in rows if not row.caller_labels]
+    [rest] = [row for row in rows if row.caller_labels == {"session": OTHERS}]
     assert rest.requests == 5
     assert rows == summarize_day("2026-11-21", reversed(records))
     wanted = GenerationFilter(since_s=0, until_s=1, labels={"session": "s-7", "member": "ana"})
     assert [row.caller_labels for row in rows if row.matches(wanted)] == [{"session": "s-7"}]
+
+
+@pytest.mark.parametrize("devices", [3, CALLER_LABELS_MAX])
+async def test_c67_too_many_sessions_of_a_day_leave_the_spending_of_each_device(
+    devices: int,
+) -> None:
+    home = await house(key=KEY, attribution=SOURCES)
+    await ask(home, "/v1/messages", {"x-claude-code-session-id": "s"})
+    plain, count = _fields(home.record), 4 * CALLER_LABELS_MAX
+    stated = [
+        {"session": f"s-{n // 2}", "device": f"d-{n % devices}"} if n % 9 else {}
+        for n in range(count)
+    ]
+    records = [
+        GenerationRecord(**{**plain, "id": f"{n:015d}", "caller_labels": labels})
+        for n, labels in enumerate(stated)
+    ]
+    rows = summarize_day("2026-11-21", records)
+    assert len(rows) <= 2 * CALLER_LABELS_MAX + 2
+    assert sum(row.cost_nano_usd for row in rows) == count * home.record.cost_nano_usd
+    assert sum(row.requests for row in rows if not row.caller_labels) == stated.count({})
+    if devices == 3:
+        asked = Counter(labels["device"] for labels in stated if labels)
+        counted = Counter[str]()
+        for row in rows:
+            if row.caller_labels:
+                counted[row.caller_labels["device"]] += row.requests
+        assert counted == asked
 
 
 def _fields(record: GenerationRecord) -> dict[str, Any]:
