@@ -128,7 +128,7 @@ def _render_errors(app: FastAPI, services: Services) -> None:
                 refusal: GatewayError = no_route(method, path)
             case 404 if request.scope["path"] not in STREAMING_PATHS:
                 refusal = no_route(method, path)
-            case 404 if method == "POST":
+            case 404 | 405 if method == "POST" and request.scope["path"] in STREAMING_PATHS:
                 refusal = wrong_function(path)
             case 404 | 405:
                 refusal = MethodNotAllowed(

@@ -51,6 +51,32 @@ async def test_c41_a_metered_post_that_came_astray_says_how_it_is_written() -> N
     assert "without doubled slashes" in reply.error["message"]
 
 
+@pytest.mark.parametrize("method", ["GET", "DELETE", "HEAD", "OPTIONS", "PUT"])
+@pytest.mark.parametrize("path", sorted(STREAMING_PATHS))
+async def test_c41_another_method_of_a_streaming_path_is_told_its_methods(
+    method: str, path: str
+) -> None:
+    served = await api()
+    reply = await served(method, path, key=served.management)
+    assert reply.status == (204 if method == "OPTIONS" else 405), reply.body
+    assert reply.headers["allow"] == "OPTIONS, POST"
+
+
+async def test_c41_a_count_that_came_astray_says_how_it_is_written() -> None:
+    served = await api()
+    reply = await served("POST", "/v1//responses/input_tokens", key=served.management, content={})
+    assert (reply.status, reply.error["code"]) == (404, "not_found")
+    assert "without doubled slashes" in reply.error["message"]
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_c41_compact_is_no_id_of_a_response(method: str) -> None:
+    served = await api()
+    reply = await served(method, "/v1/responses/compact", key=served.management)
+    assert (reply.status, reply.error["code"]) == (404, "not_found")
+    assert "responses are not compacted" in reply.error["message"]
+
+
 @pytest.mark.parametrize("path", sorted(STREAMING_PATHS))
 def test_c41_a_format_that_is_served_has_no_substitute(path: str) -> None:
     assert "lists what there is" in no_route("POST", path).message

@@ -3,7 +3,7 @@
 import logging
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from starlette.responses import Response
@@ -13,6 +13,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.request import JsonObject
 from tollgate.ingress.formats import RESPONSES
 from tollgate.web.admission import By, Caller, admitted_router
+from tollgate.web.paths import STREAMING_PATHS, UNSERVED
 from tollgate.web.services import Services
 
 if TYPE_CHECKING:
@@ -56,6 +57,16 @@ class InputItems(BaseModel):
     has_more: bool
 
 
+async def _read_id(request: Request, response_id: str) -> str:
+    """Return the id of a path, which is not the name of another route that is served elsewhere."""
+    if request.scope["path"] in STREAMING_PATHS | UNSERVED:
+        raise HTTPException(405)
+    return response_id
+
+
+_ResponseId = Annotated[str, Depends(_read_id)]
+
+
 def response_routes(services: Services) -> APIRouter:
     """Return the routes below `/v1/responses`."""
     router = admitted_router(services, prefix=RESPONSES.path, tag=RESPONSES.tag)
@@ -63,7 +74,7 @@ def response_routes(services: Services) -> APIRouter:
     @router.get("/{response_id}", responses=_SHOWN, response_class=Response)
     async def show_response(
         principal: Caller,
-        response_id: str,
+        response_id: _ResponseId,
         include: _Include = None,
         stream: Annotated[bool | None, Query(description="true is not served")] = None,
     ) -> Response:
@@ -78,7 +89,9 @@ def response_routes(services: Services) -> APIRouter:
         return Response(stored.response, media_type="application/json")
 
     @router.delete("/{response_id}")
-    async def delete_response(principal: Caller, by: By, response_id: str) -> DeletedResponse:
+    async def delete_response(
+        principal: Caller, by: By, response_id: _ResponseId
+    ) -> DeletedResponse:
         """Delete a stored response; a later one that continued it has its items too."""
         # Imported with its first request, as the format is.
         from tollgate.ingress.responses.stored import response_generation
