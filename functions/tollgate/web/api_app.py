@@ -99,11 +99,11 @@ def _generate_document(app: FastAPI) -> None:
 
 
 def _render_errors(app: FastAPI, services: Services) -> None:
-    """Render every error, ours, FastAPI's and Starlette's, in the envelope of its path."""
+    """Render every error, ours, FastAPI's and Starlette's, in the envelope of its client."""
 
     def reply(request: Request, error: GatewayError) -> Response:
         render = services.errors.error
-        if request.scope["path"].startswith(MESSAGES.path):
+        if _is_of_anthropic(request):
             from tollgate.ingress.messages.errors import anthropic_reply
 
             render = anthropic_reply
@@ -137,6 +137,12 @@ def _render_errors(app: FastAPI, services: Services) -> None:
             case _:
                 refusal = RequestError(ErrorCode.INVALID_REQUEST, str(error.detail))
         return reply(request, refusal)
+
+
+def _is_of_anthropic(request: Request) -> bool:
+    """Return whether a client of Anthropic's format asks: its SDKs state a version everywhere."""
+    named = request.scope["path"].startswith(MESSAGES.path)
+    return named or "anthropic-version" in request.headers
 
 
 def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:

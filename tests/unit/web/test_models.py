@@ -320,6 +320,24 @@ async def test_c80_one_model_in_anthropics_shape_and_an_unknown_page() -> None:
     assert (await served("GET", "/v1/models?limit=0", headers=VERSION)).status == 400
 
 
+@pytest.mark.parametrize(
+    ("path", "key", "status", "type_", "code"),
+    [
+        ("/v1/models/nothing", None, 404, "not_found_error", "model_not_found"),
+        ("/v1/models", "sk-tg-x", 401, "authentication_error", "invalid_api_key"),
+        ("/v1/models?limit=0", None, 400, "invalid_request_error", "invalid_request"),
+        ("/v1/files", None, 404, "not_found_error", "not_found"),
+    ],
+)
+async def test_c40_a_client_of_anthropics_is_refused_in_its_envelope(
+    path: str, key: str | None, status: int, type_: str, code: str
+) -> None:
+    refused = await (await api())("GET", path, key=key, headers=VERSION)
+    assert (refused.status, refused.json["type"]) == (status, "error")
+    assert (refused.json["error"]["type"], refused.json["error"]["code"]) == (type_, code)
+    assert refused.json["request_id"] == refused.headers["x-request-id"]
+
+
 # Without one of them Codex drops the whole list.
 NEEDED_BY_CODEX = {
     "slug",
