@@ -228,6 +228,15 @@ async def test_c80_a_reference_to_an_item_of_the_earlier_turns_does_not_repeat_i
     assert [it["content"] for it in shop.prompt] == ["Say hello.", "Hello", "More."]
 
 
+async def test_c80_an_item_that_is_named_often_comes_once(log: ObjectContentLog) -> None:
+    shop = await open_shop(log, near=Scripted(answers("Hello"), answers("Again")))
+    first = (await shop.ask("Say hello.")).json
+    reference = {"type": "item_reference", "id": first["output"][0]["id"]}
+    more = {"role": "user", "content": "More."}
+    assert (await shop.ask([*[reference] * 20, more])).status == 200
+    assert [it["content"] for it in shop.prompt] == ["Hello", "More."]
+
+
 async def test_c80_a_reference_to_nothing_is_named(log: ObjectContentLog) -> None:
     shop = await open_shop(log)
     missing = f"msg_{IdSource(HandClock()).new_id()}_0"

@@ -161,6 +161,8 @@ def take_items(
             continue
         found = known.referenced.get(item.id)
         if found is not None:
+            # Named again it is there already: a short body must not repeat a long item without end.
+            here.add(item.id)
             items.append((path, _checked([found], path)[0]))
             raws.append(found)
             taken.append(found)
