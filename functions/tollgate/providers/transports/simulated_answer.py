@@ -19,6 +19,8 @@ _VALUES: Final[Mapping[str, JsonValue]] = {
 _CALLS_MAX: Final = 2
 # Schemas may refer to themselves.
 _DEPTH_MAX: Final = 16
+# A few that refer to one another have more values than anything can hold.
+_FILLED_MAX: Final = 10_000
 _DEFINITIONS: Final = "#/$defs/"
 
 
@@ -175,27 +177,32 @@ def _calls(functions: Sequence[_Function], id_: str) -> Iterator[dict[str, JsonV
 
 
 def _arguments(parameters: _Schema) -> JsonValue:
-    return _object(parameters, parameters.definitions, _DEPTH_MAX)
+    return _Filling(parameters.definitions).object_of(parameters, _DEPTH_MAX)
 
 
-def _object(stated: _Schema, definitions: Mapping[str, _Schema], depth: int) -> JsonValue:
-    names = stated.properties if stated.required is None else stated.required
-    return {
-        name: _value(stated.properties.get(name, _Schema()), definitions, depth) for name in names
-    }
+class _Filling:
+    """Fills a schema with values, of which there are a bounded number."""
 
+    def __init__(self, definitions: Mapping[str, _Schema]) -> None:
+        self._definitions = definitions
+        self._left = _FILLED_MAX
 
-def _value(stated: _Schema, definitions: Mapping[str, _Schema], depth: int) -> JsonValue:
-    if depth == 0:
-        return None
-    if stated.ref is not None:
-        named = definitions.get(stated.ref.removeprefix(_DEFINITIONS), _Schema())
-        return _value(named, definitions, depth - 1)
-    if stated.enum:
-        return stated.enum[0]
-    if stated.any_of:
-        return _value(stated.any_of[0], definitions, depth - 1)
-    if stated.properties:
-        return _object(stated, definitions, depth - 1)
-    kind = stated.type[0] if isinstance(stated.type, list) and stated.type else stated.type
-    return _VALUES.get(kind, "text") if isinstance(kind, str) else "text"
+    def object_of(self, stated: _Schema, depth: int) -> JsonValue:
+        names = stated.properties if stated.required is None else stated.required
+        return {name: self._value(stated.properties.get(name, _Schema()), depth) for name in names}
+
+    def _value(self, stated: _Schema, depth: int) -> JsonValue:
+        self._left -= 1
+        if depth == 0 or self._left < 0:
+            return None
+        if stated.ref is not None:
+            named = self._definitions.get(stated.ref.removeprefix(_DEFINITIONS), _Schema())
+            return self._value(named, depth - 1)
+        if stated.enum:
+            return stated.enum[0]
+        if stated.any_of:
+            return self._value(stated.any_of[0], depth - 1)
+        if stated.properties:
+            return self.object_of(stated, depth - 1)
+        kind = stated.type[0] if isinstance(stated.type, list) and stated.type else stated.type
+        return _VALUES.get(kind, "text") if isinstance(kind, str) else "text"

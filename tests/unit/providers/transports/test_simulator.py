@@ -213,6 +213,16 @@ async def test_a_schema_that_refers_to_itself_ends() -> None:
     assert json.loads(call.arguments)["next"]["next"]
 
 
+async def test_a_schema_that_refers_to_itself_often_ends_soon() -> None:
+    names = [f"name{number}" for number in range(20)]
+    node: JsonValue = {"properties": {name: {"$ref": "#/$defs/Node"} for name in names}}
+    tool = Tool(name="walk", parameters={"$defs": {"Node": node}, **node})  # type: ignore[dict-item]
+    (call,) = (await answer("tools", tools=(tool,))).parts
+    assert isinstance(call, ToolCall)
+    assert list(json.loads(call.arguments)) == names
+    assert len(call.arguments) < 1_000_000
+
+
 async def test_slow_pauses_on_the_clock_it_is_given() -> None:
     clock = CountingClock()
     await answer("slow", simulator=Simulator(clock))
