@@ -35,6 +35,24 @@ async def test_c80_a_conversation_beyond_the_bound_is_answered_and_not_stored(
     assert (reply.status, reply.json["store"]) == (200, False)
 
 
+@pytest.mark.parametrize(
+    ("fields", "stored"),
+    [
+        ({"input_": "x" * 1_500}, True),
+        # Lambda takes a reply as a text inside JSON, where a quotation mark has four characters.
+        ({"input_": '"' * 1_500}, False),
+        ({"input_": "Hi", "instructions": '"' * 1_500}, False),
+    ],
+)
+async def test_c80_what_no_reply_has_room_for_is_answered_and_not_stored(
+    log: ObjectContentLog, monkeypatch: pytest.MonkeyPatch, fields: dict[str, str], stored: bool
+) -> None:
+    monkeypatch.setattr(response_storage, "REPLY_BYTES_MAX", 4_000)
+    shop = await open_shop(log)
+    reply = await shop.ask(**fields)
+    assert (reply.status, reply.json["store"]) == (200, stored)
+
+
 @pytest.mark.parametrize("kept", [b"", b"nonsense", b"{}", b'{"response":1,"input":2}'])
 async def test_c80_a_corrupt_response_is_not_found(log: ObjectContentLog, kept: bytes) -> None:
     shop = await open_shop(log)

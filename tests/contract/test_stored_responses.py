@@ -144,7 +144,7 @@ async def test_c80_items_are_listed_in_pages(log: ObjectContentLog) -> None:
 async def test_c80_a_page_has_room_in_a_reply_of_the_platform(
     log: ObjectContentLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(responses, "PAGE_BYTES_MAX", 2_000)
+    monkeypatch.setattr(responses, "REPLY_BYTES_MAX", 2_000)
     shop = await open_shop(log)
     made = id_of(await shop.ask([{"role": "user", "content": "word " * 200}] * 3))
     seen: list[str] = []

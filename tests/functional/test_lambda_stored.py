@@ -121,3 +121,19 @@ async def test_c80_the_sdk_lists_deletes_and_cannot_cancel(
             await client.responses.retrieve(made.id)
     audit = await storing.ask("GET", f"/v1/audit?target={made.id}", tenant.management)
     assert [entry["action"] for entry in audit.json["data"]] == ["response.delete"]
+
+
+async def test_c80_what_the_platform_could_not_show_is_not_said_to_be_stored(
+    storing: Deployment, tenant: Workspace
+) -> None:
+    speaker = SPEAKERS[0]
+    # In a reply of Lambda's a quotation mark of the text has four characters.
+    words = ['"' * 100_000] * 16
+    storing.upstreams.of(speaker).enqueue(speaker.script(speaker.text(words)))
+    async with await client_of(storing, tenant) as client, asyncio.timeout(PATIENCE_S):
+        async with client.responses.stream(model=speaker.model, input="Quote") as stream:
+            made = await stream.get_final_response()
+        assert made.output_text == "".join(words)
+        assert (made.to_dict()["store"], made.to_dict()["adapted"]) == (False, ["store"])
+        with pytest.raises(openai.NotFoundError):
+            await client.responses.retrieve(made.id)

@@ -4,6 +4,7 @@ A refusal has the form of its service: "Common errors" of the DynamoDB, Secrets 
 references, "Error responses" of S3, "Common error types" of Bedrock (seen 2026-11-22).
 """
 
+import io
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -87,7 +88,8 @@ class AuthorisingProxy:
             path=request.raw_path.partition("?")[0],
             query=request.query_string,
             headers={name.lower(): value for name, value in request.headers.items()},
-            body=await request.read(),
+            # `request.read()` stops at 1 MiB, and objects may be longer.
+            body=await request.content.read(),
         )
         signature = None
         try:
@@ -119,9 +121,11 @@ class AuthorisingProxy:
         target = self._targets[signature.service].rstrip("/")
         url = URL(f"{target}{request.raw_path}", encoded=True)
         headers = {it: value for it, value in call.headers.items() if it not in _NOT_FORWARDED}
+        # aiohttp warns of bytes beyond 1 MiB.
+        data = io.BytesIO(call.body) if call.body else None
         try:
             async with self._client.request(
-                call.method, url, data=call.body or None, headers=headers, allow_redirects=False
+                call.method, url, data=data, headers=headers, allow_redirects=False
             ) as answer:
                 body = await answer.read()
         except aiohttp.ClientError:

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
 from msgspec.structs import replace
+from pydantic_core import to_json
 
 from tollgate.core.errors import ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.events import StreamEvent
@@ -30,6 +31,7 @@ from tollgate.ingress.responses.stored import (
     response_generation,
 )
 from tollgate.stores.base import Hold
+from tollgate.web.reply_size import REPLY_BYTES_MAX, size_in_reply
 
 _log: Final = logging.getLogger(__name__)
 
@@ -175,16 +177,32 @@ class StoringSink:
         renderer = self._ingress.renderer(
             call.parsed, self._served, credits_per_usd=self._gateway.credits_per_usd
         )
-        content = encode_stored(
+        content = _encode_readable(
             renderer.whole([self._fold.response()], record),
             numbered(call.parsed.stored_input or (), record.id),
         )
-        if len(content) > RESPONSE_BYTES_MAX:
-            raise LedgerError(
-                ErrorCode.PAYLOAD_TOO_LARGE, f"it has more than {RESPONSE_BYTES_MAX:,} bytes"
-            )
         left_s = call.deadline.remaining_s() + SETTLE_BUDGET_S - _LAST_BYTES_S
         async with asyncio.timeout(min(_STORE_BUDGET_S, max(left_s, 0))):
             await self._responses.keep(
                 call.principal.workspace_id, record.id, content, days=self._days
             )
+
+
+def _encode_readable(response: bytes, items: Sequence[JsonObject]) -> bytes:
+    """Encode what is stored; raise LedgerError if a reply had no room for the response or an item.
+
+    An item of the answer is an item of the next input.
+    """
+    content = encode_stored(response, items)
+    if len(content) > RESPONSE_BYTES_MAX:
+        raise LedgerError(
+            ErrorCode.PAYLOAD_TOO_LARGE, f"it has more than {RESPONSE_BYTES_MAX:,} bytes"
+        )
+    # In a reply it is at most twice as long.
+    if len(content) > REPLY_BYTES_MAX // 2:
+        shown = (response, *map(to_json, items))
+        if max(map(size_in_reply, shown)) > REPLY_BYTES_MAX:
+            raise LedgerError(
+                ErrorCode.PAYLOAD_TOO_LARGE, "it would not fit in the reply that shows it"
+            )
+    return content

@@ -14,6 +14,7 @@ from tollgate.core.request import JsonObject
 from tollgate.ingress.formats import RESPONSES
 from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.paths import STREAMING_PATHS, UNSERVED
+from tollgate.web.reply_size import REPLY_BYTES_MAX, size_in_reply
 from tollgate.web.services import Services
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger(__name__)
 
 _LIMIT_MAX: Final = 100
-# A reply of Lambda that is not streamed has at most 6 MB.
-PAGE_BYTES_MAX: Final = 5_000_000
 _PARAM: Final = "response_id"
 _SHOWN: Final[dict[int | str, dict[str, Any]]] = {
     200: {
@@ -181,8 +180,8 @@ def _first(items: list[JsonObject], limit: int) -> list[JsonObject]:
     """Return so many items, or fewer that a reply of the platform has room for; at least one."""
     size = 0
     for place, item in enumerate(items[:limit]):
-        size += len(to_json(item))
-        if place and size > PAGE_BYTES_MAX:
+        size += size_in_reply(to_json(item))
+        if place and size > REPLY_BYTES_MAX:
             return items[:place]
     return items[:limit]
 
