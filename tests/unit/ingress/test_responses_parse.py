@@ -4,6 +4,7 @@ Keeps C80.
 """
 
 import json
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -168,7 +169,13 @@ def test_c80_openais_reasoning_comes_back_as_its_codec_wants_it() -> None:
 def test_c80_reasoning_that_nobody_signed_or_a_client_changed_is_text() -> None:
     content = [{"type": "reasoning_text", "text": "Hm."}]
     item = {"type": "reasoning", "id": "rs_1", "summary": [], "content": content}
-    for changed in (item, {**item, "encrypted_content": "tollgate1.!"}):
+    deep = b'{"provenance":{"signer":"x"},"more":' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+    forged = f"tollgate1.{b64encode(deep).decode()}"
+    for changed in (
+        item,
+        {**item, "encrypted_content": "tollgate1.!"},
+        {**item, "encrypted_content": forged},
+    ):
         (message,) = messages(changed)
         assert message.content == (Reasoning(text="Hm."),)
 

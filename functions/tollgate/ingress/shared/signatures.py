@@ -40,5 +40,6 @@ def unpack(text: str) -> Packed | None:
     try:
         encoded = binascii.a2b_base64(text.removeprefix(_PREFIX), strict_mode=True)
         return msgspec.json.decode(encoded, type=Packed)
-    except ValueError:
+    except (ValueError, RecursionError):
+        # What nobody reads inside may be nested deeper than the decoder goes.
         return None
