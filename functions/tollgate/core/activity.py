@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tollgate.core.clock import DAY_S
 from tollgate.core.generation import GenerationRecord, Outcome
@@ -169,3 +170,22 @@ class _LabelSets:
             self._sets.add(stated)
             self._values.update(stated)
         return stated
+
+
+def without_caller_labels(rows: Iterable[ActivityRow]) -> tuple[ActivityRow, ...]:
+    """Sum the rows that differ in callers' labels alone, in the order of the first of each."""
+    sums: dict[tuple[str, str | None, str | None, str], ActivityRow] = {}
+    for row in rows:
+        place = (row.day, row.model, row.provider, row.key_id)
+        known = sums.get(place)
+        if known is None:
+            sums[place] = replace(row, caller_labels={})
+            continue
+        sums[place] = replace(
+            known,
+            requests=known.requests + row.requests,
+            failed=known.failed + row.failed,
+            cost_nano_usd=known.cost_nano_usd + row.cost_nano_usd,
+            usage=known.usage.plus(row.usage),
+        )
+    return tuple(sums.values())

@@ -220,6 +220,7 @@ OWN = {
         "closed_days": [],
         "live_days": 31,
         "missing_days": [],
+        "caller_labels_left_out": False,
         "last_record_at": None,
     },
 }

@@ -77,6 +77,9 @@ def spend(
 
 def explain_freshness(activity: Any) -> Iterator[str]:
     """Yield which days of activity are final, live, incomplete or lost, a line for each kind."""
+    # A gateway from before this field leaves none out.
+    if activity.get("caller_labels_left_out"):
+        yield "Labels that callers stated are left out, for there are too many: ask for fewer days."
     if activity["closed_days"]:
         yield f"Final: {_ranges(activity['closed_days'])}."
     if activity["live_days"]:

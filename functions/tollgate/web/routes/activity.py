@@ -1,13 +1,13 @@
 """Usage and cost of a workspace by day, model, provider and key."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from tollgate.core.activity import ActivityRow
+from tollgate.core.activity import ActivityRow, without_caller_labels
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.money import usd
@@ -20,6 +20,8 @@ from tollgate.web.shapes import Usd, moment
 
 _DAYS_MAX = 400
 _DEFAULT_DAYS = 30
+# Callers name their sessions as they like, and a reply of Lambda that is not streamed has 6 MB.
+ROWS_MAX: Final = 4_000
 
 
 class ActivityObject(BaseModel):
@@ -84,6 +86,10 @@ class ActivityReply(BaseModel):
     missing_days: list[str] = Field(
         description="days without final sums whose records have expired: nothing is known of them"
     )
+    caller_labels_left_out: bool = Field(
+        description=f"true if there were more than {ROWS_MAX:,} rows: these are summed over the "
+        "labels that callers stated about themselves; ask for fewer days, or with a filter"
+    )
     last_record_at: datetime | None = Field(description="latest record of the live days")
 
 
@@ -111,6 +117,9 @@ def activity_routes(services: Services) -> APIRouter:
             principal.workspace_id, wanted.since_s, wanted.until_s
         )
         rows = [row for row in found.rows if row.matches(wanted)]
+        too_many = len(rows) > ROWS_MAX
+        if too_many:
+            rows = list(without_caller_labels(rows))
         if format_ == "csv":
             shown = map(ActivityObject.of, rows)
             return csv_reply(csv_columns(ActivityObject), map(csv_cells, shown))
@@ -121,6 +130,7 @@ def activity_routes(services: Services) -> APIRouter:
             closed_days=list(found.closed_days),
             live_days=list(found.live_days),
             missing_days=list(found.missing_days),
+            caller_labels_left_out=too_many,
             last_record_at=None if found.last_record_s is None else moment(found.last_record_s),
         )
 
