@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.types import ASGIApp
+
 from tests.asgi import Exchange, request
 from tests.gateways import Always, House, house
 from tests.memory.responses import MemoryResponses
@@ -42,19 +44,22 @@ class Shop:
         headers = {"authorization": f"Bearer {secret or self.secret}"}
         if claim is not None:
             headers["idempotency-key"] = claim
-        app = chat_app(
+        return await request(
+            self.app,
+            "POST",
+            path,
+            headers=headers,
+            body=json.dumps({"model": "acme/small", "input": input_, **fields}).encode(),
+        )
+
+    @property
+    def app(self) -> ASGIApp:
+        return chat_app(
             self.home.front,
             Always(self.home.gateway),
             WebLimits(),
             answers=self.answers,
             responses=self.log,
-        )
-        return await request(
-            app,
-            "POST",
-            path,
-            headers=headers,
-            body=json.dumps({"model": "acme/small", "input": input_, **fields}).encode(),
         )
 
     async def call(self, method: str, path: str) -> Exchange:

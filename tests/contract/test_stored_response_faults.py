@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.asgi import request
 from tests.memory.responses import MemoryResponses
 from tests.scripted import Scripted, says
-from tests.stored_responses import open_shop
+from tests.stored_responses import PATH, open_shop
 from tests.stores import TESTER, DynamoStores, HandClock, MemoryStores
 from tollgate.core.audit import AuditFilter
 from tollgate.core.ids import IdSource
@@ -51,6 +52,25 @@ async def test_c80_what_no_reply_has_room_for_is_answered_and_not_stored(
     shop = await open_shop(log)
     reply = await shop.ask(**fields)
     assert (reply.status, reply.json["store"]) == (200, stored)
+
+
+@pytest.mark.parametrize(("number", "stored"), [("1e999", False), ('"Infinity"', True)])
+async def test_c80_a_number_beyond_any_is_answered_and_not_stored(
+    log: ObjectContentLog, number: str, stored: bool
+) -> None:
+    shop = await open_shop(log)
+    item = {"role": "user", "content": "Hi", "odd": "NUMBER"}
+    sent = json.dumps({"model": "acme/small", "input": [item]}).replace('"NUMBER"', number)
+    reply = await request(
+        shop.app,
+        "POST",
+        PATH,
+        headers={"authorization": f"Bearer {shop.secret}"},
+        body=sent.encode(),
+    )
+    assert (reply.status, reply.json["store"]) == (200, stored)
+    shown = await shop.call("GET", f"{reply.json['id']}/input_items")
+    assert shown.status == (200 if stored else 404)
 
 
 @pytest.mark.parametrize("kept", [b"", b"nonsense", b"{}", b'{"response":1,"input":2}'])

@@ -189,7 +189,7 @@ class StoringSink:
 
 
 def _encode_readable(response: bytes, items: Sequence[JsonObject]) -> bytes:
-    """Encode what is stored; raise LedgerError if a reply had no room for the response or an item.
+    """Encode what is stored; raise LedgerError if it could not be read or shown again.
 
     An item of the answer is an item of the next input.
     """
@@ -198,6 +198,14 @@ def _encode_readable(response: bytes, items: Sequence[JsonObject]) -> bytes:
         raise LedgerError(
             ErrorCode.PAYLOAD_TOO_LARGE, f"it has more than {RESPONSE_BYTES_MAX:,} bytes"
         )
+    # A number beyond any (`1e999`) is read as infinite, which JSON has no word for. Text may have.
+    if b"Infinity" in content:
+        try:
+            StoredResponse.from_bytes(content)
+        except ValueError as unreadable:
+            raise LedgerError(
+                ErrorCode.INVALID_REQUEST, "it has a number beyond any"
+            ) from unreadable
     # In a reply it is at most twice as long.
     if len(content) > REPLY_BYTES_MAX // 2:
         shown = (response, *map(to_json, items))
