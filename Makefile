@@ -170,9 +170,10 @@ clean: ## Delete the environments, the caches and the local state in .dev
 	@if command -v npm > /dev/null; then \
 		echo "tollgate: installing SDKs for Node" && \
 		if npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel error --fetch-retries 1 \
-			--fetch-timeout 30000; \
+			--fetch-timeout 30000 2> $(@D)/npm.log; \
 		then touch $@; \
-		else echo "tollgate: npm failed, so what needs SDKs for Node is skipped"; fi; \
+		else cat $(@D)/npm.log; ! grep -q EINTEGRITY $(@D)/npm.log && \
+			echo "tollgate: npm failed, so what needs SDKs for Node is skipped"; fi; \
 	else echo "tollgate: no npm, so what needs SDKs for Node is skipped"; fi
 
 .tools/%/stamp: .tools/%/made-from
