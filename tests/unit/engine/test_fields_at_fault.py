@@ -63,6 +63,20 @@ async def test_c13_a_parameter_that_nobody_takes_is_named_as_the_format_does(
     assert (reply.status, reply.error["param"]) == (400, field)
 
 
+_HI = {"role": "user", "content": "Hi"}
+
+
+def _custom_chat(definition: str) -> Json:
+    grammar = {"type": "grammar", "grammar": {"syntax": "lark", "definition": definition}}
+    tool = {"type": "custom", "custom": {"name": "x", "format": grammar}}
+    return {"messages": [_HI], "tools": [tool]}
+
+
+def _custom_response(definition: str) -> Json:
+    grammar = {"type": "grammar", "syntax": "lark", "definition": definition}
+    return {"input": "Hi", "tools": [{"type": "custom", "name": "x", "format": grammar}]}
+
+
 _ORPHAN = {
     CHAT.name: {"role": "tool", "tool_call_id": "c", "content": "x"},
     MESSAGE.name: {
@@ -71,7 +85,6 @@ _ORPHAN = {
     },
     RESPONSE.name: {"type": "function_call_output", "call_id": "c", "output": "x"},
 }
-_HI = {"role": "user", "content": "Hi"}
 _NOVEL = {"role": "user", "content": [{"type": "novelty"}]}
 FAULTS = [
     (CHAT, {"messages": "Hi"}, "messages"),
@@ -79,6 +92,14 @@ FAULTS = [
     (CHAT, {"messages": [_HI, {"role": "robot"}]}, "messages[1].role"),
     (CHAT, {"messages": [_HI, _ORPHAN[CHAT.name]]}, "messages[1].tool_call_id"),
     (CHAT, {"messages": [_HI], "temperature": "hot"}, "temperature"),
+    *(
+        (client, custom(definition), f"tools[0].{place}.definition")
+        for definition in ("", "x" * 65_537)
+        for client, custom, place in (
+            (CHAT, _custom_chat, "custom.format.grammar"),
+            (RESPONSE, _custom_response, "format"),
+        )
+    ),
     (LEGACY, {}, "prompt"),
     (LEGACY, {"prompt": [1, 2]}, "prompt"),
     (LEGACY, {"prompt": "Hi", "max_tokens": "many"}, "max_tokens"),

@@ -19,6 +19,7 @@ from tollgate.core.signers import GEMINI
 from tollgate.ingress.chat_completions.parse import parse
 from tollgate.ingress.chat_completions.wire import request as wire
 from tollgate.ingress.chat_completions.wire.messages import PARTS_MAX
+from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX
 
 
 def test_the_smallest_request_is_understood() -> None:
@@ -323,7 +324,7 @@ def test_an_episode_id_may_bear_its_older_name() -> None:
 
 @pytest.mark.parametrize(
     ("field", "entry", "entries_max"),
-    [("messages", HELLO[0], wire.MESSAGES_MAX), ("tools", WEATHER, wire.TOOLS_MAX)],
+    [("messages", HELLO[0], wire.MESSAGES_MAX), ("tools", WEATHER, TOOLS_MAX)],
 )
 def test_lists_have_a_limit(field: str, entry: dict[str, Any], entries_max: int) -> None:
     understood(**{field: [entry] * entries_max})

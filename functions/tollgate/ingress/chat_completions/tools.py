@@ -8,6 +8,7 @@ from tollgate.core.request import Grammar, TextInput, Tool, ToolChoice
 from tollgate.ingress.chat_completions.wire import tools as wire
 from tollgate.ingress.shared.ignored_fields import extra_fields
 from tollgate.ingress.shared.media import parse_cache_mark
+from tollgate.ingress.shared.wire.request_fields import AnyText
 
 
 def parse_tool(tool: wire.ToolDefinition) -> Tool:
@@ -33,7 +34,7 @@ def _text_input(custom: wire.CustomDefinition) -> TextInput:
     match custom.format:
         case wire.GrammarText(grammar=grammar):
             return TextInput(grammar=Grammar(syntax=grammar.syntax, definition=grammar.definition))
-        case wire.AnyText() | None:
+        case AnyText() | None:
             return TextInput()
         case _:
             assert_never(custom.format)

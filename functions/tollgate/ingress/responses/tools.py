@@ -13,6 +13,7 @@ from tollgate.ingress.base import NamespacedName
 from tollgate.ingress.responses.wire import tool_models as wire
 from tollgate.ingress.shared.ignored_fields import extra_fields
 from tollgate.ingress.shared.media import field_refusal
+from tollgate.ingress.shared.wire.request_fields import AnyText
 
 # OpenAI's own limit, which its imitators share.
 _NAME_LENGTH_MAX: Final = 64
@@ -105,9 +106,9 @@ def _tool(tool: wire.FunctionTool | wire.CustomTextTool, name: str) -> Tool:
 
 def _text_input(tool: wire.CustomTextTool) -> TextInput:
     match tool.format:
-        case wire.GrammarFormat(syntax=syntax, definition=definition):
+        case wire.GrammarText(syntax=syntax, definition=definition):
             return TextInput(grammar=Grammar(syntax=syntax, definition=definition))
-        case wire.TextFormat() | None:
+        case AnyText() | None:
             return TextInput()
         case _:
             assert_never(tool.format)

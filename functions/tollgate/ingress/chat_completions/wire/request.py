@@ -15,9 +15,10 @@ from pydantic import Field
 from tollgate.core.request import Effort
 from tollgate.ingress.chat_completions.wire.messages import Message
 from tollgate.ingress.chat_completions.wire.options import Reasoning, ResponseFormat
-from tollgate.ingress.chat_completions.wire.tools import TOOLS_MAX, ToolChoice, ToolDefinition
+from tollgate.ingress.chat_completions.wire.tools import ToolChoice, ToolDefinition
 from tollgate.ingress.shared.wire.request_fields import (
     TOKENS_MAX,
+    TOOLS_MAX,
     GuidedDecoding,
     ReplyFields,
     RoutingFields,

@@ -3,16 +3,13 @@
 https://platform.openai.com/docs/api-reference/chat/create (2026-11-22)
 """
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
 from tollgate.ingress.shared.wire.media import CacheControl
+from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX, AnyText, Grammar
 from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, shape, tag_of
-
-# OpenAI documents 128 tools; other providers take more.
-TOOLS_MAX: Final = 512
-_GRAMMAR_LENGTH_MAX: Final = 1_000_000
 
 
 class FunctionDefinition(Wire):
@@ -30,19 +27,6 @@ class FunctionTool(Wire):
     type: Literal["function"]
     function: FunctionDefinition
     cache_control: CacheControl | None = None
-
-
-class AnyText(Wire):
-    """Any text."""
-
-    type: Literal["text"]
-
-
-class Grammar(Wire):
-    """The rules that a text follows."""
-
-    syntax: Literal["lark", "regex"]
-    definition: Annotated[str, Field(max_length=_GRAMMAR_LENGTH_MAX)]
 
 
 class GrammarText(Wire):

@@ -16,11 +16,10 @@ from tollgate.ingress.messages.wire.blocks import (
     UserBlock,
 )
 from tollgate.ingress.shared.wire.media import CacheControl
-from tollgate.ingress.shared.wire.request_fields import TOKENS_MAX, RoutingFields
+from tollgate.ingress.shared.wire.request_fields import TOKENS_MAX, TOOLS_MAX, RoutingFields
 from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, shape, tag_of
 
 MESSAGES_MAX: Final = 100_000
-TOOLS_MAX: Final = 512
 STOPS_MAX: Final = 64
 _EFFORTS = Literal["low", "medium", "high", "xhigh", "max"]
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from tollgate.ingress.responses.wire.tool_models import TOOLS_MAX, Tool
+from tollgate.ingress.responses.wire.tool_models import Tool
+from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX
 from tollgate.ingress.shared.wire.request_model import Name, String, Wire, shape, tag_of
 
 PARTS_MAX: Final = 10_000

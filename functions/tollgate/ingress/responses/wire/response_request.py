@@ -10,10 +10,11 @@ from pydantic import Discriminator, Field, Tag
 
 from tollgate.core.request import Effort
 from tollgate.ingress.responses.wire.input_items import Item
-from tollgate.ingress.responses.wire.tool_models import TOOLS_MAX, Tool, ToolChoice
+from tollgate.ingress.responses.wire.tool_models import Tool, ToolChoice
 from tollgate.ingress.shared.wire.request_fields import (
     METADATA_PAIRS_MAX,
     TOKENS_MAX,
+    TOOLS_MAX,
     GuidedDecoding,
     RoutingFields,
     SamplingFields,

@@ -4,10 +4,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX, AnyText, Grammar
 from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, shape, tag_of
-
-TOOLS_MAX: Final = 512
-_GRAMMAR_LENGTH_MAX: Final = 65_536
 
 # Tools in which the caller's own data or machine is: an answer without them would be wrong.
 REFUSED_TOOLS: Final = frozenset(
@@ -34,18 +32,10 @@ class FunctionTool(Wire):
     strict: bool | None = None
 
 
-class TextFormat(Wire):
-    """Any text."""
-
-    type: Literal["text"]
-
-
-class GrammarFormat(Wire):
+class GrammarText(Grammar):
     """Text that follows a grammar."""
 
     type: Literal["grammar"]
-    syntax: Literal["lark", "regex"]
-    definition: Annotated[str, Field(max_length=_GRAMMAR_LENGTH_MAX)]
 
 
 class CustomTextTool(Wire):
@@ -56,7 +46,7 @@ class CustomTextTool(Wire):
     description: str | None = None
     format: (
         Annotated[
-            Annotated[TextFormat, Tag("<text>")] | Annotated[GrammarFormat, Tag("<grammar>")],
+            Annotated[AnyText, Tag("<text>")] | Annotated[GrammarText, Tag("<grammar>")],
             Discriminator(
                 lambda value: tag_of(value, "type", "<text>"),
                 custom_error_type="unknown_type",

@@ -16,6 +16,8 @@ from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire,
 STOPS_MAX: Final = 4
 CHOICES_MAX: Final = 8
 METADATA_PAIRS_MAX: Final = 16
+# OpenAI documents 128 tools; other providers take more.
+TOOLS_MAX: Final = 512
 TOKENS_MAX: Final = 2**31 - 1
 _LOGIT_BIAS_MAX: Final = 1_024
 _TEXT_LENGTH_MAX: Final = 65_536
@@ -38,6 +40,19 @@ Stop = Annotated[
         custom_error_message="must be a string or an array of strings",
     ),
 ]
+
+
+class AnyText(Wire):
+    """Any text, as what a custom tool takes."""
+
+    type: Literal["text"]
+
+
+class Grammar(Wire):
+    """The rules that the text of a custom tool follows."""
+
+    syntax: Literal["lark", "regex"]
+    definition: GuidedText
 
 
 class GuidedDecoding(Wire):
