@@ -1,15 +1,13 @@
 """Claude Code, the real program, against `tollgate dev`: a task to its end, and its refusals.
 
-`TOLLGATE_CLAUDE` names the program, else it is looked for in the path. What docs/coding-agents.md
-says of refusals was seen here.
+Run by hand, or wherever `claude` (npm package `@anthropic-ai/claude-code`) is on PATH or in
+TOLLGATE_AGENTS. What docs/coding-agents.md says of refusals was seen here.
 
 Keeps C40, C80, C94.
 """
 
 import asyncio
 import json
-import os
-import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
+from tests.live.agents.programs import find_agent
 from tests.local_server import LocalServer, environment, local_server
 from tests.upstream.answers import Answer, in_chat, in_gemini, in_messages, in_responses
 from tests.upstream.server import FakeUpstream, Script
@@ -207,9 +206,7 @@ async def watched(server: LocalServer) -> AsyncIterator[tuple[str, list[bool]]]:
 
 @pytest_asyncio.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    program = os.environ.get("TOLLGATE_CLAUDE") or shutil.which("claude")
-    if program is None:
-        pytest.skip("Claude Code is not installed: npm install @anthropic-ai/claude-code")
+    program = find_agent("claude", "@anthropic-ai/claude-code")
     folder = tmp_path / "work"
     folder.mkdir()
     file = tmp_path / "routing.yaml"

@@ -6,8 +6,6 @@ Keeps C80, C94.
 
 import asyncio
 import json
-import os
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
@@ -16,6 +14,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.live.agents.programs import find_agent
 from tests.live.agents.scripts import DONE, ROUTING, ROWS, VLLM, Row, broken_off
 from tests.local_server import LocalServer, environment, local_server
 from tests.upstream import FakeUpstream
@@ -25,11 +24,7 @@ _PATIENCE_S = 120.0
 
 def codex() -> str:
     """The program; the test is skipped where there is none."""
-    beside = os.environ.get("TOLLGATE_AGENTS")
-    found = shutil.which("codex", path=beside) if beside else shutil.which("codex")
-    if found is None:
-        pytest.skip("no codex: install the npm package @openai/codex, or set TOLLGATE_AGENTS")
-    return found
+    return find_agent("codex", "@openai/codex")
 
 
 def config(home: Path, base_url: str, key: str) -> None:
