@@ -52,6 +52,12 @@ def test_c15_tools_are_understood() -> None:
     assert request.capabilities == frozenset({"tools"})
 
 
+@pytest.mark.parametrize("parameters", [{}, {"parameters": None}, {"parameters": {}}])
+def test_c15_a_function_without_parameters_takes_none(parameters: Any) -> None:
+    tool = {"type": "function", "function": {"name": "now", **parameters}}
+    assert understood(tools=[tool]).request.tools == (Tool(name="now", parameters={}),)
+
+
 @pytest.mark.parametrize("mode", ["auto", "none", "required"])
 def test_c15_a_choice_among_tools_is_kept(mode: str) -> None:
     assert understood(tools=[WEATHER], tool_choice=mode).request.tool_choice == ToolChoice(
