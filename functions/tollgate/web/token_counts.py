@@ -6,6 +6,7 @@ Imported with the first request that is counted.
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
+from tollgate.core import tracing
 from tollgate.core.errors import GatewayError, InternalError, MethodNotAllowed
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
@@ -75,6 +76,7 @@ class CountEndpoint:
 
     async def _count(self, scope: Scope, receive: Receive, request_id: str) -> TokenCount:
         headers = Headers(scope=scope)
+        tracing.begin(headers.get("traceparent"), self._services.ids)
         if scope["method"] != "POST":
             raise MethodNotAllowed(
                 f"{scope['method']} is not served here; use POST.", METERED_METHODS
