@@ -57,6 +57,34 @@ async def test_c80_a_response_that_cannot_be_stored_is_answered_billed_and_says_
     assert "Hello" not in line
 
 
+@pytest.mark.parametrize("days", [7, None])
+async def test_c80_an_explanation_reads_no_stored_turns_and_says_so(days: int | None) -> None:
+    shop = await open_shop(Shelf(), days=days)
+    body = b'{"model":"acme/small","input":"On","previous_response_id":"resp_1"}'
+    path = "/v1/route/explain?format=responses"
+    reply = await shop.api("POST", path, raw=body, key=shop.secret)
+    assert (reply.status, reply.error["param"]) == (400, "previous_response_id")
+    assert "which no explanation reads" in reply.error["message"]
+    assert "are not stored" not in reply.error["message"]
+
+
+@pytest.mark.parametrize(
+    ("role", "part"),
+    [
+        ("user", {"type": "input_text", "text": "Hi"}),
+        ("assistant", {"type": "output_text", "text": "Hi", "annotations": []}),
+    ],
+)
+def test_c80_a_message_is_listed_with_the_part_of_its_role(role: str, part: Any) -> None:
+    [listed] = numbered([{"role": role, "content": "Hi"}], FIRST)
+    assert listed == {
+        "type": "message",
+        "id": f"msg_{FIRST}_i0",
+        "role": role,
+        "content": [part],
+    }
+
+
 class Shelf:
     """Stored responses in memory."""
 

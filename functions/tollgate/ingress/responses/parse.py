@@ -42,7 +42,7 @@ _HINTS: Final = {
 
 
 def parse_response_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
-    """Parse a request of a key whose responses are not stored.
+    """Parse a request without reading what is stored, for which it is refused.
 
     Raises RequestError with the field at fault.
     """
@@ -58,7 +58,7 @@ def parse_response_object(
 ) -> ParsedCall:
     """Parse a decoded request, of so many bytes; raise RequestError with the field at fault.
 
-    `turns` are the stored turns that it takes; None for a key whose responses are not stored.
+    `turns` are the stored turns that it takes; None where nothing stored is read.
     """
     try:
         asked = wire.ResponsesRequest.model_validate(body)

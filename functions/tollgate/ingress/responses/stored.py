@@ -21,11 +21,11 @@ from tollgate.ingress.responses.wire.input_items import Item, ItemReference
 from tollgate.ingress.shared.media import field_refusal
 
 PREVIOUS: Final = "previous_response_id"
-HOW_TO_STORE: Final = (
-    "Responses of this key are not stored: switch that on with `tollgate keys update NAME "
-    "--response-days 7`, or send the earlier items themselves, which clients do with "
-    "`store: false`."
+_STORE_OR_SEND: Final = (
+    "switch that on with `tollgate keys update NAME --response-days 7`, or send the earlier items "
+    "themselves, which clients do with `store: false`"
 )
+HOW_TO_STORE: Final = f"Responses of this key are not stored: {_STORE_OR_SEND}."
 _RESPONSE_ID: Final = "resp_"
 _ITEM_ID: Final = re.compile(r"[a-z]+_(?P<generation>.{15})_i?[0-9]{1,6}", re.ASCII)
 # The beginnings of OpenAI's ids, by the type of an item.
@@ -134,8 +134,8 @@ def take_items(
 ) -> TakenItems:
     """Put stored turns before the input, and stored items in place of references.
 
-    `turns` is None for a key whose responses are not stored. Raises RequestError with the field at
-    fault.
+    `turns` is None where nothing stored is read: for a key whose responses are not stored, and for
+    an explanation. Raises RequestError with the field at fault.
     """
     if turns is None and asked.previous_response_id is not None:
         raise _not_stored(PREVIOUS)
@@ -213,7 +213,9 @@ def _checked(items: Sequence[JsonObject], path: str) -> list[Item]:
 
 
 def _not_stored(path: str) -> RequestError:
-    return field_refusal(path, f"needs a stored response. {HOW_TO_STORE.rstrip('.')}")
+    """Return a refusal that holds for every key: an explanation reads nothing stored."""
+    what = "needs a stored response, which no explanation reads, nor a key that stores none"
+    return field_refusal(path, f"{what}: {_STORE_OR_SEND}")
 
 
 def _size(items: Sequence[JsonObject]) -> int:
