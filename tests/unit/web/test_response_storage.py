@@ -18,7 +18,7 @@ from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.ingress.responses.stored import encode_stored, numbered
 from tollgate.web.response_storage import parse_with_turns
 
-FIRST, SECOND = "5g0DOBgUqHItj5y", "5g0DOBgUqHItj5z"
+FIRST, SECOND, THIRD = "5g0DOBgUqHItj5x", "5g0DOBgUqHItj5y", "5g0DOBgUqHItj5z"
 
 
 class FullBucket:
@@ -90,6 +90,7 @@ class Shelf:
 
     def __init__(self) -> None:
         self.contents: dict[str, bytes] = {}
+        self.reads: list[str] = []
 
     async def keep(
         self, workspace_id: str, generation_id: str, content: bytes, *, days: int
@@ -99,6 +100,7 @@ class Shelf:
     async def get(
         self, workspace_id: str, generation_id: str, *, days: int | None = None
     ) -> bytes | None:
+        self.reads.append(generation_id)
         return self.contents.get(generation_id)
 
 
@@ -122,6 +124,24 @@ references = st.fixed_dictionaries(
         "id": st.sampled_from([f"fc_{FIRST}_1", f"rs_{FIRST}_0", f"msg_{FIRST}_7", "rs_1", ""]),
     }
 )
+
+
+@pytest.mark.parametrize(
+    ("names", "reads"),
+    [([f"fc_{FIRST}_1"], [SECOND]), ([f"fc_{FIRST}_1", f"msg_{THIRD}_0"], [SECOND, THIRD])],
+)
+async def test_c80_what_the_previous_response_has_is_read_once(
+    names: list[str], reads: list[str]
+) -> None:
+    shelf = Shelf()
+    earlier = [{"role": "user", "content": "An item of no id."}, *json.loads(ANSWER)["output"]]
+    shelf.contents[SECOND] = encode_stored(b'{"output":[]}', earlier)
+    said = {"type": "message", "id": f"msg_{THIRD}_0", "role": "user", "content": "Hi"}
+    shelf.contents[THIRD] = encode_stored(b'{"output":[]}', [*earlier, said])
+    input_ = [{"type": "item_reference", "id": name} for name in names]
+    body = {"model": "m", "input": input_, "previous_response_id": f"resp_{SECOND}"}
+    await parse_with_turns(shelf, json.dumps(body).encode(), {}, workspace_id="acme", days=7)
+    assert shelf.reads == reads
 
 
 @settings(deadline=None)
