@@ -8,7 +8,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from tollgate.ingress.formats import FORMATS, FormatModels, IngressFormat
+from tollgate.ingress.formats import FORMATS, FormatModels, IngressFormat, TokenCounting
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
 
@@ -38,10 +38,11 @@ def openapi(app: FastAPI) -> dict[str, Any]:
         errors[each.path] = models.error
         beneath = (path for path in document["paths"] if path.startswith(f"{each.path}/"))
         errors |= dict.fromkeys(beneath, models.error)
-        if each.counting is not None and models.count_request and models.count_reply:
-            counting = _describe_count(each, models.count_request, models.count_reply)
-            document["paths"][each.counting.path] = {"post": counting}
-            errors[each.counting.path] = models.error
+        counting = each.counting
+        if counting is not None and models.count_request and models.count_reply:
+            described = _describe_count(counting, models.count_request, models.count_reply)
+            document["paths"][counting.path] = {"post": {"tags": [each.tag], **described}}
+            errors[counting.path] = models.error
     for path, item in document["paths"].items():
         for method, operation in item.items():
             _describe_errors(operation["responses"], errors.get(path, ErrorEnvelope))
@@ -87,15 +88,13 @@ def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
 
 
 def _describe_count(
-    format_: IngressFormat, request: type[BaseModel], reply: type[BaseModel]
+    counting: TokenCounting, request: type[BaseModel], reply: type[BaseModel]
 ) -> dict[str, Any]:
-    counting = format_.counting
     return {
-        "tags": [format_.tag],
-        "summary": counting.summary if counting else "",
+        "summary": counting.summary,
         "description": "Count the tokens of a request, free of charge. The count is the provider's "
         "own, or an estimate by size: `x-tollgate-token-count` is `exact` or `estimate`.",
-        "operationId": counting.operation_id if counting else "",
+        "operationId": counting.operation_id,
         "requestBody": {"required": True, "content": _json(request)},
         "responses": {"200": {"description": "The count.", "content": _json(reply)}},
     }
