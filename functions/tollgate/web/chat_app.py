@@ -269,7 +269,8 @@ class MeteredEndpoint:
     def _storing(self, admitted: _Admitted) -> Callable[[EventSink], EventSink] | None:
         """Return what puts the storing of a response around its reply, None if none is stored."""
         call, days = admitted.call, admitted.call.principal.response_days
-        if self._responses is None or days is None or call.parsed.stored_input is None:
+        input_ = call.parsed.stored_input
+        if self._responses is None or days is None or input_ is None:
             return None
         from tollgate.web.response_storage import StoringSink
 
@@ -277,6 +278,7 @@ class MeteredEndpoint:
             StoringSink,
             responses=self._responses,
             call=call,
+            input_=input_,
             gateway=admitted.gateway,
             ingress=self._ingress,
             days=days,

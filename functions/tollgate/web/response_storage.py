@@ -131,6 +131,7 @@ class StoringSink:
         *,
         responses: ContentLog,
         call: Call,
+        input_: Sequence[JsonObject],
         gateway: Gateway,
         ingress: Ingress,
         days: int,
@@ -140,6 +141,7 @@ class StoringSink:
         self._gateway = gateway
         self._ingress = ingress
         self._call = call
+        self._input = input_
         self._days = days
         self._fold = Fold()
         self._served: ServedBy | None = None
@@ -179,7 +181,7 @@ class StoringSink:
         )
         content = _encode_readable(
             renderer.whole([self._fold.response()], record),
-            numbered(call.parsed.stored_input or (), record.id),
+            numbered(self._input, record.id),
         )
         left_s = call.deadline.remaining_s() + SETTLE_BUDGET_S - _LAST_BYTES_S
         async with asyncio.timeout(min(_STORE_BUDGET_S, max(left_s, 0))):
