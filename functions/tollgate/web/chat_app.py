@@ -13,18 +13,15 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tollgate.core import tracing
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
 from tollgate.core.errors import (
     ErrorCode,
     GatewayError,
     InternalError,
-    MethodNotAllowed,
     RequestError,
 )
 from tollgate.core.idempotency import Claim
 from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION, PlatformIds
-from tollgate.core.principal import Principal
 from tollgate.engine.content_log import ContentLog, ContentSink
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
@@ -40,12 +37,11 @@ from tollgate.engine.sink import (
 from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
-from tollgate.web.access import METERED
-from tollgate.web.auth import authenticate
 from tollgate.web.cors import WebLimits, cors
+from tollgate.web.entrance import Entrance
 from tollgate.web.idempotency import claim_of, generate_once
-from tollgate.web.paths import METERED_METHODS, CanonicalPath, no_route
-from tollgate.web.reply import AsgiReply, read_body, wait_for_disconnect
+from tollgate.web.paths import CanonicalPath, no_route
+from tollgate.web.reply import AsgiReply, wait_for_disconnect
 from tollgate.web.request_id import RequestIds, client_request_id, request_id_of
 from tollgate.web.request_services import Gateways, RequestServices
 
@@ -65,27 +61,13 @@ def chat_app(
     stores content for the keys that opt in; without it no content is stored. `responses` does the
     same for responses, which later requests name.
     """
-    endpoints: dict[str, ASGIApp] = {
-        each.path: MeteredEndpoint(
-            each,
-            services,
-            gateways,
-            limits,
-            answers=answers,
-            contents=contents,
-            responses=responses if each is RESPONSES else None,
-        )
-        for each in FORMATS
-    }
+    endpoints: dict[str, ASGIApp] = {}
     for each in FORMATS:
+        stored = responses if each is RESPONSES else None
+        entrance = Entrance(services, gateways, limits, responses=stored)
+        endpoints[each.path] = MeteredEndpoint(each, entrance, answers=answers, contents=contents)
         if each.counting is not None:
-            endpoints[each.counting.path] = _LazyCounting(
-                each,
-                services,
-                gateways,
-                limits,
-                responses=responses if each is RESPONSES else None,
-            )
+            endpoints[each.counting.path] = _LazyCounting(each, entrance)
     # A bare router, without an application around it: an endpoint answers every failure itself.
     return Router(
         routes=[Route(path, endpoint) for path, endpoint in endpoints.items()],
@@ -109,24 +91,16 @@ async def _reply_not_found(scope: Scope, receive: Receive, send: Send) -> None:
 class _LazyCounting:
     """An endpoint that counts tokens, imported with its first request."""
 
-    def __init__(
-        self,
-        format_: IngressFormat,
-        services: RequestServices,
-        gateways: Gateways,
-        limits: WebLimits,
-        *,
-        responses: ContentLog | None,
-    ) -> None:
-        self._parts = (format_, services, gateways, limits)
-        self._responses = responses
+    def __init__(self, format_: IngressFormat, entrance: Entrance) -> None:
+        self._format = format_
+        self._entrance = entrance
         self._made: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._made is None:
             from tollgate.web.token_counts import CountEndpoint
 
-            self._made = CountEndpoint(*self._parts, responses=self._responses)
+            self._made = CountEndpoint(self._format, self._entrance)
         await self._made(scope, receive, send)
 
 
@@ -143,21 +117,16 @@ class MeteredEndpoint:
     def __init__(
         self,
         format_: IngressFormat,
-        services: RequestServices,
-        gateways: Gateways,
-        limits: WebLimits,
+        entrance: Entrance,
         *,
         answers: AnswerStore | None,
         contents: ContentLog | None,
-        responses: ContentLog | None,
     ) -> None:
         self._format = format_
-        self._services = services
-        self._gateways = gateways
-        self._limits = limits
+        self._entrance = entrance
+        self._services = entrance.services
         self._answers = answers
         self._contents = contents
-        self._responses = responses
 
     @property
     def _ingress(self) -> Ingress:
@@ -170,7 +139,7 @@ class MeteredEndpoint:
         except ClientGone:
             return
         finally:
-            await self._gateways.finish_loading()
+            await self._entrance.gateways.finish_loading()
 
     async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
         request_id = request_id_of(scope)
@@ -193,21 +162,15 @@ class MeteredEndpoint:
             await send_error(reply, self._ingress, InternalError(), named)
 
     async def _admit(self, scope: Scope, receive: Receive, request_id: str) -> _Admitted:
-        headers = Headers(scope=scope)
-        tracing.begin(headers.get("traceparent"), self._services.ids)
-        if scope["method"] != "POST":
-            raise MethodNotAllowed(
-                f"{scope['method']} is not served here; use POST.", METERED_METHODS
-            )
-        principal = await authenticate(self._services.keys, headers, METERED.roles)
-        gateway = await self._gateways.for_key(principal.key_id)
-        body = await read_body(receive, self._limits.body_bytes_max)
-        parsed = replace(
-            await self._parse(body, headers, principal),
-            tells_routing=headers.get("x-tollgate-metadata", "").lower() == "enabled",
-        )
+        entered = await self._entrance.enter(scope, receive)
+        headers, gateway, body = entered.headers, entered.gateway, entered.body
+        parsed: ParsedWork | None = await self._entrance.parse_stored(entered)
+        if parsed is None:
+            parsed = self._ingress.parse(body, headers)
+        tells_routing = headers.get("x-tollgate-metadata", "").lower() == "enabled"
+        parsed = replace(parsed, tells_routing=tells_routing)
         call = Call(
-            principal=principal,
+            principal=entered.principal,
             parsed=parsed,
             request_id=request_id,
             ingress_format=self._format.name,
@@ -223,17 +186,6 @@ class MeteredEndpoint:
             named = replace(parsed, episode_id=self._services.ids.new_uuid7())
             call = replace(call, parsed=named)
         return _Admitted(gateway=gateway, call=call, claim=claim, body=body)
-
-    async def _parse(self, body: bytes, headers: Headers, principal: Principal) -> ParsedWork:
-        days = principal.response_days
-        if self._responses is None or days is None:
-            return self._ingress.parse(body, headers)
-        # Imported with its first request: most deployments start without it.
-        from tollgate.web.response_storage import parse_with_turns
-
-        return await parse_with_turns(
-            self._responses, body, headers, workspace_id=principal.workspace_id, days=days
-        )
 
     async def _answer(self, admitted: _Admitted, reply: AsgiReply) -> None:
         call, sink = admitted.call, self._sink(reply, admitted)
@@ -258,7 +210,7 @@ class MeteredEndpoint:
 
     def _sink(self, reply: AsgiReply, admitted: _Admitted) -> EventSink:
         call, gateway = admitted.call, admitted.gateway
-        around = None if self._responses is None else self._storing(admitted)
+        around = self._storing(admitted)
         sink = reply_sink(gateway, reply, self._ingress, call.parsed, around=around)
         days = call.principal.content_days
         if self._contents is None or days is None:
@@ -269,14 +221,14 @@ class MeteredEndpoint:
     def _storing(self, admitted: _Admitted) -> Callable[[EventSink], EventSink] | None:
         """Return what puts the storing of a response around its reply, None if none is stored."""
         call, days = admitted.call, admitted.call.principal.response_days
-        input_ = call.parsed.stored_input
-        if self._responses is None or days is None or input_ is None:
+        responses, input_ = self._entrance.responses, call.parsed.stored_input
+        if responses is None or days is None or input_ is None:
             return None
         from tollgate.web.response_storage import StoringSink
 
         return partial(
             StoringSink,
-            responses=self._responses,
+            responses=responses,
             call=call,
             input_=input_,
             gateway=admitted.gateway,
@@ -287,7 +239,7 @@ class MeteredEndpoint:
     def _deadline(self, scope: Scope, timing: StreamTiming, *, streamed: bool) -> Deadline:
         clock = self._services.clock
         extensions = scope.get("extensions") or {}
-        total_s = self._limits.stream_total_s
+        total_s = self._entrance.limits.stream_total_s
         if DEADLINE_EXTENSION in extensions:
             total_s = extensions[DEADLINE_EXTENSION]["epoch_ms"] / 1000 - clock.now_s()
         deadline = Deadline.within(clock, total_s - SETTLE_BUDGET_S)

@@ -3,48 +3,29 @@
 Imported with the first request that is counted.
 """
 
-from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
-from tollgate.core import tracing
-from tollgate.core.errors import GatewayError, InternalError, MethodNotAllowed
-from tollgate.core.principal import Principal
-from tollgate.core.request import GenerationRequest
-from tollgate.engine.content_log import ContentLog
+from tollgate.core.errors import GatewayError, InternalError
 from tollgate.engine.sink import ClientGone, send_error
 from tollgate.engine.token_counts import CountPace, TokenCount, count_tokens
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.formats import IngressFormat
-from tollgate.web.access import METERED
-from tollgate.web.auth import authenticate
-from tollgate.web.cors import WebLimits
-from tollgate.web.paths import METERED_METHODS
-from tollgate.web.reply import AsgiReply, read_body
+from tollgate.web.entrance import Entrance
+from tollgate.web.reply import AsgiReply
 from tollgate.web.request_id import request_id_of
-from tollgate.web.request_services import Gateways, RequestServices
 
 
 class CountEndpoint:
     """Authenticates, parses and counts; holds and records nothing."""
 
-    def __init__(
-        self,
-        format_: IngressFormat,
-        services: RequestServices,
-        gateways: Gateways,
-        limits: WebLimits,
-        *,
-        responses: ContentLog | None = None,
-    ) -> None:
+    def __init__(self, format_: IngressFormat, entrance: Entrance) -> None:
         if format_.counting is None:
             raise ValueError(f"the format {format_.name} counts no tokens")
         self._format = format_
         self._counting = format_.counting
-        self._services = services
-        self._gateways = gateways
-        self._limits = limits
-        self._responses = responses
-        self._pace = CountPace(services.clock)
+        self._entrance = entrance
+        self._services = entrance.services
+        self._pace = CountPace(entrance.services.clock)
 
     @property
     def _ingress(self) -> Ingress:
@@ -57,7 +38,7 @@ class CountEndpoint:
         except ClientGone:
             return
         finally:
-            await self._gateways.finish_loading()
+            await self._entrance.gateways.finish_loading()
 
     async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
         request_id = request_id_of(scope)
@@ -75,36 +56,19 @@ class CountEndpoint:
             await self._send(reply, counted, named)
 
     async def _count(self, scope: Scope, receive: Receive, request_id: str) -> TokenCount:
-        headers = Headers(scope=scope)
-        tracing.begin(headers.get("traceparent"), self._services.ids)
-        if scope["method"] != "POST":
-            raise MethodNotAllowed(
-                f"{scope['method']} is not served here; use POST.", METERED_METHODS
-            )
-        principal = await authenticate(self._services.keys, headers, METERED.roles)
-        gateway = await self._gateways.for_key(principal.key_id)
-        body = await read_body(receive, self._limits.body_bytes_max)
+        entered = await self._entrance.enter(scope, receive)
+        stored = await self._entrance.parse_stored(entered)
+        if stored is None:
+            request = self._counting.parse(entered.body, entered.headers)
+        else:
+            request = stored.request
         return await count_tokens(
-            gateway,
-            await self._parse(body, headers, principal),
-            principal=principal,
+            entered.gateway,
+            request,
+            principal=entered.principal,
             request_id=request_id,
             pace=self._pace,
         )
-
-    async def _parse(
-        self, body: bytes, headers: Headers, principal: Principal
-    ) -> GenerationRequest:
-        days = principal.response_days
-        if self._responses is None or days is None:
-            return self._counting.parse(body, headers)
-        # Imported with its first request, for counts of other formats too are served here.
-        from tollgate.web.response_storage import parse_with_turns
-
-        parsed = await parse_with_turns(
-            self._responses, body, headers, workspace_id=principal.workspace_id, days=days
-        )
-        return parsed.request
 
     async def _send(self, reply: AsgiReply, counted: TokenCount, named: dict[str, str]) -> None:
         body = self._counting.render(counted.tokens)
