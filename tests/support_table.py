@@ -172,6 +172,9 @@ OF_A_PROVIDER: Final[Mapping[str, Probe]] = {
 }
 
 
+OTHER_KINDS = ("embedding", "rerank", "moderation")
+
+
 def _formats() -> str:
     rows = [
         [f"answers: {case}", *(_understood(wire, case) for wire in EVERY_WIRE)] for case in ANSWERS
@@ -203,11 +206,19 @@ def _providers() -> str:
     ]
     rows = []
     for slug, row in sorted(catalog.providers.items()):
-        own = [target for target in targets if target.provider == slug]
-        codec = WIRE_FORMATS[row.codec].load()
-        cells = (_of_all(_taken(name, codec, target) for target in own) for name in OF_A_PROVIDER)
-        rows.append([slug, row.codec, row.transport, str(len(own)), *cells])
-    return _table(["provider", "codec", "transport", "endpoints", *OF_A_PROVIDER], rows)
+        by_kind: dict[str, list[Target]] = {"chat": [], **{kind: [] for kind in OTHER_KINDS}}
+        for target in targets:
+            if target.provider == slug:
+                by_kind[catalog.models[target.model].kind].append(target)
+        load, own = WIRE_FORMATS[row.codec].load, by_kind["chat"]
+        cells = [
+            _of_all(_taken(name, load(), target) for target in own) if load else "-"
+            for name in OF_A_PROVIDER
+        ]
+        others = [str(len(by_kind[kind]) or "-") for kind in OTHER_KINDS]
+        rows.append([slug, row.codec, row.transport, str(len(own)), *others, *cells])
+    head = ["provider", "codec", "transport", "endpoints of chat", *OTHER_KINDS, *OF_A_PROVIDER]
+    return _table(head, rows)
 
 
 def _taken(name: str, codec: Codec, target: Target) -> str:

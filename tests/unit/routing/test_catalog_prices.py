@@ -70,9 +70,12 @@ PUBLISHED = [offer for offer in OFFERS if found(offer.values[1])]
 
 
 def usages(
-    endpoint: EndpointSection, prompt: int, known: ModelPrice
+    model: ModelSection, endpoint: EndpointSection, prompt: int, known: ModelPrice
 ) -> list[tuple[Usage, PublishedUsage]]:
     """The same usage in our words and in theirs: every class for which both have a rate."""
+    if model.kind != "chat":
+        inputs = Usage(uncached_input_tokens=prompt, output_tokens=0)
+        return [(inputs, PublishedUsage(input_tokens=prompt))]
     price = endpoint.price
     read = prompt // 2 if None not in (price.cache_read, known.cache_read_mtok) else 0
     hour = prompt // 8 if None not in (price.cache_write_1h, known.cache_write_1h_mtok) else 0
@@ -131,7 +134,7 @@ def test_c65_a_bill_is_what_the_source_of_its_price_computes(
                 asked = when.replace(hour=OFF_PEAK_HOUR)
             for prompt in PROMPTS:
                 rates = endpoint.schedule.at(when.timestamp(), prompt)
-                for ours, theirs in usages(endpoint, prompt, source.get_prices(asked)):
+                for ours, theirs in usages(model, endpoint, prompt, source.get_prices(asked)):
                     paid = total_nano_usd(bill(ours, rates))
                     due = source.get_prices(asked).calc_price(theirs)["total_price"]
                     assert abs(paid - due * Decimal(10**9)) <= ROUNDING_NANO_USD, (when, prompt)

@@ -39,7 +39,6 @@ def test_there_is_an_example_of_each_provider_without_a_shared_address() -> None
     assert [it.stem for it in EXAMPLES] == [
         "azure",
         "completions",
-        "embeddings",
         "hosted",
         "sagemaker",
         "self-hosted",

@@ -72,7 +72,8 @@ def test_c65_no_caller_chooses_a_tier_that_its_price_does_not_know() -> None:
         endpoint.provider
         for model in routing.models.values()
         for endpoint in model.endpoints
-        if "service_tier"
+        if model.kind == "chat"
+        and "service_tier"
         not in merge_section(_dialect(routing, endpoint), endpoint.dialect).refuses
     }
     # Anthropic's tiers are bought ahead, Groq's flex costs what the others do (both 2026-11-21).
@@ -93,7 +94,8 @@ def test_every_provider_with_a_key_names_both_of_its_homes() -> None:
     keys = {slug: row.key for slug, row in load(FILE).providers.items() if row.key}
     assert keys
     for slug, key in keys.items():
-        account = slug.removesuffix("-responses")  # two formats of one account share its key
+        # Two formats of one account share its key.
+        account = slug.removesuffix("-responses").removesuffix("-native")
         assert key.secret == f"tollgate/{account}"
         assert key.env == f"{account.upper()}_API_KEY"
 
@@ -192,3 +194,27 @@ def test_c19_there_are_models_and_providers_to_choose_from() -> None:
     assert len(routing.providers) >= 30
     served = {it.provider for model in routing.models.values() for it in model.endpoints}
     assert served == routing.providers.keys()
+
+
+def test_c81_each_kind_of_work_has_models_of_several_providers() -> None:
+    routing = load(FILE)
+    providers: dict[str, set[str]] = {}
+    for model in routing.models.values():
+        providers.setdefault(model.kind, set()).update(it.provider for it in model.endpoints)
+    assert {"bedrock", "cohere-native", "google", "mistral", "openai", "voyage"} <= providers[
+        "embedding"
+    ]
+    assert {"bedrock", "cohere-native", "jina", "voyage"} <= providers["rerank"]
+    assert providers["moderation"] == {"openai"}
+    assert providers.keys() == {"chat", "embedding", "rerank", "moderation"}
+
+
+def test_c81_vectors_of_one_space_stand_in_for_each_other_and_others_never() -> None:
+    spaces: dict[str, set[str]] = {}
+    for slug, model in load(FILE).models.items():
+        if model.vectors is not None and model.vectors.space is not None:
+            spaces.setdefault(model.vectors.space, set()).add(slug)
+    assert spaces == {
+        "cohere-embed-v5": {"cohere/embed-v5.0-fast", "cohere/embed-v5.0-pro"},
+        "voyage-4": {"voyageai/voyage-4", "voyageai/voyage-4-large", "voyageai/voyage-4-lite"},
+    }

@@ -87,22 +87,22 @@ def gather_evidence(
         for endpoint in model.endpoints:
             row, stated = routing.providers[endpoint.provider], dict[str, PublishedFacts]()
             try:
-                published = find_published_price(row, endpoint.upstream, today)
+                published = find_published_price(row, endpoint.upstream, today, kind=model.kind)
             except Unpublished:
                 pass
             else:
                 rates = {
                     name: rate for name, rate in published.price if name in _RATE_NAMES and rate
                 }
+                tokens = ("input", "output") if model.kind == "chat" else ("input",)
                 stated[PRICES] = PublishedFacts(
                     upstream=published.upstream,
-                    rates={"input": published.price.input, "output": published.price.output}
-                    | rates,
+                    rates={name: getattr(published.price, name) for name in tokens} | rates,
                     overrides=tuple(map(override_of, published.overrides)),
                     context=published.context,
                 )
             mapped = (
-                price_map.find(row, endpoint.upstream)
+                price_map.find(row, endpoint.upstream, kind=model.kind)
                 if price_map is not None
                 else (kept.of(endpoint).get(PRICE_MAP) if kept is not None else None)
             )

@@ -50,7 +50,8 @@ class PublishedFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def schedule(self) -> PriceSchedule:
         """The price at any time; a class without a rate is billed as it is in a routing file."""
         return PriceSchedule(
-            base=Price(**self.rates),
+            # Of a kind that makes no text, nobody states a rate of answers.
+            base=Price(**{"output": Decimal(0), **self.rates}),
             overrides=tuple(override.section.override for override in self.overrides),
         )
 

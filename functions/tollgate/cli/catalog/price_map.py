@@ -19,7 +19,7 @@ from zipfile import BadZipFile, ZipFile
 from msgspec import Struct
 
 from tollgate.cli.catalog.facts import PublishedFacts, PublishedOverride
-from tollgate.core.request import Capability, Modality
+from tollgate.core.request import Capability, Modality, WorkKind
 from tollgate.routing.price_sections import WEEKDAYS
 from tollgate.routing.schema import ProviderSection
 
@@ -38,6 +38,9 @@ _RATES: Final[Mapping[str, str]] = {
     "output_cost_per_audio_token": "audio_output",
     "cache_read_input_audio_token_cost": "cache_read_audio",
 }
+# A model that makes no text has one class of tokens, whatever else the map states of it.
+_RATES_OF_INPUTS: Final[Mapping[str, str]] = {"input_cost_per_token": "input"}
+_SEARCH: Final = "input_cost_per_query"
 # The map writes 0 for a class that costs nothing extra, such as writes to an automatic cache.
 _ZERO_IS_NONE: Final = frozenset({"cache_read", "cache_write", "cache_write_1h"})
 _TIER: Final = re.compile(r"(\w+)_above_([0-9]+)k_tokens")
@@ -62,13 +65,17 @@ _PUBLISHERS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "api.cohere.com": ("cohere", frozenset({"cohere", "cohere_chat"})),
     "api.deepinfra.com": ("deepinfra", frozenset({"deepinfra"})),
     "api.deepseek.com": ("deepseek", frozenset({"deepseek"})),
-    "api.fireworks.ai": ("fireworks_ai", frozenset({"fireworks_ai"})),
+    "api.fireworks.ai": (
+        "fireworks_ai",
+        frozenset({"fireworks_ai", "fireworks_ai-embedding-models"}),
+    ),
     "api.friendli.ai": ("friendliai", frozenset({"friendliai"})),
     "api.gmi-serving.com": ("gmi", frozenset({"gmi"})),
     "api.groq.com": ("groq", frozenset({"groq"})),
     "api.hyperbolic.xyz": ("hyperbolic", frozenset({"hyperbolic"})),
     "api.inference.crusoecloud.com": ("crusoe", frozenset({"crusoe"})),
     "api.inference.wandb.ai": ("wandb", frozenset({"wandb"})),
+    "api.jina.ai": ("jina_ai", frozenset({"jina_ai"})),
     "api.meta.ai": ("meta", frozenset({"meta"})),
     "api.minimax.io": ("minimax", frozenset({"minimax"})),
     "api.mistral.ai": ("mistral", frozenset({"mistral"})),
@@ -81,6 +88,7 @@ _PUBLISHERS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "api.studio.nebius.com": ("nebius", frozenset({"nebius"})),
     "api.together.xyz": ("together_ai", frozenset({"together_ai"})),
     "api.tokenfactory.nebius.com": ("nebius", frozenset({"nebius"})),
+    "api.voyageai.com": ("voyage", frozenset({"voyage"})),
     "api.x.ai": ("xai", frozenset({"xai"})),
     "api.z.ai": ("zai", frozenset({"zai"})),
     "dashscope-intl.aliyuncs.com": ("dashscope", frozenset({"dashscope"})),
@@ -106,13 +114,17 @@ class PriceMap(Struct, frozen=True, kw_only=True):
     sha256: str
     entries: Mapping[str, Mapping[str, Any]]
 
-    def find(self, row: ProviderSection, upstream: str) -> PublishedFacts | None:
+    def find(
+        self, row: ProviderSection, upstream: str, *, kind: WorkKind = "chat"
+    ) -> PublishedFacts | None:
         """Return the facts about a provider's model; None if the map has none, or no price."""
         prefix, providers = _publisher(row)
         for name in (f"{prefix}/{upstream}", upstream):
             entry = self.entries.get(name)
             if entry is not None and entry.get("litellm_provider") in providers:
-                return _facts(name, entry)
+                if kind == "chat":
+                    return _facts(name, entry)
+                return _facts_of_inputs(name, entry) if entry.get("mode") == kind else None
         return None
 
 
@@ -162,10 +174,25 @@ def _facts(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:
     )
 
 
-def _rates(entry: Mapping[str, Any]) -> dict[str, Decimal]:
+def _facts_of_inputs(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:
+    """Return the facts about a model that makes no text; its limits of answers mean nothing."""
+    rates = _rates(entry, _RATES_OF_INPUTS)
+    if "input" not in rates:
+        return None
+    if entry.get(_SEARCH):
+        rates["search"] = Decimal(entry[_SEARCH]).normalize()
+    return PublishedFacts(
+        upstream=name,
+        rates=rates,
+        context=_tokens(entry.get("max_input_tokens")),
+        retires=_day(entry.get("deprecation_date")),
+    )
+
+
+def _rates(entry: Mapping[str, Any], names: Mapping[str, str] = _RATES) -> dict[str, Decimal]:
     found = {
         ours: (Decimal(entry[theirs]) * _PER_MILLION).normalize()
-        for theirs, ours in _RATES.items()
+        for theirs, ours in names.items()
         if entry.get(theirs) is not None
     }
     return {name: rate for name, rate in found.items() if rate or name not in _ZERO_IS_NONE}

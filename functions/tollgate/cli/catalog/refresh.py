@@ -42,6 +42,7 @@ _RATE_ORDER: Final = (
     "request",
     "image",
     "web_search",
+    "search",
 )
 
 

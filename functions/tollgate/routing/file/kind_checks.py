@@ -36,7 +36,11 @@ def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Ite
         for key in sorted(endpoint.model_fields_set & _KEYS_OF_ANSWERS):
             message = f"an endpoint of the kind {model.kind} has no {key}"
             yield document.at_value((*place, key), "R012", message)
-        prices = [((*place, "price"), endpoint.price.model_fields_set)]
+        stated_base = endpoint.price.model_fields_set
+        if not endpoint.price.output:
+            # The compiled form has the rate of 0 that stands for none.
+            stated_base = stated_base - {"output"}
+        prices = [((*place, "price"), stated_base)]
         prices += [
             ((*place, "overrides", number, "price"), override.price.model_fields_set)
             for number, override in enumerate(endpoint.overrides)

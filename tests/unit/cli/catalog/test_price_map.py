@@ -55,6 +55,29 @@ def test_limits_abilities_and_the_last_day_are_read(tmp_path: Path) -> None:
     assert facts.retires == date(2027, 1, 31)
 
 
+def test_c65_a_model_of_another_kind_has_rates_of_inputs_and_of_searches_alone(
+    tmp_path: Path,
+) -> None:
+    path = price_map(
+        tmp_path,
+        together_ai__acme__v=entry(
+            2, 0, mode="embedding", input_cost_per_audio_token=6e-06, max_output_tokens=9
+        ),
+        together_ai__acme__r=entry(0, 0, mode="rerank", input_cost_per_query=0.0025),
+        together_ai__acme__m=entry(2, 4),
+    )
+    found = read_price_map(path)
+    vectors = found.find(TOGETHER, "acme/v", kind="embedding")
+    ranking = found.find(TOGETHER, "acme/r", kind="rerank")
+    assert vectors is not None
+    assert ranking is not None
+    assert (vectors.rates, vectors.max_output) == ({"input": Decimal(2)}, None)
+    assert ranking.rates == {"input": Decimal(0), "search": Decimal("0.0025")}
+    assert ranking.schedule.base.search == Decimal("0.0025")
+    # A name that the map has for another kind of work is another product.
+    assert found.find(TOGETHER, "acme/m", kind="embedding") is None
+
+
 def test_c65_sizes_of_prompts_become_overrides(tmp_path: Path) -> None:
     named = read(tmp_path, input_cost_per_token_above_200k_tokens=6e-06)
     tiers = [
