@@ -12,7 +12,12 @@ from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS, WireFormat
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
-from tollgate.routing.file.kind_checks import check_kind, check_required_keys, check_route_kind
+from tollgate.routing.file.kind_checks import (
+    check_kind,
+    check_required_keys,
+    check_route_kind,
+    check_successor,
+)
 from tollgate.routing.file.known_names import KnownNames
 from tollgate.routing.file.lifecycle_checks import check_lifecycle, find_succession_circles
 from tollgate.routing.file.policy_checks import check_model_policy, check_route_policy
@@ -133,6 +138,7 @@ class _Checker:
         self._names = scope.names
         self._names_left_out = scope.names_left_out
         self._key_rules = rules
+        self._all_models = scope.models
         self._circles = find_succession_circles(scope.models)
         self._policies = {
             slug: row.data_policy
@@ -162,6 +168,7 @@ class _Checker:
             yield from check_kind(self._document, where, model)
             if model.successor is not None:
                 yield from self._reference((*where, "successor"), model.successor, ("models",))
+            yield from check_successor(self._document, slug, model, models=self._all_models)
             yield from check_lifecycle(
                 self._document, slug, model, circles=self._circles, today=today
             )

@@ -92,6 +92,21 @@ def check_route_kind(
                     yield document.at_value(place, "R064", f"route {name}: {slug} {reason}")
 
 
+def check_successor(
+    document: YamlDocument, slug: str, model: ModelSection, *, models: Mapping[str, ModelSection]
+) -> Iterator[Problem]:
+    """Yield a problem if the successor does other work, or takes requests for other vectors."""
+    successor = models.get(model.successor or "")
+    if successor is None or model.successor is None:
+        return
+    hands_on = model.after_retirement == "successor"
+    if (reason := _differs(model.successor, successor, slug, model)) and (
+        hands_on or model.kind != successor.kind
+    ):
+        where: Where = ("models", slug, "successor")
+        yield document.at_value(where, "R064", f"{model.successor} {reason}")
+
+
 def _differs(slug: str, model: ModelSection, other: str, first: ModelSection) -> str | None:
     if model.kind != first.kind:
         return f"is of the kind {model.kind}, {other} of the kind {first.kind}"
