@@ -240,10 +240,10 @@ def test_it_says_which_providers_are_usable_and_what_the_others_need(tmp_path: P
     with local_server(tmp_path, extra={"GROQ_API_KEY": "gsk-any"}) as started:
         output = started.interrupt()
     assert re.search(
-        r"^  usable here     groq, simulator, simulator-completions$", output, re.MULTILINE
+        r"^  usable here     simulator, groq, simulator-completions$", output, re.MULTILINE
     )
     exports = dict(re.findall(r"^    export (\w+)=\.\.\. +# (.+)$", output, re.MULTILINE))
-    assert exports["OPENAI_API_KEY"] == "openai, openai-responses"
+    assert exports["OPENAI_API_KEY"] == "openai-responses, openai"
     assert exports["AWS_SECRET_ACCESS_KEY"] == "bedrock"
     assert "GROQ_API_KEY" not in exports
 

@@ -64,7 +64,6 @@ _ENTRIES: Final = {
     "permissions": _Entry(
         "routing.permissions", "permissions", "Allow the functions what a file names, no more."
     ),
-    "prices": _Entry("routing.prices", "prices", "Compare prices with published ones."),
     "publish": _Entry("stack.publish", "publish", "Let a stack serve a routing file."),
     "rollback": _Entry("stack.publish", "rollback", "Return to the catalog that was live before."),
 }

@@ -8,7 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.unit.routing.test_routing_yaml import as_editors_read
-from tollgate.cli.routing.price_report import list_findings
+from tollgate.cli.catalog.evidence import gather_evidence
+from tollgate.cli.catalog.verdicts import judge_file
 from tollgate.routing.file.document import read_document
 from tollgate.routing.file.json_schema import json_schema_text
 from tollgate.routing.file.load import inspect
@@ -53,13 +54,14 @@ def test_an_example_is_right_priced_as_published_and_permissible(
     routing = beside_what_ships(tmp_path, example)
     added = read_document(example, example.name).value(("models",))
     assert isinstance(added, dict)
-    offers = [(slug, it) for slug in added for it in routing.models[slug].endpoints]
-    assert offers
-    for slug, endpoint in offers:
-        found = list(list_findings(routing, [(slug, endpoint)], endpoint.price.checked))
-        assert not [it for it in found if it.kind == "differs"]
-        is_ours = endpoint.price.input == endpoint.price.output == 0
-        assert is_ours == any(it.kind == "unknown" for it in found)
+    offers = [it for slug in added for it in routing.models[slug].endpoints]
+    day = max(endpoint.price.checked for endpoint in offers)
+    verdicts = judge_file(routing, gather_evidence(routing, day, None, None))
+    for verdict in (it for it in verdicts if it.model in added):
+        assert not verdict.differing
+        price = verdict.endpoint.price
+        is_ours = price.input == price.output == 0
+        assert is_ours == (not verdict.agreeing)
     assert compile_permissions(routing).secrets
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from tollgate.cli.routing.price_differences import PriceDifference, compare_prices
+from tollgate.cli.catalog.price_differences import PriceDifference, compare_prices
 from tollgate.core.request import Capability, Modality
 from tollgate.routing.price import Price, PriceSchedule
 from tollgate.routing.price_sections import OverrideSection

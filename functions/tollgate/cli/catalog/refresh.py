@@ -66,8 +66,18 @@ def catalog_commands() -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="The file that keeps what the publishers state.",
 )
+@click.option("--provider", help="Only this provider of the file.")
+@click.option("--model", "slug", help="Only this model.")
 @click.option("--write", is_flag=True, help="Write the change and the evidence.")
-def refresh(file: Path, price_map: Path | None, kept: Path, *, write: bool) -> None:
+def refresh(
+    file: Path,
+    price_map: Path | None,
+    kept: Path,
+    *,
+    provider: str | None,
+    slug: str | None,
+    write: bool,
+) -> None:
     """Compare FILE with genai-prices and litellm's price map, and show the change it needs.
 
     A price is changed where both publishers, or the only one that has it, state another. Where they
@@ -86,7 +96,13 @@ def refresh(file: Path, price_map: Path | None, kept: Path, *, write: bool) -> N
     except (NotAPriceMap, NoEvidence) as unusable:
         raise click.ClickException(str(unusable)) from unusable
     evidence = gather_evidence(inspection.routing, today, mapped, earlier)
-    verdicts = list(judge_file(inspection.routing, evidence))
+    verdicts = [
+        it
+        for it in judge_file(inspection.routing, evidence)
+        if slug in (None, it.model) and provider in (None, it.endpoint.provider)
+    ]
+    if not verdicts:
+        raise click.UsageError("no endpoint of the file is of that model and provider")
     changed, by_hand = _edited(inspection.files, verdicts, today)
     click.echo("\n".join(render_verdicts(verdicts, evidence, by_hand)))
     for path, (before, after) in changed.items():
@@ -117,6 +133,10 @@ def render_verdicts(
             first = it.source.partition(";")[0]
             yield f"? {it.place}: publishers disagree; ours is that of {first}"
             yield from _differences(it)
+        elif not it.agreeing:
+            price = it.endpoint.price
+            ours = f"{price.source}, {price.checked}"
+            yield f"? {it.place}: nobody publishes its price; ours is of {ours}"
     for it in verdicts:
         if it.retires is not None:
             yield f"~ {it.place}: retires {it.retires} ({it.retires_source})"

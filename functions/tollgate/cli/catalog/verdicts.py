@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tollgate.cli.catalog.evidence import Evidence
 from tollgate.cli.catalog.facts import PublishedFacts
-from tollgate.cli.routing.price_differences import PriceDifference
+from tollgate.cli.catalog.price_differences import PriceDifference
 from tollgate.cli.tables import exact
 from tollgate.routing.schema import EndpointSection, ModelSection, Routing
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from tests.unit.cli.test_prices import SHIPPED
+from tests.unit.routing.test_routing_yaml import FILE as SHIPPED
 from tollgate.cli.main import main
 from tollgate.routing.file.load import load
 from tollgate.routing.schema import Routing

@@ -147,3 +147,16 @@ def test_a_file_with_errors_and_evidence_of_another_kind_are_refused(
     write(model("m", block("1", "2")))
     (tmp_path / "seen.json").write_text("{}")
     assert "holds no evidence" in refresh(tmp_path, m=entry(1, 2)).output
+
+
+def test_only_the_endpoints_that_are_asked_for_are_judged(tmp_path: Path, write: Any) -> None:
+    file = write(model("m", block("1.00", "2.00")), model("n", block("1.00", "2.00")))
+    published = {"m": entry(1, 3), "n": entry(1, 3)}
+    shown = refresh(tmp_path, "--model", "acme/n", "--provider", "together", "--write", **published)
+    assert "1 endpoints compared" in shown.output
+    changed = file.read_text(encoding="utf-8")
+    assert changed.index("acme/m") < changed.index("output: 2.00") < changed.index("acme/n")
+    assert "output: 3.00" in changed
+    nobody = refresh(tmp_path, "--provider", "nobody", **published)
+    assert nobody.exit_code == 2
+    assert "no endpoint of the file is of that model and provider" in nobody.output
