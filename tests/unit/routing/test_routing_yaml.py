@@ -194,27 +194,3 @@ def test_c19_there_are_models_and_providers_to_choose_from() -> None:
     assert len(routing.providers) >= 30
     served = {it.provider for model in routing.models.values() for it in model.endpoints}
     assert served == routing.providers.keys()
-
-
-def test_c81_each_kind_of_work_has_models_of_several_providers() -> None:
-    routing = load(FILE)
-    providers: dict[str, set[str]] = {}
-    for model in routing.models.values():
-        providers.setdefault(model.kind, set()).update(it.provider for it in model.endpoints)
-    assert {"bedrock", "cohere-native", "google", "mistral", "openai", "voyage"} <= providers[
-        "embedding"
-    ]
-    assert {"bedrock", "cohere-native", "jina", "voyage"} <= providers["rerank"]
-    assert providers["moderation"] == {"openai"}
-    assert providers.keys() == {"chat", "embedding", "rerank", "moderation"}
-
-
-def test_c81_vectors_of_one_space_stand_in_for_each_other_and_others_never() -> None:
-    spaces: dict[str, set[str]] = {}
-    for slug, model in load(FILE).models.items():
-        if model.vectors is not None and model.vectors.space is not None:
-            spaces.setdefault(model.vectors.space, set()).add(slug)
-    assert spaces == {
-        "cohere-embed-v5": {"cohere/embed-v5.0-fast", "cohere/embed-v5.0-pro"},
-        "voyage-4": {"voyageai/voyage-4", "voyageai/voyage-4-large", "voyageai/voyage-4-lite"},
-    }

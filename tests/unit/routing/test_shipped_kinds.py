@@ -1,0 +1,94 @@
+"""The models of routing.yaml that do other work than chat, and what is sent for them: C81."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.routing.test_routing_yaml import FILE
+from tollgate.core.embedding import EmbeddingRequest
+from tollgate.core.moderation import ModerationRequest
+from tollgate.core.reranking import RerankRequest
+from tollgate.core.work import InputWork
+from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.routing.file.compile import canonical_json
+from tollgate.routing.file.load import load
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.offers import Chains
+
+CATALOG = Catalog.from_json(canonical_json(load(FILE)))
+CHAINS = Chains(CATALOG)
+WORKS = [slug for slug, model in CATALOG.models.items() if model.kind != "chat"]
+
+
+def requested(slug: str, **fields: Any) -> InputWork:
+    match CATALOG.models[slug].kind:
+        case "embedding":
+            return EmbeddingRequest(model=slug, texts=("a", "b"), **fields)
+        case "rerank":
+            return RerankRequest(model=slug, query="q", documents=("a", "b"), **fields)
+        case _:
+            return ModerationRequest(model=slug, texts=("a", "b"), **fields)
+
+
+def sent(slug: str, **fields: Any) -> dict[str, tuple[str, Any]]:
+    """The path and the body of the first request to each provider of a model."""
+    chain = CHAINS.get(slug)
+    assert chain is not None
+    found = {}
+    for offer in chain.offers[slug]:
+        target = offer.attempt.target
+        wire_format = WIRE_FORMATS[CATALOG.providers[target.provider].codec]
+        codec = wire_format.batch_codecs[CATALOG.models[slug].kind]()
+        wire = codec.encode(codec.split(requested(slug, **fields), target)[0], target)
+        found[target.provider] = (wire.path, wire.body)
+    return found
+
+
+@pytest.mark.parametrize("slug", WORKS)
+def test_every_endpoint_of_another_kind_can_be_asked(slug: str) -> None:
+    assert len(sent(slug)) == len(CATALOG.models[slug].endpoints)
+
+
+def test_the_rows_have_their_providers_names_of_fields() -> None:
+    asked: dict[str, Any] = {"dimensions": 512, "input_type": "query"}
+    assert sent("voyageai/voyage-4", **asked)["voyage"] == (
+        "/embeddings",
+        {"model": "voyage-4", "input": ["a", "b"], "output_dimension": 512, "input_type": "query"},
+    )
+    both = sent("cohere/embed-v4.0", **asked)
+    fields = {
+        "texts": ["a", "b"],
+        "input_type": "search_query",
+        "embedding_types": ["float"],
+        "truncate": "NONE",
+        "output_dimension": 512,
+    }
+    assert both["cohere-native"] == ("/v2/embed", {"model": "embed-v4.0", **fields})
+    assert both["bedrock"] == ("/model/cohere.embed-v4%3A0/invoke", fields)
+    openai = sent("openai/text-embedding-3-small", encoding="base64")["openai"][1]
+    assert openai["encoding_format"] == "base64"
+    ranked = sent("voyageai/rerank-2.5", results_max=1)["voyage"]
+    assert (ranked[0], ranked[1]["top_k"]) == ("/rerank", 1)
+
+
+def test_c81_each_kind_of_work_has_models_of_several_providers() -> None:
+    providers: dict[str, set[str]] = {}
+    for model in CATALOG.models.values():
+        providers.setdefault(model.kind, set()).update(it.provider for it in model.endpoints)
+    assert {"bedrock", "cohere-native", "google", "mistral", "openai", "voyage"} <= providers[
+        "embedding"
+    ]
+    assert {"bedrock", "cohere-native", "jina", "voyage"} <= providers["rerank"]
+    assert providers["moderation"] == {"openai"}
+    assert providers.keys() == {"chat", "embedding", "rerank", "moderation"}
+
+
+def test_c81_vectors_of_one_space_stand_in_for_each_other_and_others_never() -> None:
+    spaces: dict[str, set[str]] = {}
+    for slug, model in CATALOG.models.items():
+        if model.vectors is not None and model.vectors.space is not None:
+            spaces.setdefault(model.vectors.space, set()).add(slug)
+    assert spaces == {
+        "cohere-embed-v5": {"cohere/embed-v5.0-fast", "cohere/embed-v5.0-pro"},
+        "voyage-4": {"voyageai/voyage-4", "voyageai/voyage-4-large", "voyageai/voyage-4-lite"},
+    }
