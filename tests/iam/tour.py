@@ -32,7 +32,7 @@ from tests.unit.web.routes import (
 from tests.upstream import Script
 from tollgate.core.clock import DAY_S, SystemClock
 from tollgate.core.publication import Signature, publish_to_all
-from tollgate.ingress.formats import MESSAGES
+from tollgate.ingress.formats import EMBEDDINGS, MESSAGES, MODERATIONS, RERANK
 from tollgate.ingress.formats import RESPONSES as RESPONSES_FORMAT
 from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.scalars import merge_section
@@ -43,6 +43,13 @@ CHAT: Final = CHAT_ROUTES[0].removeprefix("POST ")
 RESPONSES: Final = RESPONSES_FORMAT.path
 COUNT: Final = MESSAGES.counting.path if MESSAGES.counting else ""
 ECHO: Final = {"model": "test/echo", "messages": [{"role": "user", "content": "Hello"}]}
+# By kind of work: the path of its route, and what is asked of any model of it.
+ASKED: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
+    "chat": (CHAT, ECHO | {"max_tokens": 16}),
+    "embedding": (EMBEDDINGS.path, {"input": "Hello"}),
+    "rerank": (RERANK.path, {"query": "Hello", "documents": ["Hello"]}),
+    "moderation": (MODERATIONS.path, {"input": "Hello"}),
+}
 REFUSED: Final = {"error": {"message": "no such key"}}
 # More holds than one shard should have, so that maintenance adds shards.
 CROWD: Final = 70
@@ -156,8 +163,9 @@ async def call_every_provider(
                 upstream.reset()
                 upstream.enqueue(Script.json(401, REFUSED))
             only = {"only": [endpoint.provider], "allow_fallbacks": False}
-            body = ECHO | {"model": slug, "provider": only, "max_tokens": 16}
-            answer = await deployment.ask("POST", CHAT, workspace.inference, body=body)
+            path, fields = ASKED[model.kind]
+            body = fields | {"model": slug, "provider": only}
+            answer = await deployment.ask("POST", path, workspace.inference, body=body)
             assert answer.status >= 400
             left = deployment.upstreams.bedrock.unplayed + deployment.upstreams.beta.unplayed
             assert left == 1, (slug, endpoint.provider, answer.json)
