@@ -8,6 +8,7 @@ import sys
 from array import array
 from base64 import b64decode, b64encode
 from binascii import Error
+from math import isfinite
 from typing import Final
 
 import msgspec
@@ -42,15 +43,31 @@ def vector_size(vector: bytes) -> int:
 
 
 def convert_vector(vector: bytes, encoding: VectorEncoding) -> bytes:
-    """Return a vector in an encoding, unchanged if it has that already."""
+    """Return a vector in an encoding, unchanged if it has that already.
+
+    MalformedVector for a number that 32 bits have no room for, or for one that JSON cannot have.
+    """
     is_array = vector[:1] == b"["
     if is_array == (encoding == "float"):
         return vector
     if is_array:
-        return b'"%b"' % b64encode(_in_wire_order(array("f", _NUMBERS.decode(vector))).tobytes())
+        try:
+            numbers = array("f", _NUMBERS.decode(vector))
+        except msgspec.ValidationError as invalid:
+            raise MalformedVector("a number out of range") from invalid
+        _check_finite(numbers)
+        return b'"%b"' % b64encode(_in_wire_order(numbers).tobytes())
     numbers = array("f")
     numbers.frombytes(_floats(vector))
-    return msgspec.json.encode(_in_wire_order(numbers).tolist())
+    numbers = _in_wire_order(numbers)
+    _check_finite(numbers)
+    return msgspec.json.encode(numbers.tolist())
+
+
+def _check_finite(numbers: "array[float]") -> None:
+    # The sum of finite 32-bit floats is a finite 64-bit one.
+    if not isfinite(sum(numbers)):
+        raise MalformedVector("a number that is not finite")
 
 
 def _floats(vector: bytes) -> bytes:

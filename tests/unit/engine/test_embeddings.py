@@ -5,6 +5,7 @@ Keeps C26, C36, C41, C66, C68, C81.
 
 import asyncio
 import json
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -19,10 +20,13 @@ from tollgate.engine.kept_answers import KeptAnswer, replay
 from tollgate.ingress.base import ServedBy
 from tollgate.ingress.embeddings import Embeddings
 from tollgate.ingress.formats import EMBEDDINGS
+from tollgate.providers.base import Frame
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 
 DIMENSIONS = 4
+# Four times the 32-bit "not a number".
+NO_NUMBERS = b'"%b"' % b64encode(b"\0\0\xc0\x7f" * DIMENSIONS)
 SERVED = listed(3, tokens=7)
 
 
@@ -157,6 +161,11 @@ async def test_c81_a_batch_that_fails_moves_all_on_and_the_operator_pays_what_wa
         frame({"data": [{"index": place, "embedding": "!"} for place in range(3)]}),
         frame({"data": [{"index": place, "embedding": None} for place in range(3)]}),
         frame([]),
+        frame(
+            {"data": [{"index": 2 - place or None, "embedding": vector(0)} for place in range(3)]}
+        ),
+        Frame(data=b'{"data": %b}' % (b"[" * 100_000 + b"]" * 100_000)),
+        Frame(data=b'{"data": [], "model": "\xff"}'),
     ],
 )
 async def test_c81_an_answer_that_is_no_list_of_these_vectors_is_served_elsewhere(
@@ -166,6 +175,20 @@ async def test_c81_an_answer_that_is_no_list_of_these_vectors_is_served_elsewher
     assert (await embed(home)).status == 200
     assert home.record.attempts[0].error == "provider_unavailable"
     assert home.record.provider == "far"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "embedding"),
+    [("base64", b"[0, 0, 0, 1e999]"), ("base64", b"[0, 0, 0, 1e39]"), ("float", NO_NUMBERS)],
+)
+async def test_c26_c81_a_vector_without_the_requested_form_is_served_elsewhere_and_not_billed(
+    encoding: str, embedding: bytes
+) -> None:
+    broken = Frame(data=b'{"data": [{"embedding": %b}], "usage": {"prompt_tokens": 1}}' % embedding)
+    home = await home_of_vectors([broken], far=Scripted([listed(1, tokens=2)]))
+    assert (await embed(home, input="a", encoding_format=encoding)).status == 200
+    assert home.record.attempts[0].error == "provider_unavailable"
+    assert home.spent_nano_usd == 200_000
 
 
 async def test_c81_indexes_decide_the_order() -> None:

@@ -13,6 +13,7 @@ from tests.gateways import Always, House, house
 from tests.scripted import Scripted, frame
 from tests.unit.routing.catalogs import model, price, provider
 from tollgate.ingress.formats import MODERATIONS
+from tollgate.providers.base import Frame
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 
@@ -65,6 +66,14 @@ async def test_c66_c81_judgements_are_passed_on_and_recorded() -> None:
     assert (record.cost_nano_usd, record.usage_source) == (0, "estimated")
     [sent] = home.near.requests
     assert (sent.path, sent.body) == ("/moderations", {"model": "m-1", "input": ["a", "b"]})
+
+
+async def test_c81_a_judgement_that_no_parser_reads_is_served_elsewhere() -> None:
+    spoilt = json.dumps(CLEAN).encode()[:-1] + b', "note": "\xff"}'
+    good = [frame({"results": [CLEAN, CLEAN]})]
+    home = await home_of_judges([Frame(data=b'{"results": [%b, %b]}' % (spoilt, spoilt))], far=good)
+    assert (await judge(home)).json["results"] == [CLEAN, CLEAN]
+    assert home.record.attempts[0].error == "provider_unavailable"
 
 
 @pytest.mark.parametrize(

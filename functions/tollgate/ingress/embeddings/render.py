@@ -4,17 +4,15 @@ from collections.abc import Iterator, Sequence
 
 from pydantic_core import to_json
 
-from tollgate.core.embedding import EmbeddingRequest
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
-from tollgate.core.vectors import convert_vector
 from tollgate.ingress.base import ParsedWork, Routed, ServedBy
 from tollgate.ingress.errors import tollgate_metadata
 from tollgate.ingress.shared.whole_replies import WholeReplyRenderer
 
 
 class EmbeddingsRenderer(WholeReplyRenderer):
-    """Renders one reply; a provider's vectors are copied as they came where they can be."""
+    """Renders one reply; vectors are copied as they come."""
 
     def __init__(self, call: ParsedWork, served: ServedBy) -> None:
         self._call = call
@@ -25,12 +23,10 @@ class EmbeddingsRenderer(WholeReplyRenderer):
         return b"".join(self._pieces(responses[0].output, record))
 
     def _pieces(self, vectors: Sequence[bytes], record: GenerationRecord) -> Iterator[bytes]:
-        request = self._call.request
-        encoding = request.encoding if isinstance(request, EmbeddingRequest) else "float"
         yield b'{"object":"list","data":['
         for index, vector in enumerate(vectors):
             yield b'%b{"object":"embedding","index":%d,"embedding":' % (b"," * (index > 0), index)
-            yield convert_vector(vector, encoding)
+            yield vector
             yield b"}"
         tokens = record.usage.input_tokens
         yield b'],"model":%b,"usage":{"prompt_tokens":%d,"total_tokens":%d}' % (

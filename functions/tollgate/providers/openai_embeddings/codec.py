@@ -67,8 +67,8 @@ def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
     """Decode the answer to one batch; vectors are put into the order of their indexes."""
     body = parse_body(frame.data, _Body, target)
     items = body.data
-    if all(item.index is not None for item in items):
-        items = sorted(items, key=lambda item: item.index or 0)
+    if any(item.index is not None for item in items):
+        items = sorted(items, key=lambda item: -1 if item.index is None else item.index)
         if [item.index for item in items] != list(range(len(items))):
             raise malformed_error(target.provider, "embeddings with other indexes")
     usage = body.usage if isinstance(body.usage, dict) else {}

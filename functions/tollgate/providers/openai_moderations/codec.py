@@ -56,9 +56,18 @@ def decode(frame: Frame, work: ModerationRequest, target: Target) -> WorkResult:
         raise malformed_error(target.provider, f"{len(pieces)} judgements")
     for piece in pieces:
         parse_body(piece, _Judgement, target)
+        _check_text(piece, target)
     return WorkResult(
         pieces=pieces,
         usage=Usage(output_tokens=0),
         upstream_id=body.id if isinstance(body.id, str) else None,
         served_model=body.model if isinstance(body.model, str) else None,
     )
+
+
+def _check_text(piece: bytes, target: Target) -> None:
+    # What the parser skips it does not decode, and the caller's would fail on it.
+    try:
+        piece.decode()
+    except UnicodeDecodeError as invalid:
+        raise malformed_error(target.provider, "a judgement that is not UTF-8") from invalid

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from msgspec import DecodeError, ValidationError
+from msgspec import DecodeError
 from msgspec.json import decode as decode_json
 
 from tollgate.core.embedding import EmbeddingRequest
 from tollgate.core.usage import is_count
-from tollgate.core.vectors import MalformedVector, vector_size
+from tollgate.core.vectors import MalformedVector, convert_vector, vector_size
 from tollgate.providers.base import Target
-from tollgate.providers.shared.refusals import malformed_error
+from tollgate.providers.shared.refusals import UNREADABLE, malformed_error
 
 # Numbers are written with 22 characters at most, a comma and a blank or a line's indent.
 _BYTES_PER_NUMBER_MAX: Final = 32
@@ -25,8 +25,8 @@ def parse_body(data: bytes, shape: type[_Body], target: Target) -> _Body:
     """Parse a whole answer but its vectors, which stay raw; UpstreamError if it is no such JSON."""
     try:
         return decode_json(data, type=shape)
-    except (DecodeError, ValidationError) as invalid:
-        raise malformed_error(target.provider, "no list of embeddings") from invalid
+    except (DecodeError, *UNREADABLE) as invalid:
+        raise malformed_error(target.provider, "an answer of another shape") from invalid
 
 
 def read_count(reported: object) -> int | None:
@@ -55,7 +55,11 @@ def reply_bytes_max(work: EmbeddingRequest, target: Target) -> int:
 def checked_vectors(
     vectors: Sequence[bytes], work: EmbeddingRequest, target: Target
 ) -> tuple[bytes, ...]:
-    """Return the vectors; UpstreamError unless each input has one, all of the size that is due."""
+    """Return the vectors as the caller wants them.
+
+    UpstreamError unless each input has one, all are of the size that is due, and those that are
+    converted have 32-bit floats: a failure of the attempt, which is not billed.
+    """
     if len(vectors) != work.inputs:
         raise malformed_error(target.provider, f"{len(vectors)} embeddings of {work.inputs} inputs")
     try:
@@ -67,4 +71,7 @@ def checked_vectors(
         raise malformed_error(
             target.provider, f"embeddings of {min(sizes)} numbers in place of {due}"
         )
-    return tuple(vectors)
+    try:
+        return tuple(convert_vector(vector, work.encoding) for vector in vectors)
+    except MalformedVector as malformed:
+        raise malformed_error(target.provider, "numbers that are no 32-bit floats") from malformed
