@@ -4,6 +4,7 @@ https://docs.litellm.ai/docs/proxy/config_settings, and the examples in litellm 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,7 +39,7 @@ class Deployment(Struct, frozen=True, kw_only=True):
         """The weight by which LiteLLM draws it among those of the same name; 0 without one."""
         for key in ("weight", "rpm", "tpm"):
             stated = self.params.get(key)
-            if isinstance(stated, int | float) and stated > 0:
+            if isinstance(stated, int | float) and 0 < stated < inf:
                 return float(stated)
         return 0.0
 
@@ -72,7 +73,7 @@ class LitellmConfig(Struct, frozen=True, kw_only=True):
         """Yield each name with those to try after it."""
         for each in as_list(self.setting(kind)):
             for name, others in as_mapping(each).items():
-                yield str(name), [str(other) for other in as_list(others)]
+                yield str(name), name_list(others)
 
 
 def read_litellm_config(path: Path) -> LitellmConfig:
@@ -82,6 +83,13 @@ def read_litellm_config(path: Path) -> LitellmConfig:
         if len(raw) > _FILE_BYTES_MAX:
             raise NotALitellmConfig(f"{path.as_posix()} is larger than {_FILE_BYTES_MAX} bytes")
         content = yaml.safe_load(raw)
+    except yaml.MarkedYAMLError as invalid:
+        # The whole message quotes the line, in which a key may stand.
+        mark = invalid.problem_mark
+        where = f" in line {mark.line + 1}" if mark else ""
+        raise NotALitellmConfig(
+            f"{path.as_posix()} cannot be read: {invalid.problem}{where}"
+        ) from None
     except (OSError, yaml.YAMLError, RecursionError, ValueError) as unreadable:
         raise NotALitellmConfig(f"{path.as_posix()} cannot be read: {unreadable}") from unreadable
     sections = as_mapping(content)
@@ -99,6 +107,11 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 def as_list(value: Any) -> Sequence[Any]:
     """Return a list as it is, anything else as an empty one."""
     return value if isinstance(value, list) else ()
+
+
+def name_list(value: Any) -> Sequence[str]:
+    """Return the texts of a list; anything else names no model."""
+    return [each for each in as_list(value) if isinstance(each, str)]
 
 
 def _deployments(entries: Any) -> Iterator[Deployment]:

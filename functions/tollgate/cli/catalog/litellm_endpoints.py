@@ -26,6 +26,27 @@ _ALIKE: Final = frozenset({"custom_openai", "litellm_proxy", "openai"})
 _BEDROCK_ROUTE: Final = re.compile(r"(converse|invoke|converse_like|[a-z]{2}-[a-z]+-[0-9])/")
 _CONTEXT_ASSUMED: Final = 8192
 _OUTPUT_ASSUMED: Final = 4096
+# Parameters of a deployment that are read, or that say no more than its row does.
+_READ: Final = frozenset(
+    {
+        "api_base",
+        "api_key",
+        "base_url",
+        "custom_llm_provider",
+        "input_cost_per_token",
+        "max_input_tokens",
+        "max_output_tokens",
+        "mode",
+        "model",
+        "output_cost_per_token",
+        "rpm",
+        "supports_function_calling",
+        "supports_reasoning",
+        "supports_vision",
+        "tpm",
+        "weight",
+    }
+)
 _ABILITIES: Final = {"supports_function_calling": "tools", "supports_reasoning": "reasoning"}
 
 
@@ -63,6 +84,7 @@ class Placement:
             raise Unplaced(f"its mode is {mode}: only chat models are imported")
         prefix, upstream = self._split(deployment.model)
         provider, row, notes = self._row(deployment, prefix, upstream)
+        notes += [f"its {key} has no counterpart" for key in deployment.params if key not in _READ]
         known = self._known(provider, upstream) if provider in self._rows else None
         if known is not None:
             slug, endpoint, model = known
@@ -159,7 +181,7 @@ class Placement:
         rates = [deployment.fact(f"{side}_cost_per_token") for side in ("input", "output")]
         if None not in rates:
             source = {"source": "the config of LiteLLM", "checked": self._today}
-            paid = [(Decimal(str(rate)) * _MILLION).normalize() for rate in rates]
+            paid = [_per_million(rate) for rate in rates]
             return {"price": {"input": paid[0], "output": paid[1], **source}}, None
         base = str(deployment.facts.get("base_model") or upstream).rpartition("/")[2]
         section = ProviderSection.model_validate(row)
@@ -211,11 +233,25 @@ class Placement:
         yield "supports", list(alike.supports) if alike else stated
 
 
+def _per_million(rate: Any) -> Decimal:
+    """Return the price of a million tokens by that of one."""
+    try:
+        paid = Decimal(str(rate)) * _MILLION
+    except ArithmeticError:
+        paid = Decimal("NaN")
+    if not paid.is_finite() or paid < 0:
+        raise Unplaced("its price is no number of dollars")
+    return paid.normalize()
+
+
 def _own_row(
     deployment: Deployment, prefix: str, address: str
 ) -> tuple[str, PlainSection, list[str]]:
     """Return a row for an address of one's own."""
-    parts = urlsplit(address if "://" in address else f"https://{address}")
+    try:
+        parts = urlsplit(address if "://" in address else f"https://{address}")
+    except ValueError as malformed:
+        raise Unplaced("its api_base is no address") from malformed
     if not parts.hostname:
         raise Unplaced("it has no api_base: write the address of the server")
     path = parts.path.rstrip("/")
@@ -237,7 +273,9 @@ def _own_row(
     try:
         ProviderSection.model_validate(row)
     except ValidationError as refused:
-        raise Unplaced(f"its api_base cannot be an address here: {address}") from refused
+        # Not as it stands there, where a user's password may be part of it.
+        shown = f"{parts.scheme}://{parts.hostname}{path}"
+        raise Unplaced(f"its api_base cannot be an address here: {shown}") from refused
     slug = _slug(f"{prefix}-{parts.hostname.split('.')[0]}")
     return slug, row, _key_notes(deployment, None)
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
+from math import inf
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -12,8 +13,8 @@ from tollgate.cli.catalog.litellm_config import (
     FALLBACK_KINDS,
     Deployment,
     LitellmConfig,
-    as_list,
     as_mapping,
+    name_list,
 )
 from tollgate.cli.catalog.litellm_endpoints import PlacedEndpoint, Placement, PlainSection, Unplaced
 from tollgate.routing.chains import NEXT_ON_DEFAULT
@@ -198,7 +199,7 @@ class _Import:
         for kind, errors in FALLBACK_KINDS.items():
             for name, others in self._config.fallbacks(kind):
                 yield name, (errors, others)
-        default = [str(name) for name in as_list(self._config.setting("default_fallbacks"))]
+        default = name_list(self._config.setting("default_fallbacks"))
         if default:
             for deployment in self._config.deployments:
                 if deployment.name not in default:
@@ -228,20 +229,22 @@ class _Import:
     def _group_aliases(self) -> None:
         for name, target in as_mapping(self._config.setting("model_group_alias")).items():
             named = as_mapping(target).get("model", target)
-            if named in self._slugs:
-                self._name(str(name), str(named) if named in self._routes else self._slugs[named])
+            if not isinstance(named, str):
+                self._notes.append((f"model_group_alias {name}", "it names no model"))
+            elif named in self._slugs:
+                self._name(str(name), named if named in self._routes else self._slugs[named])
             else:
                 self._notes.append((f"model_group_alias {name}", f"{named} was not imported"))
 
     def _defaults(self) -> Iterator[tuple[str, PlainSection]]:
         retries = self._config.setting("num_retries")
         if isinstance(retries, int):
-            yield "retry", {"retries_max": min(retries, _RETRIES_MAX)}
+            yield "retry", {"retries_max": max(0, min(retries, _RETRIES_MAX))}
             if retries > _RETRIES_MAX:
                 note = f"{_RETRIES_MAX} at most; then the next endpoint is tried"
                 self._notes.append(("num_retries", note))
         total = self._config.setting("request_timeout", "timeout")
-        if isinstance(total, int | float) and total > 0:
+        if isinstance(total, int | float) and 0 < total < inf:
             yield "timeouts", {"non_streamed_total_s": min(total, _SECONDS_MAX)}
         cooldown = {
             name: value
@@ -258,13 +261,14 @@ class _Import:
         for section, tier in _TIERS.items():
             stated = as_mapping(self._config.setting(section))
             limits: PlainSection = {}
-            models = [name for name in as_list(stated.get("models")) if name in self._slugs]
+            models = [name for name in name_list(stated.get("models")) if name in self._slugs]
             if models:
                 limits["models"] = models
-            if isinstance(stated.get("rpm_limit"), int):
-                limits["rpm"] = stated["rpm_limit"]
+            rpm = stated.get("rpm_limit")
+            if isinstance(rpm, int) and rpm > 0:
+                limits["rpm"] = rpm
             budget = stated.get("max_budget")
-            if isinstance(budget, int | float):
+            if isinstance(budget, int | float) and 0 <= budget < inf:
                 lasts = str(stated.get("budget_duration") or "")
                 period = _PERIODS.get(lasts, "month" if lasts else "total")
                 limits["budget"] = {"usd": Decimal(str(budget)), "per": period}

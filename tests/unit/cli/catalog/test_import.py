@@ -244,6 +244,56 @@ def test_a_file_that_is_no_config_is_refused(tmp_path: Path, text: str) -> None:
     assert "Traceback" not in result.output
 
 
+def test_a_parameter_without_a_counterpart_is_listed(tmp_path: Path) -> None:
+    region = BEDROCK | {"aws_region_name": "eu-central-1"}
+    _, said = imported(tmp_path, entry("claude", region))
+    assert "its aws_region_name has no counterpart" in said
+    assert "eu-central-1" not in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model_list: [{litellm_params: {api_key: hush-hush, : : }}]",
+        """
+model_list:
+- model_name: own
+  litellm_params: {model: openai/own, api_base: "https://me:hush-hush@llm.example.com/v1"}
+""",
+    ],
+)
+def test_no_message_quotes_a_key(tmp_path: Path, text: str) -> None:
+    said = run(tmp_path, text).output
+    assert "hush" not in said
+    assert "cannot be" in said
+
+
+def test_values_of_another_kind_are_listed_or_left_out(tmp_path: Path) -> None:
+    own = OPENAI | {"api_base": "https://llm.example.com"}
+    rates = {"output_cost_per_token": 0.1}
+    routing, said = imported(
+        tmp_path,
+        entry("claude", CLAUDE | {"weight": float("inf")}),
+        entry("claude", BEDROCK | {"weight": 1}),
+        entry("words", own | rates | {"input_cost_per_token": "free"}),
+        entry("negative", own | rates | {"input_cost_per_token": -1}),
+        entry("bracket", own | {"api_base": "https://[llm.example.com"}),
+        litellm_settings={
+            "fallbacks": [{"claude": [["words"]]}],
+            "default_key_generate_params": {"models": [["claude"]], "max_budget": float("nan")},
+        },
+        router_settings={
+            "model_group_alias": {"quick": {"model": ["claude"]}},
+            "num_retries": -1,
+            "timeout": float("nan"),
+        },
+    )
+    assert list(routing.models) == ["anthropic/claude-haiku-4.5"]
+    assert said.count("its price is no number of dollars") == 2
+    assert "its api_base is no address" in said
+    assert "model_group_alias quick: it names no model" in said
+
+
 def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "new.yaml").write_text("mine")
     assert "is there already" in run(tmp_path, {"model_list": [entry("gpt", OPENAI)]}).output
