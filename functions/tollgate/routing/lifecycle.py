@@ -1,6 +1,6 @@
 """The days on which models and endpoints end, as routing.yaml states them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from math import inf
 from typing import Final, Literal
@@ -83,6 +83,17 @@ def list_successors(slug: str, models: Mapping[str, SuccessionSection]) -> Itera
         if slug in met:
             return
         met.add(slug)
+
+
+def list_heirs(slug: str, find: Callable[[str], SuccessionSection | None]) -> Iterator[str]:
+    """Yield the model that takes a model's place on its end, the one after that, and so on."""
+    met = {slug}
+    while (model := find(slug)) is not None and model.after_retirement == "successor":
+        if model.successor is None or model.successor in met:
+            return
+        slug = model.successor
+        met.add(slug)
+        yield slug
 
 
 def _first(*days: date | None) -> float:

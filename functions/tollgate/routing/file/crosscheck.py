@@ -20,7 +20,11 @@ from tollgate.routing.file.kind_checks import (
 )
 from tollgate.routing.file.known_names import KnownNames
 from tollgate.routing.file.lifecycle_checks import check_lifecycle, find_succession_circles
-from tollgate.routing.file.policy_checks import check_model_policy, check_route_policy
+from tollgate.routing.file.policy_checks import (
+    check_heir_policy,
+    check_model_policy,
+    check_route_policy,
+)
 from tollgate.routing.file.price_checks import check_prices
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.promise_checks import (
@@ -28,6 +32,7 @@ from tollgate.routing.file.promise_checks import (
     check_promise,
     place_chains,
     place_steps,
+    placed_heirs,
 )
 from tollgate.routing.file.secret_checks import KeyRules, check_host, check_key, check_pins
 from tollgate.routing.scalars import merge_section
@@ -172,6 +177,9 @@ class _Checker:
             yield from check_lifecycle(
                 self._document, slug, model, circles=self._circles, today=today
             )
+            yield from check_heir_policy(
+                self._document, slug, model, models=self._all_models, policies=self._policies
+            )
             yield from self._endpoints(where, model, today)
             yield from check_model_policy(self._document, slug, model, self._policies)
 
@@ -249,8 +257,9 @@ class _Checker:
     def _guardrails(
         self, where: Where, route: RouteSection, models: Mapping[str, PlacedModel]
     ) -> Iterator[Problem]:
-        slugs = {slug for _, step in place_steps(route, where) for slug in step if slug in models}
-        for slug in sorted(slugs):
+        named = {slug for _, step in place_steps(route, where) for slug in step}
+        slugs = {each for slug in named for each in (slug, *placed_heirs(slug, models))}
+        for slug in sorted(slugs & models.keys()):
             for endpoint in models[slug].section.endpoints:
                 if not self._may_guard(endpoint.provider):
                     message = f"{slug} at {endpoint.provider} cannot apply a guardrail"

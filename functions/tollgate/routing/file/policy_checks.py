@@ -50,6 +50,24 @@ def check_route_policy(
                 yield document.at_value(place, "R063", message)
 
 
+def check_heir_policy(
+    document: YamlDocument,
+    slug: str,
+    model: ModelSection,
+    *,
+    models: Mapping[str, ModelSection],
+    policies: Policies,
+) -> Iterator[Problem]:
+    """Yield a problem for a model that takes another's place under another policy."""
+    heir = model.successor
+    if model.after_retirement != "successor" or heir is None or heir not in models:
+        return
+    first, provider = (each.endpoints[0].provider for each in (model, models[heir]))
+    if _crosses(first, provider, policies):
+        message = f"handing on to {heir} {_crossing(first, provider, policies)}"
+        yield document.at_value(("models", slug, "successor"), "R063", message)
+
+
 def _crosses(first: str, provider: str, policies: Policies) -> bool:
     return {first, provider} <= policies.keys() and policies[first] != policies[provider]
 

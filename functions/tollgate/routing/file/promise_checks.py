@@ -9,6 +9,7 @@ from msgspec import Struct
 from tollgate.routing.chains import PromiseSection, RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem
+from tollgate.routing.lifecycle import list_heirs
 from tollgate.routing.price_sections import OverrideSection
 from tollgate.routing.schema import EndpointSection, ModelSection, Routing
 
@@ -18,6 +19,11 @@ class PlacedModel(Struct, frozen=True):
 
     document: YamlDocument
     section: ModelSection
+
+
+def placed_heirs(slug: str, models: Mapping[str, PlacedModel]) -> Iterator[str]:
+    """Yield the models that take a model's place on its end."""
+    return list_heirs(slug, lambda each: models[each].section if each in models else None)
 
 
 def place_chains(
@@ -64,7 +70,8 @@ def check_promise(
     for where, step in place_steps(route, ("routes", name)):
         for slug in step:
             place = (*where, slug) if (*where, slug) in document.values else where
-            places.setdefault(slug, []).append(place)
+            for each in (slug, *placed_heirs(slug, models)):
+                places.setdefault(each, []).append(place)
     for slug, steps in places.items():
         if slug not in models:
             continue
@@ -123,7 +130,10 @@ def find_later_breaks(routing: Routing, today: date) -> Iterator[tuple[str, Date
     """Yield the promises that a dated price will break, each with its route."""
     for name, route in routing.routes.items():
         slugs = dict.fromkeys(
-            slug for _, step in place_steps(route, ("routes", name)) for slug in step
+            each
+            for _, step in place_steps(route, ("routes", name))
+            for slug in step
+            for each in (slug, *list_heirs(slug, routing.models.get))
         )
         for slug in slugs if route.promise else ():
             for endpoint in routing.models[slug].endpoints:
