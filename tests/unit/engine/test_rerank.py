@@ -154,3 +154,16 @@ async def test_c81_an_overloaded_ranker_is_retried_and_then_another_serves() -> 
     home = await home_of_rankers(refuses(529), far=[frame(TOKENS)])
     reply = await rank(home)
     assert reply.headers["x-fallback-from"] == "acme/rank"
+
+
+async def test_c26_c81_tokens_are_billed_where_units_are_reported_beside_them() -> None:
+    both = {**TOKENS, "meta": {"billed_units": {"search_units": 1}}}
+    home = await home_of_rankers([frame(both)])
+    assert (await rank(home)).status == 200
+    assert (home.spent_nano_usd, home.record.usage.search_units) == (900_000, 1)
+
+
+async def test_c81_units_that_are_null_are_not_reported() -> None:
+    home = await home_of_rankers([frame({**TOKENS, "meta": {"billed_units": None}})])
+    assert (await rank(home)).status == 200
+    assert home.spent_nano_usd == 900_000

@@ -34,7 +34,7 @@ class _Units(Struct, frozen=True):
 
 
 class _Meta(Struct, frozen=True):
-    billed_units: _Units = _Units()
+    billed_units: _Units | None = None
 
 
 class _Body(Struct, frozen=True):
@@ -99,14 +99,14 @@ def _wire(path: str, body: dict[str, JsonValue]) -> WireRequest:
 
 
 def _usage(body: _Body) -> tuple[Usage, JsonValue]:
-    """Return the units or the tokens; who reports units charges for no tokens."""
-    units = read_count(body.meta.billed_units.search_units) if body.meta else None
-    if units is not None:
-        usage = Usage(search_units=units, uncached_input_tokens=0, output_tokens=0)
-        return usage, {"search_units": units}
+    """Return the units and the tokens; who reports units alone charges for no tokens."""
+    billed = body.meta.billed_units if body.meta else None
+    units = read_count(billed.search_units) if billed else None
     reported = body.usage if isinstance(body.usage, dict) else {}
-    for name in ("total_tokens", "prompt_tokens"):
-        tokens = read_count(reported.get(name))
-        if tokens is not None:
-            return Usage(uncached_input_tokens=tokens, output_tokens=0), reported
-    return Usage(output_tokens=0), None
+    counts = (read_count(reported.get(name)) for name in ("total_tokens", "prompt_tokens"))
+    tokens = next((count for count in counts if count is not None), None)
+    if units is None:
+        usage = Usage(uncached_input_tokens=tokens, output_tokens=0)
+        return usage, None if tokens is None else reported
+    usage = Usage(search_units=units, uncached_input_tokens=tokens or 0, output_tokens=0)
+    return usage, {**reported, "search_units": units}
