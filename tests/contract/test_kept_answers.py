@@ -14,9 +14,12 @@ from tests.faults.processes import run_order, start
 from tests.gateways import Always, House, house, request_body
 from tests.scripted import Scripted, answers, refuses
 from tests.stores import DynamoStores, funded_key
+from tests.unit.engine.test_embeddings import home_of_vectors
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.idempotency import Claim
-from tollgate.ingress.formats import COMPLETIONS, MESSAGES
+from tollgate.engine.kept_answers import RESULT_BYTES_KEPT_MAX
+from tollgate.ingress.formats import COMPLETIONS, EMBEDDINGS, MESSAGES
+from tollgate.providers.base import Frame
 from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.records.kept_answers import ABANDONED_AFTER_S, KEPT_FOR_S, DynamoAnswerStore
@@ -286,3 +289,18 @@ async def test_an_object_reads_as_it_was_put(objects: ObjectStore) -> None:
     for body in (b"", bytes(range(256)) * 1000):
         await objects.put("some/name", body)
         assert await objects.get("some/name") == body
+
+
+async def test_c68_c81_a_result_too_large_for_a_store_is_not_kept_and_made_again(
+    answer_store: DynamoAnswerStore,
+) -> None:
+    vector = b"[0, 1, 2, %b 3]" % (b" " * RESULT_BYTES_KEPT_MAX)
+    home = await home_of_vectors([Frame(data=b'{"data": [{"embedding": %b}]}' % vector)])
+    app = chat_app(home.front, Always(home.gateway), WebLimits(), answers=answer_store)
+    headers = {"authorization": f"Bearer {home.secret}", "idempotency-key": "once"}
+    for _ in range(2):
+        body = b'{"model": "acme/vec", "input": "a"}'
+        reply = await request(app, "POST", EMBEDDINGS.path, headers=headers, body=body)
+        assert reply.status == 200
+        assert "x-idempotent-replay" not in reply.headers
+    assert generations(home) == 2

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.errors import GatewayError
-from tollgate.core.events import PartDelta, StreamEvent
+from tollgate.core.events import Output, PartDelta, StreamEvent
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.idempotency import Claim
 from tollgate.engine.gateway import Gateway
@@ -22,6 +22,8 @@ from tollgate.stores.base import Hold
 _log = logging.getLogger(__name__)
 
 REPLAY_HEADER: Final = "x-idempotent-replay"
+# Of a result's pieces, which are kept as base64: a store reads no object above 64 MiB.
+RESULT_BYTES_KEPT_MAX: Final = 40 * 1024 * 1024
 
 
 class AnswerStore(Protocol):
@@ -90,6 +92,11 @@ class KeepingSink:
     async def finish(self, record: GenerationRecord) -> None:
         if self._served is None:
             raise RuntimeError("finish() before begin()")
+        if self._result_bytes > RESULT_BYTES_KEPT_MAX:
+            _log.warning("answer %s is too large to be kept", record.id)
+            await self.release()
+            await self._sink.finish(record)
+            return
         answer = KeptAnswer(
             served=self._served,
             events=tuple(self._events),
@@ -108,6 +115,11 @@ class KeepingSink:
     async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
         await self.release()
         await self._sink.fail(error, record)
+
+    @property
+    def _result_bytes(self) -> int:
+        results = (event for _, event in self._events if isinstance(event, Output))
+        return sum(len(piece) for result in results for piece in result.pieces)
 
     def _take(self, event: StreamEvent, choice: int) -> None:
         """Add an event; consecutive deltas of a part become one."""
