@@ -84,7 +84,7 @@ async def test_c61_a_key_is_kept_to_its_models(
 ) -> None:
     key = await created_key(deployment, workspace, models=["test/*"])
     answer = await deployment.ask("GET", "/v1/models", key)
-    assert {model["id"].split("/")[0] for model in answer.json["data"]} == {"test"}
+    assert all(model["id"].startswith(("test/", "test-")) for model in answer.json["data"])
     body = ECHO | {"model": "alpha/one"}
     answer = await deployment.ask("POST", "/v1/chat/completions", key, body=body)
     assert (answer.status, answer.json["error"]["code"]) == (403, "model_not_allowed")

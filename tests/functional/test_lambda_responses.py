@@ -85,4 +85,4 @@ async def test_c80_what_is_refused_names_its_field(client: AsyncOpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as refused:
         await client.responses.create(model="alpha/one", input="Hi", previous_response_id="resp_1")
     assert refused.value.param == "previous_response_id"
-    assert "not stored" in str(refused.value)
+    assert "needs a stored response" in str(refused.value)

@@ -12,6 +12,7 @@ from starlette.routing import Match
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, RequestError
 from tollgate.ingress.formats import MESSAGES
 from tollgate.ingress.validation import field_error
+from tollgate.web.claude_model_shapes import ANTHROPIC_VERSION
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.error_boundary import ErrorBoundary
 from tollgate.web.paths import (
@@ -142,7 +143,7 @@ def _render_errors(app: FastAPI, services: Services) -> None:
 def _is_of_anthropic(request: Request) -> bool:
     """Return whether a client of Anthropic's format asks: its SDKs state a version everywhere."""
     named = request.scope["path"].startswith(MESSAGES.path)
-    return named or "anthropic-version" in request.headers
+    return named or ANTHROPIC_VERSION in request.headers
 
 
 def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:

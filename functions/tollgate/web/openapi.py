@@ -1,6 +1,6 @@
 """The OpenAPI document: FastAPI's document of the api routes, with the metered routes added."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -8,9 +8,16 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from tollgate.ingress.formats import FORMATS, FormatModels, IngressFormat, TokenCounting
+from tollgate.ingress.formats import (
+    FORMATS,
+    MESSAGES,
+    FormatModels,
+    IngressFormat,
+    TokenCounting,
+)
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
+from tollgate.web.claude_model_shapes import ANTHROPIC_VERSION
 
 ANY_FORMAT: Final = "x-any-format"
 """The mark of an operation whose body is a request in any client format."""
@@ -45,7 +52,10 @@ def openapi(app: FastAPI) -> dict[str, Any]:
             errors[counting.path] = models.error
     for path, item in document["paths"].items():
         for method, operation in item.items():
-            _describe_errors(operation["responses"], errors.get(path, ErrorEnvelope))
+            envelopes = [errors.get(path, ErrorEnvelope)]
+            if any(each["name"] == ANTHROPIC_VERSION for each in operation.get("parameters", ())):
+                envelopes.append(errors[MESSAGES.path])
+            _describe_errors(operation["responses"], envelopes)
             if operation.pop(ANY_FORMAT, False):
                 content = {"application/json": {"schema": {"anyOf": requests}}}
                 operation["requestBody"] = {"required": True, "content": content}
@@ -100,12 +110,14 @@ def _describe_count(
     }
 
 
-def _describe_errors(responses: dict[str, Any], envelope: type[BaseModel]) -> None:
+def _describe_errors(responses: dict[str, Any], envelopes: Sequence[type[BaseModel]]) -> None:
     responses.pop(_FOREIGN_STATUS, None)
+    either = [_reference(each) for each in envelopes]
+    schema = either[0] if len(either) == 1 else {"anyOf": either}
     for statuses, whose in (("4XX", "The request's"), ("5XX", "The gateway's or a provider's")):
         responses[statuses] = {
             "description": f"{whose} fault, in the error envelope.",
-            "content": _json(envelope),
+            "content": {"application/json": {"schema": schema}},
         }
 
 

@@ -11,6 +11,7 @@ from tollgate.routing.planning.exclusions import shorten
 from tollgate.routing.planning.usable import list_usable_models
 from tollgate.web.admission import OptionalCaller, admitted_router
 from tollgate.web.claude_model_shapes import (
+    ANTHROPIC_VERSION,
     ClaudeModelObject,
     ClaudeModelsReply,
     claude_model,
@@ -28,8 +29,7 @@ from tollgate.web.model_shapes import (
 from tollgate.web.services import Services
 
 _PAGE_MAX: Final = 1_000
-# The header by which a client of Anthropic's says so.
-AnthropicVersion = Annotated[str | None, Header(alias="anthropic-version")]
+AnthropicVersion = Annotated[str | None, Header(alias=ANTHROPIC_VERSION)]
 
 
 def model_routes(services: Services) -> APIRouter:
