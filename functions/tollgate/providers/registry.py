@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.clock import Clock
@@ -114,14 +114,15 @@ class Registry:
 
     def provider(self, row: ProviderRow) -> Provider:
         """Return the provider of a row; RowError for a row that cannot be made."""
-        if row not in self._made:
+        made = self._made.get(row)
+        if made is None:
             wire_format = _named(WIRE_FORMATS, row.codec, f"codec of provider {row.slug}")
             transport = _named(TRANSPORTS, row.transport, f"transport of provider {row.slug}")
             _check_needs(row)
             codec = wire_format.load() if wire_format.load is not None else None
             carrier = transport(row, self._services)
-            self._made[row] = Provider(codec, carrier, wire_format.batch_codecs)
-        return self._made[row]
+            made = self._made[row] = Provider(codec, carrier, wire_format.batch_codecs)
+        return made
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
         """Return where a row's credentials are missing; None if it has some or needs none."""
@@ -161,7 +162,12 @@ class CatalogProviders(Struct, frozen=True):
 
     catalog: Catalog
     registry: Registry
+    # By slug, for a row is hashed field by field, at every request.
+    _found: dict[str, Provider] = field(default_factory=dict)
 
     def provider(self, slug: str) -> Provider:
         """Return the provider; raise KeyError if the catalog has none of that slug."""
-        return self.registry.provider(self.catalog.providers[slug])
+        found = self._found.get(slug)
+        if found is None:
+            found = self._found[slug] = self.registry.provider(self.catalog.providers[slug])
+        return found

@@ -11,6 +11,8 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 
 EVENT_BYTES_MAX: Final = 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
+_DATA: Final = b"data: "
+_DATA_LENGTH: Final = len(_DATA)
 
 
 class SseEvent(NamedTuple):
@@ -46,9 +48,17 @@ class SseDecoder:
                     ErrorCode.PROVIDER_UNAVAILABLE,
                     f"The provider sent an event of more than {EVENT_BYTES_MAX} bytes.",
                 )
-            self._line.append(line)
-            if line.endswith((b"\n", b"\r")):
-                self._end_line(events)
+            if self._line or self._first_line or not line.endswith((b"\n", b"\r")):
+                self._line.append(line)
+                if line.endswith((b"\n", b"\r")):
+                    self._end_line(events)
+            # Nearly all lines are one of these two and whole: each takes the shorter way.
+            elif line == b"\n":
+                self._dispatch(events)
+            elif line.startswith(_DATA):
+                self._data.append(line[_DATA_LENGTH:].rstrip(b"\r\n"))
+            else:
+                self._take(line, events)
         self._after_cr = chunk.endswith(b"\r")
         return events
 
@@ -61,8 +71,11 @@ class SseDecoder:
         return events
 
     def _end_line(self, events: list[SseEvent]) -> None:
-        line = self._line[0] if len(self._line) == 1 else b"".join(self._line)
+        line = b"".join(self._line)
         self._line.clear()
+        self._take(line, events)
+
+    def _take(self, line: bytes, events: list[SseEvent]) -> None:
         line = line.rstrip(b"\r\n")
         if self._first_line:
             self._first_line = False
