@@ -15,7 +15,8 @@ from tests.ministack import ministack_command
 BUDGETS = {
     "one streamed chat": (32, 240),
     "read a record": (4, 10),
-    "create a key": (7, 26),
+    # 26 when it runs alone, now and then 27 beside other work: the order of waiting steps differs.
+    "create a key": (7, 27),
 }
 
 
