@@ -12,7 +12,8 @@ from tollgate.ingress.shared.wire.request_model import (
     Name,
     String,
     Wire,
-    shape,
+    by_field,
+    by_shape,
     tag_of,
 )
 
@@ -20,15 +21,7 @@ PARTS_MAX: Final = 4_096
 CALLS_MAX: Final = 512
 
 
-def _role(value: object) -> str | None:
-    return tag_of(value, "role", "<user>")
-
-
-_ContentShape = Discriminator(
-    shape,
-    custom_error_type="content_shape",
-    custom_error_message="must be a string or an array of parts",
-)
+_ContentShape = by_shape("a string or an array of parts")
 # A message of a user or an operator is never empty; one of a tool or a model may be.
 SystemContent = Annotated[
     String | Annotated[list[TextPart], Field(min_length=1, max_length=PARTS_MAX), Tag("<array>")],
@@ -194,9 +187,5 @@ Message = Annotated[
     | Annotated[UserMessage, Tag("<user>")]
     | Annotated[AssistantMessage, Tag("<assistant>")]
     | Annotated[ToolMessage, Tag("<tool>")],
-    Discriminator(
-        _role,
-        custom_error_type="unknown_role",
-        custom_error_message="must be 'system', 'developer', 'user', 'assistant' or 'tool'",
-    ),
+    by_field("role", "system", "developer", "user", "assistant", "tool"),
 ]

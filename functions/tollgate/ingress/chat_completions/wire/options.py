@@ -6,11 +6,11 @@ https://platform.openai.com/docs/api-reference/chat/create (2026-08-21), OpenRou
 
 from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field, Tag
 
 from tollgate.core.request import Effort
 from tollgate.ingress.shared.wire.request_fields import TOKENS_MAX
-from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, tag_of
+from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, by_field
 
 
 class TextFormat(Wire):
@@ -47,11 +47,7 @@ ResponseFormat = Annotated[
     Annotated[TextFormat, Tag("<text>")]
     | Annotated[JsonObjectFormat, Tag("<json_object>")]
     | Annotated[JsonSchemaFormat, Tag("<json_schema>")],
-    Discriminator(
-        lambda value: tag_of(value, "type", "<text>"),
-        custom_error_type="unknown_type",
-        custom_error_message="must be 'text', 'json_object' or 'json_schema'",
-    ),
+    by_field("type", "text", "json_object", "json_schema"),
 ]
 
 

@@ -4,12 +4,12 @@ https://platform.openai.com/docs/api-reference/chat/create (2026-08-21); the fla
 and `file_url` are what other gateways accept.
 """
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
 from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX, CacheControl
-from tollgate.ingress.shared.wire.request_model import Wire, tag_of
+from tollgate.ingress.shared.wire.request_model import Wire, by_field
 
 FILENAME_LENGTH_MAX: Final = 255
 _TYPE_LENGTH_MAX: Final = 255
@@ -105,34 +105,21 @@ FilePart = Annotated[
 ]
 
 
-def _part_type(value: object) -> str | None:
-    return tag_of(value, "type", "<text>")
-
-
-def _discriminator(*names: str) -> Any:
-    *others, last = (f"'{name}'" for name in names)
-    return Discriminator(
-        _part_type,
-        custom_error_type="unknown_type",
-        custom_error_message=f"must be {', '.join(others)} or {last}",
-    )
-
-
 UserPart = Annotated[
     Annotated[TextPart, Tag("<text>")]
     | Annotated[ImagePart, Tag("<image_url>")]
     | Annotated[AudioPart, Tag("<input_audio>")]
     | Annotated[FilePart, Tag("<file>")],
-    _discriminator("text", "image_url", "input_audio", "file"),
+    by_field("type", "text", "image_url", "input_audio", "file"),
 ]
 ToolPart = Annotated[
     Annotated[TextPart, Tag("<text>")]
     | Annotated[ImagePart, Tag("<image_url>")]
     | Annotated[FilePart, Tag("<file>")],
-    _discriminator("text", "image_url", "file"),
+    by_field("type", "text", "image_url", "file"),
 ]
 AssistantPart = Annotated[
     Annotated[TextPart, Tag("<text>")] | Annotated[RefusalPart, Tag("<refusal>")],
-    _discriminator("text", "refusal"),
+    by_field("type", "text", "refusal"),
 ]
 Part = TextPart | RefusalPart | ImagePart | AudioPart | NestedFilePart | FlatFilePart

@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag
 
 from tollgate.ingress.shared.wire.media import CacheControl
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX, AnyText, Grammar
-from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, shape, tag_of
+from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, by_field, shape, tag_of
 
 
 class FunctionDefinition(Wire):
@@ -44,11 +44,7 @@ class CustomDefinition(Wire):
     format: (
         Annotated[
             Annotated[AnyText, Tag("<text>")] | Annotated[GrammarText, Tag("<grammar>")],
-            Discriminator(
-                lambda value: tag_of(value, "type", "<text>"),
-                custom_error_type="unknown_type",
-                custom_error_message="must be 'text' or 'grammar'",
-            ),
+            by_field("type", "text", "grammar"),
         ]
         | None
     ) = None
@@ -64,11 +60,7 @@ class CustomTool(Wire):
 
 ToolDefinition = Annotated[
     Annotated[FunctionTool, Tag("<function>")] | Annotated[CustomTool, Tag("<custom>")],
-    Discriminator(
-        lambda value: tag_of(value, "type", "<function>"),
-        custom_error_type="unknown_type",
-        custom_error_message="must be 'function' or 'custom'",
-    ),
+    by_field("type", "function", "custom"),
 ]
 
 
@@ -94,11 +86,7 @@ class CustomChoice(Wire):
 
 ChosenTool = Annotated[
     Annotated[FunctionChoice, Tag("<function>")] | Annotated[CustomChoice, Tag("<custom>")],
-    Discriminator(
-        lambda value: tag_of(value, "type", "<function>"),
-        custom_error_type="unknown_type",
-        custom_error_message="must be 'function' or 'custom'",
-    ),
+    by_field("type", "function", "custom"),
 ]
 
 

@@ -6,7 +6,7 @@ Python state it (`openai.types.completion_create_params`, seen 2026-11-22)
 
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from tollgate.ingress.shared.wire.request_fields import (
@@ -17,7 +17,7 @@ from tollgate.ingress.shared.wire.request_fields import (
     RoutingFields,
     SamplingFields,
 )
-from tollgate.ingress.shared.wire.request_model import shape
+from tollgate.ingress.shared.wire.request_model import by_shape
 
 # All answers of a request are generated at once, each by a connection of its own.
 ANSWERS_MAX: Final = 32
@@ -43,11 +43,7 @@ Prompt = Annotated[
         Field(min_length=1, max_length=ANSWERS_MAX, fail_fast=True),
         Tag("<array>"),
     ],
-    Discriminator(
-        shape,
-        custom_error_type="prompt_shape",
-        custom_error_message="must be a string or an array of strings",
-    ),
+    by_shape("a string or an array of strings"),
 ]
 
 

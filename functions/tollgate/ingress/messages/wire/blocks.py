@@ -9,7 +9,15 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Discriminator, Field, Tag
 
 from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX, CacheControl
-from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, shape, tag_of
+from tollgate.ingress.shared.wire.request_model import (
+    Json,
+    Name,
+    String,
+    Wire,
+    by_field,
+    by_shape,
+    tag_of,
+)
 
 BLOCKS_MAX: Final = 4_096
 _TITLE_LENGTH_MAX: Final = 500
@@ -63,22 +71,11 @@ class TextBlock(Block):
     citations: list[Any] | None = Field(default=None, description="Has no effect.")
 
 
-def _types(*names: str) -> Any:
-    """Return the discriminator of a union of objects by `type`."""
-    *others, last = (f"'{name}'" for name in names)
-    listed = f"{', '.join(others)} or {last}" if others else last
-    return Discriminator(
-        lambda value: tag_of(value, "type", f"<{names[0]}>"),
-        custom_error_type="unknown_type",
-        custom_error_message=f"must be {listed}",
-    )
-
-
 ImageSource = Annotated[
     Annotated[Base64Source, Tag("<base64>")]
     | Annotated[UrlSource, Tag("<url>")]
     | Annotated[FileSource, Tag("<file>")],
-    _types("base64", "url", "file"),
+    by_field("type", "base64", "url", "file"),
 ]
 
 
@@ -91,13 +88,9 @@ class ImageBlock(Block):
 
 ContentSourceBlock = Annotated[
     Annotated[TextBlock, Tag("<text>")] | Annotated[ImageBlock, Tag("<image>")],
-    _types("text", "image"),
+    by_field("type", "text", "image"),
 ]
-_Shape: Final = Discriminator(
-    shape,
-    custom_error_type="content_shape",
-    custom_error_message="must be a string or an array of blocks",
-)
+_Shape: Final = by_shape("a string or an array of blocks")
 
 
 class ContentSource(Wire):
@@ -119,7 +112,7 @@ DocumentSource = Annotated[
     | Annotated[FileSource, Tag("<file>")]
     | Annotated[PlainTextSource, Tag("<text>")]
     | Annotated[ContentSource, Tag("<content>")],
-    _types("base64", "url", "file", "text", "content"),
+    by_field("type", "base64", "url", "file", "text", "content"),
 ]
 
 
@@ -187,7 +180,7 @@ ResultBlock = Annotated[
     | Annotated[DocumentBlock, Tag("<document>")]
     | Annotated[SearchResultBlock, Tag("<search_result>")]
     | Annotated[ToolReferenceBlock, Tag("<tool_reference>")],
-    _types("text", "image", "document", "search_result", "tool_reference"),
+    by_field("type", "text", "image", "document", "search_result", "tool_reference"),
 ]
 
 
@@ -212,10 +205,6 @@ class OwnBlock(Wire):
     type: Annotated[str, Field(pattern=_OWN)]
 
 
-def _user_type(value: object) -> str | None:
-    return tag_of(value, "type", "<text>")
-
-
 def _assistant_type(value: object) -> str | None:
     """Return the tag of a block, one tag for all blocks of Anthropic's own."""
     tag = tag_of(value, "type", "<text>")
@@ -228,12 +217,7 @@ UserBlock = Annotated[
     | Annotated[DocumentBlock, Tag("<document>")]
     | Annotated[SearchResultBlock, Tag("<search_result>")]
     | Annotated[ToolResultBlock, Tag("<tool_result>")],
-    Discriminator(
-        _user_type,
-        custom_error_type="unknown_type",
-        custom_error_message="must be 'text', 'image', 'document', 'search_result' or "
-        "'tool_result'",
-    ),
+    by_field("type", "text", "image", "document", "search_result", "tool_result"),
 ]
 AssistantBlock = Annotated[
     Annotated[TextBlock, Tag("<text>")]

@@ -17,17 +17,20 @@ from tollgate.ingress.messages.wire.blocks import (
 )
 from tollgate.ingress.shared.wire.media import CacheControl
 from tollgate.ingress.shared.wire.request_fields import TOKENS_MAX, TOOLS_MAX, RoutingFields
-from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, shape, tag_of
+from tollgate.ingress.shared.wire.request_model import (
+    Json,
+    Name,
+    String,
+    Wire,
+    by_field,
+    by_shape,
+)
 
 MESSAGES_MAX: Final = 100_000
 STOPS_MAX: Final = 64
 _EFFORTS = Literal["low", "medium", "high", "xhigh", "max"]
 
-_Shape: Final = Discriminator(
-    shape,
-    custom_error_type="content_shape",
-    custom_error_message="must be a string or an array of blocks",
-)
+_Shape: Final = by_shape("a string or an array of blocks")
 SystemContent = Annotated[
     String | Annotated[list[TextBlock], Field(max_length=BLOCKS_MAX), Tag("<array>")], _Shape
 ]
@@ -65,11 +68,7 @@ Message = Annotated[
     Annotated[UserMessage, Tag("<user>")]
     | Annotated[AssistantMessage, Tag("<assistant>")]
     | Annotated[SystemMessage, Tag("<system>")],
-    Discriminator(
-        lambda value: tag_of(value, "role", "<user>"),
-        custom_error_type="unknown_role",
-        custom_error_message="must be 'user', 'assistant' or 'system'",
-    ),
+    by_field("role", "user", "assistant", "system"),
 ]
 
 

@@ -5,10 +5,10 @@ https://platform.openai.com/docs/api-reference/moderations/create (2026-08-21)
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field, Tag
 
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
-from tollgate.ingress.shared.wire.request_model import Wire, shape
+from tollgate.ingress.shared.wire.request_model import Wire, by_shape
 
 TEXTS_MAX: Final = 128
 
@@ -23,22 +23,14 @@ class TextObject(Wire):
 _Text = Annotated[str, Field(min_length=1)]
 _Entry = Annotated[
     Annotated[_Text, Tag("<string>")] | Annotated[TextObject, Tag("<object>")],
-    Discriminator(
-        shape,
-        custom_error_type="moderated_shape",
-        custom_error_message="must be a string or an object with text",
-    ),
+    by_shape("a string or an object with text"),
 ]
 Moderated = Annotated[
     Annotated[_Text, Tag("<string>")]
     | Annotated[
         list[_Entry], Field(min_length=1, max_length=TEXTS_MAX, fail_fast=True), Tag("<array>")
     ],
-    Discriminator(
-        shape,
-        custom_error_type="moderation_shape",
-        custom_error_message="must be a string or an array of strings",
-    ),
+    by_shape("a string or an array of strings"),
 ]
 
 

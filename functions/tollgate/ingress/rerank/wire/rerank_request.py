@@ -5,10 +5,10 @@ https://docs.cohere.com/reference/rerank and https://jina.ai/reranker (2026-11-2
 
 from typing import Annotated, Final
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field, Tag
 
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
-from tollgate.ingress.shared.wire.request_model import String, Wire, shape
+from tollgate.ingress.shared.wire.request_model import String, Wire, by_shape
 
 DOCUMENTS_MAX: Final = 1_000
 
@@ -21,11 +21,7 @@ class DocumentObject(Wire):
 
 _Document = Annotated[
     String | Annotated[DocumentObject, Tag("<object>")],
-    Discriminator(
-        shape,
-        custom_error_type="document_shape",
-        custom_error_message="must be a string or an object with text",
-    ),
+    by_shape("a string or an object with text"),
 ]
 
 

@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag
 
 from tollgate.ingress.responses.wire.tool_models import Tool
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX
-from tollgate.ingress.shared.wire.request_model import Name, String, Wire, shape, tag_of
+from tollgate.ingress.shared.wire.request_model import Name, String, Wire, by_shape, tag_of
 
 PARTS_MAX: Final = 10_000
 
@@ -79,11 +79,7 @@ InputPart = Annotated[
         ),
     ),
 ]
-_Shape: Final = Discriminator(
-    shape,
-    custom_error_type="content_shape",
-    custom_error_message="must be a string or an array of parts",
-)
+_Shape: Final = by_shape("a string or an array of parts")
 Content = Annotated[
     String | Annotated[list[InputPart], Field(max_length=PARTS_MAX), Tag("<array>")], _Shape
 ]

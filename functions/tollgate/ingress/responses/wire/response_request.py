@@ -6,7 +6,7 @@ ignored. https://platform.openai.com/docs/api-reference/responses/create (2026-1
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field, Tag
 
 from tollgate.core.request import Effort
 from tollgate.ingress.responses.wire.input_items import Item
@@ -19,7 +19,14 @@ from tollgate.ingress.shared.wire.request_fields import (
     RoutingFields,
     SamplingFields,
 )
-from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, shape, tag_of
+from tollgate.ingress.shared.wire.request_model import (
+    Json,
+    Name,
+    String,
+    Wire,
+    by_field,
+    by_shape,
+)
 
 ITEMS_MAX: Final = 100_000
 _INCLUDE_MAX: Final = 32
@@ -30,11 +37,7 @@ Input = Annotated[
     | Annotated[
         list[Item], Field(min_length=1, max_length=ITEMS_MAX, fail_fast=True), Tag("<array>")
     ],
-    Discriminator(
-        shape,
-        custom_error_type="input_shape",
-        custom_error_message="must be a string or an array of items",
-    ),
+    by_shape("a string or an array of items"),
 ]
 
 
@@ -68,11 +71,7 @@ class TextOptions(Wire):
             Annotated[PlainText, Tag("<text>")]
             | Annotated[JsonText, Tag("<json_object>")]
             | Annotated[SchemaText, Tag("<json_schema>")],
-            Discriminator(
-                lambda value: tag_of(value, "type", "<text>"),
-                custom_error_type="unknown_type",
-                custom_error_message="must be 'text', 'json_object' or 'json_schema'",
-            ),
+            by_field("type", "text", "json_object", "json_schema"),
         ]
         | None
     ) = None

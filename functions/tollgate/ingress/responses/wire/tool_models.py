@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Discriminator, Field, Tag
 
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX, AnyText, Grammar
-from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, shape, tag_of
+from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, by_field, shape
 
 # Tools in which the caller's own data or machine is: an answer without them would be wrong.
 REFUSED_TOOLS: Final = frozenset(
@@ -47,11 +47,7 @@ class CustomTextTool(Wire):
     format: (
         Annotated[
             Annotated[AnyText, Tag("<text>")] | Annotated[GrammarText, Tag("<grammar>")],
-            Discriminator(
-                lambda value: tag_of(value, "type", "<text>"),
-                custom_error_type="unknown_type",
-                custom_error_message="must be 'text' or 'grammar'",
-            ),
+            by_field("type", "text", "grammar"),
         ]
         | None
     ) = None
@@ -59,11 +55,7 @@ class CustomTextTool(Wire):
 
 NestedTool = Annotated[
     Annotated[FunctionTool, Tag("<function>")] | Annotated[CustomTextTool, Tag("<custom>")],
-    Discriminator(
-        lambda value: tag_of(value, "type", "<function>"),
-        custom_error_type="unknown_type",
-        custom_error_message="must be 'function' or 'custom'",
-    ),
+    by_field("type", "function", "custom"),
 ]
 
 

@@ -7,11 +7,11 @@ https://platform.openai.com/docs/api-reference/chat/create (2026-08-21), vLLM's 
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, AliasChoices, Discriminator, Field, Tag
+from pydantic import AfterValidator, AliasChoices, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from tollgate.ingress.shared.wire.preferences import Names, ProviderPreferences
-from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, shape
+from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, by_shape
 
 STOPS_MAX: Final = 4
 CHOICES_MAX: Final = 8
@@ -26,19 +26,11 @@ _GUIDED_CHOICES_MAX: Final = 1_024
 GuidedText = Annotated[str, Field(min_length=1, max_length=_TEXT_LENGTH_MAX)]
 ObjectOrText = Annotated[
     Annotated[Json, Tag("<object>")] | Annotated[GuidedText, Tag("<string>")],
-    Discriminator(
-        shape,
-        custom_error_type="object_or_text_shape",
-        custom_error_message="must be an object or a string",
-    ),
+    by_shape("an object or a string"),
 ]
 Stop = Annotated[
     String | Annotated[list[str], Field(max_length=STOPS_MAX), Tag("<array>")],
-    Discriminator(
-        shape,
-        custom_error_type="stop_shape",
-        custom_error_message="must be a string or an array of strings",
-    ),
+    by_shape("a string or an array of strings"),
 ]
 
 

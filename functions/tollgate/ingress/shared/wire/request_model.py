@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 NAME_LENGTH_MAX: Final = 256
 
@@ -39,3 +39,27 @@ def tag_of(value: object, field: str, not_an_object: str) -> str | None:
         return not_an_object
     tag = value.get(field)
     return f"<{tag}>" if isinstance(tag, str) else None
+
+
+def by_field(field: str, *names: str) -> Any:
+    """Return the discriminator of a union of objects by the name in a field.
+
+    A value that is no object is left to the first member, which reports it.
+    """
+    *others, last = (f"'{name}'" for name in names)
+    listed = f"{', '.join(others)} or {last}" if others else last
+    return Discriminator(
+        lambda value: tag_of(value, field, f"<{names[0]}>"),
+        custom_error_type=f"unknown_{field}",
+        custom_error_message=f"must be {listed}",
+    )
+
+
+def by_shape(members: str) -> Any:
+    """Return the discriminator of a union of a string, an array or an object.
+
+    `members` are the words in which a refusal lists them.
+    """
+    return Discriminator(
+        shape, custom_error_type="unknown_shape", custom_error_message=f"must be {members}"
+    )
