@@ -44,8 +44,8 @@ class EmbeddingRequest(InputWork, frozen=True, kw_only=True):
         return frozenset({"token_ids"}) if self.token_lists else frozenset()
 
     @property
+    @override
     def inputs(self) -> int:
-        """The number of inputs."""
         return len(self.texts) + len(self.token_lists)
 
     def split(self, inputs_max: int) -> tuple[Self, ...]:

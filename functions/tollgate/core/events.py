@@ -5,7 +5,7 @@ The grammar of a stream, which `StreamGrammar` holds:
 order, then exactly one `Ended`, last, with every part closed. Parts may interleave, except that of
 texts, reasonings and refusals only one of a kind is open at a time: formats with one string for
 each could not tell in which order its pieces belong. Work that is no conversation has an `Output`
-in place of parts.
+in place of parts, once or several times, and previews of it as `Partial`.
 A stream describes one choice; code that merges several streams pairs each event with its choice.
 """
 
@@ -86,9 +86,16 @@ class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
 
 
 class Output(Struct, frozen=True, kw_only=True, tag="output"):
-    """A result that is no conversation, whole: a piece of JSON for each of its parts."""
+    """Pieces of a result that is no conversation, in order: JSON each, or bytes of sound."""
 
     pieces: tuple[bytes, ...]
+
+
+class Partial(Struct, frozen=True, kw_only=True, tag="partial"):
+    """A preview of what a later `Output` has: words of a transcript, a picture of low detail."""
+
+    piece: bytes
+    """JSON."""
 
 
 class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
@@ -102,7 +109,9 @@ class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
     """True if the provider refused the prompt: no model read it, and no text is a model's."""
 
 
-StreamEvent = Started | PartStart | PartDelta | PartNote | PartEnd | UsageReported | Output | Ended
+StreamEvent = (
+    Started | PartStart | PartDelta | PartNote | PartEnd | UsageReported | Output | Partial | Ended
+)
 
 
 class GrammarError(Exception):
@@ -144,7 +153,7 @@ class StreamGrammar:
                 if index not in self._open:
                     raise GrammarError(f"end of part {index}, which is not open")
                 del self._open[index]
-            case UsageReported() | Output():
+            case UsageReported() | Output() | Partial():
                 pass
             case Ended():
                 if self._open:

@@ -11,8 +11,9 @@ from typing import Literal
 from msgspec import Struct, field
 
 from tollgate.core.events import Finish
+from tollgate.core.pictures import Picture
 from tollgate.core.request import Capability, Modality, Need, RoutingPreferences, WorkKind
-from tollgate.core.usage import Usage
+from tollgate.core.usage import Units, Usage
 
 Outcome = Literal["ok", "error", "cancelled", "lost"]
 # `bounded`: the provider reported more than the generation can have used, and the bound is billed.
@@ -95,10 +96,12 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The inputs of work that is no conversation: each has the model's whole context to itself."""
     dimensions: int | None = None
     """The requested size of vectors."""
-    searches: int = 0
-    """The units of search that a reranker likely charges for."""
-    searches_max: int = 0
+    units: Units | None = None
+    """The units that work on inputs likely is; None for a conversation."""
+    units_max: Units | None = None
     """The bound that costs are computed with."""
+    picture: Picture | None = None
+    """The form of the requested pictures."""
     preferences: RoutingPreferences | None = None
     """None if the caller stated none."""
     key_models: tuple[str, ...] | None = None

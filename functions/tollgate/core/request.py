@@ -145,7 +145,7 @@ class ReasoningOptions(Struct, frozen=True, kw_only=True):
 
 
 # A generation is `chat`, whatever its client format; other kinds are subclasses of `InputWork`.
-WorkKind = Literal["chat", "embedding", "rerank", "moderation"]
+WorkKind = Literal["chat", "embedding", "rerank", "moderation", "image", "speech", "transcription"]
 Modality = Literal["text", "image", "audio", "video", "pdf"]
 Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
 # The use of a vector, where a model has one kind of vectors for each.

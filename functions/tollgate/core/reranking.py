@@ -5,6 +5,7 @@ from typing import ClassVar, Final
 from typing_extensions import override
 
 from tollgate.core.request import WorkKind
+from tollgate.core.usage import Units
 from tollgate.core.work import InputWork
 
 # Cohere's unit: a query with up to 100 documents, of which one over 500 tokens, its query included,
@@ -40,10 +41,12 @@ class RerankRequest(InputWork, frozen=True, kw_only=True):
 
     @property
     @override
-    def searches(self) -> tuple[int, int]:
+    def units(self) -> Units:
+        return Units(search_units=-(-len(self.documents) // _DOCUMENTS_PER_SEARCH))
+
+    @property
+    @override
+    def units_max(self) -> Units:
         room = max(_DOCUMENT_TOKENS_MIN, _TOKENS_PER_DOCUMENT - len(self.query.encode()))
         pieces = sum(max(1, -(-len(each.encode()) // room)) for each in self.documents)
-        return (
-            -(-len(self.documents) // _DOCUMENTS_PER_SEARCH),
-            -(-pieces // _DOCUMENTS_PER_SEARCH),
-        )
+        return Units(search_units=-(-pieces // _DOCUMENTS_PER_SEARCH))

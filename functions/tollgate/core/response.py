@@ -15,6 +15,7 @@ from tollgate.core.events import (
     Output,
     PartDelta,
     PartEnd,
+    Partial,
     PartNote,
     PartStart,
     Started,
@@ -72,6 +73,9 @@ class Fold:
                     self._started = replace(self._started, service_tier=tier)
             case Output(pieces=pieces):
                 self._output += pieces
+            case Partial():
+                # The result has it whole.
+                pass
             case Ended():
                 self._ended = event
             case _:

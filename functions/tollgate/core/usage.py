@@ -28,12 +28,20 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Part of `cache_read_input_tokens`."""
     audio_output_tokens: int | None = None
     """Part of `output_tokens`."""
+    image_input_tokens: int | None = None
+    """Part of `uncached_input_tokens`."""
+    image_output_tokens: int | None = None
+    """Part of `output_tokens`."""
     images: int | None = None
     """Images that the model made, not tokens."""
     web_searches: int | None = None
     """Searches that the provider ran by itself, not tokens."""
     search_units: int | None = None
     """Units of search that a reranker charges for, not tokens."""
+    audio_seconds: int | None = None
+    """Seconds of sound that were read, each that began counted, not tokens."""
+    characters: int | None = None
+    """Characters of text that were spoken, not tokens."""
 
     @property
     def input_tokens(self) -> int:
@@ -86,10 +94,28 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
             reasoning_tokens=_cut(self.reasoning_tokens, self.output_tokens),
             audio_output_tokens=_cut(self.audio_output_tokens, self.output_tokens),
             audio_input_tokens=_cut(self.audio_input_tokens, self.uncached_input_tokens),
+            image_input_tokens=_cut(self.image_input_tokens, self.uncached_input_tokens),
+            image_output_tokens=_cut(self.image_output_tokens, self.output_tokens),
             cache_read_audio_input_tokens=_cut(
                 self.cache_read_audio_input_tokens, self.cache_read_input_tokens
             ),
         )
+
+
+class Units(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The size of work on inputs beside its text, in the units that a price may have a rate for."""
+
+    media_tokens: int = 0
+    """Tokens of inputs that are no text."""
+    output_tokens: int = 0
+    images: int = 0
+    search_units: int = 0
+    audio_seconds: int = 0
+    characters: int = 0
+
+
+# The units that are no tokens: fields of `Units` and of `Usage` with one name.
+PIECES: Final = ("images", "search_units", "audio_seconds", "characters")
 
 
 def is_count(reported: object) -> bool:

@@ -9,6 +9,7 @@ from typing import ClassVar
 from msgspec import Struct, field
 
 from tollgate.core.json_value import JsonValue
+from tollgate.core.pictures import Picture
 from tollgate.core.request import (
     Capability,
     GenerationRequest,
@@ -17,7 +18,7 @@ from tollgate.core.request import (
     RoutingPreferences,
     WorkKind,
 )
-from tollgate.core.usage import Usage
+from tollgate.core.usage import Units, Usage
 
 
 class InputWork(Struct, frozen=True, kw_only=True):
@@ -29,7 +30,6 @@ class InputWork(Struct, frozen=True, kw_only=True):
     choices: ClassVar[int] = 1
     echo: ClassVar[bool] = False
     wants_single_call: ClassVar[bool] = False
-    output_tokens_max: ClassVar[int | None] = 0
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
     modalities: ClassVar[frozenset[Modality]] = frozenset({"text"})
 
@@ -37,6 +37,8 @@ class InputWork(Struct, frozen=True, kw_only=True):
     user: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
+    stream: bool = False
+    """True if the result is wanted piece by piece, as far as its provider can."""
 
     @property
     def own_texts(self) -> tuple[str, ...]:
@@ -54,9 +56,29 @@ class InputWork(Struct, frozen=True, kw_only=True):
         return ()
 
     @property
-    def searches(self) -> tuple[int, int]:
-        """The units of search that it likely is, and the most: what rerankers charge by."""
-        return 0, 0
+    def inputs(self) -> int:
+        """The number of inputs, each of which has a model's whole context to itself."""
+        return len(self.bytes_per_input) + len(self.tokens_per_input)
+
+    @property
+    def units(self) -> Units:
+        """The units that it likely is: what a price is estimated by."""
+        return Units()
+
+    @property
+    def units_max(self) -> Units:
+        """The most units that it can be: what is held, and more is not believed."""
+        return self.units
+
+    @property
+    def output_tokens_max(self) -> int | None:
+        """The bound of the tokens of its output."""
+        return self.units_max.output_tokens
+
+    @property
+    def picture(self) -> Picture | None:
+        """The form of the requested pictures; None if it makes none."""
+        return None
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -22,6 +22,7 @@ from tollgate.core.events import (
     Output,
     PartDelta,
     PartEnd,
+    Partial,
     PartStart,
     StreamEvent,
     UsageReported,
@@ -162,9 +163,9 @@ async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
     if not isinstance(work, InputWork):
         return encode_attempt(provider, attempt, work)
     # Imported with the first request of such a kind: most processes serve none.
-    from tollgate.engine.batches import encode_batches
+    from tollgate.engine.batches import encode_work
 
-    return encode_batches(provider, attempt, work)
+    return encode_work(provider, attempt, work)
 
 
 async def _commit(
@@ -225,7 +226,7 @@ def _commits(event: StreamEvent) -> bool:
     An opened text part is not content: providers break right after opening one.
     """
     match event:
-        case PartDelta() | PartEnd() | Output() | Ended():
+        case PartDelta() | PartEnd() | Output() | Partial() | Ended():
             return True
         case PartStart(part=part):
             return isinstance(part, ToolCall)

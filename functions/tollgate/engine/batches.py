@@ -18,7 +18,8 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Ended, Output, Started, UsageReported
 from tollgate.core.usage import Usage
 from tollgate.core.work import InputWork, WorkResult
-from tollgate.engine.choices import Chosen, error_of, lacks_kind
+from tollgate.engine.choices import Chosen, Encoded, error_of, lacks_kind
+from tollgate.engine.streamed_work import encode_streamed
 from tollgate.providers.base import BatchCodec, Provider, Transport, UpstreamRefused, WireRequest
 from tollgate.routing.planning.plan import Attempt
 
@@ -108,13 +109,21 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
         )
 
 
-def encode_batches(provider: Provider, attempt: Attempt, work: InputWork) -> EncodedBatches:
-    """Encode work; raise RequestError for inputs that the provider never accepts."""
+def encode_work(provider: Provider, attempt: Attempt, work: InputWork) -> Encoded:
+    """Encode work; raise RequestError for inputs that the provider never accepts.
+
+    What one request is enough for is streamed, if the caller wants that and the provider can.
+    """
     load = provider.batch_codecs.get(work.kind)
+    load_streamed = provider.stream_codecs.get(work.kind)
     if load is None:
-        raise lacks_kind(attempt, work.kind)
+        if load_streamed is None:
+            raise lacks_kind(attempt, work.kind)
+        return encode_streamed(load_streamed(), provider.transport, attempt, work)
     codec = load()
     batches = tuple(codec.split(work, attempt.target))
+    if work.stream and load_streamed is not None and len(batches) == 1:
+        return encode_streamed(load_streamed(), provider.transport, attempt, work)
     return EncodedBatches(
         codec=codec,
         transport=provider.transport,

@@ -172,11 +172,11 @@ async def _stream(
             )
         except UpstreamRefused as refused:
             raise error_of(refused, codec.error, target) from refused
-        demultiplexer: Demultiplexer = _OneChoice()
+        demultiplexer: Demultiplexer = OneChoice()
         if choices > 1 and codec.demultiplexer is not None:
             demultiplexer = codec.demultiplexer(target, choices)
         decoders = [make_decoder(codec, target, wire.wrapping) for _ in range(choices)]
-        yield _decode(frames, demultiplexer, decoders, encoded.attempt)
+        yield decode_frames(frames, demultiplexer, decoders, encoded.attempt)
 
 
 def error_of(
@@ -193,14 +193,14 @@ def error_of(
     return error
 
 
-class _OneChoice:
+class OneChoice:
     """The demultiplexer of a stream that has one choice."""
 
     def feed(self, frame: Frame) -> Iterable[tuple[int, Frame]]:
         return ((0, frame),)
 
 
-async def _decode(
+async def decode_frames(
     frames: AsyncIterator[Sequence[Frame]],
     demultiplexer: Demultiplexer,
     decoders: list[Decoder],

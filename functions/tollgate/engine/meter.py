@@ -17,6 +17,7 @@ from tollgate.core.events import (
     Output,
     PartDelta,
     PartEnd,
+    Partial,
     PartNote,
     PartStart,
     Started,
@@ -31,7 +32,7 @@ from tollgate.core.generation import (
     UsageSource,
     total_nano_usd,
 )
-from tollgate.core.usage import Usage
+from tollgate.core.usage import Units, Usage
 from tollgate.core.work import InputWork, Work
 from tollgate.engine.gateway import Call
 from tollgate.engine.stream_usage import StreamUsage
@@ -131,7 +132,7 @@ class Meter:
         """Record an event of the attempt that serves."""
         self._accounts[choice * len(self._accounts) // self._choices].observe(event)
         match event:
-            case PartDelta() | Output():
+            case PartDelta() | Output() | Partial():
                 self._mark_first_token()
             case PartStart(part=part):
                 self._mark_first_token()
@@ -176,8 +177,9 @@ class Meter:
             return None
         return InputBound(
             tokens_max=min(trace.input_tokens_max, attempt.context_tokens * trace.inputs),
-            searches_max=trace.searches_max,
-            searches=trace.searches if attempt.prices.base.search is not None else 0,
+            units=trace.units or Units(),
+            units_max=trace.units_max or Units(),
+            charged=frozenset(self._price(attempt, Usage()).usd_per_million_pieces),
         )
 
     @property
@@ -368,7 +370,8 @@ class Meter:
 
     def _price(self, attempt: Attempt, usage: Usage) -> Price:
         """Return the rates at the record's own time, so that its bill can be recalculated."""
-        return attempt.prices.at(self._created_s, usage.input_tokens)
+        picture = self._plan.trace.picture
+        return attempt.prices.at(self._created_s, usage.input_tokens, picture)
 
     def _reported_cost_nano_usd(self, usage: Usage, attempt: Attempt) -> int:
         """Return the cost of reported usage at an attempt's price, 0 if none was reported."""

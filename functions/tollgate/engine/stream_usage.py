@@ -11,6 +11,7 @@ from tollgate.core.events import (
     Output,
     PartDelta,
     PartEnd,
+    Partial,
     PartNote,
     PartStart,
     Started,
@@ -34,6 +35,7 @@ class StreamUsage:
         self.raw_usage: JsonValue = None
         self._choices = choices
         self._delivered_bytes = 0
+        self._has_output = False
         self._reasons = False
         self._prompt_blocked = False
         self._running = choices
@@ -51,7 +53,9 @@ class StreamUsage:
                 self._prompt_blocked = blocked
             case PartStart(part=Reasoning()):
                 self._reasons = True
-            case Started() | PartStart() | PartNote() | PartEnd() | Output():
+            case Output() | Partial():
+                self._has_output = True
+            case Started() | PartStart() | PartNote() | PartEnd():
                 pass
             case _:
                 assert_never(event)
@@ -78,9 +82,11 @@ class StreamUsage:
         of a prompt that it blocked. Counts that the attempt cannot have used are cut to its bound.
         """
         shown_bytes = max(0, self._delivered_bytes - echoed_bytes * self._choices)
-        usage, source = self._estimate_missing(estimated_input_tokens, shown_bytes)
-        if inputs is not None and inputs.searches and self.ended and usage.search_units is None:
-            usage, source = replace(usage, search_units=inputs.searches), "estimated"
+        usage, source = (
+            self._estimate_missing(estimated_input_tokens, shown_bytes)
+            if inputs is None
+            else self._estimate_units(estimated_input_tokens, inputs)
+        )
         bound = UsageBound.of(
             attempt,
             choices=self._choices,
@@ -95,6 +101,20 @@ class StreamUsage:
         )
         plausible = bound.apply(usage)
         return plausible.fit_parts(), source if plausible == usage else "bounded"
+
+    def _estimate_units(
+        self, estimated_input_tokens: int, inputs: InputBound
+    ) -> tuple[Usage, UsageSource]:
+        """Return the usage of work on inputs, of which a piece is due as a whole."""
+        if not self.ended and not self._has_output:
+            return self.usage, "none" if self.usage == Usage() else "provider"
+        likely = Usage(
+            uncached_input_tokens=estimated_input_tokens,
+            output_tokens=inputs.units.output_tokens,
+            **{unit: getattr(inputs.units, unit) for unit in inputs.charged},
+        )
+        usage = likely.update(self.usage)
+        return usage, "provider" if usage == self.usage else "estimated"
 
     def _estimate_missing(
         self, estimated_input_tokens: int, shown_bytes: int

@@ -5,7 +5,7 @@ from typing import Final, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.usage import Usage
+from tollgate.core.usage import PIECES, Units, Usage
 from tollgate.routing.planning.plan import Attempt
 
 # Dense text has a token in each byte or two, and a call has some that are not among its bytes.
@@ -29,9 +29,11 @@ class InputBound(Struct, frozen=True, kw_only=True):
     """The size of work on inputs, at one endpoint."""
 
     tokens_max: int
-    searches_max: int
-    searches: int
-    """The likely units of search; 0 where the endpoint does not charge for them."""
+    units: Units
+    """The likely units."""
+    units_max: Units
+    charged: frozenset[str]
+    """The units of `PIECES` that the endpoint charges for."""
 
 
 class UsageBound(Struct, frozen=True, kw_only=True):
@@ -40,8 +42,8 @@ class UsageBound(Struct, frozen=True, kw_only=True):
     input_tokens: int
     output_tokens: int
     web_searches: int
-    images: int
-    search_units: int
+    units: Units
+    """The bound of the units that are no tokens."""
 
     @classmethod
     def of(
@@ -61,16 +63,20 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         be shown. `inputs` are the most that inputs have by their size; None for a conversation,
         to which servers add tokens of their own.
         """
+        if inputs is not None:
+            return cls(
+                input_tokens=inputs.tokens_max,
+                output_tokens=inputs.units_max.output_tokens,
+                web_searches=0,
+                units=inputs.units_max,
+            )
         shown = _TOKENS_PER_SHOWN_BYTE * shown_bytes + _UNSHOWN_TOKENS_PER_CHOICE * choices
         hidden = _hidden_tokens_max(attempt, output_tokens_max) * choices if reasons else 0
         return cls(
-            input_tokens=(
-                attempt.context_tokens * choices if inputs is None else inputs.tokens_max
-            ),
-            search_units=inputs.searches_max if inputs else 0,
+            input_tokens=attempt.context_tokens * choices,
             output_tokens=shown + hidden,
             web_searches=_SEARCHES_PER_CHOICE * choices,
-            images=_IMAGES_PER_CHOICE * choices,
+            units=Units(images=_IMAGES_PER_CHOICE * choices),
         )
 
     def apply(self, usage: Usage) -> Usage:
@@ -80,8 +86,7 @@ class UsageBound(Struct, frozen=True, kw_only=True):
             **self._cut_input(usage),
             output_tokens=_cut(usage.output_tokens, self.output_tokens),
             web_searches=_cut(usage.web_searches, self.web_searches),
-            images=_cut(usage.images, self.images),
-            search_units=_cut(usage.search_units, self.search_units),
+            **{unit: _cut(getattr(usage, unit), getattr(self.units, unit)) for unit in PIECES},
         )
 
     def _cut_input(self, usage: Usage) -> dict[str, int]:

@@ -169,6 +169,8 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "reasoning_tokens": record.usage.reasoning_tokens,
         "web_searches": record.usage.web_searches,
         "search_units": record.usage.search_units,
+        "audio_seconds": record.usage.audio_seconds,
+        "characters": record.usage.characters,
         "usage_source": record.usage_source,
         "cost_usd": usd_text(record.cost_nano_usd),
         "first_token_ms": record.first_token_ms,

@@ -76,6 +76,15 @@ class Timeouts(Struct, frozen=True, kw_only=True):
     idle_s: float = 120.0
 
 
+class FormPart(Struct, frozen=True, kw_only=True):
+    """One field of a form; with a file name it is a file."""
+
+    name: str
+    content: bytes
+    file_name: str | None = None
+    media_type: str | None = None
+
+
 class WireRequest(Struct, frozen=True, kw_only=True):
     """A request in the provider's format, ready for a transport."""
 
@@ -92,6 +101,10 @@ class WireRequest(Struct, frozen=True, kw_only=True):
     wrapping: Wrapping = NOT_WRAPPED
     # The largest body of an answer that is not streamed; None if a stream is requested.
     reply_bytes_max: int | None = None
+    # Sent as multipart/form-data in place of the body, if there are any.
+    form: tuple[FormPart, ...] = ()
+    # Whether the stream is bytes of sound, a frame for each chunk, in place of events.
+    is_raw: bool = False
 
 
 class Frame(Struct, frozen=True, kw_only=True):
@@ -177,6 +190,17 @@ class BatchCodec(Struct, Generic[_Work], frozen=True, kw_only=True):
     error: Callable[[UpstreamRefused, Target], UpstreamError]
 
 
+class StreamedWorkCodec(Struct, Generic[_Work], frozen=True, kw_only=True):
+    """Translates work on inputs to one provider format, whose result comes in pieces."""
+
+    # Encode the work; RequestError for what the provider can never take.
+    encode: Callable[[_Work, Target], WireRequest]
+    # Make a new decoder, for one attempt.
+    decoder: Callable[[_Work, Target], Decoder]
+    # Translate an error reply into the public error that it means.
+    error: Callable[[UpstreamRefused, Target], UpstreamError]
+
+
 class Transport(Protocol):
     """Carries wire requests of one provider row."""
 
@@ -236,5 +260,8 @@ class Provider(Struct, frozen=True):
     # None if the format has no generations.
     codec: Codec | None
     transport: Transport
-    # Loaders of the codecs of other kinds of work.
+    # Loaders of the codecs of other kinds of work: whole results, and results in pieces.
     batch_codecs: Mapping[WorkKind, Callable[[], BatchCodec[Any]]] = field(default_factory=dict)
+    stream_codecs: Mapping[WorkKind, Callable[[], StreamedWorkCodec[Any]]] = field(
+        default_factory=dict
+    )

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from tollgate.core.request import Need, WorkKind
 from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
-from tollgate.providers.base import BatchCodec, Codec, Target, TokenCounter
+from tollgate.providers.base import BatchCodec, Codec, StreamedWorkCodec, Target, TokenCounter
 from tollgate.providers.parameters import PARAMETERS
 from tollgate.providers.shared.readable import Readership
 
@@ -48,8 +48,12 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     call_signers: frozenset[str] = frozenset()
     # What it has room for beside one text of the user; all but conversations depends on the server.
     carries: frozenset[Need] = frozenset({"conversation"})
-    # Loaders of its codecs of other kinds of work, and the transports that carry those.
+    # Loaders of its codecs of other kinds of work, and the transports that carry those. A kind of
+    # both is streamed where the caller wants that and one request is enough.
     batch_codecs: Mapping[WorkKind, Callable[[], BatchCodec[Any]]] = field(default_factory=dict)
+    stream_codecs: Mapping[WorkKind, Callable[[], StreamedWorkCodec[Any]]] = field(
+        default_factory=dict
+    )
     batch_transports: frozenset[TransportName] = frozenset()
     # Whether the operator's guardrail can be applied to a request.
     applies_guardrails: bool = False

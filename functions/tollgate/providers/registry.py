@@ -121,7 +121,9 @@ class Registry:
             _check_needs(row)
             codec = wire_format.load() if wire_format.load is not None else None
             carrier = transport(row, self._services)
-            made = self._made[row] = Provider(codec, carrier, wire_format.batch_codecs)
+            made = self._made[row] = Provider(
+                codec, carrier, wire_format.batch_codecs, wire_format.stream_codecs
+            )
         return made
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:

@@ -16,6 +16,7 @@ from tollgate.core.events import (
     Output,
     PartDelta,
     PartEnd,
+    Partial,
     PartNote,
     PartStart,
     Started,
@@ -112,7 +113,7 @@ class _ToolUnwrapping:
 
     def feed(self, event: StreamEvent) -> Iterator[StreamEvent]:
         match event:
-            case Started() | UsageReported() | Output():
+            case Started() | UsageReported() | Output() | Partial():
                 yield event
             case PartStart():
                 yield from self._start(event)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from decimal import ROUND_CEILING, Decimal
+from operator import gt
 from typing import Final
 
 from msgspec import Struct
@@ -9,20 +10,25 @@ from msgspec.structs import replace
 
 from tollgate.core.generation import BillLine, Fee
 from tollgate.core.money import cost_nano_usd
-from tollgate.core.usage import Usage
+from tollgate.core.pictures import Picture, sides
+from tollgate.core.usage import Units, Usage
 
 # Lines of these classes are the model's; every other line is a tool's or a page's.
 MODEL_ITEMS: Final = frozenset(
     {
         "input",
         "input_audio",
+        "input_image",
         "cache_read",
         "cache_read_audio",
         "cache_write_5m",
         "cache_write_1h",
         "output",
         "output_audio",
+        "output_image",
         "image",
+        "audio_second",
+        "character",
         "request",
         "provider_web_search",
         "search",
@@ -36,9 +42,14 @@ _DAY_MINUTES: Final = 1_440
 _EPOCH_WEEKDAY: Final = 3
 _PIECES_PER_RATE: Final = Decimal(1_000_000)
 _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
-# A bill without fees and searches has ten lines at most, each rounded up by half a nano-dollar.
+_SECONDS_PER_HOUR: Final = 3_600
+# Rates by the second are rounded so that a record can store them.
+_RATE_STEP: Final = Decimal("1e-9")
+# A bill without fees and searches has ten lines at most that are rounded, each up by half a
+# nano-dollar.
 _ROUNDING_MAX_NANO_USD: Final = Decimal(5)
 _FREE: Final = Decimal(0)
+_ANSWER_UNITS_MAX: Final = Units(images=1)
 
 
 class Price(Struct, frozen=True, kw_only=True):
@@ -56,7 +67,11 @@ class Price(Struct, frozen=True, kw_only=True):
     audio_input: Decimal | None = None  # else input
     audio_output: Decimal | None = None  # else output
     cache_read_audio: Decimal | None = None  # else cache_read
+    image_input: Decimal | None = None  # else input
+    image_output: Decimal | None = None  # else output
     image: Decimal | None = None  # per image made; else billed by its tokens alone
+    audio_hour: Decimal | None = None  # per hour of sound read, by the second; else its tokens
+    characters: Decimal | None = None  # per million characters spoken; else its tokens
     web_search: Decimal | None = None  # per search; else a line of the bill that costs nothing
 
     search: Decimal | None = None  # per unit of search of a reranker; else free
@@ -71,8 +86,29 @@ class Price(Struct, frozen=True, kw_only=True):
             self.cache_write_1h,
             self.audio_input,
             self.cache_read_audio,
+            self.image_input,
         )
         return max(rate for rate in rates if rate is not None)
+
+    @property
+    def output_dearest(self) -> Decimal:
+        """The highest rate at which a token of the answer can be billed."""
+        return max(self.output, self.audio_output or _FREE, self.image_output or _FREE)
+
+    @property
+    def usd_per_million_pieces(self) -> Mapping[str, tuple[str, Decimal]]:
+        """The item and the rate of each unit of `PIECES` that has a rate."""
+        rates: dict[str, tuple[str, Decimal]] = {}
+        if self.image:
+            rates["images"] = ("image", self.image * _PIECES_PER_RATE)
+        if self.search:
+            rates["search_units"] = ("search", self.search * _PIECES_PER_RATE)
+        if self.audio_hour:
+            by_second = self.audio_hour * _PIECES_PER_RATE / _SECONDS_PER_HOUR
+            rates["audio_seconds"] = ("audio_second", by_second.quantize(_RATE_STEP).normalize())
+        if self.characters:
+            rates["characters"] = ("character", self.characters)
+        return rates
 
 
 class PriceOverride(Struct, frozen=True, kw_only=True):
@@ -87,6 +123,9 @@ class PriceOverride(Struct, frozen=True, kw_only=True):
     prompt_tokens_over: int | None = None
     utc_minutes: tuple[int, int] | None = None  # minutes of the day, over midnight if end < start
     utc_weekdays: frozenset[int] | None = None  # Monday is 0
+    image_size: str | None = None  # width and height, as a request states them
+    image_over: tuple[int, int] | None = None  # a width and a height, of which one is exceeded
+    image_quality: str | None = None
 
     def holds_at(self, when_s: float) -> bool:
         """Return True if the conditions on time hold, for a prompt of any size."""
@@ -108,6 +147,22 @@ class PriceOverride(Struct, frozen=True, kw_only=True):
         """Return True if the condition on the prompt holds, at any time."""
         return self.prompt_tokens_over is None or prompt_tokens > self.prompt_tokens_over
 
+    def holds_for(self, picture: Picture | None) -> bool:
+        """Return True if the conditions on pictures hold; one that states no size has none."""
+        if self.image_size is None and self.image_over is None and self.image_quality is None:
+            return True
+        if picture is None:
+            return False
+        size = sides(picture.size or "")
+        return (
+            self.image_size in (None, picture.size)
+            and self.image_quality in (None, picture.quality)
+            and (
+                self.image_over is None
+                or (size is not None and any(map(gt, size, self.image_over)))
+            )
+        )
+
 
 class PriceSchedule(Struct, frozen=True, kw_only=True):
     """A price that may depend on the time and on the size of the prompt."""
@@ -115,15 +170,21 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
     base: Price
     overrides: tuple[PriceOverride, ...] = ()
 
-    def at(self, when_s: float, prompt_tokens: int) -> Price:
+    def at(self, when_s: float, prompt_tokens: int, picture: Picture | None = None) -> Price:
         """Return the rates of a request; of several overrides that hold the last wins, by rate."""
         rates: dict[str, Decimal] = {}
         for override in self.overrides:
-            if override.holds_at(when_s) and override.holds_over(prompt_tokens):
+            if (
+                override.holds_at(when_s)
+                and override.holds_over(prompt_tokens)
+                and override.holds_for(picture)
+            ):
                 rates |= override.rates
         return replace(self.base, **rates) if rates else self.base
 
-    def possible(self, when_s: float, prompt_tokens_max: int) -> tuple[Price, ...]:
+    def possible(
+        self, when_s: float, prompt_tokens_max: int, picture: Picture | None = None
+    ) -> tuple[Price, ...]:
         """Return every price that a prompt of at most `prompt_tokens_max` tokens may have."""
         if not self.overrides:
             return (self.base,)
@@ -133,15 +194,20 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
             if override.prompt_tokens_over is not None
             and override.prompt_tokens_over < prompt_tokens_max
         }
-        return tuple(self.at(when_s, size) for size in sorted(sizes))
+        return tuple(self.at(when_s, size, picture) for size in sorted(sizes))
 
     def cost_max_nano_usd(
-        self, when_s: float, input_tokens_max: int, output_tokens_max: int, searches_max: int = 0
+        self,
+        when_s: float,
+        input_tokens_max: int,
+        output_tokens_max: int,
+        units_max: Units | None = None,
+        picture: Picture | None = None,
     ) -> int:
         """Return the highest cost of a choice with a prompt of at most so many tokens."""
         return max(
-            cost_max_nano_usd(input_tokens_max, output_tokens_max, price, searches_max)
-            for price in self.possible(when_s, input_tokens_max)
+            cost_max_nano_usd(input_tokens_max, output_tokens_max, price, units_max)
+            for price in self.possible(when_s, input_tokens_max, picture)
         )
 
 
@@ -154,27 +220,35 @@ def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine
         audio_output = _part(usage.audio_output_tokens, usage.output_tokens)
     if price.cache_read_audio is not None:
         audio_read = _part(usage.cache_read_audio_input_tokens, usage.cache_read_input_tokens)
+    plain_input = (usage.uncached_input_tokens or 0) - audio_input
+    plain_output = (usage.output_tokens or 0) - audio_output
+    image_input = image_output = 0
+    if price.image_input is not None:
+        image_input = _part(usage.image_input_tokens, plain_input)
+    if price.image_output is not None:
+        image_output = _part(usage.image_output_tokens, plain_output)
     classes = (
-        ("input", (usage.uncached_input_tokens or 0) - audio_input, price.input),
+        ("input", plain_input - image_input, price.input),
         ("input_audio", audio_input, price.audio_input),
+        ("input_image", image_input, price.image_input),
         ("cache_read", (usage.cache_read_input_tokens or 0) - audio_read, price.cache_read),
         ("cache_read_audio", audio_read, price.cache_read_audio),
         ("cache_write_5m", usage.cache_write_5m_input_tokens, price.cache_write),
         ("cache_write_1h", usage.cache_write_1h_input_tokens, price.cache_write_1h),
-        ("output", (usage.output_tokens or 0) - audio_output, price.output),
+        ("output", plain_output - image_output, price.output),
         ("output_audio", audio_output, price.audio_output),
+        ("output_image", image_output, price.image_output),
     )
     lines = [
         _line(item, quantity, price.input if rate is None else rate)
         for item, quantity, rate in classes
         if quantity
     ]
-    pieces = (
-        Fee(item="image", quantity=usage.images or 0, usd_each=price.image or _FREE),
-        Fee(item="request", quantity=1, usd_each=price.request or _FREE),
-        Fee(item="search", quantity=usage.search_units or 0, usd_each=price.search or _FREE),
-    )
-    lines += [_fee_line(piece) for piece in pieces if piece.quantity and piece.usd_each]
+    for unit, (item, rate) in price.usd_per_million_pieces.items():
+        if quantity := getattr(usage, unit):
+            lines.append(_line(item, quantity, rate))
+    if price.request:
+        lines.append(_fee_line(Fee(item="request", quantity=1, usd_each=price.request)))
     # A fee of nothing has its line too: that a tool ran is part of the bill.
     lines += [_fee_line(fee) for fee in (_searches(usage, price), *fees) if fee.quantity]
     return tuple(lines)
@@ -189,18 +263,21 @@ def _searches(usage: Usage, price: Price) -> Fee:
 
 
 def cost_max_nano_usd(
-    input_tokens_max: int, output_tokens_max: int, price: Price, searches_max: int = 0
+    input_tokens_max: int, output_tokens_max: int, price: Price, units_max: Units | None = None
 ) -> int:
     """Return the highest cost of a choice, whichever classes its prompt is billed as.
 
-    A choice has one image at most. The searches that a provider runs by itself have no bound, and
-    are left out.
+    `units_max` are those of work on inputs; a choice of a conversation has one image at most. The
+    searches that a provider runs by itself have no bound, and are left out.
     """
     exact = (
         input_tokens_max * price.input_dearest
-        + output_tokens_max * max(price.output, price.audio_output or _FREE)
-        + ((price.request or _FREE) + (price.image or _FREE)) * _PIECES_PER_RATE
-        + searches_max * (price.search or _FREE) * _PIECES_PER_RATE
+        + output_tokens_max * price.output_dearest
+        + (price.request or _FREE) * _PIECES_PER_RATE
+        + sum(
+            getattr(units_max or _ANSWER_UNITS_MAX, unit) * rate
+            for unit, (_, rate) in price.usd_per_million_pieces.items()
+        )
     ) * _NANO_USD_PER_USD_PER_MILLION
     return int((exact + _ROUNDING_MAX_NANO_USD).to_integral_value(rounding=ROUND_CEILING))
 

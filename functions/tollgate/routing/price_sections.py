@@ -6,8 +6,18 @@ from typing import Annotated, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
+from tollgate.core.pictures import sides
 from tollgate.routing.price import Price, PriceOverride
-from tollgate.routing.scalars import Day, Dollars, Sentence, Strict, Tokens, UtcWindow
+from tollgate.routing.scalars import (
+    Day,
+    Dollars,
+    ImageSize,
+    Sentence,
+    Slug,
+    Strict,
+    Tokens,
+    UtcWindow,
+)
 
 
 class PriceSection(Strict):
@@ -37,7 +47,22 @@ class PriceSection(Strict):
         default=None, description="Per million cached tokens of audio; else `cache_read`."
     )
     request: Dollars | None = Field(default=None, description="Per request.")
-    image: Dollars | None = Field(default=None, description="Per image made, beside its tokens.")
+    image_input: Dollars | None = Field(
+        default=None, description="Per million tokens of images in the prompt; else `input`."
+    )
+    image_output: Dollars | None = Field(
+        default=None, description="Per million tokens of images in the answer; else `output`."
+    )
+    image: Dollars | None = Field(
+        default=None,
+        description="Per image made, beside its tokens; overrides have other sizes and qualities.",
+    )
+    audio_hour: Dollars | None = Field(
+        default=None, description="Per hour of sound that is read, billed by the second."
+    )
+    characters: Dollars | None = Field(
+        default=None, description="Per million characters of text that is spoken."
+    )
     web_search: Dollars | None = Field(
         default=None, description="Per search that the provider runs by itself."
     )
@@ -81,6 +106,15 @@ class WhenSection(Strict, json_schema_extra={"minProperties": 1}):
         default=None,
         description="Days of the week; a window over midnight is of the day on which it begins.",
     )
+    image_size: ImageSize | None = Field(
+        default=None, description="Size that a request for images states, such as 1024x1024."
+    )
+    image_over: ImageSize | None = Field(
+        default=None, description="Size than which stated images are wider or higher."
+    )
+    image_quality: Slug | None = Field(
+        default=None, description="Quality that a request for images states."
+    )
 
     @model_validator(mode="after")
     def _can_happen(self) -> Self:
@@ -108,7 +142,11 @@ class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
     audio_output: Dollars | None = None
     cache_read_audio: Dollars | None = None
     request: Dollars | None = None
+    image_input: Dollars | None = None
+    image_output: Dollars | None = None
     image: Dollars | None = None
+    audio_hour: Dollars | None = None
+    characters: Dollars | None = None
     web_search: Dollars | None = None
     search: Dollars | None = None
 
@@ -138,6 +176,9 @@ class OverrideSection(Strict):
             prompt_tokens_over=self.when.prompt_tokens_over,
             utc_minutes=(_minute(window[:5]), _minute(window[6:])) if window else None,
             utc_weekdays=None if days is None else frozenset(map(WEEKDAYS.index, days)),
+            image_size=self.when.image_size,
+            image_over=sides(self.when.image_over or ""),
+            image_quality=self.when.image_quality,
             rates={name: rate for name, rate in self.price if rate is not None},
         )
 

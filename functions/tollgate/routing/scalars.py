@@ -117,6 +117,8 @@ BaseUrl = Annotated[
 UtcWindow = Annotated[
     str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$")
 ]
+# Width and height of a picture in pixels.
+ImageSize = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{1,4}x[1-9][0-9]{1,4}$")]
 Percent = Annotated[int, Field(ge=0, le=100)]
 Glob = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9*?\[\]!._:/-]+$", max_length=128)]
 FileGlob = Annotated[str, StringConstraints(min_length=1, max_length=256)]

@@ -26,6 +26,9 @@ _RESULTS: Final[Mapping[WorkKind, str]] = {
     "embedding": "embeddings",
     "rerank": "rerank",
     "moderation": "moderation",
+    "image": "image",
+    "speech": "audio",
+    "transcription": "transcription",
 }
 _BY_CAPABILITY: Final = {
     "tools": frozenset({"tool_choice", "tools"}),
@@ -37,6 +40,9 @@ _PARAMETERS_OF_KIND: Final[Mapping[WorkKind, frozenset[str]]] = {
     "embedding": frozenset({"dimensions", "encoding_format", "input_type"}),
     "rerank": frozenset({"return_documents", "top_n"}),
     "moderation": frozenset(),
+    "image": frozenset({"background", "n", "output_format", "quality", "size"}),
+    "speech": frozenset({"instructions", "response_format", "speed", "voice"}),
+    "transcription": frozenset({"language", "prompt", "response_format", "temperature"}),
 }
 # Every endpoint keeps an output limit, and a response format is emulated where it is missing.
 _ALWAYS: Final = frozenset({"max_completion_tokens", "max_tokens", "response_format"})
@@ -53,7 +59,8 @@ class Architecture(BaseModel):
 class RatesObject(BaseModel):
     """Rates as decimal strings in USD; null for a class without a price.
 
-    `request`, `image`, `web_search` and `search` are per piece, all other rates per token.
+    `request`, `image`, `web_search`, `search` and `character` are per piece, `audio_hour` is per
+    hour, all other rates are per token.
     """
 
     prompt: str | None = None
@@ -68,6 +75,10 @@ class RatesObject(BaseModel):
     image: str | None = None
     web_search: str | None = None
     search: str | None = None
+    input_image: str | None = None
+    output_image: str | None = None
+    audio_hour: str | None = None
+    character: str | None = None
 
 
 class Pricing(RatesObject):
@@ -85,6 +96,9 @@ class PricingOverride(BaseModel):
     prompt_tokens_over: int | None = None
     utc_window: str | None = None
     utc_days: tuple[Weekday, ...] | None = None
+    image_size: str | None = None
+    image_over: str | None = Field(default=None, description="Wider or higher than this.")
+    image_quality: str | None = None
     pricing: RatesObject
 
 
@@ -319,6 +333,9 @@ def _override(section: OverrideSection) -> PricingOverride:
         prompt_tokens_over=section.when.prompt_tokens_over,
         utc_window=section.when.utc_window,
         utc_days=section.when.utc_days,
+        image_size=section.when.image_size,
+        image_over=section.when.image_over,
+        image_quality=section.when.image_quality,
         pricing=RatesObject.model_validate(_rates(section.price)),
     )
 
@@ -333,8 +350,12 @@ def _rates(price: Price | RatesSection) -> dict[str, str | None]:
         "audio": price.audio_input,
         "audio_output": price.audio_output,
         "input_audio_cache": price.cache_read_audio,
+        "input_image": price.image_input,
+        "output_image": price.image_output,
+        "character": price.characters,
     }
     per_piece = {
+        "audio_hour": price.audio_hour,
         "request": price.request,
         "image": price.image,
         "web_search": price.web_search,

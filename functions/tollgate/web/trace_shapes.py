@@ -15,7 +15,7 @@ class _Mirror(BaseModel):
 
 
 class TokensObject(_Mirror):
-    """Tokens by price class, images and searches; null where the provider reported nothing."""
+    """Tokens by price class, and pieces; null where the provider reported nothing."""
 
     uncached_input_tokens: int | None
     cache_read_input_tokens: int | None
@@ -26,9 +26,13 @@ class TokensObject(_Mirror):
     audio_input_tokens: int | None
     cache_read_audio_input_tokens: int | None
     audio_output_tokens: int | None
+    image_input_tokens: int | None
+    image_output_tokens: int | None
     images: int | None
     web_searches: int | None
     search_units: int | None
+    audio_seconds: int | None
+    characters: int | None
 
 
 class PriceCeilingObject(_Mirror):
@@ -60,6 +64,24 @@ class PromptObject(_Mirror):
     most: int
 
 
+class UnitsObject(_Mirror):
+    """The size of work on inputs beside its text."""
+
+    media_tokens: int
+    output_tokens: int
+    images: int
+    search_units: int
+    audio_seconds: int
+    characters: int
+
+
+class PictureObject(_Mirror):
+    """The form of requested pictures; null is the provider's own choice."""
+
+    size: str | None
+    quality: str | None
+
+
 class TraceObject(_Mirror):
     """The planner's view of a request, without any of its text."""
 
@@ -83,8 +105,9 @@ class TraceObject(_Mirror):
     kind: WorkKind
     inputs: int
     dimensions: int | None
-    searches: int
-    searches_max: int
+    units: UnitsObject | None
+    units_max: UnitsObject | None
+    picture: PictureObject | None
     preferences: PreferencesObject | None
     key_models: tuple[str, ...] | None
     fallbacks: bool

@@ -104,8 +104,9 @@ async def test_c81_units_of_search_are_billed_checked_and_estimated(
 def test_long_documents_are_several_units() -> None:
     asked = RerankRequest(model="m", query="q" * 99, documents=("d" * 402,) * 100 + ("d",))
     # Two pieces each of the long ones, and one.
-    assert asked.searches == (2, 3)
-    assert RerankRequest(model="m", query="q" * 999, documents=("d",)).searches == (1, 1)
+    assert (asked.units.search_units, asked.units_max.search_units) == (2, 3)
+    long_query = RerankRequest(model="m", query="q" * 999, documents=("d",))
+    assert long_query.units_max.search_units == 1
 
 
 @pytest.mark.parametrize(

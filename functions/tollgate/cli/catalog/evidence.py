@@ -120,6 +120,11 @@ _RATE_NAMES: Final = frozenset(
         "audio_input",
         "audio_output",
         "cache_read_audio",
+        "image_input",
+        "image_output",
+        "image",
+        "audio_hour",
+        "characters",
         "request",
         "web_search",
     }

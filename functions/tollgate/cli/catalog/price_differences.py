@@ -69,6 +69,7 @@ def _billed(price: Price) -> dict[str, Decimal]:
         "cache_write": price.cache_write,
         "cache_write_1h": price.cache_write_1h,
         "audio_input": price.audio_input,
+        "image_input": price.image_input,
         "cache_read_audio": cache_read
         if price.cache_read_audio is None
         else price.cache_read_audio,
@@ -78,10 +79,13 @@ def _billed(price: Price) -> dict[str, Decimal]:
         "output": price.output,
         **{name: price.input if rate is None else rate for name, rate in as_input.items()},
         "audio_output": price.output if price.audio_output is None else price.audio_output,
+        "image_output": price.output if price.image_output is None else price.image_output,
         "request": price.request or Decimal(0),
         "image": price.image or Decimal(0),
         "web_search": price.web_search or Decimal(0),
         "search": price.search or Decimal(0),
+        "audio_hour": price.audio_hour or Decimal(0),
+        "characters": price.characters or Decimal(0),
     }
 
 

@@ -40,7 +40,11 @@ _RATE_ORDER: Final = (
     "audio_output",
     "cache_read_audio",
     "request",
+    "image_input",
+    "image_output",
     "image",
+    "audio_hour",
+    "characters",
     "web_search",
     "search",
 )

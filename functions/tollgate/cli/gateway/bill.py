@@ -15,11 +15,15 @@ _TOKEN_NAMES: Final = {
     "cache_write_5m": "cache write 5m",
     "cache_write_1h": "cache write 1h",
     "output_audio": "audio output",
+    "input_image": "image input",
+    "output_image": "image output",
+    "character": "characters",
 }
 _NAMES: Final = {
     **_TOKEN_NAMES,
     "provider_web_search": "provider search",
     "unpriced_web_search": "provider search",
+    "audio_second": "seconds of sound",
 }
 # Tokens are priced per million; pieces such as searches read better per thousand.
 _TOKENS: Final = {*_TOKEN_NAMES, "output"}

@@ -18,6 +18,7 @@ from tollgate.core.events import (
     Output,
     PartDelta,
     PartEnd,
+    Partial,
     PartNote,
     PartStart,
     Started,
@@ -82,7 +83,7 @@ class ChatRenderer:
                     self._head = self._frame_head(self._started)
                     writer.set_head(self._head)
                 return b""
-            case Output():
+            case Output() | Partial():
                 return b""
             case Ended():
                 frame = writer.finish(event)

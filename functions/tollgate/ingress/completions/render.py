@@ -17,6 +17,7 @@ from tollgate.core.events import (
     Output,
     PartDelta,
     PartEnd,
+    Partial,
     PartNote,
     PartStart,
     Started,
@@ -63,7 +64,7 @@ class CompletionRenderer:
                 if choice == 0:
                     self._head = head
                 return writer.begin(head)
-            case UsageReported() | Output():
+            case UsageReported() | Output() | Partial():
                 return b""
             case Ended():
                 frame = writer.finish(event)

@@ -18,6 +18,7 @@ from tollgate.core.events import (
     Output,
     PartDelta,
     PartEnd,
+    Partial,
     PartNote,
     PartStart,
     Started,
@@ -75,7 +76,7 @@ class MessageRenderer:
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
         """Render one event; an event without frames gives no bytes."""
         match event:
-            case Started() | Output():
+            case Started() | Output() | Partial():
                 return b""
             case UsageReported(usage=usage):
                 self._usage = self._usage.update(usage)

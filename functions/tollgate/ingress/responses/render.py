@@ -18,6 +18,7 @@ from tollgate.core.events import (
     Output,
     PartDelta,
     PartEnd,
+    Partial,
     PartNote,
     PartStart,
     Started,
@@ -72,7 +73,7 @@ class ResponseRenderer:
                 return self._writer.feed(event)
             case Started():
                 return self._begin()
-            case UsageReported() | Output():
+            case UsageReported() | Output() | Partial():
                 return b""
             case Ended(finish=finish):
                 self._finish = finish

@@ -284,7 +284,7 @@ class _Checker:
             if kind == "chat":
                 is_served = format_.load is not None
             else:
-                is_served = kind in format_.batch_codecs and (
+                is_served = kind in {*format_.batch_codecs, *format_.stream_codecs} and (
                     row.transport in format_.batch_transports
                 )
             if not is_served:

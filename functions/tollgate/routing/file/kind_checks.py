@@ -13,12 +13,21 @@ from tollgate.routing.file.validate import write_path
 from tollgate.routing.price_sections import PriceSection
 from tollgate.routing.schema import ModelSection
 
-# What is billed of inputs, and the notes of every price.
+# The notes of every price, and what is billed of any inputs.
 _NOTED: Final = frozenset({"input", "request", "source", "checked"})
 _RATES: Final[Mapping[WorkKind, frozenset[str]]] = {
     "embedding": _NOTED,
     "rerank": _NOTED | {"search"},
     "moderation": _NOTED,
+    "image": _NOTED | {"output", "image_input", "image_output", "image", "cache_read"},
+    "speech": _NOTED | {"output", "audio_output", "characters"},
+    "transcription": _NOTED | {"output", "audio_input", "audio_hour"},
+}
+# The rates of which a price of the kind states one at least: what is free says so.
+_RATES_OF_RESULTS: Final[Mapping[WorkKind, tuple[str, ...]]] = {
+    "image": ("image", "image_output", "output"),
+    "speech": ("characters", "audio_output", "output"),
+    "transcription": ("audio_hour", "audio_input", "output"),
 }
 _KEYS_OF_ANSWERS: Final = frozenset({"guardrail", "max_output"})
 
@@ -40,6 +49,11 @@ def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Ite
         if not endpoint.price.output:
             # The compiled form has the rate of 0 that stands for none.
             stated_base = stated_base - {"output"}
+        results = _RATES_OF_RESULTS.get(model.kind, ())
+        if results and endpoint.price.model_fields_set.isdisjoint(results):
+            listed = f"{', '.join(results[:-1])} or {results[-1]}"
+            message = f"the price of a model of the kind {model.kind} states {listed}"
+            yield document.at_key((*place, "price"), "R005", message)
         prices = [((*place, "price"), stated_base)]
         prices += [
             ((*place, "overrides", number, "price"), override.price.model_fields_set)

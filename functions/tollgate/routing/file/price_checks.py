@@ -67,4 +67,7 @@ def _per_million(rates: PriceSection | RatesSection) -> Mapping[str, Decimal | N
         "audio_input": rates.audio_input,
         "audio_output": rates.audio_output,
         "cache_read_audio": rates.cache_read_audio,
+        "image_input": rates.image_input,
+        "image_output": rates.image_output,
+        "characters": rates.characters,
     }

@@ -36,12 +36,18 @@ _ROUTES: Final[Mapping[WorkKind, str]] = {
     "embedding": "/embeddings",
     "rerank": "/rerank",
     "moderation": "/moderations",
+    "image": "/images/generations",
+    "speech": "/audio/speech",
+    "transcription": "/audio/transcriptions",
 }
 _INPUTS: Final[Mapping[WorkKind, str]] = {
     "chat": "messages",
     "embedding": "input",
     "rerank": "documents",
     "moderation": "input",
+    "image": "prompt",
+    "speech": "input",
+    "transcription": "file",
 }
 # The field of a need, where it has another name.
 _FIELDS: Final[Mapping[str, str]] = {"conversation": "messages", "token_ids": "input"}

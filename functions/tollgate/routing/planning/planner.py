@@ -207,7 +207,7 @@ class Planner:
         ]
         for cost, offer, draw in _order_by_preference(costed, wanted):
             attempt = offer.attempt
-            price = attempt.prices.at(now_s, wanted.input_tokens)
+            price = attempt.prices.at(now_s, wanted.input_tokens, wanted.picture)
             exclusion = (
                 excluded
                 or exclude_retired(attempt, now_s)
@@ -232,7 +232,7 @@ class Planner:
         context = model.context * (wanted.inputs or 1)
         return wanted.choices * sum(
             attempt.prices.cost_max_nano_usd(
-                now_s, min(prompt.most, context), held, wanted.searches_max
+                now_s, min(prompt.most, context), held, wanted.units_max, wanted.picture
             )
             for prompt in wanted.each_prompt
         )

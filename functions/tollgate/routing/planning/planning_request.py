@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.generation import PromptTokens, RoutingTrace
+from tollgate.core.pictures import Picture
 from tollgate.core.principal import Principal
 from tollgate.core.request import (
     Capability,
@@ -15,6 +16,7 @@ from tollgate.core.request import (
     RoutingPreferences,
     WorkKind,
 )
+from tollgate.core.usage import Units
 from tollgate.core.work import InputWork, Work
 from tollgate.providers.parameters import effective_parameters
 from tollgate.routing.planning.draw import draw_key_hash
@@ -43,8 +45,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     kind: WorkKind = "chat"
     inputs: int = 0  # of work that is no conversation; each has the whole context to itself
     dimensions: int | None = None  # the requested size of vectors
-    searches: int = 0  # the units of search that a reranker likely charges for
-    searches_max: int = 0  # the bound that costs are computed with
+    units: Units | None = None  # that work on inputs likely is; None for a conversation
+    units_max: Units | None = None  # the bound that costs are computed with
+    picture: Picture | None = None  # the form of the requested pictures
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     fallbacks: bool = True  # False: only the first model of the chain
@@ -60,7 +63,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     ) -> Self:
         """Describe a request for the planner; without a session its own id decides its draws."""
         sizes = PromptSize.of_each(request)
-        searches, searches_max = request.searches if isinstance(request, InputWork) else (0, 0)
+        work = request if isinstance(request, InputWork) else None
         must_fit = request.preferences.require_parameters
         return cls(
             model=request.model,
@@ -80,10 +83,11 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             else (),
             parameters=_parameters(request) if must_fit else frozenset(),
             kind=request.kind,
-            inputs=_count_inputs(request),
-            dimensions=request.dimensions if isinstance(request, InputWork) else None,
-            searches=searches,
-            searches_max=searches_max,
+            inputs=work.inputs if work else 0,
+            dimensions=work.dimensions if work else None,
+            units=work.units if work else None,
+            units_max=work.units_max if work else None,
+            picture=work.picture if work else None,
             metadata=request.metadata,
             preferences=request.preferences,
             fallbacks=fallbacks,
@@ -113,8 +117,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             kind=trace.kind,
             inputs=trace.inputs,
             dimensions=trace.dimensions,
-            searches=trace.searches,
-            searches_max=trace.searches_max,
+            units=trace.units,
+            units_max=trace.units_max,
+            picture=trace.picture,
             metadata=trace.metadata,
             preferences=trace.preferences or RoutingPreferences(),
             fallbacks=trace.fallbacks,
@@ -154,8 +159,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             kind=self.kind,
             inputs=self.inputs,
             dimensions=self.dimensions,
-            searches=self.searches,
-            searches_max=self.searches_max,
+            units=self.units,
+            units_max=self.units_max,
+            picture=self.picture,
             metadata={name: self.metadata[name] for name in metadata_names & self.metadata.keys()},
             metadata_read=tuple(sorted(metadata_names)),
             preferences=None if preferences == _NO_PREFERENCES else _recordable(preferences),
@@ -166,12 +172,6 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
 def _parameters(work: Work) -> frozenset[str]:
     """Return the parameters of a generation; what other kinds have is among their needs."""
     return frozenset(() if isinstance(work, InputWork) else effective_parameters(work))
-
-
-def _count_inputs(work: Work) -> int:
-    if not isinstance(work, InputWork):
-        return 0
-    return len(work.bytes_per_input) + len(work.tokens_per_input)
 
 
 _NO_PREFERENCES: Final = RoutingPreferences()

@@ -85,8 +85,13 @@ class PromptSize(Struct, frozen=True, kw_only=True):
         texts, tokens = work.bytes_per_input, work.tokens_per_input
         return cls(
             least=max(max(texts, default=0) // _BYTES_PER_TOKEN_MAX, max(tokens, default=0)),
-            estimate=sum(-(-size // BYTES_PER_TOKEN_TYPICAL) for size in texts) + sum(tokens),
-            most=sum(texts) + sum(tokens) + _INPUT_MARK_TOKENS * (len(texts) + len(tokens)),
+            estimate=sum(-(-size // BYTES_PER_TOKEN_TYPICAL) for size in texts)
+            + sum(tokens)
+            + work.units.media_tokens,
+            most=sum(texts)
+            + sum(tokens)
+            + work.units_max.media_tokens
+            + _INPUT_MARK_TOKENS * work.inputs,
         )
 
     @classmethod

@@ -65,7 +65,7 @@ class ReplayPlanner:
         if survey.plan is None:
             return WouldRefuse(survey.refusal.code if survey.refusal else ErrorCode.MODEL_NOT_FOUND)
         first = survey.plan.attempts[0]
-        price = first.prices.at(when_s, request.tokens.input_tokens)
+        price = first.prices.at(when_s, request.tokens.input_tokens, wanted.picture)
         lines = bill(request.tokens, price, request.fees) if request.billed else ()
         target = first.target
         return WouldServe(

@@ -211,6 +211,10 @@ class ActivityItem(AnyItem):
         "im": "images",
         "ws": "web_searches",
         "su": "search_units",
+        "ii": "image_input_tokens",
+        "io": "image_output_tokens",
+        "as": "audio_seconds",
+        "ch": "characters",
     }
 
 

@@ -46,6 +46,10 @@ class ActivityObject(BaseModel):
     images: int
     web_searches: int = Field(description="searches that a provider ran by itself")
     search_units: int = Field(description="units of search that rerankers charged for")
+    image_prompt_tokens: int
+    image_completion_tokens: int
+    audio_seconds: int = Field(description="seconds of sound that were read, where billed so")
+    characters: int = Field(description="characters of text that were spoken, where billed so")
 
     @classmethod
     def of(cls, row: ActivityRow) -> "ActivityObject":
@@ -70,6 +74,10 @@ class ActivityObject(BaseModel):
             images=row.usage.images or 0,
             web_searches=row.usage.web_searches or 0,
             search_units=row.usage.search_units or 0,
+            image_prompt_tokens=row.usage.image_input_tokens or 0,
+            image_completion_tokens=row.usage.image_output_tokens or 0,
+            audio_seconds=row.usage.audio_seconds or 0,
+            characters=row.usage.characters or 0,
         )
 
 
