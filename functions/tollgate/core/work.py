@@ -3,6 +3,7 @@
 A kind of such work is a subclass of `InputWork` with its inputs and options.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -41,14 +42,14 @@ class InputWork(Struct, frozen=True, kw_only=True):
     """True if the result is wanted piece by piece, as far as its provider can."""
 
     @property
+    @abstractmethod
     def own_texts(self) -> tuple[str, ...]:
         """The caller's texts, which no record may have."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def bytes_per_input(self) -> tuple[int, ...]:
         """The bytes of each input that is text."""
-        raise NotImplementedError
 
     @property
     def tokens_per_input(self) -> tuple[int, ...]:
