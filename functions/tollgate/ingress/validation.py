@@ -1,12 +1,18 @@
-"""Turns validation errors of wire models into errors for the caller, with the field's name."""
+"""Validates bodies by wire models; a failure is an error for the caller, with the field's name."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.ingress.json_body import decode_object
+
+_Model = TypeVar("_Model", bound=BaseModel)
+# Sentences by the name of a field, for messages about it.
+_Hints = Mapping[str, str]
+_NO_HINTS: Final[_Hints] = {}
 
 _QUOTED_MAX: Final = 64
 
@@ -48,19 +54,29 @@ _MESSAGES: Final[Mapping[str, str]] = {
 _FIELD_AT_FAULT: Final[Mapping[str, str]] = {"unknown_role": "role", "unknown_type": "type"}
 
 
-def request_error(error: ValidationError, hints: Mapping[str, str] | None = None) -> RequestError:
-    """Return the first error, for the caller; `hints` add a sentence to a field's message."""
-    first = error.errors(include_url=False)[0]
-    return field_error(first, first["loc"], hints)
+def validate_body(model: type[_Model], body: bytes, hints: _Hints = _NO_HINTS) -> _Model:
+    """Validate a body; raise RequestError with the field at fault, and with the hint for it."""
+    return validate_object(model, decode_object(body), hints)
+
+
+def validate_object(
+    model: type[_Model], content: Mapping[str, JsonValue], hints: _Hints = _NO_HINTS
+) -> _Model:
+    """Validate a decoded body; raise RequestError with the first field at fault."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise field_error(first, first["loc"], hints) from error
 
 
 def field_error(
-    first: ErrorDetails, place: Iterable[int | str], hints: Mapping[str, str] | None = None
+    first: ErrorDetails, place: Iterable[int | str], hints: _Hints = _NO_HINTS
 ) -> RequestError:
     """Return the error of the field at a place."""
     param = field_path((*place, *_missing_step(first)))
     message = f"{param} {_message(first)}."
-    hint = (hints or {}).get(param.rpartition(".")[2])
+    hint = hints.get(param.rpartition(".")[2])
     return RequestError(
         ErrorCode.INVALID_REQUEST, f"{message} {hint}" if hint else message, param=param
     )

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Final
 
-from pydantic import ValidationError
-
 from tollgate.core.request import GenerationRequest
 from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.chat_completions.messages import parse_messages
@@ -23,11 +21,10 @@ from tollgate.ingress.chat_completions.wire import messages as message_models
 from tollgate.ingress.chat_completions.wire import options as option_models
 from tollgate.ingress.chat_completions.wire import parts
 from tollgate.ingress.chat_completions.wire import request as wire
-from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.shared.fields import parse_guided, parse_sampling
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
-from tollgate.ingress.validation import request_error
+from tollgate.ingress.validation import validate_body
 
 _HINTS: Final = {
     "functions": "Send them as `tools`.",
@@ -37,10 +34,7 @@ _HINTS: Final = {
 
 def parse(body: bytes) -> ParsedCall:
     """Parse a request; raise RequestError with the field at fault."""
-    try:
-        chat = wire.ChatRequest.model_validate(decode_object(body))
-    except ValidationError as error:
-        raise request_error(error, _HINTS) from error
+    chat = validate_body(wire.ChatRequest, body, _HINTS)
     logprobs, top_logprobs = parse_log_probs(chat)
     tools, tool_choice = narrow_tools(
         chat.tool_choice, tuple(parse_tool(tool) for tool in chat.tools or ())

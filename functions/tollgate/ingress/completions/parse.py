@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from pydantic import ValidationError
-
 from tollgate.core.content import Text
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import GenerationRequest, Message, UserMessage
@@ -13,19 +11,15 @@ from tollgate.ingress.completions.wire.completion_request import (
     OUTPUT_TOKENS_DEFAULT,
     CompletionRequest,
 )
-from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.shared.fields import parse_guided, parse_sampling
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
-from tollgate.ingress.validation import request_error
+from tollgate.ingress.validation import validate_body
 
 
 def parse_completion(body: bytes) -> ParsedCall:
     """Parse a request; raise RequestError with the field at fault."""
-    try:
-        asked = CompletionRequest.model_validate(decode_object(body))
-    except ValidationError as error:
-        raise request_error(error) from error
+    asked = validate_body(CompletionRequest, body)
     _check(asked)
     prompts = [asked.prompt] if isinstance(asked.prompt, str) else asked.prompt
     # The probabilities of a prompt are its provider's; a plain echo is written by the renderer.

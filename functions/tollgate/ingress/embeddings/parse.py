@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pydantic import ValidationError
-
 from tollgate.core.embedding import EmbeddingRequest
 from tollgate.core.request import InputType
 from tollgate.ingress.base import ParsedWork
@@ -13,10 +11,9 @@ from tollgate.ingress.embeddings.wire.embedding_request import (
     Input,
     StatedInputType,
 )
-from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
-from tollgate.ingress.validation import request_error
+from tollgate.ingress.validation import validate_body
 
 # Cohere's and NVIDIA's words.
 _INPUT_TYPES: Final[Mapping[StatedInputType, InputType]] = {
@@ -32,10 +29,7 @@ _INPUT_TYPES: Final[Mapping[StatedInputType, InputType]] = {
 
 def parse_embeddings(body: bytes) -> ParsedWork:
     """Parse a request; raise RequestError with the field at fault."""
-    try:
-        asked = EmbeddingsRequest.model_validate(decode_object(body))
-    except ValidationError as error:
-        raise request_error(error) from error
+    asked = validate_body(EmbeddingsRequest, body)
     texts, token_lists = _inputs(asked.input)
     request = EmbeddingRequest(
         model=asked.model,

@@ -1,10 +1,9 @@
 """Parses a Messages request from bytes to a `GenerationRequest`."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeVar, assert_never
+from typing import Any, Final, assert_never
 
 from msgspec.structs import replace
-from pydantic import ValidationError
 
 from tollgate.core.request import (
     GenerationRequest,
@@ -17,16 +16,14 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.ingress.base import ParsedCall
-from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
-from tollgate.ingress.validation import request_error
+from tollgate.ingress.validation import validate_body
 
-_Asked = TypeVar("_Asked", bound=wire.PromptFields)
 _WIRE_FORMAT: Final = "anthropic"
 _BETAS: Final = "anthropic-beta"
 _BETAS_MAX: Final = 64
@@ -46,7 +43,7 @@ _TOOL_FIELDS: Final = {
 
 def parse_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
     """Parse a request; raise RequestError with the field at fault."""
-    asked = _validated(wire.MessagesRequest, body)
+    asked = validate_body(wire.MessagesRequest, body, _HINTS)
     request = _request(asked, asked.max_tokens, headers, size_bytes=len(body))
     return ParsedCall(
         request=request, stream=bool(asked.stream), ignored=printable_names(_unknown(asked))
@@ -55,15 +52,8 @@ def parse_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
 
 def parse_count_request(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
     """Parse a request whose tokens are counted; raise RequestError with the field at fault."""
-    asked = _validated(wire.CountTokensRequest, body)
+    asked = validate_body(wire.CountTokensRequest, body, _HINTS)
     return _request(asked, asked.max_tokens, headers, size_bytes=len(body))
-
-
-def _validated(model: type[_Asked], body: bytes) -> _Asked:
-    try:
-        return model.model_validate(decode_object(body))
-    except ValidationError as error:
-        raise request_error(error, _HINTS) from error
 
 
 def _request(

@@ -2,23 +2,17 @@
 
 from collections.abc import Iterator
 
-from pydantic import ValidationError
-
 from tollgate.core.moderation import ModerationRequest
 from tollgate.ingress.base import ParsedWork
-from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.moderations.wire.moderation_request import ModerationBody
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
-from tollgate.ingress.validation import request_error
+from tollgate.ingress.validation import validate_body
 
 
 def parse_moderation(body: bytes) -> ParsedWork:
     """Parse a request; raise RequestError with the field at fault."""
-    try:
-        asked = ModerationBody.model_validate(decode_object(body))
-    except ValidationError as error:
-        raise request_error(error) from error
+    asked = validate_body(ModerationBody, body)
     stated = [asked.input] if isinstance(asked.input, str) else asked.input
     request = ModerationRequest(
         model=asked.model,

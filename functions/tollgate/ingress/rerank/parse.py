@@ -2,23 +2,17 @@
 
 from collections.abc import Iterator
 
-from pydantic import ValidationError
-
 from tollgate.core.reranking import RerankRequest
 from tollgate.ingress.base import ParsedWork
-from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.rerank.wire.rerank_request import RerankBody
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
-from tollgate.ingress.validation import request_error
+from tollgate.ingress.validation import validate_body
 
 
 def parse_rerank(body: bytes) -> ParsedWork:
     """Parse a request; raise RequestError with the field at fault."""
-    try:
-        asked = RerankBody.model_validate(decode_object(body))
-    except ValidationError as error:
-        raise request_error(error) from error
+    asked = validate_body(RerankBody, body)
     request = RerankRequest(
         model=asked.model,
         query=asked.query,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, assert_never
 
 from msgspec.structs import replace
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from tollgate.core.request import (
     GenerationRequest,
@@ -25,7 +25,7 @@ from tollgate.ingress.responses.wire import response_request as wire
 from tollgate.ingress.shared.fields import parse_guided, parse_sampling
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
-from tollgate.ingress.validation import request_error
+from tollgate.ingress.validation import validate_object
 
 _WIRE_FORMAT: Final = "openai_responses"
 # Codex sends one id a session; requests of a session keep to one endpoint and its cache.
@@ -60,10 +60,7 @@ def parse_response_object(
 
     `turns` are the stored turns that it takes; None where nothing stored is read.
     """
-    try:
-        asked = wire.ResponsesRequest.model_validate(body)
-    except ValidationError as error:
-        raise request_error(error, _HINTS) from error
+    asked = validate_object(wire.ResponsesRequest, body, _HINTS)
     taken = take_items(asked, body["input"], turns)
     stores = turns is not None and asked.store is not False
     declared = list(_declared(asked, taken))
