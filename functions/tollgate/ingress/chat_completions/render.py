@@ -10,9 +10,8 @@ from typing import Final, assert_never
 
 from msgspec.structs import replace
 from pydantic import JsonValue
-from pydantic_core import to_json
+from typing_extensions import override
 
-from tollgate.core.errors import GatewayError
 from tollgate.core.events import (
     Ended,
     Output,
@@ -30,13 +29,13 @@ from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import ServedBy
 from tollgate.ingress.chat_completions.choice_renderer import ChoiceRenderer
 from tollgate.ingress.chat_completions.message import render_choice
-from tollgate.ingress.shared.accounts import DONE, render_accounts, render_failure
+from tollgate.ingress.shared.accounts import CompletionFrames
 
 # OpenAI's values; clients validate them, so a tier that only its provider knows is left out.
 _SERVICE_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority", "fast"})
 
 
-class ChatRenderer:
+class ChatRenderer(CompletionFrames):
     """Renders one reply as chat completion chunks, or as one chat completion."""
 
     def __init__(
@@ -50,15 +49,15 @@ class ChatRenderer:
         tells_routing: bool = False,
         excludes_reasoning: bool = False,
     ) -> None:
-        self._served = served
-        self._episode_id = episode_id
-        self._usage_on_finish = usage_on_finish
-        self._credits_per_usd = credits_per_usd
-        self._tells_routing = tells_routing
+        super().__init__(
+            served,
+            episode_id=episode_id,
+            credits_per_usd=credits_per_usd,
+            tells_routing=tells_routing,
+            usage_on_finish=usage_on_finish,
+        )
         self._excludes_reasoning = excludes_reasoning
-        self._finish = b""
         self._started = Started()
-        self._head = self._frame_head(self._started)
         self._choices = [
             ChoiceRenderer(
                 choice, self._head, model=served.model, excludes_reasoning=excludes_reasoning
@@ -86,28 +85,13 @@ class ChatRenderer:
             case Output() | Partial():
                 return b""
             case Ended():
-                frame = writer.finish(event)
-                if self._usage_on_finish:
-                    # The last finish frame is sent by `close`, with the usage.
-                    frame, self._finish = self._finish, frame
-                return frame and frame + b"}\n\n"
+                return self._finish_frame(writer.finish(event))
             case _:
                 assert_never(event)
 
-    def close(self, record: GenerationRecord) -> bytes:
-        """Render the last frames of a finished stream: usage, then the end mark."""
-        frame = self._finish if self._usage_on_finish else self._head + b',"choices":[]'
-        return b"%b,%b}\n\n%b" % (frame, self._accounts(record), DONE)
-
-    def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Render the frames that end a stream which failed after the commit point."""
-        request_id = self._served.generation_id
-        return render_failure(self._head, error, request_id, self._accounts(record))
-
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body of a reply that is not streamed, from a response for each choice."""
-        body = self._envelope("chat.completion", responses[0].started)
-        body["choices"] = [
+        choices: list[JsonValue] = [
             render_choice(
                 index,
                 response,
@@ -116,12 +100,13 @@ class ChatRenderer:
             )
             for index, response in enumerate(responses)
         ]
-        return b"%b,%b}" % (to_json(body)[:-1], self._accounts(record))
+        return self._whole(responses[0].started, choices, record)
 
-    def _envelope(self, object_: str, started: Started) -> dict[str, JsonValue]:
+    @override
+    def _envelope(self, started: Started, *, streamed: bool) -> dict[str, JsonValue]:
         envelope: dict[str, JsonValue] = {
             "id": f"gen-{self._served.generation_id}",
-            "object": object_,
+            "object": "chat.completion.chunk" if streamed else "chat.completion",
             "created": self._served.created_s,
             "model": self._served.model,
         }
@@ -134,14 +119,3 @@ class ChatRenderer:
             envelope["service_tier"] = started.service_tier
         envelope["episode_id"] = self._episode_id
         return envelope
-
-    def _frame_head(self, started: Started) -> bytes:
-        return b"data: " + to_json(self._envelope("chat.completion.chunk", started))[:-1]
-
-    def _accounts(self, record: GenerationRecord) -> bytes:
-        return render_accounts(
-            record,
-            self._served,
-            credits_per_usd=self._credits_per_usd,
-            tells_routing=self._tells_routing,
-        )

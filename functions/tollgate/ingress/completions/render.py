@@ -9,9 +9,8 @@ from decimal import Decimal
 from typing import assert_never
 
 from pydantic import JsonValue
-from pydantic_core import to_json
+from typing_extensions import override
 
-from tollgate.core.errors import GatewayError
 from tollgate.core.events import (
     Ended,
     Output,
@@ -29,22 +28,22 @@ from tollgate.core.request import GenerationRequest
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.completions.text_renderer import TextRenderer, render_text_choice
-from tollgate.ingress.shared.accounts import DONE, render_accounts, render_failure
+from tollgate.ingress.shared.accounts import CompletionFrames
 
 
-class CompletionRenderer:
+class CompletionRenderer(CompletionFrames):
     """Renders one reply as legacy completions, streamed or whole."""
 
     def __init__(
         self, call: ParsedCall, served: ServedBy, *, episode_id: str, credits_per_usd: Decimal
     ) -> None:
-        self._served = served
-        self._episode_id = episode_id
-        self._credits_per_usd = credits_per_usd
-        self._usage_on_finish = call.usage_on_finish
-        self._tells_routing = call.tells_routing
-        self._finish = b""
-        self._head = self._frame_head(Started())
+        super().__init__(
+            served,
+            episode_id=episode_id,
+            credits_per_usd=credits_per_usd,
+            tells_routing=call.tells_routing,
+            usage_on_finish=call.usage_on_finish,
+        )
         self._prompts = _echoed(call.request) if call.echoes else [""] * call.request.answers
         self._choices = [
             TextRenderer(
@@ -67,34 +66,20 @@ class CompletionRenderer:
             case UsageReported() | Output() | Partial():
                 return b""
             case Ended():
-                frame = writer.finish(event)
-                if self._usage_on_finish:
-                    # The last finish frame is sent by `close`, with the usage.
-                    frame, self._finish = self._finish, frame
-                return frame and frame + b"}\n\n"
+                return self._finish_frame(writer.finish(event))
             case _:
                 assert_never(event)
 
-    def close(self, record: GenerationRecord) -> bytes:
-        """Render the last frames of a finished stream: usage, then the end mark."""
-        frame = self._finish if self._usage_on_finish else self._head + b',"choices":[]'
-        return b"%b,%b}\n\n%b" % (frame, self._accounts(record), DONE)
-
-    def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Render the frames that end a stream which failed after the commit point."""
-        request_id = self._served.generation_id
-        return render_failure(self._head, error, request_id, self._accounts(record))
-
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body of a reply that is not streamed, from a response for each choice."""
-        body = self._envelope(responses[0].started)
-        body["choices"] = [
+        choices: list[JsonValue] = [
             render_text_choice(index, response, prompt=self._prompts[index])
             for index, response in enumerate(responses)
         ]
-        return b"%b,%b}" % (to_json(body)[:-1], self._accounts(record))
+        return self._whole(responses[0].started, choices, record)
 
-    def _envelope(self, started: Started) -> dict[str, JsonValue]:
+    @override
+    def _envelope(self, started: Started, *, streamed: bool) -> dict[str, JsonValue]:
         envelope: dict[str, JsonValue] = {
             "id": f"gen-{self._served.generation_id}",
             "object": "text_completion",
@@ -105,17 +90,6 @@ class CompletionRenderer:
             envelope["system_fingerprint"] = started.system_fingerprint
         envelope["episode_id"] = self._episode_id
         return envelope
-
-    def _frame_head(self, started: Started) -> bytes:
-        return b"data: " + to_json(self._envelope(started))[:-1]
-
-    def _accounts(self, record: GenerationRecord) -> bytes:
-        return render_accounts(
-            record,
-            self._served,
-            credits_per_usd=self._credits_per_usd,
-            tells_routing=self._tells_routing,
-        )
 
 
 def _echoed(request: GenerationRequest) -> list[str]:

@@ -1,5 +1,9 @@
-"""Renders usage, price and routing of a reply, as OpenAI's formats and ours show them."""
+"""Renders usage, price and routing of a reply, as OpenAI's formats and ours show them.
 
+`CompletionFrames` puts them at the end of completions, of chat and of text.
+"""
+
+from abc import ABC, abstractmethod
 from decimal import Decimal
 from typing import Final
 
@@ -7,13 +11,14 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.errors import GatewayError
+from tollgate.core.events import Started
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import credits_text, usd_text
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import Routed, ServedBy
 from tollgate.ingress.errors import openai_error, tollgate_metadata
 
-DONE: Final = b"data: [DONE]\n\n"
+_DONE: Final = b"data: [DONE]\n\n"
 
 
 def render_accounts(
@@ -49,13 +54,69 @@ def render_accounts(
     )
 
 
-def render_failure(head: bytes, error: GatewayError, request_id: str, accounts: bytes) -> bytes:
-    """Render the frames that end a broken stream, after the `head` that its frames begin with.
+class CompletionFrames(ABC):
+    """The base of renderers of completions: the head of each frame, and the end of a reply."""
 
-    They have no `choices`: beside them, some clients show the fragment as a complete answer (C33).
-    """
-    broken = to_json(openai_error(error, request_id))
-    return b'%b,"error":%b,%b}\n\n%b' % (head, broken, accounts, DONE)
+    def __init__(
+        self,
+        served: ServedBy,
+        *,
+        episode_id: str,
+        credits_per_usd: Decimal,
+        tells_routing: bool,
+        usage_on_finish: bool,
+    ) -> None:
+        self._served = served
+        self._episode_id = episode_id
+        self._credits_per_usd = credits_per_usd
+        self._tells_routing = tells_routing
+        self._usage_on_finish = usage_on_finish
+        self._finish = b""
+        self._head = self._frame_head(Started())
+
+    def close(self, record: GenerationRecord) -> bytes:
+        """Render the last frames of a finished stream: usage, then the end mark."""
+        frame = self._finish if self._usage_on_finish else self._head + b',"choices":[]'
+        return b"%b,%b}\n\n%b" % (frame, self._accounts(record), _DONE)
+
+    def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
+        """Render the frames that end a stream which failed after the commit point.
+
+        They have no `choices`: beside them, some clients show the fragment as a complete answer
+        (C33).
+        """
+        broken = to_json(openai_error(error, self._served.generation_id))
+        accounts = self._accounts(record)
+        return b'%b,"error":%b,%b}\n\n%b' % (self._head, broken, accounts, _DONE)
+
+    @abstractmethod
+    def _envelope(self, started: Started, *, streamed: bool) -> dict[str, JsonValue]:
+        """Return the fields with which a frame begins, or a whole reply."""
+
+    def _frame_head(self, started: Started) -> bytes:
+        return b"data: " + to_json(self._envelope(started, streamed=True))[:-1]
+
+    def _finish_frame(self, frame: bytes) -> bytes:
+        """End the finish frame of a choice; with `usage_on_finish`, return the one before it.
+
+        `close` then sends the last one, with the usage.
+        """
+        if self._usage_on_finish:
+            frame, self._finish = self._finish, frame
+        return frame and frame + b"}\n\n"
+
+    def _whole(self, started: Started, choices: list[JsonValue], record: GenerationRecord) -> bytes:
+        """Render the body of a reply that is not streamed."""
+        body = self._envelope(started, streamed=False) | {"choices": choices}
+        return b"%b,%b}" % (to_json(body)[:-1], self._accounts(record))
+
+    def _accounts(self, record: GenerationRecord) -> bytes:
+        return render_accounts(
+            record,
+            self._served,
+            credits_per_usd=self._credits_per_usd,
+            tells_routing=self._tells_routing,
+        )
 
 
 def _usage(usage: Usage) -> dict[str, JsonValue]:
