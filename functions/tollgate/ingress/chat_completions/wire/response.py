@@ -13,7 +13,7 @@ from tollgate.ingress.shared.wire.reply_models import (
     Accounts,
     Answer,
     ErrorObject,
-    TollgateMetadata,
+    PartialAccounts,
     Usage,
 )
 
@@ -212,7 +212,7 @@ class ChunkChoice(Answer):
     native_finish_reason: str | None = None
 
 
-class ChatCompletionChunk(Answer):
+class ChatCompletionChunk(PartialAccounts):
     """One frame of a stream; the last one has usage and the accounts, and no choices."""
 
     id: str
@@ -225,13 +225,6 @@ class ChatCompletionChunk(Answer):
     episode_id: str
     choices: list[ChunkChoice]
     usage: Usage | None = None
-    credits_used: float | None = None
-    model_used: str | None = None
-    provider_used: str | None = None
-    fallback_from: str | None = None
-    fallback_depth: int | None = None
-    adapted: list[str] | None = None
-    tollgate_metadata: TollgateMetadata | None = None
 
 
 class ChatCompletionFailure(Accounts):

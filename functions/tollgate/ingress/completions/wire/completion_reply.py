@@ -13,7 +13,7 @@ from tollgate.ingress.shared.wire.reply_models import (
     Accounts,
     Answer,
     ErrorObject,
-    TollgateMetadata,
+    PartialAccounts,
     Usage,
 )
 
@@ -62,7 +62,7 @@ class CompletionChunkChoice(Answer):
     native_finish_reason: str | None = None
 
 
-class CompletionChunk(Answer):
+class CompletionChunk(PartialAccounts):
     """One frame of a stream; the last one has usage and the accounts, and no choices."""
 
     id: str
@@ -73,13 +73,6 @@ class CompletionChunk(Answer):
     episode_id: str
     choices: list[CompletionChunkChoice]
     usage: Usage | None = None
-    credits_used: float | None = None
-    model_used: str | None = None
-    provider_used: str | None = None
-    fallback_from: str | None = None
-    fallback_depth: int | None = None
-    adapted: list[str] | None = None
-    tollgate_metadata: TollgateMetadata | None = None
 
 
 class CompletionFailure(Accounts):

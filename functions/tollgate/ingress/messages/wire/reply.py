@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
-from tollgate.ingress.shared.wire.reply_models import Answer, TollgateMetadata
+from tollgate.ingress.shared.wire.reply_models import Answer, PartialAccounts, TollgateMetadata
 
 StopReason = Literal[
     "end_turn",
@@ -92,19 +92,7 @@ class MessageUsage(Answer):
     )
 
 
-class MessageAccounts(Answer):
-    """The model, provider and price of an answer, as a whole reply has them in its headers."""
-
-    credits_used: float | None = None
-    model_used: str | None = None
-    provider_used: str | None = None
-    fallback_from: str | None = None
-    fallback_depth: int | None = None
-    adapted: list[str] | None = Field(default=None, description="Parameters that had no effect.")
-    tollgate_metadata: TollgateMetadata | None = None
-
-
-class MessageReply(MessageAccounts):
+class MessageReply(PartialAccounts):
     """A whole answer, or the head of a streamed one."""
 
     id: str
@@ -154,7 +142,7 @@ class MessageEnd(Answer):
     stop_sequence: str | None
 
 
-class MessageDelta(MessageAccounts):
+class MessageDelta(PartialAccounts):
     """The answer is complete; its usage is final."""
 
     type: Literal["message_delta"]
@@ -200,7 +188,7 @@ class MessagesErrorEnvelope(Answer):
     tollgate_metadata: TollgateMetadata | None = None
 
 
-class ErrorEvent(MessageAccounts):
+class ErrorEvent(PartialAccounts):
     """The event that ends a stream which failed, with the usage so far."""
 
     type: Literal["error"]

@@ -13,7 +13,7 @@ from tollgate.ingress.shared.wire.reply_models import (
     Answer,
     ErrorEnvelope,
     ErrorObject,
-    TollgateMetadata,
+    PartialAccounts,
 )
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
@@ -172,7 +172,7 @@ class RepeatedFields(Answer):
     user: str | None = None
 
 
-class ResponseObject(RepeatedFields):
+class ResponseObject(RepeatedFields, PartialAccounts):
     """A response, whole or as far as it has come."""
 
     id: str
@@ -187,13 +187,6 @@ class ResponseObject(RepeatedFields):
     output: list[OutputItemModel]
     service_tier: str | None = None
     usage: ResponseUsage | None = None
-    credits_used: float | None = None
-    model_used: str | None = None
-    provider_used: str | None = None
-    fallback_from: str | None = None
-    fallback_depth: int | None = None
-    adapted: list[str] | None = Field(default=None, description="Parameters that had no effect.")
-    tollgate_metadata: TollgateMetadata | None = None
 
 
 class LimitedErrorObject(ErrorObject):

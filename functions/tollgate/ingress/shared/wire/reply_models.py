@@ -58,18 +58,31 @@ class TollgateMetadata(Answer):
     catalog_sha: str
 
 
-class Accounts(Answer):
-    """The model, provider and price of an answer, as a whole reply has them in its headers."""
+class RoutingFacts(Answer):
+    """The routing of an answer, each fact only where there is one."""
 
-    credits_used: float
-    model_used: str | None
-    provider_used: str | None
     fallback_from: str | None = Field(
         default=None, description="The model that was tried first and did not serve."
     )
     fallback_depth: int | None = None
     adapted: list[str] | None = Field(default=None, description="Parameters that had no effect.")
     tollgate_metadata: TollgateMetadata | None = None
+
+
+class Accounts(RoutingFacts):
+    """The model, provider and price of an answer, as a whole reply has them in its headers."""
+
+    credits_used: float
+    model_used: str | None
+    provider_used: str | None
+
+
+class PartialAccounts(RoutingFacts):
+    """The accounts of an answer that is sent in pieces: none before the last one."""
+
+    credits_used: float | None = None
+    model_used: str | None = None
+    provider_used: str | None = None
 
 
 class ErrorObject(Answer):
