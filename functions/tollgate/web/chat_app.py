@@ -12,6 +12,7 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
+from typing_extensions import override
 
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
 from tollgate.core.errors import (
@@ -34,11 +35,11 @@ from tollgate.engine.sink import (
     request_headers,
     send_error,
 )
-from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedWork, Routed
+from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
 from tollgate.web.cors import WebLimits, cors
-from tollgate.web.entrance import Entrance
+from tollgate.web.entrance import Entrance, FormatEndpoint
 from tollgate.web.idempotency import claim_of, generate_once
 from tollgate.web.paths import CanonicalPath, no_route
 from tollgate.web.reply import AsgiReply, wait_for_disconnect
@@ -111,7 +112,7 @@ class _Admitted(Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-class MeteredEndpoint:
+class MeteredEndpoint(FormatEndpoint):
     """An ASGI endpoint that authenticates, parses and generates, in one client format."""
 
     def __init__(
@@ -122,25 +123,11 @@ class MeteredEndpoint:
         answers: AnswerStore | None,
         contents: ContentLog | None,
     ) -> None:
-        self._format = format_
-        self._entrance = entrance
-        self._services = entrance.services
+        super().__init__(format_, entrance)
         self._answers = answers
         self._contents = contents
 
-    @property
-    def _ingress(self) -> Ingress:
-        return self._services.ingresses[self._format.name]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reply = AsgiReply(send, id_header=self._format.id_header)
-        try:
-            await self._serve(scope, receive, reply)
-        except ClientGone:
-            return
-        finally:
-            await self._entrance.gateways.finish_loading()
-
+    @override
     async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
         request_id = request_id_of(scope)
         admitted: _Admitted | None = None

@@ -1,20 +1,27 @@
-"""The way of a metered request to its body: the same for answers and for counts of tokens."""
+"""The endpoint of a client format, and the way of a request to its body.
+
+Both are the same for answers and for counts of tokens.
+"""
+
+from abc import ABC, abstractmethod
 
 from msgspec import Struct
 from starlette.datastructures import Headers
-from starlette.types import Receive, Scope
+from starlette.types import Receive, Scope, Send
 
 from tollgate.core import tracing
 from tollgate.core.errors import MethodNotAllowed
 from tollgate.core.principal import Principal
 from tollgate.engine.content_log import ContentLog
 from tollgate.engine.gateway import Gateway
-from tollgate.ingress.base import ParsedCall
+from tollgate.engine.sink import ClientGone
+from tollgate.ingress.base import Ingress, ParsedCall
+from tollgate.ingress.formats import IngressFormat
 from tollgate.web.access import METERED
 from tollgate.web.auth import authenticate
 from tollgate.web.cors import WebLimits
 from tollgate.web.paths import METERED_METHODS
-from tollgate.web.reply import read_body
+from tollgate.web.reply import AsgiReply, read_body
 from tollgate.web.request_services import Gateways, RequestServices
 
 
@@ -74,3 +81,29 @@ class Entrance:
             workspace_id=entered.principal.workspace_id,
             days=days,
         )
+
+
+class FormatEndpoint(ABC):
+    """The base of an ASGI endpoint that serves metered requests in one client format."""
+
+    def __init__(self, format_: IngressFormat, entrance: Entrance) -> None:
+        self._format = format_
+        self._entrance = entrance
+        self._services = entrance.services
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        reply = AsgiReply(send, id_header=self._format.id_header)
+        try:
+            await self._serve(scope, receive, reply)
+        except ClientGone:
+            return
+        finally:
+            await self._entrance.gateways.finish_loading()
+
+    @property
+    def _ingress(self) -> Ingress:
+        return self._services.ingresses[self._format.name]
+
+    @abstractmethod
+    async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
+        """Answer one request, each failure in the format's envelope."""

@@ -3,43 +3,29 @@
 Imported with the first request that is counted.
 """
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Scope
+from typing_extensions import override
 
 from tollgate.core.errors import GatewayError, InternalError
 from tollgate.engine.sink import ClientGone, send_error
 from tollgate.engine.token_counts import CountPace, TokenCount, count_tokens
-from tollgate.ingress.base import Ingress
 from tollgate.ingress.formats import IngressFormat
-from tollgate.web.entrance import Entrance
+from tollgate.web.entrance import Entrance, FormatEndpoint
 from tollgate.web.reply import AsgiReply
 from tollgate.web.request_id import request_id_of
 
 
-class CountEndpoint:
+class CountEndpoint(FormatEndpoint):
     """Authenticates, parses and counts; holds and records nothing."""
 
     def __init__(self, format_: IngressFormat, entrance: Entrance) -> None:
         if format_.counting is None:
             raise ValueError(f"the format {format_.name} counts no tokens")
-        self._format = format_
+        super().__init__(format_, entrance)
         self._counting = format_.counting
-        self._entrance = entrance
-        self._services = entrance.services
         self._pace = CountPace(entrance.services.clock)
 
-    @property
-    def _ingress(self) -> Ingress:
-        return self._services.ingresses[self._format.name]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reply = AsgiReply(send, id_header=self._format.id_header)
-        try:
-            await self._serve(scope, receive, reply)
-        except ClientGone:
-            return
-        finally:
-            await self._entrance.gateways.finish_loading()
-
+    @override
     async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
         request_id = request_id_of(scope)
         named = {"x-request-id": request_id}
