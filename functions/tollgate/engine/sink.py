@@ -10,7 +10,6 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import GenerationRecord
-from tollgate.core.ids import created_s
 from tollgate.core.money import credits_text
 from tollgate.core.response import Fold
 from tollgate.engine.ending import ending_headers
@@ -276,7 +275,7 @@ def admitted_headers(ingress: Ingress, hold: Hold) -> dict[str, str]:
     """Return the headers that are known once money is held."""
     return {
         **request_headers(hold.id),
-        **ingress.limit_headers(hold.rate_limit, hold.token_limit, now_s=created_s(hold.id)),
+        **ingress.limit_headers(hold.rate_limit, hold.token_limit, request_id=hold.id),
     }
 
 
@@ -290,9 +289,7 @@ def refused_headers(
     """
     return {
         **request_headers(refusal.request_id or request_id),
-        **ingress.limit_headers(
-            refusal.rate_limit, refusal.token_limit, now_s=created_s(request_id)
-        ),
+        **ingress.limit_headers(refusal.rate_limit, refusal.token_limit, request_id=request_id),
         **adapted_header(parsed.ignored if parsed else ()),
     }
 

@@ -142,9 +142,12 @@ class Ingress(Protocol):
         """Return a new renderer for one reply to `call`, which this format has parsed."""
 
     def limit_headers(
-        self, requests: RateLimit | None, tokens: RateLimit | None, *, now_s: float
+        self, requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str
     ) -> dict[str, str]:
-        """Return the headers, in this format's names, that state what a key has left."""
+        """Return the headers, in this format's names, that state what a key has left.
+
+        The second of the limits is the one in which `request_id` was made.
+        """
 
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None

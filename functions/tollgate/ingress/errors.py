@@ -147,7 +147,7 @@ def openai_reply(
 
 
 def openai_limit_headers(
-    requests: RateLimit | None, tokens: RateLimit | None, *, now_s: float
+    requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str
 ) -> dict[str, str]:
     """Return OpenAI's `x-ratelimit-…` headers of the limits that a key has.
 
@@ -155,7 +155,7 @@ def openai_limit_headers(
 
     https://platform.openai.com/docs/guides/rate-limits (2026-11-22)
     """
-    del now_s
+    del request_id
     headers: dict[str, str] = {}
     for unit, limit in (("requests", requests), ("tokens", tokens)):
         if limit is not None:

@@ -24,7 +24,7 @@ class OtherFormat(ChatCompletions):
 
     @staticmethod
     def limit_headers(
-        requests: RateLimit | None, tokens: RateLimit | None, *, now_s: float
+        requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str
     ) -> dict[str, str]:
         return {"other-requests-limit": str(requests.limit)} if requests else {}
 

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.errors import ErrorCode, GatewayError, Overlength
+from tollgate.core.ids import created_s
 from tollgate.core.limits import RateLimit
 from tollgate.ingress.base import ErrorReply, Routed
 from tollgate.ingress.errors import (
@@ -72,16 +73,16 @@ def _lengths(over: Overlength | None) -> str:
 
 
 def anthropic_limit_headers(
-    requests: RateLimit | None, tokens: RateLimit | None, *, now_s: float
+    requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str
 ) -> dict[str, str]:
     """Return Anthropic's `anthropic-ratelimit-…` headers beside those that every format has.
 
     https://platform.claude.com/docs/en/api/rate-limits (2026-11-22)
     """
-    headers = openai_limit_headers(requests, tokens, now_s=now_s)
+    headers = openai_limit_headers(requests, tokens, request_id=request_id)
     for unit, limit in (("requests", requests), ("tokens", tokens)):
         if limit is not None:
-            resets = datetime.fromtimestamp(math.ceil(now_s + limit.reset_s), UTC)
+            resets = datetime.fromtimestamp(math.ceil(created_s(request_id) + limit.reset_s), UTC)
             headers[f"anthropic-ratelimit-{unit}-limit"] = str(limit.limit)
             headers[f"anthropic-ratelimit-{unit}-remaining"] = str(limit.remaining)
             headers[f"anthropic-ratelimit-{unit}-reset"] = f"{resets:%Y-%m-%dT%H:%M:%SZ}"
