@@ -63,10 +63,15 @@ def _take(event: Json, output: list[Json], ended: set[int]) -> None:
         done = event["item"]
         sealed = done.get("encrypted_content")
         known = {**item, "status": done["status"]}
+        if done["type"] == "image_generation_call":
+            # The picture comes with the item's end alone.
+            known["result"] = done["result"]
         assert done == (known if sealed is None else {**known, "encrypted_content": sealed})
         output[place] = done
         return
     assert event["item_id"] == item["id"]
+    if kind == "response.image_generation_call.completed":
+        return
     pieces = _pieces(event, item)
     match kind.rpartition(".")[2]:
         case "added" if "annotation" in event:

@@ -18,7 +18,7 @@ class Text(Struct, frozen=True, kw_only=True, tag="text"):
     cache: CacheMark | None = None
 
 
-class InlineMedia(Struct, frozen=True, kw_only=True):
+class InlineMedia(Struct, frozen=True, kw_only=True, tag="inline"):
     """Bytes that came with the request, kept as the base64 text they came in.
 
     `media_type` is what the bytes are (sniffed where that is possible), not what was claimed.
@@ -28,7 +28,7 @@ class InlineMedia(Struct, frozen=True, kw_only=True):
     base64: str
 
 
-class MediaUrl(Struct, frozen=True, kw_only=True):
+class MediaUrl(Struct, frozen=True, kw_only=True, tag="url"):
     """Bytes that lie behind an http(s) URL of the caller's; fetched only through the guard."""
 
     url: str
@@ -112,4 +112,18 @@ class ToolCall(Struct, frozen=True, kw_only=True, tag="tool_call"):
     provenance: Provenance | None = None
 
 
-Part = Text | Reasoning | Refusal | ToolCall
+class MadeImage(Struct, frozen=True, kw_only=True, tag="made_image"):
+    """A picture that a model made as a part of its answer, whole."""
+
+    source: MediaSource
+    provenance: Provenance | None = None
+
+    @property
+    def url(self) -> str:
+        """The address of the picture, which for bytes holds them."""
+        if isinstance(self.source, MediaUrl):
+            return self.source.url
+        return f"data:{self.source.media_type};base64,{self.source.base64}"
+
+
+Part = Text | Reasoning | Refusal | ToolCall | MadeImage

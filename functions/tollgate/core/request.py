@@ -13,6 +13,7 @@ from tollgate.core.content import (
     CacheMark,
     Document,
     Image,
+    MadeImage,
     Reasoning,
     Refusal,
     ResultContent,
@@ -39,7 +40,7 @@ class UserMessage(Struct, frozen=True, kw_only=True):
     name: str | None = None
 
 
-AssistantContent = Text | Reasoning | Refusal | ToolCall
+AssistantContent = Text | Reasoning | Refusal | ToolCall | MadeImage
 
 
 class AssistantMessage(Struct, frozen=True, kw_only=True):
@@ -150,8 +151,10 @@ Modality = Literal["text", "image", "audio", "video", "pdf"]
 Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
 # The use of a vector, where a model has one kind of vectors for each.
 InputType = Literal["query", "document", "classification", "clustering"]
+# The kinds of content of an answer.
+OutputModality = Literal["text", "image"]
 # What a request has beside one text, for which not every provider's format has room.
-Need = Literal["conversation", "echo", "suffix", "token_ids"]
+Need = Literal["conversation", "echo", "image_output", "suffix", "token_ids"]
 
 
 class PriceCeiling(Struct, frozen=True, kw_only=True):
@@ -224,6 +227,8 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     guided: JsonObject = field(default_factory=dict)
     """Fields that only servers like vLLM know (guided decoding, chat templates), unchanged."""
     native: NativeOptions | None = None
+    output: frozenset[OutputModality] = frozenset({"text"})
+    """The kinds of content that the caller wants in the answer."""
     prompt_cache_key: str | None = None
     service_tier: str | None = None
     user: str | None = None
@@ -290,6 +295,8 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
             wanted.add("echo")
         if self.suffix is not None:
             wanted.add("suffix")
+        if "image" in self.output:
+            wanted.add("image_output")
         return frozenset(wanted)
 
     @property

@@ -6,7 +6,7 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import MadeImage, Part, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import (
     Citation,
     Ended,
@@ -109,5 +109,7 @@ def _with_text(part: Part, text: str) -> Part:
             return replace(part, text=text)
         case ToolCall():
             return replace(part, arguments=text)
+        case MadeImage():
+            return part
         case _:
             assert_never(part)

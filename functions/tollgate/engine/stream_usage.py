@@ -5,7 +5,7 @@ from typing import Final, assert_never
 from msgspec.structs import replace
 from pydantic import JsonValue
 
-from tollgate.core.content import Reasoning
+from tollgate.core.content import MadeImage, Reasoning
 from tollgate.core.events import (
     Ended,
     Output,
@@ -25,6 +25,8 @@ from tollgate.routing.planning.plan import Attempt
 
 # Typical of English text and code; used only where a provider reported nothing.
 _BYTES_PER_TOKEN: Final = 4
+# One of 1024 x 1024 pixels. https://ai.google.dev/gemini-api/docs/pricing (2026-11-22)
+_TOKENS_PER_IMAGE: Final = 1_290
 
 
 class StreamUsage:
@@ -36,6 +38,7 @@ class StreamUsage:
         self._choices = choices
         self._delivered_bytes = 0
         self._has_output = False
+        self._images = 0
         self._reasons = False
         self._prompt_blocked = False
         self._running = choices
@@ -53,6 +56,8 @@ class StreamUsage:
                 self._prompt_blocked = blocked
             case PartStart(part=Reasoning()):
                 self._reasons = True
+            case PartStart(part=MadeImage()):
+                self._images += 1
             case Output() | Partial():
                 self._has_output = True
             case Started() | PartStart() | PartNote() | PartEnd():
@@ -87,11 +92,14 @@ class StreamUsage:
             if inputs is None
             else self._estimate_units(estimated_input_tokens, inputs)
         )
+        if self._images and usage.images is None:
+            usage = replace(usage, images=self._images)
         bound = UsageBound.of(
             attempt,
             choices=self._choices,
             output_tokens_max=output_tokens_max,
             shown_bytes=shown_bytes,
+            images=self._images,
             reasons=(
                 self._reasons
                 or bool(usage.reasoning_tokens)
@@ -126,9 +134,9 @@ class StreamUsage:
             return self.usage, "none" if self.usage == Usage() else "provider"
         if complete and self.ended:
             return self.usage, "provider"
-        if not self.ended and not self._delivered_bytes:
+        if not self.ended and not self._delivered_bytes and not self._images:
             return self.usage, "provider" if complete else "none"
-        delivered_tokens = -(-shown_bytes // _BYTES_PER_TOKEN)
+        delivered_tokens = -(-shown_bytes // _BYTES_PER_TOKEN) + self._images * _TOKENS_PER_IMAGE
         estimate = Usage(
             uncached_input_tokens=estimated_input_tokens,
             output_tokens=delivered_tokens,

@@ -15,8 +15,10 @@ _UNSHOWN_TOKENS_PER_CHOICE: Final = 1_024
 _LIMIT_FACTOR: Final = 2
 _REASONING_BESIDE_LIMIT: Final = 65_536
 _SEARCHES_PER_CHOICE: Final = 1_000
-# A choice has one image.
+# A choice has one image where no images are parts of an answer.
 _IMAGES_PER_CHOICE: Final = 1
+# More than the largest picture of a model that counts them in tokens.
+_TOKENS_PER_IMAGE: Final = 16_384
 _INPUT_CLASSES: Final = (
     "uncached_input_tokens",
     "cache_read_input_tokens",
@@ -54,14 +56,16 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         output_tokens_max: int | None,
         shown_bytes: int,
         reasons: bool,
+        images: int = 0,
         inputs: InputBound | None = None,
     ) -> Self:
         """Return the bound of a stream with so many choices.
 
         `output_tokens_max` is the caller's limit. `shown_bytes` is the text, the reasoning and the
         arguments that were delivered. `reasons` says that the answer has reasoning, which need not
-        be shown. `inputs` are the most that inputs have by their size; None for a conversation,
-        to which servers add tokens of their own.
+        be shown. `images` are those that were delivered as parts of the answer. `inputs` are the
+        most that inputs have by their size; None for a conversation, to which servers add tokens
+        of their own.
         """
         if inputs is not None:
             return cls(
@@ -74,9 +78,9 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         hidden = _hidden_tokens_max(attempt, output_tokens_max) * choices if reasons else 0
         return cls(
             input_tokens=attempt.context_tokens * choices,
-            output_tokens=shown + hidden,
+            output_tokens=shown + hidden + _TOKENS_PER_IMAGE * images,
             web_searches=_SEARCHES_PER_CHOICE * choices,
-            units=Units(images=_IMAGES_PER_CHOICE * choices),
+            units=Units(images=max(images, _IMAGES_PER_CHOICE * choices)),
         )
 
     def apply(self, usage: Usage) -> Usage:

@@ -46,6 +46,8 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     takes_unsigned: Literal["none", "own"] = "none"
     # The signers of calls that can be sent back.
     call_signers: frozenset[str] = frozenset()
+    # Whether pictures in answers can be sent back in turns of the model.
+    takes_images_back: bool = False
     # What it has room for beside one text of the user; all but conversations depends on the server.
     carries: frozenset[Need] = frozenset({"conversation"})
     # Loaders of its codecs of other kinds of work, and the transports that carry those. A kind of
@@ -257,7 +259,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         load=_load_openai_chat,
         transports=("http_sse", "sagemaker_runtime", "simulator"),
         parameters=frozenset(PARAMETERS),
-        carries=frozenset({"conversation", "token_ids"}),
+        carries=frozenset({"conversation", "image_output", "token_ids"}),
         batch_codecs={
             "embedding": _load_openai_embeddings,
             "rerank": _load_jina_rerank,
@@ -323,6 +325,8 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         # As Google's own SDK keeps its history, thoughts and all.
         takes_unsigned="own",
         call_signers=frozenset({GEMINI}),
+        takes_images_back=True,
+        carries=frozenset({"conversation", "image_output"}),
         parameters=frozenset(
             {
                 "frequency_penalty",
@@ -381,4 +385,5 @@ def readership_of(name: FormatName, target: Target) -> Readership:
         signers=format_.other_signers | {signer_of(name, target)},
         unsigned=format_.takes_unsigned,
         call_signers=format_.call_signers,
+        images=format_.takes_images_back,
     )

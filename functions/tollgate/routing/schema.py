@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money import nano_usd
-from tollgate.core.request import Capability, Modality, WorkKind
+from tollgate.core.request import Capability, Modality, OutputModality, WorkKind
 from tollgate.core.secret import SecretReference
 from tollgate.providers.base import Auth, ProviderRow
 from tollgate.providers.dialect import Dialect
@@ -210,6 +210,9 @@ class ModelSection(SuccessionSection):
     )
     input: Annotated[tuple[Modality, ...], Field(min_length=1)] = Field(
         default=("text",), description="Modalities that a message may have."
+    )
+    makes: Annotated[tuple[OutputModality, ...], Field(min_length=1)] = Field(
+        default=("text",), description="Content that an answer of the kind chat may have."
     )
     supports: tuple[Capability, ...] = ()
     endpoints: Annotated[tuple[EndpointSection, ...], Field(min_length=1, max_length=16)]

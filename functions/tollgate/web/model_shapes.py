@@ -293,7 +293,7 @@ def model_endpoints(
 
 def _architecture(model: ModelSection) -> Architecture:
     taken = [_MODALITIES.get(modality, modality) for modality in model.input]
-    return _takes(taken, [_RESULTS[model.kind]])
+    return _takes(taken, [*(model.makes if model.kind == "chat" else (_RESULTS[model.kind],))])
 
 
 def _takes(taken: list[str], made: list[str]) -> Architecture:

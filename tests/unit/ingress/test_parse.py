@@ -223,6 +223,8 @@ def test_c13_stop_may_be_one_string() -> None:
         ("tool_choice", {"type": "allowed_tools"}, "tool_choice.allowed_tools"),
         ("episode_id", "x", "episode_id"),
         ("episode_id", "8c8d5c7e-1b3f-4c1e-9b1a-1a2b3c4d5e6f", "episode_id"),
+        ("modalities", ["text", "audio"], "modalities[1]"),
+        ("modalities", "image", "modalities"),
     ],
 )
 def test_c13_a_value_out_of_place_is_refused_by_name(field: str, value: Any, param: str) -> None:
@@ -234,7 +236,6 @@ def test_c13_a_value_out_of_place_is_refused_by_name(field: str, value: Any, par
 @pytest.mark.parametrize(
     ("field", "value", "param"),
     [
-        ("modalities", ["text", "audio"], "modalities[1]"),
         ("audio", {"voice": "alloy", "format": "wav"}, "audio"),
         ("functions", [{"name": "f"}], "functions"),
         ("function_call", "auto", "function_call"),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import JsonValue
 
-from tollgate.core.content import Provenance, Reasoning, ToolCall
+from tollgate.core.content import MadeImage, Provenance, Reasoning, ToolCall
 from tollgate.core.events import Citation, LogProbs
 from tollgate.core.reasoning_details import write_detail
 from tollgate.core.signers import BOUND_TO_MODEL, GEMINI
@@ -31,6 +31,19 @@ def render_extra_content(provenance: Provenance | None) -> dict[str, JsonValue]:
     if provenance is None or provenance.signer != GEMINI or provenance.signature is None:
         return {}
     return {"extra_content": {"google": {"thought_signature": provenance.signature}}}
+
+
+def render_image(image: MadeImage, index: int) -> dict[str, JsonValue]:
+    """Render an entry of `images`, in OpenRouter's form.
+
+    https://openrouter.ai/docs/features/multimodal/image-generation (2026-11-22)
+    """
+    return {
+        "type": "image_url",
+        "image_url": {"url": image.url},
+        "index": index,
+        **render_extra_content(image.provenance),
+    }
 
 
 def render_call(call: ToolCall, arguments: str) -> dict[str, JsonValue]:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import MadeImage, Part, Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import Citation, Ended, LogProbs, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.ingress.chat_completions import answer_fields
 
@@ -31,6 +31,7 @@ class ChoiceRenderer:
         self._without_arguments: set[int] = set()
         self._calls = 0
         self._thoughts = 0
+        self._images = 0
         self._citations = 0
         # Characters of text so far, and those of them before the open part.
         self._text_length = 0
@@ -111,6 +112,9 @@ class ChoiceRenderer:
                     **answer_fields.render_extra_content(part.provenance),
                 }
                 frame = self._delta({"tool_calls": [begun]})
+            case MadeImage():
+                ordinal, self._images = self._images, self._images + 1
+                frame = self._delta({"images": [answer_fields.render_image(part, ordinal)]})
             case _:
                 assert_never(part)
         self._parts.append(part)
@@ -174,7 +178,7 @@ class ChoiceRenderer:
     def _end(self, index: int, provenance: Provenance | None) -> bytes:
         part, ordinal = self._parts[index], self._ordinals[index]
         match part:
-            case Text() | Refusal():
+            case Text() | Refusal() | MadeImage():
                 return b""
             case Reasoning():
                 if self._excludes_reasoning:

@@ -8,7 +8,7 @@ from tollgate.core.content import (
     Document,
     Image,
     InlineMedia,
-    MediaUrl,
+    MediaSource,
     Text,
     UserContent,
 )
@@ -48,17 +48,21 @@ def parse_part(part: wire.Part, path: str, count: "MediaCount") -> UserContent:
             raise field_refusal(path, "must not be a refusal")
 
 
+def parse_image(url: str, path: str) -> MediaSource:
+    """Parse the address of a picture; raise RequestError for bytes that are none."""
+    if not DATA_URL.match(url):
+        return parse_address(url, path)
+    source = parse_inline(url, None, path)
+    if kind_of(source.media_type) != "image":
+        raise field_refusal(path, f"must be {WORDS['image']}, not {source.media_type}")
+    return source
+
+
 def _image(part: wire.ImagePart, path: str) -> Image:
-    url = part.image_url.url
-    source: InlineMedia | MediaUrl
-    if DATA_URL.match(url):
-        source = parse_inline(url, None, path)
-        if kind_of(source.media_type) != "image":
-            raise field_refusal(path, f"must be {WORDS['image']}, not {source.media_type}")
-    else:
-        source = parse_address(url, path)
     return Image(
-        source=source, detail=part.image_url.detail, cache=parse_cache_mark(part.cache_control)
+        source=parse_image(part.image_url.url, path),
+        detail=part.image_url.detail,
+        cache=parse_cache_mark(part.cache_control),
     )
 
 

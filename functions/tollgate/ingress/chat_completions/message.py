@@ -4,7 +4,7 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import MadeImage, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import Citation, LogProbs
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.chat_completions import answer_fields
@@ -32,6 +32,7 @@ def _message(
     thoughts: list[Reasoning] = []
     details: list[JsonValue] = []
     calls: list[JsonValue] = []
+    images: list[JsonValue] = []
     for place, part in enumerate(response.parts):
         match part:
             case Text(text=text):
@@ -57,6 +58,8 @@ def _message(
                     thoughts.append(part)
             case ToolCall():
                 calls.append(_call(part))
+            case MadeImage():
+                images.append(answer_fields.render_image(part, len(images)))
             case _:
                 assert_never(part)
     message: dict[str, JsonValue] = {
@@ -69,6 +72,8 @@ def _message(
         message["annotations"] = annotations
     if calls:
         message["tool_calls"] = calls
+    if images:
+        message["images"] = images
     return message
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import assert_never
 
-from tollgate.core.content import Audio, Provenance, Refusal, Text, ToolCall
+from tollgate.core.content import Audio, InlineMedia, MadeImage, Provenance, Refusal, Text, ToolCall
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
     AssistantMessage,
@@ -13,7 +13,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.signers import GEMINI
-from tollgate.ingress.chat_completions.media import parse_part
+from tollgate.ingress.chat_completions.media import parse_image, parse_part
 from tollgate.ingress.chat_completions.thoughts import (
     place_thoughts,
     proofs_of_calls,
@@ -57,7 +57,7 @@ def _message(message: wire.Message, path: str, count: MediaCount) -> Message:
                 name=message.name,
             )
         case wire.AssistantMessage():
-            return _assistant(message, path)
+            return _assistant(message, path, count)
         case wire.ToolMessage():
             return _result(message, path, count)
         case _:
@@ -90,9 +90,15 @@ def _result(message: wire.ToolMessage, path: str, count: MediaCount) -> ToolMess
     return ToolMessage(call_id=message.tool_call_id, content=tuple(returned))
 
 
-def _assistant(message: wire.AssistantMessage, path: str) -> AssistantMessage:
+def _assistant(message: wire.AssistantMessage, path: str, count: MediaCount) -> AssistantMessage:
     calls = [*_calls(message)]
-    content = tuple(place_thoughts(read_thoughts(message), _visible(message), calls))
+    content = (
+        *place_thoughts(read_thoughts(message), _visible(message), calls),
+        *(
+            _made_image(image, f"{path}.images[{n}]", count)
+            for n, image in enumerate(message.images or ())
+        ),
+    )
     if not content:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
@@ -100,6 +106,14 @@ def _assistant(message: wire.AssistantMessage, path: str) -> AssistantMessage:
             param=f"{path}.content",
         )
     return AssistantMessage(content=content, name=message.name)
+
+
+def _made_image(image: wire.MadeImage, path: str, count: MediaCount) -> MadeImage:
+    count.add(path)
+    source = parse_image(image.image_url.url, f"{path}.image_url.url")
+    if not isinstance(source, InlineMedia):
+        raise field_refusal(f"{path}.image_url.url", "must be a data: URL")
+    return MadeImage(source=source, provenance=_provenance(image.extra_content))
 
 
 def _visible(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:

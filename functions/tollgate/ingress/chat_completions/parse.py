@@ -53,6 +53,7 @@ def parse(body: bytes) -> ParsedCall:
             chat.reasoning_effort, chat.reasoning, included=chat.include_reasoning
         ),
         choices=chat.n or 1,
+        output=frozenset(chat.modalities or ("text",)),
         guided=parse_guided(chat),
         prompt_cache_key=chat.prompt_cache_key,
         service_tier=chat.service_tier,

@@ -1,6 +1,7 @@
 """Renders one choice of a legacy completion: the text of the answer and nothing else of it.
 
-Text is what the model said and the words with which it declined. Reasoning is left out; usage
+Text is what the model said and the words with which it declined; a picture is a link in Markdown.
+Reasoning is left out; usage
 counts it. Calls cannot occur: no request of this format has tools.
 """
 
@@ -9,7 +10,7 @@ from typing import Final, assert_never
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import MadeImage, Refusal, Text
 from tollgate.core.events import (
     Citation,
     Ended,
@@ -22,6 +23,7 @@ from tollgate.core.events import (
 )
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.completions.log_probs import render_legacy_log_probs
+from tollgate.ingress.shared.made_images import image_markdown
 
 _DELTA_END: Final = b',"logprobs":null,"finish_reason":null}]}\n\n'
 
@@ -60,8 +62,11 @@ class TextRenderer:
         """Render one event; an event without frames gives no bytes."""
         match event:
             case PartStart(index=index, part=part):
-                if _is_shown(part):
-                    self._turns[index] = []
+                if not isinstance(part, Text | Refusal | MadeImage):
+                    return b""
+                self._turns[index] = []
+                if isinstance(part, MadeImage):
+                    return self.feed(PartDelta(index=index, text=image_markdown(part)))
                 return b""
             case PartDelta(index=index) | PartNote(index=index) | PartEnd(index=index):
                 if index not in self._turns:
@@ -129,11 +134,15 @@ def render_text_choice(
     index: int, response: GenerationResponse, *, prompt: str
 ) -> dict[str, JsonValue]:
     """Render an entry of `choices` of a whole reply; its text begins with `prompt`."""
-    texts = [part.text for part in response.parts if isinstance(part, Text | Refusal)]
+    texts = [
+        image_markdown(part) if isinstance(part, MadeImage) else part.text
+        for part in response.parts
+        if isinstance(part, Text | Refusal | MadeImage)
+    ]
     notes = [
         note
         for place, part in enumerate(response.parts)
-        if _is_shown(part)
+        if isinstance(part, Text | Refusal)
         for note in response.notes.get(place, ())
         if isinstance(note, LogProbs)
     ]
@@ -143,10 +152,6 @@ def render_text_choice(
         "logprobs": render_legacy_log_probs(notes, len(prompt)) if notes else None,
         **_reasons(response.finish, response.raw_finish),
     }
-
-
-def _is_shown(part: Text | Reasoning | Refusal | ToolCall) -> bool:
-    return isinstance(part, Text | Refusal)
 
 
 def _tokens(rendered: dict[str, JsonValue]) -> list[str]:

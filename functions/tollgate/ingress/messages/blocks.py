@@ -11,11 +11,12 @@ from msgspec.structs import replace
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import MadeImage, Part, Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import Citation, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
 from tollgate.ingress.messages.signatures import thinking_signature
+from tollgate.ingress.shared.made_images import image_markdown
 from tollgate.ingress.shared.signatures import Packed, pack
 
 RenderedBlock = dict[str, JsonValue]
@@ -47,6 +48,8 @@ def _whole(part: Part, cited: list[Citation]) -> Iterator[RenderedBlock]:
             if cited:
                 block["citations"] = [render_citation(note, text) for note in cited]
             yield block
+        case MadeImage():
+            yield {"type": "text", "text": image_markdown(part)}
         case Reasoning():
             yield _thought(part)
         case ToolCall():
@@ -150,7 +153,7 @@ class _Open:
 
     def __init__(self, part: Part) -> None:
         self.part = part
-        self._text: list[str] = []
+        self._text = [image_markdown(part)] if isinstance(part, MadeImage) else []
         self._said = 0
         self._notes: list[Citation] = []
         self._has_begun = False
@@ -180,7 +183,7 @@ class _Open:
     def frames(self, index: int) -> Iterator[bytes]:
         """Yield the events that are due, of the block at an index."""
         match self.part:
-            case Text() | Refusal():
+            case Text() | Refusal() | MadeImage():
                 yield from self._start(index, {"type": "text", "text": ""})
                 yield from self._deltas(index, b"text_delta", b"text")
                 if self.has_ended:

@@ -11,12 +11,12 @@ from typing import Final, assert_never
 from msgspec.structs import replace
 from pydantic_core import to_json
 
-from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import MadeImage, Part, Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import NamespacedName
 from tollgate.ingress.responses.output_item import Event, Json, OutputItem
-from tollgate.ingress.responses.output_items import CallItem, MessageItem, TextCallItem
+from tollgate.ingress.responses.output_items import CallItem, ImageItem, MessageItem, TextCallItem
 from tollgate.ingress.responses.reasoning_item import ReasoningItem, owns, proof_of_call
 
 _FRAME: Final = b'event: %b\ndata: {"type":"%b",%b,"sequence_number":%d}\n\n'
@@ -90,9 +90,10 @@ class OutputWriter:
     def write_whole(self, response: GenerationResponse) -> list[Json]:
         """Return the items of a whole answer, by the events that it amounts to."""
         for index, part in enumerate(response.parts):
-            text = part.arguments if isinstance(part, ToolCall) else part.text
             self.feed(PartStart(index=index, part=_emptied(part)))
-            self.feed(PartDelta(index=index, text=text))
+            if not isinstance(part, MadeImage):
+                text = part.arguments if isinstance(part, ToolCall) else part.text
+                self.feed(PartDelta(index=index, text=text))
             for note in response.notes.get(index, ()):
                 self.feed(PartNote(index=index, note=note))
             self.feed(PartEnd(index=index))
@@ -128,6 +129,8 @@ class OutputWriter:
                 if part.is_text:
                     return TextCallItem(place, f"ctc_{suffix}", part, spelled)
                 return CallItem(place, f"fc_{suffix}", part, spelled)
+            case MadeImage():
+                return ImageItem(place, f"ig_{suffix}", part)
             case _:
                 assert_never(part)
 
@@ -161,6 +164,8 @@ class OutputWriter:
 
 
 def _emptied(part: Part) -> Part:
+    if isinstance(part, MadeImage):
+        return part
     if isinstance(part, ToolCall):
         return replace(part, arguments="")
     return replace(part, text="")

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 from typing_extensions import override
 
-from tollgate.core.content import Part, Refusal, Text, ToolCall
+from tollgate.core.content import InlineMedia, MadeImage, Part, Refusal, Text, ToolCall
 from tollgate.core.events import Citation, LogProbs
 from tollgate.ingress.base import NamespacedName
 from tollgate.ingress.responses.output_item import Event, ItemBase, Json
@@ -183,6 +183,32 @@ class TextCallItem(CallItem):
     @override
     def _complete(self) -> Iterator[Event]:
         return iter(())
+
+
+class ImageItem(ItemBase):
+    """A picture that the model made, in the form of OpenAI's own tool."""
+
+    def __init__(self, index: int, id_: str, image: MadeImage) -> None:
+        super().__init__(index, id_)
+        self._image = image
+
+    def grow(self, index: int, text: str) -> Iterator[Event]:
+        return iter(())
+
+    def close(self) -> Iterator[Event]:
+        yield self.event("image_generation_call.completed")
+
+    def render(self, status: str) -> Json:
+        source = self._image.source
+        shown = source.base64 if isinstance(source, InlineMedia) else source.url
+        begun = status == "in_progress"
+        return {
+            "type": "image_generation_call",
+            "id": self.id,
+            # A picture comes whole, also in an answer that is cut short.
+            "status": status if begun else "completed",
+            "result": None if begun else shown,
+        }
 
 
 def _annotation(citation: Citation, preceding: int) -> Json:

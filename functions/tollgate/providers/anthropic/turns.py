@@ -17,6 +17,7 @@ from tollgate.core.content import (
     CacheMark,
     Document,
     Image,
+    MadeImage,
     Provenance,
     Reasoning,
     Refusal,
@@ -191,6 +192,9 @@ class _Building:
                     blocks += _thought(part)
                 case ToolCall():
                     blocks.append(self._call(part))
+                case MadeImage():
+                    # Left out as unreadable before.
+                    pass
                 case _:
                     assert_never(part)
         return blocks

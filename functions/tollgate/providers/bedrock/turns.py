@@ -12,7 +12,7 @@ from typing import Final, Literal, assert_never
 from msgspec import Struct, field
 from pydantic import JsonValue
 
-from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import MadeImage, Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.request import (
     AssistantMessage,
     Message,
@@ -127,6 +127,9 @@ class _Building:
                 case ToolCall():
                     yield self._call(part)
                     yield from self._content.cache_point(part.cache)
+                case MadeImage():
+                    # Left out as unreadable before.
+                    pass
                 case _:
                     assert_never(part)
 

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from tollgate.core.content import Provenance, Reasoning, Text
+from tollgate.core.content import InlineMedia, Provenance, Reasoning, Text
 from tollgate.core.events import (
     Citation,
     Ended,
@@ -25,7 +25,7 @@ from tollgate.providers.gemini.errors import error_in_stream
 from tollgate.providers.gemini.notes import citations, log_probs
 from tollgate.providers.gemini.signatures import provenance_of
 from tollgate.providers.gemini.usage import usage_of
-from tollgate.providers.gemini.wire import Candidate, Chunk, FunctionCall, Part
+from tollgate.providers.gemini.wire import Blob, Candidate, Chunk, FunctionCall, Part
 from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
@@ -157,6 +157,9 @@ class GeminiDecoder:
         if part.call is not None:
             yield from self._function_call(part.call, part.signature, seed)
             return
+        if part.blob is not None:
+            yield from self._image(part.blob, part)
+            return
         if unknown := sorted(set(part.model_extra or {}) - _BESIDE_CONTENT):
             raise malformed_error(
                 self._provider, f"a part {unknown[0][:64]!r}, which no answer can hold"
@@ -175,6 +178,20 @@ class GeminiDecoder:
             yield from self._close_text()
         else:
             yield from self._signature_alone(part.signature)
+
+    def _image(self, blob: Blob, part: Part) -> Iterator[StreamEvent]:
+        """Yield a picture; one of a thought is a draft that the answer has again."""
+        if not blob.media_type.startswith("image/") or not blob.base64:
+            raise malformed_error(
+                self._provider, f"content of the type {blob.media_type[:64]!r}, not requested"
+            )
+        if part.thought:
+            return
+        yield from self._parts.close(_CALL)
+        yield from self._close_text()
+        provenance = None if part.signature is None else provenance_of(part.signature, self._signer)
+        source = InlineMedia(media_type=blob.media_type, base64=blob.base64)
+        yield from self._parts.show(source, provenance)
 
     def _open_thought(self) -> OpenPart | None:
         opened = self._parts.get(_TEXT)

@@ -48,6 +48,9 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     # The default list is of what OpenAI's API lacks: a row has to state what a Gemini refuses.
     refused = frozenset(dialect.refuses).difference(REFUSED_BY_DEFAULT)
     config = _sampling(request, target, refused) | _output_format(request)
+    if "image" in request.output:
+        # Models with pictures make both unless told otherwise, and none makes text alone.
+        config["responseModalities"] = [name.upper() for name in sorted(request.output)]
     if thinking:
         config["thinkingConfig"] = thinking
     if config:

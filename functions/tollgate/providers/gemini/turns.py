@@ -10,7 +10,7 @@ from typing import Final, assert_never
 from msgspec import Struct, field
 from pydantic import JsonValue
 
-from tollgate.core.content import Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import Image, MadeImage, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.request import (
     AssistantMessage,
     Message,
@@ -125,6 +125,8 @@ class _Building:
                 case Reasoning():
                     if part.provenance not in apart.values():
                         yield _thought(part.text, signature_of(part.provenance))
+                case MadeImage():
+                    yield _image(part)
                 case ToolCall():
                     signature = signature_of(part.provenance or apart.get(part.id))
                     yield self._call(part, signature, first=first_call)
@@ -147,6 +149,15 @@ def _thought(text: str, signature: str | None) -> JsonValue:
     """Return a thought, or an empty text with the signature of a text."""
     signed: dict[str, JsonValue] = {} if signature is None else {"thoughtSignature": signature}
     return {"text": text, **({"thought": True} if text else {}), **signed}
+
+
+def _image(image: MadeImage) -> JsonValue:
+    """Return a picture of an earlier turn, with the signature that it came with."""
+    shown = part_of(Image(source=image.source))
+    signature = signature_of(image.provenance)
+    if signature is None or not isinstance(shown, dict):
+        return shown
+    return {**shown, "thoughtSignature": signature}
 
 
 def _with_id(id_: str, fields: dict[str, JsonValue]) -> dict[str, JsonValue]:

@@ -18,8 +18,8 @@ def usage_of(raw: JsonValue) -> Usage:
     uncached = _prompt_tokens(report)
     if uncached is not None:
         uncached, (cached,) = split(uncached, cached)
-    heard = _audio_tokens(report, "promptTokensDetails")
-    heard_cached = _audio_tokens(report, "cacheTokensDetails")
+    heard = _part_tokens(report, "promptTokensDetails", "AUDIO")
+    heard_cached = _part_tokens(report, "cacheTokensDetails", "AUDIO")
     if heard is not None:
         heard, (heard_cached,) = split(heard, heard_cached)
     return Usage(
@@ -29,13 +29,15 @@ def usage_of(raw: JsonValue) -> Usage:
         reasoning_tokens=report.count("thoughtsTokenCount"),
         audio_input_tokens=heard,
         cache_read_audio_input_tokens=heard_cached,
-        audio_output_tokens=_audio_tokens(report, "candidatesTokensDetails"),
+        audio_output_tokens=_part_tokens(report, "candidatesTokensDetails", "AUDIO"),
+        image_input_tokens=_part_tokens(report, "promptTokensDetails", "IMAGE"),
+        image_output_tokens=_part_tokens(report, "candidatesTokensDetails", "IMAGE"),
     )
 
 
-def _audio_tokens(report: Counts, details: str) -> int | None:
-    audio = [each for each in report.each(details) if each.word("modality") == "AUDIO"]
-    return sum_counts(*(each.count("tokenCount") for each in audio)) if audio else None
+def _part_tokens(report: Counts, details: str, modality: str) -> int | None:
+    listed = [each for each in report.each(details) if each.word("modality") == modality]
+    return sum_counts(*(each.count("tokenCount") for each in listed)) if listed else None
 
 
 def _prompt_tokens(report: Counts) -> int | None:

@@ -57,6 +57,13 @@ class FunctionCall(_Shape):
     will_continue: bool = Field(default=False, alias="willContinue")
 
 
+class Blob(_Shape):
+    """Bytes of the answer, such as a picture."""
+
+    media_type: str = Field(default="", alias="mimeType")
+    base64: str = Field(default="", alias="data")
+
+
 class Part(BaseModel):
     """A piece of the answer; what is in it besides text and calls lands in `model_extra`."""
 
@@ -66,6 +73,7 @@ class Part(BaseModel):
     thought: bool = False
     signature: str | None = Field(default=None, alias="thoughtSignature")
     call: FunctionCall | None = Field(default=None, alias="functionCall")
+    blob: Blob | None = Field(default=None, alias="inlineData")
 
 
 class Content(_Shape):

@@ -1,9 +1,10 @@
 """The decoder of OpenAI-like streams."""
 
+import re
 from collections.abc import Generator, Hashable, Iterator
 from typing import Final, assert_never
 
-from tollgate.core.content import Reasoning, Refusal, Text
+from tollgate.core.content import InlineMedia, MediaUrl, Reasoning, Refusal, Text
 from tollgate.core.events import (
     Citation,
     Ended,
@@ -34,6 +35,7 @@ from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, ma
 
 _TextKind = type[Text] | type[Reasoning] | type[Refusal]
 _TEXT: Final = "text"
+_INLINE_IMAGE: Final = re.compile(r"data:(image/[a-z0-9.+-]{1,64});base64")
 
 
 class ChatDecoder:
@@ -127,7 +129,7 @@ class ChatDecoder:
 
     def _delta(self, delta: Delta, data: bytes) -> Iterator[StreamEvent]:
         if delta.has_more:
-            raise malformed_error(self._provider, "an image, a sound or a call in the form of 2023")
+            raise malformed_error(self._provider, "a sound or a call in the form of 2023")
         yield from self._reasoning(delta)
         if isinstance(delta.content, str):
             yield from self._text(Text, delta.content)
@@ -136,6 +138,8 @@ class ChatDecoder:
                 yield from self._item(item)
         if delta.refusal:
             yield from self._text(Refusal, delta.refusal)
+        for image in delta.images or ():
+            yield from self._image(image.image_url.url)
         if self._notes:
             yield from self._noted()
         for piece in delta.tool_calls or ():
@@ -161,6 +165,17 @@ class ChatDecoder:
                 yield from self._parts.open(_TEXT, opened)
             if text := opened.take(piece):
                 yield opened.add(text)
+
+    def _image(self, url: str) -> Iterator[StreamEvent]:
+        yield from self._close_text()
+        scheme, _, content = url.partition(",")
+        inline = _INLINE_IMAGE.fullmatch(scheme)
+        if inline is not None and content:
+            yield from self._parts.show(InlineMedia(media_type=inline[1], base64=content))
+        elif url.startswith("https://"):
+            yield from self._parts.show(MediaUrl(url=url))
+        else:
+            raise malformed_error(self._provider, "a picture that cannot be read")
 
     def _item(self, item: TextItem | ThinkingItem | ReferenceItem) -> Iterator[StreamEvent]:
         match item:

@@ -59,6 +59,8 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         **reasoning,
         **request.guided,
     }
+    if "image" in request.output:
+        body["modalities"] = [*sorted(request.output)]
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,

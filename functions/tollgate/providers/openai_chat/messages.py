@@ -12,6 +12,7 @@ from tollgate.core.content import (
     CacheMark,
     Document,
     Image,
+    MadeImage,
     MediaUrl,
     Reasoning,
     Refusal,
@@ -108,6 +109,9 @@ class ChatMessages:
                     thoughts.append(part)
                 case ToolCall():
                     calls.append(part)
+                case MadeImage():
+                    # Left out as unreadable before.
+                    pass
                 case _:
                     assert_never(part)
         text = "".join(each.text for each in texts)

@@ -89,6 +89,18 @@ class TokenLogProbs(Struct, frozen=True):
     token_logprobs: list[float | None] | None = None
 
 
+class ImageUrl(Struct, frozen=True):
+    """The address of a picture: most often a data: URL with its bytes."""
+
+    url: str
+
+
+class ShownImage(Struct, frozen=True):
+    """A picture that the model made, as OpenRouter has it."""
+
+    image_url: ImageUrl
+
+
 class Delta(Struct, frozen=True):
     """A piece of the answer; also the shape of a whole `message`."""
 
@@ -100,13 +112,13 @@ class Delta(Struct, frozen=True):
     annotations: list[Annotation] | None = None
     tool_calls: list[ToolCallDelta] | None = None
     audio: Any = None
-    images: Any = None
+    images: list[ShownImage] | None = None
     function_call: Any = None
 
     @property
     def has_more(self) -> bool:
         """True if it has content that no answer here can hold; Snowflake sends it empty."""
-        beside = (self.audio, self.images, self.function_call)
+        beside = (self.audio, self.function_call)
         if not any(beside):
             return False
         return any(any(more.values()) if isinstance(more, dict) else more for more in beside)

@@ -10,6 +10,7 @@ from tollgate.core.content import (
     Audio,
     Document,
     Image,
+    MadeImage,
     MediaUrl,
     Reasoning,
     Refusal,
@@ -20,6 +21,7 @@ from tollgate.core.content import (
 )
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
+    AssistantContent,
     AssistantMessage,
     Message,
     SystemMessage,
@@ -88,13 +90,14 @@ def _assistant(message: AssistantMessage) -> Iterator[JsonValue]:
                         "name": part.name,
                         "arguments": part.arguments or "{}",
                     }
-                case Reasoning():
+                case Reasoning() | MadeImage():
+                    # Reasoning is another group; pictures were left out as unreadable.
                     pass
                 case _:
                     assert_never(part)
 
 
-def _item_of_reasoning(part: Text | Reasoning | Refusal | ToolCall) -> tuple[str | None] | None:
+def _item_of_reasoning(part: AssistantContent) -> tuple[str | None] | None:
     """Return what the parts of one item of reasoning have in common, None for other parts."""
     if not isinstance(part, Reasoning):
         return None

@@ -5,7 +5,14 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from tollgate.core.content import Part, Provenance, Refusal, ToolCall
+from tollgate.core.content import (
+    MadeImage,
+    MediaSource,
+    Part,
+    Provenance,
+    Refusal,
+    ToolCall,
+)
 from tollgate.core.events import Citation, LogProbs, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.events import StreamEvent as Event
 
@@ -95,6 +102,12 @@ class Parts(Generic[_Key, _Open]):
         """End every part that is still open, in the order in which they were opened."""
         for key in list(self._open):
             yield from self.close(key)
+
+    def show(self, source: MediaSource, provenance: Provenance | None = None) -> Iterator[Event]:
+        """Add a picture, which comes whole."""
+        index, self.count = self.count, self.count + 1
+        yield PartStart(index=index, part=MadeImage(source=source, provenance=provenance))
+        yield PartEnd(index=index)
 
     def refuse(self, words: str) -> Iterator[Event]:
         """Add a refusal that came whole."""

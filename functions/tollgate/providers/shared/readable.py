@@ -6,14 +6,15 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
-from tollgate.core.request import AssistantMessage, GenerationRequest, Message
+from tollgate.core.content import MadeImage, Provenance, Reasoning, Text, ToolCall
+from tollgate.core.request import AssistantContent, AssistantMessage, GenerationRequest, Message
 from tollgate.core.signers import BOUND_TO_MODEL
 
 # The names of what is left out, for `x-tollgate-adapted`.
 _PLAIN = "messages[].reasoning"
 _SIGNED = "messages[].reasoning_details"
 _CALLS = "messages[].tool_calls[].extra_content"
+_IMAGES = "messages[].images"
 
 
 class Readership(Struct, frozen=True, kw_only=True):
@@ -26,6 +27,8 @@ class Readership(Struct, frozen=True, kw_only=True):
     unsigned: Literal["none", "own", "any"] = "none"
     # The signers whose calls come back with their signature.
     call_signers: Collection[str | None] = ()
+    # Whether pictures that a model made come back in its turns.
+    images: bool = False
 
     def reads(self, provenance: Provenance) -> bool:
         """Return whether the signer, and the model if it matters, are those of this endpoint."""
@@ -53,8 +56,8 @@ def keep_readable(
     return replace(request, messages=messages), tuple(sorted(lost))
 
 
-def _has_provenance(part: Text | Reasoning | Refusal | ToolCall) -> bool:
-    return isinstance(part, Reasoning) or (
+def _has_provenance(part: AssistantContent) -> bool:
+    return isinstance(part, Reasoning | MadeImage) or (
         isinstance(part, ToolCall) and part.provenance is not None
     )
 
@@ -67,7 +70,7 @@ def _readable(message: AssistantMessage, readership: Readership, lost: set[str])
 
 def _parts(
     message: AssistantMessage, readership: Readership, lost: set[str]
-) -> Iterator[Text | Reasoning | Refusal | ToolCall]:
+) -> Iterator[AssistantContent]:
     proven = {
         part.provenance.id
         for part in message.content
@@ -77,6 +80,8 @@ def _parts(
         match part:
             case Reasoning():
                 yield from _thoughts(part, readership, proven, lost)
+            case MadeImage() if not readership.images:
+                lost.add(_IMAGES)
             case ToolCall(provenance=Provenance() as provenance):
                 if provenance.signer in readership.call_signers:
                     yield part

@@ -7,7 +7,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.request import WorkKind
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS, WireFormat
 from tollgate.routing.chains import RouteSection
@@ -276,9 +275,11 @@ class _Checker:
         """Return the format of a row, none if the row is not defined."""
         return [WIRE_FORMATS[row.codec] for row in self._rows_of(provider)]
 
-    def _serves(self, where: Where, endpoint: EndpointSection, kind: WorkKind) -> Iterator[Problem]:
+    def _serves(
+        self, where: Where, endpoint: EndpointSection, model: ModelSection
+    ) -> Iterator[Problem]:
         """Check that the row's codec and transport have work of this kind."""
-        slug = endpoint.provider
+        slug, kind = endpoint.provider, model.kind
         for row in self._rows_of(slug)[:1]:
             format_ = WIRE_FORMATS[row.codec]
             if kind == "chat":
@@ -289,6 +290,9 @@ class _Checker:
                 )
             if not is_served:
                 message = f"{slug} (codec {row.codec}, transport {row.transport}) has no {kind}"
+                yield self._document.at_value((*where, "provider"), "R055", message)
+            if "image" in model.makes and "image_output" not in format_.carries:
+                message = f"{slug} (codec {row.codec}) has no images in its answers"
                 yield self._document.at_value((*where, "provider"), "R055", message)
             dialect = merge_section(row.dialect, endpoint.dialect).embeddings
             has_family = row.codec != "bedrock" or "family" in dialect.model_fields_set
@@ -355,7 +359,7 @@ class _Checker:
                 message = f"{endpoint.provider} cannot apply a guardrail"
                 yield self._document.at_value((*inside, "guardrail"), "R053", message)
             yield from self._needs(inside, slug=endpoint.provider, dialect=endpoint.dialect)
-            yield from self._serves(inside, endpoint, model.kind)
+            yield from self._serves(inside, endpoint, model)
         yield from self._weights((*where, "endpoints"), model.endpoints)
 
     def _weights(self, where: Where, endpoints: Sequence[EndpointSection]) -> Iterator[Problem]:

@@ -36,6 +36,9 @@ def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Ite
     """Yield a problem for each key that the kind has no use for."""
     chats = model.kind == "chat"
     useless = ("vectors",) if chats else ("max_output", "supports")
+    if not chats and model.makes != ("text",):
+        message = f"a model of the kind {model.kind} has no makes"
+        yield document.at_value((*where, "makes"), "R012", message)
     for key in useless if model.kind in ("chat", "embedding") else (*useless, "vectors"):
         if getattr(model, key):
             message = f"a model of the kind {model.kind} has no {key}"

@@ -50,7 +50,11 @@ _INPUTS: Final[Mapping[WorkKind, str]] = {
     "transcription": "file",
 }
 # The field of a need, where it has another name.
-_FIELDS: Final[Mapping[str, str]] = {"conversation": "messages", "token_ids": "input"}
+_FIELDS: Final[Mapping[str, str]] = {
+    "conversation": "messages",
+    "token_ids": "input",
+    "image_output": "modalities",
+}
 
 
 class Check(IntEnum):

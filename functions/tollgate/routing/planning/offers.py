@@ -5,7 +5,9 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 
 from tollgate.core.errors import ErrorCode
+from tollgate.core.request import Need
 from tollgate.providers.base import Guardrail, ProviderRow, Target
+from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.routing.chains import (
     NEXT_ON_DEFAULT,
@@ -156,7 +158,7 @@ def _target(
         dimensions=model.vectors.dimensions if model.vectors else None,
         supports=frozenset(model.supports),
         input=frozenset(model.input),
-        takes=WIRE_FORMATS[row.codec].carries & (dialect.met | {"conversation"}),
+        takes=WIRE_FORMATS[row.codec].carries & _met(model, dialect),
         project=row.project,
         location=row.location,
         provider_name=row.name,
@@ -164,6 +166,11 @@ def _target(
             None if guardrail is None else Guardrail(id=guardrail.id, version=guardrail.version)
         ),
     )
+
+
+def _met(model: ModelSection, dialect: Dialect) -> frozenset[Need]:
+    makes: frozenset[Need] = frozenset({"image_output"} if "image" in model.makes else ())
+    return dialect.met | makes | {"conversation"}
 
 
 def _retry(section: RetrySection) -> Retry:

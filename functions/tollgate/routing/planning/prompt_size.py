@@ -12,6 +12,7 @@ from tollgate.core.content import (
     Document,
     Image,
     InlineMedia,
+    MadeImage,
     MediaUrl,
     Reasoning,
     Refusal,
@@ -39,7 +40,7 @@ _FILE_CHARACTERS_PER_TOKEN_TYPICAL: Final = 40
 _FILE_URL_TOKENS_TYPICAL: Final = 20_000
 _FILE_URL_TOKENS_MAX: Final = 300_000
 
-_Content = Text | Image | Audio | Document | Reasoning | Refusal | ToolCall
+_Content = Text | Image | Audio | Document | Reasoning | Refusal | ToolCall | MadeImage
 
 
 class PromptSize(Struct, frozen=True, kw_only=True):
@@ -99,13 +100,13 @@ class PromptSize(Struct, frozen=True, kw_only=True):
         """Measure one conversation: its body for the certain and the bound, its text between."""
         parts = [part for message in request.messages for part in message.content]
         sources = [part.source for part in parts if isinstance(part, Audio | Document)]
-        images = sum(isinstance(part, Image) for part in parts)
+        images = sum(isinstance(part, Image | MadeImage) for part in parts)
         file_urls = sum(isinstance(source, MediaUrl) for source in sources)
         files = sum(len(source.base64) for source in sources if isinstance(source, InlineMedia))
         pictures = sum(
             len(part.source.base64)
             for part in parts
-            if isinstance(part, Image) and isinstance(part.source, InlineMedia)
+            if isinstance(part, Image | MadeImage) and isinstance(part.source, InlineMedia)
         )
         body = max(0, request.size_bytes - pictures - files)
         return cls(
@@ -148,7 +149,7 @@ def _texts(message: Message) -> Iterable[str]:
                 yield text
             case ToolCall(name=name, arguments=arguments):
                 yield from (name, arguments)
-            case Image() | Audio() | Document():
+            case Image() | MadeImage() | Audio() | Document():
                 pass
             case _:
                 assert_never(part)

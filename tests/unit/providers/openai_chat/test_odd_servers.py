@@ -99,7 +99,9 @@ def test_q31_a_word_for_a_broken_answer_is_an_error(word: str) -> None:
     "delta",
     [
         {"audio": {"id": "a", "data": "AAAA"}},
-        {"images": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]},
+        {"images": [{"type": "image_url", "image_url": {"url": "data:text/html;base64,AA"}}]},
+        {"images": [{"type": "image_url", "image_url": {"url": "file:///etc/passwd"}}]},
+        {"images": [{"type": "image_url"}]},
         {"function_call": {"name": "add", "arguments": "{}"}},
         {"content": [{"type": "novelty", "text": "x"}]},
     ],

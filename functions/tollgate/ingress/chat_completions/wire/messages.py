@@ -19,6 +19,7 @@ from tollgate.ingress.shared.wire.request_model import (
 
 PARTS_MAX: Final = 4_096
 CALLS_MAX: Final = 512
+IMAGES_MAX: Final = 64
 
 
 _ContentShape = by_shape("a string or an array of parts")
@@ -156,6 +157,21 @@ class UserMessage(Wire):
     name: Name | None = None
 
 
+class MadeImageUrl(Wire):
+    """The data: URL of a picture."""
+
+    url: Annotated[str, Field(min_length=1)]
+
+
+class MadeImage(Wire):
+    """A picture that a model made."""
+
+    type: Literal["image_url"] = "image_url"
+    index: int | None = None
+    image_url: MadeImageUrl
+    extra_content: ExtraContent | None = _EXTRA_CONTENT
+
+
 class AssistantMessage(Wire):
     """An earlier answer of a model."""
 
@@ -168,6 +184,9 @@ class AssistantMessage(Wire):
     reasoning_content: str | None = Field(default=None, description="Alias of `reasoning`.")
     reasoning_details: Annotated[list[ReasoningDetail], Field(max_length=PARTS_MAX)] | None = Field(
         default=None, description="Wins over `reasoning`: it carries the signatures."
+    )
+    images: Annotated[list[MadeImage], Field(max_length=IMAGES_MAX)] | None = Field(
+        default=None, description="Pictures of the answer, as the answer had them."
     )
     function_call: None = Field(default=None, description="Not supported: use `tool_calls`.")
     audio: None = Field(default=None, description="Not supported.")

@@ -36,7 +36,6 @@ _Nothing = Annotated[list[Any], Field(max_length=0)]
 class Unserved(Wire):
     """Fields that would change the answer and are not supported: a value is an error."""
 
-    modalities: list[Literal["text"]] | None = None
     audio: None = _NOTHING
     functions: None = Field(default=None, description="Not supported: use `tools`.")
     function_call: None = Field(default=None, description="Not supported: use `tool_choice`.")
@@ -49,6 +48,9 @@ class ChatRequest(GuidedDecoding, Unserved, ReplyFields, SamplingFields, Routing
     """The body of POST /v1/chat/completions. Null means the same as leaving a field out."""
 
     messages: Annotated[list[Message], Field(min_length=1, max_length=MESSAGES_MAX, fail_fast=True)]
+    modalities: Annotated[list[Literal["text", "image"]], Field(max_length=8)] | None = Field(
+        default=None, description="Content that the answer may have; text alone by default."
+    )
     tools: Annotated[list[ToolDefinition], Field(max_length=TOOLS_MAX, fail_fast=True)] | None = (
         None
     )

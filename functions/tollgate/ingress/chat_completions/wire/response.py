@@ -120,6 +120,23 @@ class LogProbs(Answer):
     refusal: list[TokenLogProb] | None
 
 
+class AnswerImageUrl(Answer):
+    """The address of a picture, most often a data: URL with its bytes."""
+
+    url: str
+
+
+class AnswerImage(Answer):
+    """A picture that the model made."""
+
+    type: Literal["image_url"]
+    image_url: AnswerImageUrl
+    index: int
+    extra_content: dict[str, Any] | None = Field(
+        default=None, description="The provider's signature; send it back untouched."
+    )
+
+
 class ChoiceMessage(Answer):
     """The message of the model."""
 
@@ -131,6 +148,7 @@ class ChoiceMessage(Answer):
     reasoning_details: list[ReasoningDetail] | None = None
     annotations: list[Annotation] | None = None
     tool_calls: list[CalledTool | CalledCustomTool] | None = None
+    images: list[AnswerImage] | None = None
 
 
 class Choice(Answer):

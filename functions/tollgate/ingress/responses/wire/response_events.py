@@ -158,6 +158,12 @@ class CustomToolCallDone(_OfItem):
     input: str
 
 
+class ImageCompleted(_OfItem):
+    """A picture is complete; the item has it."""
+
+    type: Literal["response.image_generation_call.completed"]
+
+
 class StreamError(_Numbered):
     """The error with which a response fails."""
 
@@ -191,6 +197,7 @@ _Event = Annotated[
     | CallDelta
     | FunctionCallDone
     | CustomToolCallDone
+    | ImageCompleted
     | StreamError
     | KeepAlive,
     Field(discriminator="type"),

@@ -104,8 +104,17 @@ class OutputCustomToolCall(Answer):
     input: str
 
 
+class OutputImage(Answer):
+    """A picture that the model made; `result` is base64, or an address."""
+
+    type: Literal["image_generation_call"]
+    id: str
+    status: Literal["in_progress", "completed"]
+    result: str | None
+
+
 OutputItemModel = Annotated[
-    OutputMessage | OutputReasoning | OutputFunctionCall | OutputCustomToolCall,
+    OutputMessage | OutputReasoning | OutputFunctionCall | OutputCustomToolCall | OutputImage,
     Field(discriminator="type"),
 ]
 
