@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.request import GenerationRequest, NativeOptions, ReasoningOptions
-from tollgate.providers.anthropic.thinking import Thinking, thinking
+from tollgate.providers.anthropic.thinking import thinking
 from tollgate.providers.anthropic.tools import Tooling, tooling
 from tollgate.providers.anthropic.turns import Conversation, conversation
 from tollgate.providers.base import Target, WireRequest
@@ -18,6 +18,7 @@ from tollgate.providers.formats import WIRE_FORMATS, readership_of
 from tollgate.providers.parameters import native_names, unsupported
 from tollgate.providers.shared.cache_marks import keep_last_marks
 from tollgate.providers.shared.claude_options import BETAS_ELSEWHERE, taken_options
+from tollgate.providers.shared.claude_thinking import ClaudeThinking
 from tollgate.providers.shared.readable import keep_readable
 
 # Pinned: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
@@ -159,7 +160,7 @@ def _output_tokens_max(request: GenerationRequest, target: Target) -> int:
 
 
 def _content(
-    history: Conversation, tools: Tooling, thoughts: Thinking, native: NativeOptions
+    history: Conversation, tools: Tooling, thoughts: ClaudeThinking, native: NativeOptions
 ) -> dict[str, JsonValue]:
     content: dict[str, JsonValue] = {"messages": [turn.message for turn in history.turns]}
     if history.system:
@@ -186,7 +187,7 @@ def _content(
 
 
 def _sampling(
-    request: GenerationRequest, dialect: Dialect, thoughts: Thinking
+    request: GenerationRequest, dialect: Dialect, thoughts: ClaudeThinking
 ) -> tuple[dict[str, JsonValue], list[str]]:
     """Return the sampling fields, and the names of parameters that were changed or left out.
 

@@ -21,11 +21,15 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect
+from tollgate.providers.shared.claude_thinking import (
+    ClaudeThinking,
+    add_effort,
+    think_by_effort,
+    turn_thinking_off,
+)
 from tollgate.providers.shared.efforts import (
-    effort_alone,
     effort_wanted,
     nearest_effort,
-    thinking_display,
     tokens_wanted,
     wants_thoughts,
 )
@@ -70,16 +74,7 @@ def thinking(request: GenerationRequest, target: Target) -> Thinking:
         case "claude_budget":
             return _budget(request, wanted, target)
         case "claude_adaptive":
-            effort, exact = _effort(wanted, target)
-            output: dict[str, JsonValue] = {"output_config": {"effort": effort}} if effort else {}
-            # From 4.7 on Claude sends the text of its thoughts only on request, on Bedrock too:
-            # https://github.com/theopenco/llmgateway/pull/2593 (seen 2026-11-21).
-            config: dict[str, JsonValue] = {"type": "adaptive", **thinking_display(wanted)}
-            return Thinking(
-                fields={"thinking": config, **output},
-                adapted=not exact,
-                is_claude=True,
-            )
+            return _of_claude(think_by_effort(wanted, target.dialect), is_claude=True)
         case "nova":
             effort, exact = _effort(wanted, target)
             most: dict[str, JsonValue] = {"maxReasoningEffort": effort} if effort else {}
@@ -97,33 +92,26 @@ def thinking(request: GenerationRequest, target: Target) -> Thinking:
 
 def _off(dialect: Dialect, *, declined: bool, must: bool, adapted: bool = False) -> Thinking:
     """Return no thinking, or the least that this generation of Claude allows."""
-    match dialect.claude.thinking_off:
-        case "absent":
-            return Thinking(adapted=adapted)
-        case "never":
-            least = nearest_effort("low", dialect.efforts) if declined else None
-            output: dict[str, JsonValue] = {"output_config": {"effort": least}} if least else {}
-            return Thinking(fields=output, adapted=declined)
-        case word:
-            switch: dict[str, JsonValue] = {"thinking": {"type": word}} if declined or must else {}
-            return Thinking(fields=switch, adapted=adapted)
+    return _of_claude(turn_thinking_off(dialect, declined=declined, must=must, is_adapted=adapted))
 
 
 def _with_effort_alone(
     wanted: ReasoningOptions, dialect: Dialect, *, declined: bool, must: bool
 ) -> Thinking:
-    """Return no thinking that was not requested, beside the effort of the whole answer.
-
-    Models that think by a budget of tokens know no such effort.
-    """
+    """Return no thinking that was not requested, beside the effort of the whole answer."""
     if dialect.reasoning != "claude_adaptive":
         return Thinking(adapted=True)
-    plain = _off(dialect, declined=declined, must=must)
-    effort = effort_alone(wanted, dialect.efforts, thinking_is_off="thinking" in plain.fields)
-    output: dict[str, JsonValue] = {"output_config": {"effort": effort}} if effort else {}
-    return Thinking(
-        fields={**plain.fields, **output}, adapted=plain.adapted or effort != wanted.effort
+    plain = turn_thinking_off(dialect, declined=declined, must=must)
+    return _of_claude(add_effort(plain, wanted, dialect))
+
+
+def _of_claude(thoughts: ClaudeThinking, *, is_claude: bool = False) -> Thinking:
+    """Return Claude's thinking in the fields that stand beside Converse's own."""
+    config: dict[str, JsonValue] = {"thinking": thoughts.config} if thoughts.config else {}
+    output: dict[str, JsonValue] = (
+        {"output_config": {"effort": thoughts.effort}} if thoughts.effort else {}
     )
+    return Thinking(fields={**config, **output}, adapted=thoughts.is_adapted, is_claude=is_claude)
 
 
 def _effort(wanted: ReasoningOptions, target: Target) -> tuple[str | None, bool]:

@@ -2,8 +2,6 @@
 
 from typing import Final
 
-from pydantic import JsonValue
-
 from tollgate.core.request import Effort, ReasoningOptions
 from tollgate.providers.dialect import EFFORTS
 
@@ -43,20 +41,6 @@ def effort_wanted(wanted: ReasoningOptions) -> Effort | None:
     return next((effort for top, effort in _BUDGETS if wanted.tokens_max <= top), "xhigh")
 
 
-def effort_alone(
-    wanted: ReasoningOptions, known: tuple[Effort, ...], *, thinking_is_off: bool
-) -> Effort | None:
-    """Return the effort of the whole answer in a model's words; None if there is none.
-
-    Claude takes no effort above `high` beside a word that turns its thinking off.
-    """
-    if not wanted.effort_alone or wanted.effort is None:
-        return None
-    if thinking_is_off:
-        known = tuple(effort for effort in known if effort not in ("xhigh", "max"))
-    return nearest_effort(wanted.effort, known)
-
-
 def nearest_effort(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
     """Return the strongest known effort that is not above the one wanted, else the weakest.
 
@@ -72,13 +56,3 @@ def tokens_wanted(wanted: ReasoningOptions, default: Effort = "medium") -> int:
     if wanted.tokens_max is not None:
         return wanted.tokens_max
     return _TOKENS[wanted.effort if wanted.effort in _TOKENS else default]
-
-
-def thinking_display(wanted: ReasoningOptions) -> dict[str, JsonValue]:
-    """Return Claude's `display`, empty where the caller leaves it to the model.
-
-    Claude 4.6 shows a summary by default, later ones nothing.
-    """
-    if wanted.display_open:
-        return {}
-    return {"display": "omitted" if wanted.exclude else "summarized"}

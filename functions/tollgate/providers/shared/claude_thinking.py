@@ -1,0 +1,81 @@
+"""Claude's thinking as Anthropic and Bedrock are both asked for it, which differs by generation.
+
+What surrounds it stays with each codec: limits, budgets of tokens, lost signatures (decision 77).
+"""
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+from pydantic import JsonValue
+
+from tollgate.core.request import Effort, ReasoningOptions
+from tollgate.providers.dialect import Dialect
+from tollgate.providers.shared.efforts import effort_wanted, nearest_effort
+
+
+class ClaudeThinking(Struct, frozen=True, kw_only=True):
+    """The thinking of one request."""
+
+    # The field `thinking`.
+    config: dict[str, JsonValue] = field(default_factory=dict)
+    # The field `output_config.effort`.
+    effort: Effort | None = None
+    # Whether the model will or may think.
+    is_on: bool = False
+    # Whether it departs from what the caller requested.
+    is_adapted: bool = False
+
+
+def turn_thinking_off(
+    dialect: Dialect, *, declined: bool, must: bool, is_adapted: bool = False
+) -> ClaudeThinking:
+    """Return no thinking, or the least there is for generations that think by default.
+
+    `declined`: the caller wants none. `must`: another part of the request excludes it.
+    """
+    if dialect.reasoning not in ("claude_budget", "claude_adaptive"):
+        # No Claude, and no word for it.
+        return ClaudeThinking(is_adapted=is_adapted)
+    match dialect.claude.thinking_off:
+        case "absent":
+            return ClaudeThinking(is_adapted=is_adapted)
+        case "never":
+            least = nearest_effort("low", dialect.efforts) if declined else None
+            return ClaudeThinking(effort=least, is_on=True, is_adapted=declined)
+        case word:
+            if declined or must:
+                return ClaudeThinking(config={"type": word}, is_adapted=is_adapted)
+            return ClaudeThinking(is_on=True)
+
+
+def add_effort(plain: ClaudeThinking, asked: ReasoningOptions, dialect: Dialect) -> ClaudeThinking:
+    """Return no thinking beside the effort of the whole answer, which is all that is requested.
+
+    Claude takes no effort above `high` beside a word that turns its thinking off. Generations that
+    think by a budget of tokens know no such effort.
+    """
+    if dialect.reasoning != "claude_adaptive":
+        return replace(plain, is_adapted=True)
+    if asked.effort is None:
+        return plain
+    known = dialect.efforts
+    if plain.config:
+        known = tuple(effort for effort in known if effort not in ("xhigh", "max"))
+    effort = nearest_effort(asked.effort, known)
+    return replace(plain, effort=effort, is_adapted=plain.is_adapted or effort != asked.effort)
+
+
+def think_by_effort(asked: ReasoningOptions, dialect: Dialect) -> ClaudeThinking:
+    """Return thinking by effort.
+
+    Claude 4.6 sends a summary of its thoughts by default, later ones only if `display` requests it,
+    on Bedrock too: https://github.com/theopenco/llmgateway/pull/2593 (seen 2026-11-21).
+    """
+    wanted = effort_wanted(asked)
+    effort = None if wanted is None else nearest_effort(wanted, dialect.efforts)
+    display: dict[str, JsonValue] = {"display": "omitted" if asked.exclude else "summarized"}
+    return ClaudeThinking(
+        config={"type": "adaptive", **({} if asked.display_open else display)},
+        effort=effort,
+        is_on=True,
+        is_adapted=asked.tokens_max is not None or effort != wanted,
+    )
