@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
-from tollgate.core.ids import IdSource
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, ServedBy
 from tollgate.ingress.embeddings.parse import parse_embeddings
 from tollgate.ingress.embeddings.render import EmbeddingsRenderer
@@ -11,10 +10,7 @@ from tollgate.ingress.shared.whole_replies import WholeReplies
 
 
 class Embeddings(WholeReplies):
-    """The format of POST /v1/embeddings; its replies have no ids."""
-
-    def __init__(self, ids: IdSource) -> None:
-        self._ids = ids
+    """The format of POST /v1/embeddings."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         """Parse a request; raise RequestError with the field at fault. No header is read."""

@@ -1,6 +1,6 @@
 """Parses a request for embeddings."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from tollgate.core.embedding import EmbeddingRequest
@@ -11,8 +11,8 @@ from tollgate.ingress.embeddings.wire.embedding_request import (
     Input,
     StatedInputType,
 )
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.shared.ignored_fields import printable_names
+from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
 from tollgate.ingress.validation import validate_body
 
 # Cohere's and NVIDIA's words.
@@ -42,7 +42,7 @@ def parse_embeddings(body: bytes) -> ParsedWork:
         metadata=asked.metadata or {},
         preferences=parse_preferences(asked),
     )
-    return ParsedWork(request=request, ignored=printable_names(_unknown(asked)))
+    return ParsedWork(request=request, ignored=printable_names(unknown_fields(asked)))
 
 
 def _inputs(stated: Input) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
@@ -53,8 +53,3 @@ def _inputs(stated: Input) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]
     lists = tuple(tuple(each) for each in stated if isinstance(each, list))
     ids = tuple(each for each in stated if isinstance(each, int))
     return texts, (ids,) if ids else lists
-
-
-def _unknown(asked: EmbeddingsRequest) -> Iterator[str]:
-    yield from extra_fields(asked)
-    yield from unknown_preferences(asked)

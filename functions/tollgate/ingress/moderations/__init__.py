@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
-from tollgate.core.ids import IdSource
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, ServedBy
 from tollgate.ingress.moderations.parse import parse_moderation
 from tollgate.ingress.moderations.render import ModerationRenderer
@@ -11,10 +10,7 @@ from tollgate.ingress.shared.whole_replies import WholeReplies
 
 
 class Moderations(WholeReplies):
-    """The format of POST /v1/moderations; its replies need no ids beside that of their record."""
-
-    def __init__(self, ids: IdSource) -> None:
-        self._ids = ids
+    """The format of POST /v1/moderations."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         """Parse a request; raise RequestError with the field at fault. No header is read."""

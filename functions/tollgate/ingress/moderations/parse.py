@@ -1,12 +1,10 @@
 """Parses a request to judge texts."""
 
-from collections.abc import Iterator
-
 from tollgate.core.moderation import ModerationRequest
 from tollgate.ingress.base import ParsedWork
 from tollgate.ingress.moderations.wire.moderation_request import ModerationBody
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.shared.ignored_fields import printable_names
+from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
 from tollgate.ingress.validation import validate_body
 
 
@@ -21,9 +19,4 @@ def parse_moderation(body: bytes) -> ParsedWork:
         metadata=asked.metadata or {},
         preferences=parse_preferences(asked),
     )
-    return ParsedWork(request=request, ignored=printable_names(_unknown(asked)))
-
-
-def _unknown(asked: ModerationBody) -> Iterator[str]:
-    yield from extra_fields(asked)
-    yield from unknown_preferences(asked)
+    return ParsedWork(request=request, ignored=printable_names(unknown_fields(asked)))

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
-from tollgate.core.ids import IdSource
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, ServedBy
 from tollgate.ingress.rerank.parse import parse_rerank
 from tollgate.ingress.rerank.render import RerankRenderer
@@ -11,10 +10,7 @@ from tollgate.ingress.shared.whole_replies import WholeReplies
 
 
 class Rerank(WholeReplies):
-    """The format of POST /v1/rerank; its replies need no ids beside that of their record."""
-
-    def __init__(self, ids: IdSource) -> None:
-        self._ids = ids
+    """The format of POST /v1/rerank."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         """Parse a request; raise RequestError with the field at fault. No header is read."""

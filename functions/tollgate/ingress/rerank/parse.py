@@ -1,12 +1,10 @@
 """Parses a request to rank documents."""
 
-from collections.abc import Iterator
-
 from tollgate.core.reranking import RerankRequest
 from tollgate.ingress.base import ParsedWork
 from tollgate.ingress.rerank.wire.rerank_request import RerankBody
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.shared.ignored_fields import printable_names
+from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
 from tollgate.ingress.validation import validate_body
 
 
@@ -23,9 +21,4 @@ def parse_rerank(body: bytes) -> ParsedWork:
         metadata=asked.metadata or {},
         preferences=parse_preferences(asked),
     )
-    return ParsedWork(request=request, ignored=printable_names(_unknown(asked)))
-
-
-def _unknown(asked: RerankBody) -> Iterator[str]:
-    yield from extra_fields(asked)
-    yield from unknown_preferences(asked)
+    return ParsedWork(request=request, ignored=printable_names(unknown_fields(asked)))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from tollgate.core.request import PriceCeiling, RoutingPreferences
+from tollgate.ingress.shared.ignored_fields import extra_fields
 from tollgate.ingress.shared.wire.preferences import ProviderPreferences
 from tollgate.ingress.shared.wire.request_fields import RoutingFields
 
@@ -21,6 +22,12 @@ def parse_preferences(fields: RoutingFields) -> RoutingPreferences:
         price_max=_ceiling(provider),
         session_id=fields.session_id,
     )
+
+
+def unknown_fields(fields: RoutingFields) -> Iterator[str]:
+    """Yield the names of the request's own fields, and of preferences, that have no effect."""
+    yield from extra_fields(fields)
+    yield from unknown_preferences(fields)
 
 
 def unknown_preferences(fields: RoutingFields) -> Iterator[str]:

@@ -3,12 +3,16 @@
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.ids import IdSource
 from tollgate.ingress.base import KEEP_ALIVE_COMMENT, ErrorReply, Routed
 from tollgate.ingress.errors import openai_limit_headers, openai_reply
 
 
 class WholeReplies:
-    """The base of such a format: OpenAI's envelope and headers."""
+    """The base of such a format: OpenAI's envelope and headers. A reply has no ids of its own."""
+
+    def __init__(self, ids: IdSource) -> None:
+        del ids
 
     keep_alive = early_keep_alive = KEEP_ALIVE_COMMENT
     limit_headers = staticmethod(openai_limit_headers)
