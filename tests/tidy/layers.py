@@ -42,6 +42,7 @@ HOMES = {
     "fastapi": ("web",),
     "mangum": ("api", "lambda_runtime"),
     "pydantic_settings": ("settings",),
+    "python_multipart": ("ingress",),
 }
 
 # The table of formats is read by routing, below the codecs that its loaders import when called.

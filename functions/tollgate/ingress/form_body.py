@@ -1,0 +1,248 @@
+"""Parses multipart/form-data, as browsers, curl and OpenAI's SDKs send it.
+
+https://www.rfc-editor.org/rfc/rfc7578; OpenAI's SDKs write lists and objects with names in brackets
+(`name[]`, `name[key]`: openai-python `_qs.py`, openai-node `internal/uploads.ts`, 2026-11-22).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+from pydantic import JsonValue
+from python_multipart import MultipartParser
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.ingress.json_body import decode_object
+
+FORM: Final = "multipart/form-data"
+PARTS_MAX: Final = 128
+HEADERS_MAX: Final = 8
+HEADER_BYTES_MAX: Final = 4_096
+NAME_LENGTH_MAX: Final = 256
+TEXT_BYTES_MAX: Final = 256 * 1024
+# RFC 2046, 5.1.1.
+_BOUNDARY_LENGTH_MAX: Final = 70
+# A field of an object of an object is the deepest that a request has.
+_KEYS_MAX: Final = 3
+
+_NAME: Final = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)")
+_KEY: Final = re.compile(r"\[([^\[\]]*)\]")
+# A part of one of these types is a file, also without a file name.
+_FILE_TYPES: Final = ("application/octet-stream", "audio/", "image/", "video/")
+_PLAIN_ENCODINGS: Final = frozenset({"", "7bit", "8bit", "binary"})
+
+
+class Form(Struct, frozen=True, kw_only=True):
+    """The parts of a form, by name, in the order in which they came."""
+
+    texts: Mapping[str, tuple[str, ...]]
+    """Names are as they were sent, with their brackets."""
+    files: Mapping[str, tuple[bytes, ...]]
+    """`name[]` is listed as `name`."""
+
+    def file(self, name: str) -> bytes | None:
+        """Return the one file of a field, None if there is none; RequestError if it is no file."""
+        if name in self.texts:
+            raise _refusal(name, "must be a file")
+        several = self.files.get(name, ())
+        if len(several) > 1:
+            raise _refusal(name, "must be one file")
+        return several[0] if several else None
+
+    def values(
+        self, *, lists: frozenset[str] = frozenset(), objects: frozenset[str] = frozenset()
+    ) -> dict[str, JsonValue]:
+        """Return the texts as the fields of an object; an empty text is left out.
+
+        Fields of `lists` may be repeated without brackets. A field of `objects` may also be JSON.
+        """
+        found: dict[str, JsonValue] = {}
+        for name, texts in self.texts.items():
+            field, keys = _steps(name)
+            stated = [text for text in texts if text]
+            if not stated:
+                continue
+            if not keys and field in lists:
+                keys = ("",)
+            if keys and not keys[-1]:
+                _place(found, field, keys[:-1], list(stated))
+            elif len(stated) > 1:
+                raise _refusal(name, "must be given once")
+            elif not keys and field in objects and stated[0].lstrip().startswith("{"):
+                _place(found, field, (), _decoded(field, stated[0]))
+            else:
+                _place(found, field, keys, stated[0])
+        return found
+
+
+def parse_form(body: bytes, content_type: str) -> Form:
+    """Parse a form; raise RequestError with the field at fault, if a field is."""
+    reader = _PartReader()
+    try:
+        parser = MultipartParser(
+            _boundary(content_type),
+            {
+                "on_part_begin": reader.begin,
+                "on_header_field": reader.add_header_name,
+                "on_header_value": reader.add_header_value,
+                "on_header_end": reader.end_header,
+                "on_headers_finished": reader.end_headers,
+                "on_part_data": reader.add_content,
+                "on_part_end": reader.end,
+                "on_end": reader.close,
+            },
+            max_header_count=HEADERS_MAX,
+            max_header_size=HEADER_BYTES_MAX,
+        )
+        parser.write(body)
+    except FormParserError as malformed:
+        raise reader.refusal(f"is malformed: {malformed}") from malformed
+    if not reader.closed:
+        raise reader.refusal("ends before its last boundary")
+    return Form(
+        texts={name: tuple(several) for name, several in reader.texts.items()},
+        files={name: tuple(several) for name, several in reader.files.items()},
+    )
+
+
+class _PartReader:
+    """The callbacks of the parser; holds the parts so far, and the one that is being read."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, list[str]] = {}
+        self.files: dict[str, list[bytes]] = {}
+        self.closed = False
+        self._parts = 0
+        self._headers: dict[str, bytes] = {}
+        self._header_name = self._header_value = b""
+        self._name: str | None = None
+        self._is_file = False
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def refusal(self, what: str) -> RequestError:
+        """Return the error of the form, with the name of the part that is being read."""
+        if self._name is None:
+            return RequestError(ErrorCode.INVALID_REQUEST, f"The form {what}.")
+        return RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"The form {what}, within the field {self._name}.",
+            param=self._name,
+        )
+
+    def begin(self) -> None:
+        self._parts += 1
+        self._name = None
+        if self._parts > PARTS_MAX:
+            raise self.refusal(f"has more than {PARTS_MAX} parts")
+        self._headers, self._pieces, self._size = {}, [], 0
+
+    def add_header_name(self, read: bytes, start: int, end: int) -> None:
+        self._header_name += read[start:end]
+
+    def add_header_value(self, read: bytes, start: int, end: int) -> None:
+        self._header_value += read[start:end]
+
+    def end_header(self) -> None:
+        self._headers[self._header_name.decode("latin-1").lower()] = self._header_value
+        self._header_name = self._header_value = b""
+
+    def end_headers(self) -> None:
+        disposition, options = _options(self._headers.get("content-disposition", b""))
+        try:
+            name = options.get(b"name", b"").decode()
+        except UnicodeDecodeError:
+            name = ""
+        if disposition != b"form-data" or not 0 < len(name) <= NAME_LENGTH_MAX:
+            raise self.refusal(
+                f"has a part without a name of 1 to {NAME_LENGTH_MAX} characters of UTF-8: "
+                f"its part {self._parts}"
+            )
+        media_type, _ = _options(self._headers.get("content-type", b""))
+        self._is_file = b"filename" in options or media_type.decode("latin-1").startswith(
+            _FILE_TYPES
+        )
+        self._name = name.removesuffix("[]") if self._is_file else name
+        encoding = self._headers.get("content-transfer-encoding", b"")
+        if encoding.strip().lower().decode("latin-1") not in _PLAIN_ENCODINGS:
+            raise _refusal(self._name, "must be sent as it is, in no transfer encoding")
+
+    def add_content(self, read: bytes, start: int, end: int) -> None:
+        self._size += end - start
+        if not self._is_file and self._size > TEXT_BYTES_MAX:
+            raise _refusal(str(self._name), f"must have at most {TEXT_BYTES_MAX} bytes")
+        self._pieces.append(read[start:end])
+
+    def end(self) -> None:
+        name, content = str(self._name), b"".join(self._pieces)
+        self._pieces = []
+        if self._is_file:
+            self.files.setdefault(name, []).append(content)
+            return
+        try:
+            self.texts.setdefault(name, []).append(content.decode())
+        except UnicodeDecodeError as invalid:
+            raise _refusal(name, "must be text in UTF-8") from invalid
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _refusal(field: str, what: str) -> RequestError:
+    """Return the error of a field; `what` completes the sentence that its name begins."""
+    return RequestError(ErrorCode.INVALID_REQUEST, f"{field} {what}.", param=field)
+
+
+def _options(header: bytes) -> tuple[bytes, dict[bytes, bytes]]:
+    return parse_options_header(header.decode("latin-1"))
+
+
+def _boundary(content_type: str) -> bytes:
+    _, options = parse_options_header(content_type)
+    boundary = options.get(b"boundary", b"")
+    if not 0 < len(boundary) <= _BOUNDARY_LENGTH_MAX:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"The content-type of a form must state a boundary of 1 to {_BOUNDARY_LENGTH_MAX} "
+            "characters.",
+        )
+    return boundary
+
+
+def _steps(name: str) -> tuple[str, tuple[str, ...]]:
+    """Return a field and the keys within it; a last key that is empty stands for a list."""
+    match = _NAME.fullmatch(name)
+    keys = tuple(_KEY.findall(match[2])) if match else ()
+    if match is None or "" in keys[:-1] or len(keys) > _KEYS_MAX:
+        raise _refusal(name, "is no name of a field: write field, field[] or field[key]")
+    return match[1], keys
+
+
+def _decoded(field: str, text: str) -> JsonValue:
+    try:
+        return decode_object(text.encode())
+    except RequestError as invalid:
+        raise _refusal(field, "must be an object in JSON") from invalid
+
+
+def _place(
+    found: dict[str, JsonValue], field: str, keys: tuple[str, ...], value: JsonValue
+) -> None:
+    """Put a value at its place, next to what other fields have put there."""
+    *outer, last = (field, *keys)
+    place = found
+    for key in outer:
+        inner = place.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise _refusal(field, "is given in two forms")
+        place = inner
+    before = place.get(last)
+    if isinstance(before, list) and isinstance(value, list):
+        before.extend(value)
+    elif last in place:
+        raise _refusal(field, "is given in two forms")
+    else:
+        place[last] = value
