@@ -1,7 +1,8 @@
 """One pool of connections for every provider, and public errors for network failures."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Final
 
@@ -11,7 +12,7 @@ from yarl import URL
 
 from tollgate.core import tracing
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.base import UpstreamRefused
+from tollgate.providers.base import FormPart, UpstreamRefused
 
 KEEPALIVE_S: Final = 30.0
 CONNECTIONS_MAX: Final = 1000
@@ -28,6 +29,8 @@ class HttpCall(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     body: bytes
     connect_s: float
+    # Sent as multipart/form-data in place of `body`, if there are any parts.
+    form: tuple[FormPart, ...] = ()
 
 
 class HttpPool:
@@ -118,7 +121,7 @@ async def _post(
 ) -> aiohttp.ClientResponse:
     return await session.post(
         URL(call.url, encoded=True),
-        data=call.body,
+        data=_form(call.form) if call.form else call.body,
         headers=_traced(call.headers),
         allow_redirects=False,
         timeout=aiohttp.ClientTimeout(
@@ -126,6 +129,20 @@ async def _post(
         ),
         trace_request_ctx=connection,
     )
+
+
+def _form(parts: Iterable[FormPart]) -> aiohttp.FormData:
+    """Return the body of a form, which is encoded while it is sent: a recording is not copied."""
+    form = aiohttp.FormData()
+    for part in parts:
+        if part.file_name is None:
+            form.add_field(part.name, part.content.decode())
+        else:
+            content = BytesIO(part.content)
+            form.add_field(
+                part.name, content, filename=part.file_name, content_type=part.media_type
+            )
+    return form
 
 
 def _traced(headers: Mapping[str, str]) -> Mapping[str, str]:

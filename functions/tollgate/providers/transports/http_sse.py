@@ -33,10 +33,12 @@ class HttpSse:
                 "accept": "text/event-stream" if request.reply_bytes_max is None else JSON,
                 **request.headers,
                 **await self._authorization.headers(),
-                "content-type": "application/json",
+                # A form states its boundary there, which is made with it.
+                **({} if request.form else {"content-type": JSON}),
             },
             body=pydantic_core.to_json(request.body),
             connect_s=timeouts.connect_s,
+            form=request.form,
         )
         async with self._pool.post(call) as response:
             encoding = response.headers.get("content-encoding", "identity")
