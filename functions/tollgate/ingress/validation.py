@@ -65,8 +65,21 @@ def validate_object(
     model: type[_Model], content: Mapping[str, JsonValue], hints: _Hints = _NO_HINTS
 ) -> _Model:
     """Validate a decoded body; raise RequestError with the first field at fault."""
+    return _validate(model, content, hints, strict=None)
+
+
+def validate_texts(
+    model: type[_Model], content: Mapping[str, JsonValue], hints: _Hints = _NO_HINTS
+) -> _Model:
+    """Validate the fields of a form, whose numbers and truth values are texts."""
+    return _validate(model, content, hints, strict=False)
+
+
+def _validate(
+    model: type[_Model], content: Mapping[str, JsonValue], hints: _Hints, *, strict: bool | None
+) -> _Model:
     try:
-        return model.model_validate(content)
+        return model.model_validate(content, strict=strict)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise field_error(first, first["loc"], hints) from error

@@ -1,10 +1,12 @@
 """Forms are parsed as their senders mean them, within limits, and errors name the field."""
 
 import contextlib
+from typing import Annotated
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field
 from urllib3.filepost import encode_multipart_formdata
 
 from tollgate.core.errors import RequestError
@@ -17,6 +19,9 @@ from tollgate.ingress.form_body import (
     Form,
     parse_form,
 )
+from tollgate.ingress.shared.wire.preferences import ProviderPreferences
+from tollgate.ingress.shared.wire.request_model import Wire
+from tollgate.ingress.validation import validate_texts
 
 TYPE = 'multipart/form-data; boundary="edge"'
 
@@ -150,6 +155,47 @@ def test_the_largest_parts_pass() -> None:
     assert len(form.values()) == PARTS_MAX
     longest = parsed(part("n" * NAME_LENGTH_MAX, b"x" * TEXT_BYTES_MAX))
     assert longest.values() == {"n" * NAME_LENGTH_MAX: "x" * TEXT_BYTES_MAX}
+
+
+class Fields(Wire):
+    """Fields of each type that forms have."""
+
+    n: Annotated[int, Field(ge=1)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    stream: bool | None = None
+    provider: ProviderPreferences | None = None
+
+
+def test_texts_are_read_as_the_types_of_their_fields() -> None:
+    form = parsed(
+        part("n", b"2"),
+        part("temperature", b"0.5"),
+        part("stream", b"true"),
+        part("provider[allow_fallbacks]", b"false"),
+    )
+    fields = validate_texts(Fields, form.values())
+    assert (fields.n, fields.temperature, fields.stream) == (2, 0.5, True)
+    assert fields.provider is not None
+    assert fields.provider.allow_fallbacks is False
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("n", "two", "n must be an integer."),
+        ("n", "0", "n must be at least 1."),
+        ("temperature", "warm", "temperature must be a number."),
+        ("temperature", "nan", "temperature must be at most 2.0."),
+        ("stream", "maybe", "stream must be true or false."),
+        ("stream[a]", "b", "stream must be true or false."),
+        ("provider", "groq", "provider must be an object."),
+    ],
+)
+def test_a_text_of_another_type_names_its_field(name: str, text: str, message: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        validate_texts(Fields, parsed(part(name, text.encode())).values())
+    assert caught.value.message == message
+    assert caught.value.param == name.partition("[")[0]
 
 
 @given(st.binary(max_size=300))
