@@ -201,6 +201,7 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
         when_s: float,
         input_tokens_max: int,
         output_tokens_max: int,
+        *,
         units_max: Units | None = None,
         picture: Picture | None = None,
     ) -> int:

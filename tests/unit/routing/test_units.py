@@ -98,7 +98,7 @@ def test_c81_an_image_costs_what_its_size_and_quality_cost_that_day(
     picture: Picture | None, when_s: int, usd: str
 ) -> None:
     assert BY_FORM.at(when_s, 0, picture).image == Decimal(usd)
-    held = BY_FORM.cost_max_nano_usd(when_s, 0, 0, Units(images=10), picture)
+    held = BY_FORM.cost_max_nano_usd(when_s, 0, 0, units_max=Units(images=10), picture=picture)
     assert held == Decimal(usd) * 10 * 1_000_000_000 + 5
 
 

@@ -232,7 +232,11 @@ class Planner:
         context = model.context * (wanted.inputs or 1)
         return wanted.choices * sum(
             attempt.prices.cost_max_nano_usd(
-                now_s, min(prompt.most, context), held, wanted.units_max, wanted.picture
+                now_s,
+                min(prompt.most, context),
+                held,
+                units_max=wanted.units_max,
+                picture=wanted.picture,
             )
             for prompt in wanted.each_prompt
         )
