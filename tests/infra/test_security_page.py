@@ -55,6 +55,7 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "BudgetAlertItem": "alerts",
     "PublicationItem": "published catalogs",
     "CooldownItem": "failures",
+    "SpeedItem": "failures",
     "AnswerClaimItem": "claims",
     "ActivityItem": "sums",
     "ClosedDayItem": "sums",

@@ -21,10 +21,17 @@ from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import TierLimits
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
+from tollgate.core.speed import AnswerTime, Speed
 from tollgate.stores.administration import ENTRIES_PAGE_MAX, Balance, CreditEntry
 from tollgate.stores.base import Hold
 from tollgate.stores.money.credits import change_of
 from tollgate.stores.routing.cooldowns import Failures, select_resting
+from tollgate.stores.routing.speeds import (
+    WRITE_EVERY_S,
+    MeasuredWindows,
+    select_measured,
+    window_of,
+)
 from tollgate.stores.rules.account import (
     WalletState,
     insufficient_credits,
@@ -317,6 +324,9 @@ class MemoryCooldownStore:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._failures: dict[str, Failures] = {}
+        self._windows: dict[str, MeasuredWindows] = {}
+        self._unwritten: dict[str, AnswerTime] = {}
+        self._written_s: dict[str, float] = {}
 
     async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
@@ -331,3 +341,28 @@ class MemoryCooldownStore:
         before = self._failures.get(endpoint_id, Failures(0, 0, 0))
         after = self._failures[endpoint_id] = before.add_one(now_s, policy)
         return after.count == policy.after_failures
+
+    def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:
+        """Add the time of an answer to those of this instance; return whether to write them."""
+        before = self._unwritten.get(endpoint_id)
+        self._unwritten[endpoint_id] = times if before is None else before.plus(times)
+        written_s = self._written_s.get(endpoint_id)
+        return written_s is None or self._clock.monotonic_s() >= written_s + WRITE_EVERY_S
+
+    async def write_speed(self, endpoint_id: str) -> None:
+        """Write the times of this instance's answers, for all instances."""
+        times = self._unwritten.pop(endpoint_id, None)
+        if times is None:
+            return
+        self._written_s[endpoint_id] = self._clock.monotonic_s()
+        now_s = self._clock.now_s()
+        before = self._windows.get(endpoint_id)
+        if before is None:
+            self._windows[endpoint_id] = MeasuredWindows(since_s=window_of(now_s), times=times)
+        else:
+            self._windows[endpoint_id] = before.add(times, now_s)
+
+    async def find_speeds(self, endpoint_ids: Collection[str]) -> Mapping[str, Speed]:
+        """Return the measured endpoints with their speeds."""
+        windows = {each: self._windows.get(each) for each in endpoint_ids}
+        return select_measured(windows, self._clock.now_s())

@@ -153,6 +153,8 @@ Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
 InputType = Literal["query", "document", "classification", "clustering"]
 # The kinds of content of an answer.
 OutputModality = Literal["text", "image"]
+# The preferences of `provider.sort`.
+ProviderSort = Literal["price", "throughput", "latency"]
 # What a request has beside one text, for which not every provider's format has room.
 Need = Literal["conversation", "echo", "image_output", "suffix", "token_ids"]
 
@@ -180,7 +182,7 @@ class RoutingPreferences(Struct, frozen=True, kw_only=True):
     """False allows only the first endpoint, or only the providers of `order`."""
     require_parameters: bool = False
     """True leaves out endpoints that do not support every parameter of the request."""
-    sort: Literal["price"] | None = None
+    sort: ProviderSort | None = None
     price_max: PriceCeiling | None = None
     session_id: str | None = None
     """Requests of one session get the same weighted draw."""

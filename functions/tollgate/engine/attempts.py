@@ -33,7 +33,7 @@ from tollgate.core.work import InputWork
 from tollgate.engine import retry
 from tollgate.engine.attempt_cursor import AttemptCursor
 from tollgate.engine.choices import Chosen, Encoded, encode_attempt
-from tollgate.engine.cooldown import FailureReports
+from tollgate.engine.endpoint_reports import EndpointReports
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
@@ -48,7 +48,7 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
     depth: int
     """The attempt's place in the plan, from 0."""
     adapted: tuple[str, ...]
-    """The caller's parameters that the provider does not support."""
+    """The caller's parameters and preferences that have no effect."""
     head: tuple[Chosen, ...]
     """The events that were read to find the commit point."""
     rest: AsyncGenerator[Chosen, None]
@@ -63,7 +63,7 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     media: RequestMedia
     meter: Meter
     deadline: Deadline
-    failures: FailureReports
+    reports: EndpointReports
 
 
 @asynccontextmanager
@@ -88,7 +88,7 @@ async def _first_to_commit(
         except UpstreamError as error:
             if isinstance(error, MissingCredentials):
                 without_key.append(error)
-            context.failures.note(cursor.attempt.target.endpoint_id, error)
+            context.reports.note_failure(cursor.attempt.target.endpoint_id, error)
             decision = cursor.advance(
                 error,
                 remaining_s=context.deadline.remaining_s(),
@@ -174,7 +174,9 @@ async def _commit(
     """Send to one endpoint and read up to its first content event."""
     attempt = cursor.attempt
     encoded = await _encode(context, attempt)
-    context.meter.attempt_opened(attempt, encoded.adapted)
+    adapted = (*context.plan.unmet, *encoded.adapted)
+    context.meter.attempt_opened(attempt, adapted)
+    opened_s = context.gateway.clock.monotonic_s()
     peeked = _Peek()
     async with AsyncExitStack() as connection:
         try:
@@ -190,10 +192,12 @@ async def _commit(
             raise
         connections.push_async_exit(connection.pop_all())
     context.meter.attempt_committed(attempt, streams=encoded.streams)
+    first_token_ms = round((context.gateway.clock.monotonic_s() - opened_s) * 1000)
+    context.reports.note_first_token(attempt.target.endpoint_id, first_token_ms)
     return CommittedAttempt(
         target=attempt.target,
         depth=cursor.depth,
-        adapted=encoded.adapted,
+        adapted=adapted,
         head=tuple(peeked.events),
         rest=events,
     )

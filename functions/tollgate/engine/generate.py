@@ -1,7 +1,7 @@
 """One generation from plan to settlement; every exit after the hold settles."""
 
 import asyncio
-from collections.abc import Collection, Coroutine
+from collections.abc import Coroutine
 from contextlib import aclosing
 from typing import Any, Final, TypeVar
 
@@ -15,8 +15,8 @@ from tollgate.core.errors import (
 )
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.attempts import AttemptContext, CommittedAttempt, commit_first
-from tollgate.engine.cooldown import FailureReports
 from tollgate.engine.coverage import Coverage
+from tollgate.engine.endpoint_reports import EndpointReports
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
@@ -39,8 +39,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     comes before the last byte: the platform may freeze the process as soon as that byte has left.
     """
     plan = gateway.planner.plan(planning_request(call), now_s=gateway.clock.now_s())
-    (hold, resting), cancelled = await _run_uncancelled(_hold(gateway, call, plan))
-    plan = plan.resting_last(resting)
+    (hold, plan), cancelled = await _run_uncancelled(_hold(gateway, call, plan))
     meter = Meter(gateway.clock, call, plan, hold)
     context = AttemptContext(
         gateway=gateway,
@@ -48,7 +47,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         media=RequestMedia(gateway.media, call.parsed.request),
         meter=meter,
         deadline=call.deadline,
-        failures=FailureReports(gateway.cooldowns, gateway.cooldown),
+        reports=EndpointReports(gateway.cooldowns, gateway.cooldown),
     )
     failure: GatewayError | None = None
     async with sink.open(hold):
@@ -108,7 +107,7 @@ async def _stream(context: AttemptContext, sink: EventSink) -> None:
                         await sink.send(last, choice_left)
                     return
         except UpstreamError as error:
-            context.failures.note(attempt.target.endpoint_id, error)
+            context.reports.note_failure(attempt.target.endpoint_id, error)
             raise
 
 
@@ -135,8 +134,11 @@ async def _stream_within_deadline(context: AttemptContext, sink: EventSink, call
         raise cut_off from late
 
 
-async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Collection[str]]:
-    """Hold money, and meanwhile read which of the plan's endpoints are in cooldown."""
+async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Plan]:
+    """Hold money, and meanwhile read what all instances know of the plan's endpoints.
+
+    Returns the plan by that: fast ones first where the request says so, resting ones last.
+    """
     holding = gateway.ledger.hold(
         call.principal,
         plan.cost_max_nano_usd,
@@ -147,10 +149,15 @@ async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Collect
     )
     # The only endpoint is tried even if it is in cooldown, so nothing need be read.
     if len(plan.attempts) == 1:
-        return await holding, ()
-    return await asyncio.gather(
-        holding, gateway.cooldowns.find_resting(plan.endpoint_ids, gateway.cooldown)
-    )
+        return await holding, plan
+    finding = gateway.cooldowns.find_resting(plan.endpoint_ids, gateway.cooldown)
+    if plan.speed_sort is None:
+        hold, resting = await asyncio.gather(holding, finding)
+    else:
+        measuring = gateway.cooldowns.find_speeds(plan.endpoint_ids)
+        hold, resting, speeds = await asyncio.gather(holding, finding, measuring)
+        plan = plan.fastest_first(speeds)
+    return hold, plan.resting_last(resting)
 
 
 async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerError | None]:
@@ -162,6 +169,11 @@ async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerErro
     gateway = context.gateway
     hold, record = context.meter.hold, context.meter.record()
     try:
+        if _is_one_of_several(record, gateway):
+            context.reports.note_answer(record)
+    except Exception as unexpected_error:
+        gateway.journal.unexpected_error(unexpected_error, hold.id)
+    try:
         async with asyncio.timeout(SETTLE_BUDGET_S):
             record = await gateway.ledger.settle(hold, record)
     except Exception as failure:
@@ -170,8 +182,15 @@ async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerErro
             gateway.journal.unexpected_error(failure, hold.id)
         return record, OutcomeUnknown(hold.id)
     gateway.journal.settled(record)
-    await context.failures.deliver(gateway.journal, hold.id)
+    await context.reports.deliver(gateway.journal, hold.id)
     return record, None
+
+
+def _is_one_of_several(record: GenerationRecord, gateway: Gateway) -> bool:
+    """Return whether the model has other endpoints: the speed of an only one decides nothing."""
+    if record.model is None:
+        return False
+    return len(gateway.planner.catalog.models[record.model].endpoints) > 1
 
 
 async def _run_uncancelled(

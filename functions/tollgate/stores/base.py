@@ -5,7 +5,7 @@ refuses what it cannot check. Only cooldowns fail open.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -14,6 +14,9 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import RateLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.secret import CredentialPlace, SecretReference
+
+if TYPE_CHECKING:
+    from tollgate.core.speed import AnswerTime, Speed
 
 
 class Hold(Struct, frozen=True, kw_only=True):
@@ -92,11 +95,11 @@ class KeyDirectory(Protocol):
 
 
 class CooldownStore(Protocol):
-    """Cooldowns of endpoints, shared by all instances.
+    """Cooldowns and speeds of endpoints, shared by all instances.
 
     Best effort, unlike the other stores: no method raises when the store cannot be reached. An
-    endpoint whose failures are unknown counts as available, and a failure that cannot be written is
-    not counted.
+    endpoint whose failures are unknown counts as available, one whose speed is unknown as not
+    measured, and what cannot be written is not counted.
     """
 
     async def find_resting(
@@ -106,6 +109,15 @@ class CooldownStore(Protocol):
 
     async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         """Count a failure; return whether it is the one that makes the endpoint rest."""
+
+    def add_answer(self, endpoint_id: str, times: "AnswerTime") -> bool:
+        """Add the time of an answer to those of this instance; return whether to write them."""
+
+    async def write_speed(self, endpoint_id: str) -> None:
+        """Write the times of this instance's answers, for all instances."""
+
+    async def find_speeds(self, endpoint_ids: Collection[str]) -> Mapping[str, "Speed"]:
+        """Return the measured endpoints with their speeds."""
 
 
 class SecretStore(Protocol):

@@ -8,10 +8,12 @@ from pydantic import BaseModel, Field
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.money import usd
+from tollgate.core.speed import Speed
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.simulation import Fault, SimulatedAttempt, simulate
 from tollgate.ingress.base import ParsedWork
 from tollgate.routing.defaults_sections import TimeoutsSection
+from tollgate.routing.planning.exclusions import Cause, Exclusion
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planner import Candidate, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
@@ -46,6 +48,8 @@ class CandidateObject(BaseModel):
     cost_max: Usd = Field(description="highest cost of the request here")
     removed: str | None = Field(description="the reason for which it is excluded")
     resting_until: datetime | None = Field(description="it failed; until then it is tried last")
+    latency_ms: int | None = Field(description="measured here, to the first token")
+    tokens_per_s: float | None = Field(description="measured here, of whole answers")
 
 
 class ExplainedError(BaseModel):
@@ -117,6 +121,9 @@ class ExplanationObject(BaseModel):
     candidates: list[CandidateObject]
     hold: Usd | None = Field(description="dollars that would be held; null if it is refused")
     next_on: list[str] = Field(description="the errors on which the next attempt is made")
+    unmet: list[str] = Field(
+        description="preferences that have no effect, for want of measurements"
+    )
     error: ExplainedError | None = Field(description="the refusal; null if the request is planned")
     simulation: SimulationObject | None
 
@@ -134,15 +141,17 @@ def explain_plan(
     faults: Sequence[Fault] = (),
     time_s: float,
     resting: Mapping[str, float],
+    speeds: Mapping[str, Speed],
 ) -> ExplanationObject:
     """Explain a survey. `resting` endpoints are tried last, each until its Unix second.
 
-    `time_s` is the time for the whole answer. Raises the refusal of a request whose name leads
-    nowhere, and RequestError for a fault that matches nothing in the plan.
+    A request that sorts by speed goes by `speeds`. `time_s` is the time for the whole answer.
+    Raises the refusal of a request whose name leads nowhere, and RequestError for a fault that
+    matches nothing in the plan.
     """
     if survey.trace is None and survey.refusal is not None:
         raise survey.refusal
-    plan = survey.plan.resting_last(resting) if survey.plan else None
+    plan = survey.plan.fastest_first(speeds).resting_last(resting) if survey.plan else None
     attempts = plan.attempts if plan else ()
     places = {_place_of(attempt): place for place, attempt in enumerate(attempts, start=1)}
     return ExplanationObject(
@@ -154,9 +163,18 @@ def explain_plan(
         drawn_by=wanted.draw_key_hash,
         prompt_tokens=wanted.input_tokens,
         prompt_tokens_max=wanted.input_tokens_max,
-        candidates=[_candidate(each, places, resting) for each in survey.candidates],
+        candidates=[
+            _candidate(
+                each,
+                place=places.get(_place_of(each.attempt)),
+                until_s=resting.get(each.attempt.target.endpoint_id),
+                speed=speeds.get(each.attempt.target.endpoint_id),
+            )
+            for each in survey.candidates
+        ],
         hold=usd(plan.cost_max_nano_usd) if plan else None,
         next_on=sorted(plan.next_on) if plan else [],
+        unmet=list(plan.unmet) if plan else [],
         error=ExplainedError.of(survey.refusal) if survey.refusal else None,
         simulation=SimulationObject.of(plan, faults, time_s) if plan and faults else None,
     )
@@ -177,12 +195,15 @@ def _place_of(attempt: Attempt) -> _Place:
 
 
 def _candidate(
-    candidate: Candidate, places: Mapping[_Place, int], resting: Mapping[str, float]
+    candidate: Candidate, *, place: int | None, until_s: float | None, speed: Speed | None
 ) -> CandidateObject:
-    attempt = candidate.attempt
-    until_s = resting.get(attempt.target.endpoint_id)
+    attempt, excluded = candidate.attempt, candidate.exclusion
+    if place is None and excluded is None:
+        # The plan keeps the fastest one alone.
+        excluded = Exclusion(Cause.FALLBACKS_OFF)
+    tokens_per_s = None if speed is None else speed.tokens_per_s
     return CandidateObject(
-        attempt=places.get(_place_of(attempt)),
+        attempt=place,
         model=attempt.target.model,
         provider=attempt.target.provider,
         upstream=attempt.target.upstream_model,
@@ -191,6 +212,8 @@ def _candidate(
         weight=candidate.weight,
         draw=candidate.draw,
         cost_max=usd(candidate.cost_max_nano_usd),
-        removed=candidate.exclusion.reason if candidate.exclusion else None,
+        removed=excluded.reason if excluded else None,
         resting_until=None if until_s is None else moment(int(until_s)),
+        latency_ms=None if speed is None else speed.latency_ms,
+        tokens_per_s=None if tokens_per_s is None else round(tokens_per_s, 1),
     )

@@ -1,13 +1,14 @@
 """Models and endpoints as OpenRouter shows them, in OpenAI's list. Prices are USD per token."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
 from tollgate.core.request import Modality, WorkKind
+from tollgate.core.speed import Speed
 from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import Chains, Offer
@@ -158,6 +159,8 @@ class EndpointObject(BaseModel):
     pricing_overrides: list[PricingOverride]
     supported_parameters: list[str]
     status: Literal[0, -1]
+    latency_ms: int | None = Field(default=None, description="Measured here, to the first token.")
+    tokens_per_s: float | None = Field(default=None, description="Measured here, whole answers.")
     deprecation_date: date | None = None
     expiration_date: date | None = None
 
@@ -263,10 +266,16 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
 
 
 def model_endpoints(
-    catalog: Catalog, slug: str, *, resting: Iterable[str], now_s: float
+    catalog: Catalog,
+    slug: str,
+    *,
+    resting: Collection[str],
+    speeds: Mapping[str, Speed],
+    now_s: float,
 ) -> ModelEndpoints:
     """Build the list of a model's endpoints; `resting` are the ids of endpoints in cooldown."""
     model = catalog.models[slug]
+    offers = zip(model.endpoints, offers_of(catalog, slug), strict=True)
     return ModelEndpoints(
         id=slug,
         name=model.name,
@@ -282,13 +291,24 @@ def model_endpoints(
                 pricing=_pricing(endpoint, now_s),
                 pricing_overrides=[_override(section) for section in endpoint.overrides],
                 supported_parameters=sorted(_parameters(catalog, offer)),
-                status=-1 if offer.attempt.target.endpoint_id in set(resting) else 0,
+                status=-1 if offer.attempt.target.endpoint_id in resting else 0,
+                **_measured(speeds.get(offer.attempt.target.endpoint_id)),
                 deprecation_date=endpoint.deprecated,
                 expiration_date=endpoint.retires,
             )
-            for endpoint, offer in zip(model.endpoints, offers_of(catalog, slug), strict=True)
+            for endpoint, offer in offers
         ],
     )
+
+
+def _measured(speed: Speed | None) -> dict[str, Any]:
+    if speed is None:
+        return {}
+    tokens_per_s = speed.tokens_per_s
+    return {
+        "latency_ms": speed.latency_ms,
+        "tokens_per_s": None if tokens_per_s is None else round(tokens_per_s, 1),
+    }
 
 
 def _architecture(model: ModelSection) -> Architecture:

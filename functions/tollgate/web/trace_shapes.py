@@ -1,11 +1,10 @@
 """Tokens and routing trace of a generation in the api. `tollgate plan` reads both back."""
 
 from decimal import Decimal
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tollgate.core.request import Capability, Modality, Need, WorkKind
+from tollgate.core.request import Capability, Modality, Need, ProviderSort, WorkKind
 
 
 class _Mirror(BaseModel):
@@ -52,7 +51,7 @@ class PreferencesObject(_Mirror):
     ignore: tuple[str, ...]
     fallbacks: bool
     require_parameters: bool
-    sort: Literal["price"] | None
+    sort: ProviderSort | None
     price_max: PriceCeilingObject | None
     session_id: str | None
 

@@ -13,6 +13,7 @@ from tests.gateways import House, house
 from tests.scripted import Scripted, answers, counts, refuses, says
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.speed import AnswerTime
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It broke.", status=500)
 
@@ -94,6 +95,9 @@ class Defective:
 
     async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         raise KeyError(endpoint_id)
+
+    def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:
+        return False
 
 
 async def test_a_report_that_breaks_is_a_defect_and_the_answer_stands() -> None:

@@ -63,8 +63,6 @@ def test_c20_wishes_that_have_no_effect_are_named() -> None:
         ("session_id", "s" * 257, "session_id"),
         ("provider", {"only": "openai"}, "provider.only"),
         ("provider", {"sort": "speed"}, "provider.sort"),
-        ("provider", {"sort": "throughput"}, "provider.sort"),
-        ("provider", {"sort": "latency"}, "provider.sort"),
         ("provider", {"max_price": {"prompt": -1}}, "provider.max_price.prompt"),
         ("provider", {"max_price": {"prompt": "cheap"}}, "provider.max_price.prompt"),
         ("provider", {"max_price": {"prompt": True}}, "provider.max_price.prompt"),

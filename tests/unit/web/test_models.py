@@ -15,6 +15,7 @@ from tests.unit.web.test_api_app import Api, api
 from tollgate.core.content import Text
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.request import GenerationRequest, Sampling, Tool, UserMessage
+from tollgate.core.speed import AnswerTime
 from tollgate.providers.base import Target
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import WIRE_FORMATS, codec_of
@@ -137,6 +138,16 @@ async def test_c3_an_endpoint_that_rests_after_failures_says_so() -> None:
         await call.home.stores.cooldowns.count_failure("far/f", policy)
     listed = (await call("GET", f"{LARGE}/endpoints")).json["data"]["endpoints"]
     assert [it["status"] for it in listed] == [0, -1]
+
+
+async def test_c3_an_endpoint_that_was_measured_says_how_fast_it_is() -> None:
+    call = await dated()
+    times = AnswerTime(first_token_ms=420, output_tokens=50, output_ms=3_000)
+    call.home.stores.cooldowns.add_answer("far/f", times)
+    await call.home.stores.cooldowns.write_speed("far/f")
+    near, far = (await call("GET", f"{LARGE}/endpoints")).json["data"]["endpoints"]
+    assert (far["latency_ms"], far["tokens_per_s"]) == (420, 16.7)
+    assert not {"latency_ms", "tokens_per_s"} & near.keys()
 
 
 async def test_c3_one_model_is_shown_as_in_the_list() -> None:

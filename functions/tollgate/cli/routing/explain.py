@@ -182,7 +182,7 @@ def _by_file(
 ) -> Any:
     """Explain a request, its format and its body, as a gateway of this catalog would.
 
-    No endpoint rests.
+    No endpoint rests, and none is measured.
     """
     clock = SystemClock()
     ids = IdSource(clock)
@@ -206,6 +206,7 @@ def _by_file(
             faults=[Fault.parse(fault) for fault in faults],
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),
             resting={},
+            speeds={},
         )
     except GatewayError as refusal:
         hint = _KEEP_DEV if key.production and refusal.code is ErrorCode.MODEL_NOT_FOUND else ""

@@ -5,7 +5,10 @@ from decimal import Decimal
 from typing import Any, Final
 
 _PLACES_MIN: Final = 3
-_HEADS: Final = ("", "model", "share", "draw", "endpoint", "share", "draw", "costs at most", "")
+_HEADS: Final = (
+    *("", "model", "share", "draw", "endpoint", "share", "draw", "costs at most"),
+    *("first token", "tokens/s", ""),
+)
 _GAP: Final = "  "
 
 
@@ -14,6 +17,8 @@ def render_explanation(answer: Any) -> list[str]:
     lines = [_headline(answer), _sizes(answer), ""]
     lines += _aligned([_HEADS, *(_row(each) for each in _in_order(answer["candidates"]))])
     lines.append("")
+    for name in answer["unmet"]:
+        lines.append(f"{name} has no effect: none of these endpoints is measured here.")
     if answer["error"] is None:
         lines.append(f"Holds {_dollars(answer['hold'])}. Next on: {', '.join(answer['next_on'])}.")
     else:
@@ -54,6 +59,8 @@ def _row(candidate: Any) -> tuple[str, ...]:
         _percent(candidate["weight"]),
         _score(candidate["draw"]),
         _dollars(candidate["cost_max"]),
+        "" if candidate["latency_ms"] is None else f"{candidate['latency_ms']:,} ms",
+        "" if candidate["tokens_per_s"] is None else f"{candidate['tokens_per_s']:,}",
         candidate["removed"] or (f"rests until {resting}" if resting else ""),
     )
 

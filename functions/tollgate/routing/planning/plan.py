@@ -1,6 +1,7 @@
 """The planner's decision: the endpoints to try, in order."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -11,6 +12,9 @@ from tollgate.core.lifecycle import ENDLESS, Lifecycle
 from tollgate.core.limits import TierLimits
 from tollgate.providers.base import Target, Timeouts
 from tollgate.routing.price import PriceSchedule
+
+if TYPE_CHECKING:
+    from tollgate.core.speed import Speed
 
 
 class Retry(Struct, frozen=True, kw_only=True):
@@ -47,6 +51,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     catalog_sha: str
     trace: RoutingTrace
     tier: TierLimits | None = None  # the limits of the key's tier
+    unmet: tuple[str, ...] = ()  # the names of preferences that have no effect
 
     @property
     def endpoint_ids(self) -> frozenset[str]:
@@ -59,3 +64,53 @@ class Plan(Struct, frozen=True, kw_only=True):
             return self
         attempts = sorted(self.attempts, key=lambda attempt: attempt.target.endpoint_id in resting)
         return replace(self, attempts=tuple(attempts))
+
+    @property
+    def speed_sort(self) -> Literal["throughput", "latency"] | None:
+        """The speed that the request's `provider.sort` asks for."""
+        preferences = self.trace.preferences
+        if preferences is None or preferences.sort == "price":
+            return None
+        return preferences.sort
+
+    def fastest_first(self, speeds: Mapping[str, "Speed"]) -> "Plan":
+        """Return the plan with the endpoints of each model by their measured speed.
+
+        `provider.order` comes before the speed, and endpoints that are not measured come last, in
+        the order that they had. If nothing is measured, the preference is unmet.
+        """
+        preferences, wanted = self.trace.preferences, self.speed_sort
+        if preferences is None or wanted is None:
+            return self
+        models = list(dict.fromkeys(attempt.target.model for attempt in self.attempts))
+        listed = list(preferences.order)
+
+        def place(attempt: Attempt) -> tuple[int, int, float]:
+            target = attempt.target
+            slug, order = target.provider, len(listed)
+            if slug in listed:
+                order = listed.index(slug)
+            return (
+                models.index(target.model),
+                order,
+                _slowness(speeds.get(target.endpoint_id), wanted),
+            )
+
+        attempts = sorted(self.attempts, key=place)
+        decides = any(_slowness(speed, wanted) < _UNMEASURED for speed in speeds.values())
+        if not (preferences.fallbacks or preferences.order):
+            attempts = attempts[:1]
+        unmet = () if decides or len(models) == len(self.attempts) else ("provider.sort",)
+        return replace(self, attempts=tuple(attempts), unmet=unmet)
+
+
+_UNMEASURED = float("inf")
+
+
+def _slowness(speed: "Speed | None", wanted: Literal["throughput", "latency"]) -> float:
+    """Return a number that is smaller for what is faster."""
+    if speed is None:
+        return _UNMEASURED
+    if wanted == "latency":
+        return speed.latency_ms
+    return _UNMEASURED if speed.tokens_per_s is None else -speed.tokens_per_s

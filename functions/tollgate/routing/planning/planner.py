@@ -126,7 +126,7 @@ class Planner:
                 if exclusion is not None and exclusion is not off:
                     exclusions.setdefault(_subject(candidate, exclusion), exclusion)
         if not (wanted.preferences.fallbacks or wanted.preferences.order):
-            candidates = _keep_first(candidates)
+            candidates = _keep_first(candidates, wanted)
         limits = tier.limits if tier else None
         plan = self._plan(candidates, first, trace, wanted=wanted, limits=limits)
         return Survey(
@@ -312,8 +312,10 @@ def _order_by_preference(costed: list[_Costed], wanted: PlanningRequest) -> list
     return costed
 
 
-def _keep_first(candidates: list[Candidate]) -> list[Candidate]:
-    """Exclude every candidate but the first that may serve."""
+def _keep_first(candidates: list[Candidate], wanted: PlanningRequest) -> list[Candidate]:
+    """Exclude every candidate but the first that may serve; by speed, the plan has a first one."""
+    if wanted.preferences.sort in ("throughput", "latency"):
+        return candidates
     first = next((each for each in candidates if each.exclusion is None), None)
     return [
         replace(each, exclusion=_FALLBACKS_OFF)

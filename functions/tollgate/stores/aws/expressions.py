@@ -151,6 +151,15 @@ COOLDOWN_FIRST: Final = ConditionalUpdate(
     "SET n = :one, l = :now, w = :now", "attribute_not_exists(w) OR w <= :since"
 )
 
+_SPEED_OF_WINDOW: Final = "n = :n, f = :f, t = :t, d = :d, w = :w"
+SPEED_MORE: Final = ConditionalUpdate(
+    "SET n = n + :n, f = f + :f, t = t + :t, d = d + :d", "w = :w"
+)
+SPEED_NEXT: Final = ConditionalUpdate(
+    f"SET pw = w, pn = n, pf = f, pt = t, pd = d, {_SPEED_OF_WINDOW}", "w < :w"
+)
+SPEED_FIRST: Final = ConditionalUpdate(f"SET {_SPEED_OF_WINDOW}", "attribute_not_exists(w)")
+
 
 def key_change(plain: Sequence[str], limits: Mapping[str, tuple[int, int]]) -> ConditionalUpdate:
     """Build the write of new values for the attributes `plain`, and of new limits.

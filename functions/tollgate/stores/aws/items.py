@@ -179,6 +179,21 @@ class CooldownItem(AnyItem):
     LAST: Final = "l"  # N: Unix second of the last failure
 
 
+class SpeedItem(AnyItem):
+    """Core table: the time that an endpoint's answers took, in the last window and before it."""
+
+    SINCE: Final = "w"  # N: Unix second at which the last window began
+    ANSWERS: Final = "n"  # N: answers of the window
+    LATENCY: Final = "f"  # N: milliseconds to their first tokens, added up
+    TOKENS: Final = "t"  # N: their output tokens, as far as providers counted them
+    DURATION: Final = "d"  # N: milliseconds of the answers with counted tokens
+    BEFORE: Final = "pw"  # N: the same of the window before, absent with the first one
+    BEFORE_ANSWERS: Final = "pn"  # N
+    BEFORE_LATENCY: Final = "pf"  # N
+    BEFORE_TOKENS: Final = "pt"  # N
+    BEFORE_DURATION: Final = "pd"  # N
+
+
 class AnswerClaimItem(AnyItem):
     """Core table: the request that makes, or made, the answer to an Idempotency-Key."""
 

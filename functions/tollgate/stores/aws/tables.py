@@ -164,8 +164,13 @@ def cooldown_key(endpoint_id: str) -> Item:
     return _key(f"{_COOLDOWN}{endpoint_id}", "S")
 
 
+def speed_key(endpoint_id: str) -> Item:
+    """Return the key of an endpoint's speed in the core table."""
+    return _key(f"{_COOLDOWN}{endpoint_id}", "V")
+
+
 def endpoint_of_cooldown(item: Item) -> str:
-    """Return the endpoint whose failures an item counts."""
+    """Return the endpoint whose failures, or whose speed, an item has."""
     return read_text(item, AnyItem.PARTITION).removeprefix(_COOLDOWN)
 
 

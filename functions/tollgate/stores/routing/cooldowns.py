@@ -1,11 +1,12 @@
 """Cooldowns of endpoints in DynamoDB: shared by all instances, best effort, failing open.
 
 An endpoint's item counts its failures within one window; the reader works out whether it rests.
+`speeds.py` has the other item of an endpoint; it is imported with the first speed.
 """
 
 import asyncio
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -18,6 +19,10 @@ from tollgate.stores.aws.expressions import COOLDOWN_ANOTHER, COOLDOWN_FIRST, Co
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.items import CooldownItem
 from tollgate.stores.aws.tables import cooldown_key, endpoint_of_cooldown, get_items
+
+if TYPE_CHECKING:
+    from tollgate.core.speed import AnswerTime, Speed
+    from tollgate.stores.routing.speeds import DynamoSpeeds
 
 _READ_FOR_S: Final = 5.0
 # A request waits no longer than this for the cooldowns.
@@ -60,6 +65,7 @@ class DynamoCooldownStore:
         self._table = table
         self._clock = clock
         self._cache: dict[str, _Read] = {}
+        self._made_speeds: DynamoSpeeds | None = None
 
     async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
@@ -97,6 +103,26 @@ class DynamoCooldownStore:
             self._cache[endpoint_id] = _Read(self._clock.monotonic_s(), failures)
             return failures.count == policy.after_failures
         return False
+
+    def add_answer(self, endpoint_id: str, times: "AnswerTime") -> bool:
+        """Add the time of an answer to those of this instance; return whether to write them."""
+        return self._speeds.add(endpoint_id, times)
+
+    async def write_speed(self, endpoint_id: str) -> None:
+        """Write the times of this instance's answers, unless the store cannot be reached."""
+        await self._speeds.write(endpoint_id)
+
+    async def find_speeds(self, endpoint_ids: Collection[str]) -> Mapping[str, "Speed"]:
+        """Return the measured endpoints with their speeds."""
+        return await self._speeds.find(endpoint_ids)
+
+    @property
+    def _speeds(self) -> "DynamoSpeeds":
+        if self._made_speeds is None:
+            from tollgate.stores.routing.speeds import DynamoSpeeds
+
+            self._made_speeds = DynamoSpeeds(self._client, self._table, self._clock)
+        return self._made_speeds
 
     def _is_fresh(self, endpoint_id: str) -> bool:
         read = self._cache.get(endpoint_id)

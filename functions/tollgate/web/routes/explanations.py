@@ -1,5 +1,6 @@
 """The route that explains the routing of a request before it is sent."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Final
 
@@ -7,6 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.speed import Speed
 from tollgate.engine.simulation import Fault
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
@@ -53,9 +55,12 @@ def explanation_routes(services: Services) -> APIRouter:
         catalog = await services.catalogs.for_key(principal.key_id)
         survey = Planner(catalog).survey(wanted, now_s=services.clock.now_s())
         resting: Mapping[str, float] = {}
+        speeds: Mapping[str, Speed] = {}
         if survey.plan is not None:
-            resting = await services.cooldowns.find_resting(
-                survey.plan.endpoint_ids, catalog.defaults.cooldown.policy
+            ids = survey.plan.endpoint_ids
+            resting, speeds = await asyncio.gather(
+                services.cooldowns.find_resting(ids, catalog.defaults.cooldown.policy),
+                services.cooldowns.find_speeds(ids),
             )
         return explain_plan(
             survey,
@@ -64,6 +69,7 @@ def explanation_routes(services: Services) -> APIRouter:
             faults=faults,
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),
             resting=resting,
+            speeds=speeds,
         )
 
     return router

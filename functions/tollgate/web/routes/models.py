@@ -1,5 +1,6 @@
 """Models, routes and aliases of the catalog, with prices and capabilities."""
 
+import asyncio
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Header, Query
@@ -20,6 +21,7 @@ from tollgate.web.claude_model_shapes import (
 from tollgate.web.codex_model_shapes import codex_models
 from tollgate.web.model_shapes import (
     EndpointsReply,
+    ModelEndpoints,
     ModelObject,
     ModelsReply,
     model_endpoints,
@@ -80,14 +82,10 @@ def model_routes(services: Services) -> APIRouter:
 
     @router.get("/models/{author}/{slug}/endpoints", response_model_exclude_none=True)
     async def list_endpoints(author: str, slug: str, principal: OptionalCaller) -> EndpointsReply:
-        """List the endpoints of a model, with prices and cooldowns after failures."""
+        """List the endpoints of a model, with prices, cooldowns after failures, and speeds."""
         catalog = await catalog_of(principal)
         name = _resolve(catalog, f"{author}/{slug}", principal)
-        ids = {offer.attempt.target.endpoint_id for offer in offers_of(catalog, name)}
-        resting = await services.cooldowns.find_resting(ids, catalog.defaults.cooldown.policy)
-        return EndpointsReply(
-            data=model_endpoints(catalog, name, resting=resting, now_s=services.clock.now_s())
-        )
+        return EndpointsReply(data=await _endpoints_of(services, catalog, name))
 
     @router.get("/models/{name:path}", response_model_exclude_none=True)
     async def show_model(
@@ -102,6 +100,16 @@ def model_routes(services: Services) -> APIRouter:
         return shown if anthropic_version is None else claude_model(shown)
 
     return router
+
+
+async def _endpoints_of(services: Services, catalog: Catalog, slug: str) -> ModelEndpoints:
+    ids = {offer.attempt.target.endpoint_id for offer in offers_of(catalog, slug)}
+    resting, speeds = await asyncio.gather(
+        services.cooldowns.find_resting(ids, catalog.defaults.cooldown.policy),
+        services.cooldowns.find_speeds(ids),
+    )
+    now_s = services.clock.now_s()
+    return model_endpoints(catalog, slug, resting=resting, speeds=speeds, now_s=now_s)
 
 
 def _making(modalities: str | None, shown: list[ModelObject]) -> list[ModelObject]:

@@ -145,6 +145,7 @@ def _kind_of(expression: str) -> set[str]:
         "claim": items.AnswerClaimItem,
         "a failure": items.CooldownItem,
         "the first failure": items.CooldownItem,
+        "a speed": items.SpeedItem,
     }
     for beginning, kind in kinds.items():
         if expression.startswith(beginning):

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from tollgate.core.request import ProviderSort
 from tollgate.ingress.shared.wire.request_model import Name, Wire
 
 NAMES_MAX: Final = 32
@@ -55,8 +56,10 @@ class ProviderPreferences(Wire):
     ignore: Names | None = None
     allow_fallbacks: bool | None = None
     require_parameters: bool | None = None
-    sort: Literal["price"] | None = Field(
-        default=None, description="Not `throughput` and `latency`, which nothing measures here."
+    sort: ProviderSort | None = Field(
+        default=None,
+        description="`throughput` and `latency` are as measured here; endpoints without a "
+        "measurement come last.",
     )
     max_price: PriceCeiling | None = None
     data_collection: Literal["allow"] | None = None

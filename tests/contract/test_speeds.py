@@ -1,0 +1,147 @@
+"""The speed of an endpoint is measured by all instances, fades, and never stands in the way.
+
+Keeps C19.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+from tests.contract.test_dead_store import CountingDead
+from tests.contract.test_unreadable import damage
+from tests.stores import DynamoStores, HandClock, Stores, dynamo_stores
+from tollgate.core.clock import DAY_S
+from tollgate.core.speed import AnswerTime, Speed
+from tollgate.stores.aws.attributes import string
+from tollgate.stores.aws.aws_json import AwsReply
+from tollgate.stores.aws.tables import Tables, speed_key
+from tollgate.stores.routing.cooldowns import DynamoCooldownStore
+from tollgate.stores.routing.speeds import WINDOW_S, WRITE_EVERY_S
+
+NEAR = "near/large-1"
+# 50 tokens in 2 s, the first one after 400 ms.
+ANSWER = AnswerTime(first_token_ms=400, output_tokens=50, output_ms=2_000)
+SLOW = AnswerTime(first_token_ms=1_000, output_tokens=10, output_ms=2_000)
+
+
+async def measure(stores: Stores, times: AnswerTime, endpoint: str = NEAR) -> None:
+    stores.cooldowns.add_answer(endpoint, times)
+    await stores.cooldowns.write_speed(endpoint)
+
+
+async def at_window(stores: Stores, later: float = 0) -> None:
+    """Move on to the beginning of the next window, and `later` from there."""
+    await stores.clock.sleep(WINDOW_S - stores.clock.now_s() % WINDOW_S + later)
+
+
+async def test_c19_what_is_written_is_what_is_read(stores: Stores) -> None:
+    assert await stores.cooldowns.find_speeds([NEAR, "far/L"]) == {}
+    await stores.clock.sleep(31)
+    await measure(stores, ANSWER)
+    await measure(stores, SLOW)
+    assert await stores.cooldowns.find_speeds([NEAR, "far/L"]) == {
+        NEAR: Speed(latency_ms=700, tokens_per_s=15.0)
+    }
+
+
+async def test_c19_without_counted_tokens_only_the_latency_is_known(stores: Stores) -> None:
+    await measure(stores, AnswerTime(first_token_ms=90))
+    assert await stores.cooldowns.find_speeds([NEAR]) == {NEAR: Speed(latency_ms=90)}
+
+
+async def test_c19_answers_are_added_up_and_written_once_a_minute(stores: Stores) -> None:
+    store = stores.cooldowns
+    assert store.add_answer(NEAR, ANSWER)
+    await store.write_speed(NEAR)
+    assert not store.add_answer(NEAR, ANSWER)
+    assert not store.add_answer(NEAR, SLOW)
+    assert store.add_answer("far/L", SLOW)
+    await stores.clock.sleep(WRITE_EVERY_S)
+    assert store.add_answer(NEAR, SLOW)
+    await store.write_speed(NEAR)
+    speeds = await store.find_speeds([NEAR])
+    assert speeds[NEAR] == Speed(latency_ms=700, tokens_per_s=15.0)
+    await store.write_speed(NEAR)
+    await stores.clock.sleep(31)
+    assert await store.find_speeds([NEAR]) == speeds
+
+
+async def test_c19_the_window_before_fades_while_the_new_one_fills(stores: Stores) -> None:
+    await at_window(stores)
+    await measure(stores, ANSWER)
+    await at_window(stores, WINDOW_S / 2)
+    await measure(stores, SLOW)
+    # Half of the one answer, and the whole of the other.
+    assert await stores.cooldowns.find_speeds([NEAR]) == {
+        NEAR: Speed(latency_ms=800, tokens_per_s=35 * 1000 / 3_000)
+    }
+    await at_window(stores)
+    assert await stores.cooldowns.find_speeds([NEAR]) == {
+        NEAR: Speed(latency_ms=1_000, tokens_per_s=5.0)
+    }
+
+
+async def test_c19_what_is_older_than_a_day_is_no_speed(stores: Stores) -> None:
+    await at_window(stores)
+    await measure(stores, ANSWER)
+    await stores.clock.sleep(DAY_S)
+    assert NEAR in await stores.cooldowns.find_speeds([NEAR])
+    await stores.clock.sleep(WINDOW_S)
+    assert await stores.cooldowns.find_speeds([NEAR]) == {}
+    # The window of yesterday counts no more beside the one of today.
+    await measure(stores, SLOW)
+    await stores.clock.sleep(31)
+    assert (await stores.cooldowns.find_speeds([NEAR]))[NEAR].latency_ms == 1_000
+
+
+async def test_c19_instances_add_up_and_do_not_overwrite(honest: DynamoStores) -> None:
+    others = [
+        DynamoCooldownStore(honest.client, honest.tables.core, honest.clock) for _ in range(8)
+    ]
+    for store in others:
+        store.add_answer(NEAR, ANSWER)
+    await asyncio.gather(*(store.write_speed(NEAR) for store in others))
+    await measure(honest, AnswerTime(first_token_ms=4_900, output_tokens=0))
+    assert (await honest.cooldowns.find_speeds([NEAR]))[NEAR] == Speed(
+        latency_ms=(8 * 400 + 4_900) // 9, tokens_per_s=25.0
+    )
+
+
+async def test_c19_an_endpoint_whose_speed_makes_no_sense_is_not_measured(
+    dynamo: DynamoStores,
+) -> None:
+    await measure(dynamo, ANSWER)
+    await measure(dynamo, ANSWER, "far/L")
+    await damage(dynamo, dynamo.tables.core, speed_key(NEAR), f=string("x"))
+    assert set(await dynamo.cooldowns.find_speeds([NEAR, "far/L"])) == {"far/L"}
+
+
+async def test_c19_a_dead_store_measures_nothing_and_is_not_asked_at_once_again() -> None:
+    client, clock = CountingDead(), HandClock()
+    stores = dynamo_stores(client, Tables(core="c", ledger="l", generations="g"), clock)
+    for _ in range(3):
+        await measure(stores, ANSWER)
+        assert not stores.cooldowns.add_answer(NEAR, ANSWER)
+        assert await stores.cooldowns.find_speeds([NEAR]) == {}
+    assert client.calls == {"UpdateItem": 3, "BatchGetItem": 1}
+
+
+async def test_c19_a_slow_store_does_not_keep_a_request_waiting() -> None:
+    class Slow:
+        async def call(
+            self, operation: str, payload: Mapping[str, object], *, attempts_max: int = 3
+        ) -> AwsReply:
+            await asyncio.Event().wait()
+            raise AssertionError("unreachable")
+
+    stores = dynamo_stores(Slow(), Tables(core="c", ledger="l", generations="g"), HandClock())
+    assert await stores.cooldowns.find_speeds([NEAR]) == {}
+
+
+async def test_c19_an_instance_writes_once_a_minute_whatever_it_serves() -> None:
+    client, clock = CountingDead(), HandClock()
+    stores = dynamo_stores(client, Tables(core="c", ledger="l", generations="g"), clock)
+    for _ in range(3_600):
+        if stores.cooldowns.add_answer(NEAR, ANSWER):
+            await stores.cooldowns.write_speed(NEAR)
+        clock.now += 1
+    assert client.calls == {"UpdateItem": 60}
