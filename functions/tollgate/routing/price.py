@@ -42,7 +42,8 @@ _DAY_MINUTES: Final = 1_440
 _EPOCH_WEEKDAY: Final = 3
 _PIECES_PER_RATE: Final = Decimal(1_000_000)
 _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
-_SECONDS_PER_HOUR: Final = 3_600
+# A million seconds, with more places than a rate is rounded to.
+_HOURS_PER_MILLION_SECONDS: Final = Decimal("277.777777777777777777777778")
 # Rates by the second are rounded so that a record can store them.
 _RATE_STEP: Final = Decimal("1e-9")
 # A bill without fees and searches has ten lines at most that are rounded, each up by half a
@@ -104,8 +105,8 @@ class Price(Struct, frozen=True, kw_only=True):
         if self.search:
             rates["search_units"] = ("search", self.search * _PIECES_PER_RATE)
         if self.audio_hour:
-            by_second = self.audio_hour * _PIECES_PER_RATE / _SECONDS_PER_HOUR
-            rates["audio_seconds"] = ("audio_second", by_second.quantize(_RATE_STEP).normalize())
+            by_second = (self.audio_hour * _HOURS_PER_MILLION_SECONDS).quantize(_RATE_STEP)
+            rates["audio_seconds"] = ("audio_second", by_second.normalize())
         if self.characters:
             rates["characters"] = ("character", self.characters)
         return rates

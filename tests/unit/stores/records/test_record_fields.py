@@ -21,8 +21,9 @@ from tollgate.core.generation import (
     PromptTokens,
     RoutingTrace,
 )
+from tollgate.core.pictures import Picture
 from tollgate.core.request import RoutingPreferences
-from tollgate.core.usage import Usage
+from tollgate.core.usage import Units, Usage
 from tollgate.stores.records.generations import read_record, record_item
 from tollgate.web.generation_shapes import AttemptObject, BillLineObject, GenerationObject
 from tollgate.web.trace_shapes import TokensObject, TraceObject
@@ -54,6 +55,9 @@ _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "prompts": (PromptTokens(estimate=1, most=2),),
     "preferences": RoutingPreferences(only=("other",)),
     "key_models": ("other/*",),
+    "units": Units(images=1),
+    "units_max": Units(images=2),
+    "picture": Picture(size="1x1"),
 }
 # A caller knows their workspace, and which shard pays is the ledger's own business.
 _INTERNAL: Final = {"workspace_id", "shard"}
