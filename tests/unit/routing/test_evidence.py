@@ -4,6 +4,7 @@ What they state is kept in infra/catalog/evidence.json, so that no network is ne
 """
 
 import re
+from collections import Counter
 
 import pytest
 
@@ -15,6 +16,68 @@ from tollgate.routing.file.load import load
 PATH = ROOT / "infra" / "catalog" / "evidence.json"
 EVIDENCE = read_evidence(PATH)
 VERDICTS = list(judge_file(load(FILE), EVIDENCE))
+# Endpoints whose price one publisher alone states, by provider.
+LONE = Counter(
+    {
+        "anthropic": 1,
+        "bedrock": 6,
+        "cohere-native": 7,
+        "crusoe": 2,
+        "dashscope": 9,
+        "deepinfra": 53,
+        "fireworks": 3,
+        "friendli": 1,
+        "gmi": 4,
+        "groq": 2,
+        "huggingface": 1,
+        "hyperbolic": 2,
+        "jina": 1,
+        "nebius": 17,
+        "novita": 10,
+        "openai": 1,
+        "openrouter": 1,
+        "ovhcloud": 6,
+        "sambanova": 1,
+        "scaleway": 7,
+        "together": 6,
+        "vercel": 1,
+        "voyage": 2,
+        "wandb": 8,
+        "zai": 1,
+    }
+)
+# Providers of these that no other publisher has.
+NOBODY_ELSE_PUBLISHES = {
+    "crusoe",
+    "dashscope",
+    "deepinfra",
+    "friendli",
+    "gmi",
+    "huggingface",
+    "jina",
+    "openrouter",
+    "scaleway",
+    "vercel",
+    "wandb",
+}
+# Endpoints whose price some publisher disputes; their `source` says who and how.
+DISPUTED = Counter(
+    {
+        "anthropic": 1,
+        "bedrock": 1,
+        "deepseek": 2,
+        "fireworks": 1,
+        "hyperbolic": 1,
+        "mistral": 1,
+        "nebius": 1,
+        "novita": 1,
+    }
+)
+# What a host calls its faster service of the same weights.
+SAME_WEIGHTS = {
+    ("deepinfra", "google/gemma-4-31B-it-turbo"),
+    ("together", "Qwen/Qwen2.5-7B-Instruct-Turbo"),
+}
 
 
 @pytest.mark.parametrize("verdict", VERDICTS, ids=lambda it: f"{it.place}/{it.endpoint.upstream}")
@@ -42,7 +105,35 @@ def test_the_evidence_is_of_each_endpoint_and_written_in_one_way() -> None:
     endpoints = {f"{it.endpoint.provider} {it.endpoint.upstream}" for it in VERDICTS}
     assert set(EVIDENCE.endpoints) == endpoints
     assert PATH.read_text(encoding="utf-8") == write_evidence(EVIDENCE)
-    assert set(EVIDENCE.publishers) == {"genai-prices", "litellm"}
+    assert set(EVIDENCE.publishers) == {"Hugging Face router", "genai-prices", "litellm"}
+
+
+def test_c65_prices_that_one_publisher_states_are_counted_and_grow_no_more() -> None:
+    """A number may fall. Where it has to rise, the reason belongs into the commit."""
+    lone = [it.endpoint for it in VERDICTS if len(it.agreeing) == 1 and not it.differing]
+    nobody_else = {
+        it.provider for it in lone if len(EVIDENCE.may_state(it)) == 1 and it.provider in LONE
+    }
+    assert nobody_else == NOBODY_ELSE_PUBLISHES
+    assert Counter(it.provider for it in lone) <= LONE
+    disputed = Counter(it.endpoint.provider for it in VERDICTS if it.differing)
+    assert disputed <= DISPUTED
+
+
+# The first words of a name tell models apart that have the same weights in their name.
+VARIANTS = {"air", "code", "coder", "flash", "highspeed", "lite", "max", "mini", "nano", "plus"} | {
+    *("pro", "thinking", "turbo", "vision", "vl")
+}
+
+
+@pytest.mark.parametrize("verdict", VERDICTS, ids=lambda it: f"{it.place}/{it.endpoint.upstream}")
+def test_an_endpoint_serves_the_variant_that_its_model_is_named_by(verdict: Verdict) -> None:
+    named, served = (
+        set(re.findall(r"[a-z]+", name.lower())) & VARIANTS
+        for name in (verdict.model, verdict.endpoint.upstream)
+    )
+    place = (verdict.endpoint.provider, verdict.endpoint.upstream)
+    assert named == served or place in SAME_WEIGHTS
 
 
 def test_every_last_day_that_a_publisher_states_is_in_the_file() -> None:

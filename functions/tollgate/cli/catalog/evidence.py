@@ -4,7 +4,7 @@ A line for each endpoint and publisher, so that a pull request shows what change
 without a network and without the publishers' packages.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from hashlib import sha256
 from importlib.metadata import version
@@ -14,23 +14,34 @@ from typing import Final
 import genai_prices.data
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.cli.catalog.facts import PublishedFacts, override_of
 from tollgate.cli.catalog.price_map import NAME as PRICE_MAP
-from tollgate.cli.catalog.price_map import PriceMap
-from tollgate.cli.routing.published_prices import Unpublished, find_published_price
-from tollgate.routing.schema import EndpointSection, Routing
+from tollgate.cli.catalog.price_map import PriceMap, map_prefix
+from tollgate.cli.catalog.router_prices import ROUTER, find_routed_price, is_routed
+from tollgate.cli.routing.published_prices import (
+    Unpublished,
+    find_published_price,
+    is_published,
+)
+from tollgate.core.request import WorkKind
+from tollgate.routing.schema import EndpointSection, ProviderSection, Routing
 
 PRICES: Final = "genai-prices"
 StatedFacts = Mapping[str, PublishedFacts]
 
 
-class Publisher(Struct, frozen=True, kw_only=True):
+class Publisher(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One version of a publisher's data."""
 
     version: str
     sha256: str
     read: date
+    within: str = ""
+    """The publisher whose data state it, and whose version this is; empty if they are its own."""
+    rows: tuple[str, ...] = ()
+    """The providers of the file that it publishes prices of."""
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
@@ -46,7 +57,14 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
     def label(self, publisher: str) -> str:
         """Name a publisher with its version."""
-        return f"{publisher} {self.publishers[publisher].version}"
+        it = self.publishers[publisher]
+        within = f" in {it.within}" if it.within else ""
+        return f"{publisher}{within} {it.version}"
+
+    def may_state(self, endpoint: EndpointSection) -> tuple[str, ...]:
+        """Return the publishers that have prices of an endpoint's provider."""
+        rows = self.publishers.items()
+        return tuple(name for name, it in rows if endpoint.provider in it.rows)
 
     @property
     def day(self) -> date:
@@ -75,32 +93,26 @@ def gather_evidence(
     routing: Routing, today: date, price_map: PriceMap | None, kept: Evidence | None
 ) -> Evidence:
     """Return what the publishers state today; without a price map, what was kept of it."""
-    publishers = {PRICES: _installed_prices(today)}
+    rows = {endpoint.provider for it in routing.models.values() for endpoint in it.endpoints}
+    sections = {name: routing.providers[name] for name in sorted(rows)}
+    publishers = {
+        PRICES: _installed_prices(today, sections, is_published),
+        ROUTER: replace(_installed_prices(today, sections, is_routed), within=PRICES),
+    }
     if price_map is not None:
         publishers[PRICE_MAP] = Publisher(
-            version=price_map.version, sha256=price_map.sha256, read=today
+            version=price_map.version,
+            sha256=price_map.sha256,
+            read=today,
+            rows=tuple(name for name, row in sections.items() if map_prefix(row)),
         )
     elif kept is not None and PRICE_MAP in kept.publishers:
         publishers[PRICE_MAP] = kept.publishers[PRICE_MAP]
     endpoints: dict[str, dict[str, PublishedFacts]] = {}
     for model in routing.models.values():
         for endpoint in model.endpoints:
-            row, stated = routing.providers[endpoint.provider], dict[str, PublishedFacts]()
-            try:
-                published = find_published_price(row, endpoint.upstream, today, kind=model.kind)
-            except Unpublished:
-                pass
-            else:
-                rates = {
-                    name: rate for name, rate in published.price if name in _RATE_NAMES and rate
-                }
-                tokens = ("input", "output") if model.kind == "chat" else ("input",)
-                stated[PRICES] = PublishedFacts(
-                    upstream=published.upstream,
-                    rates={name: getattr(published.price, name) for name in tokens} | rates,
-                    overrides=tuple(map(override_of, published.overrides)),
-                    context=published.context,
-                )
+            row = routing.providers[endpoint.provider]
+            stated = _find_stated(row, endpoint.upstream, today, kind=model.kind)
             mapped = (
                 price_map.find(row, endpoint.upstream, kind=model.kind)
                 if price_map is not None
@@ -110,6 +122,27 @@ def gather_evidence(
                 stated[PRICE_MAP] = mapped
             endpoints[_name(endpoint)] = stated
     return Evidence(publishers=publishers, endpoints=endpoints)
+
+
+def _find_stated(
+    row: ProviderSection, upstream: str, today: date, *, kind: WorkKind
+) -> dict[str, PublishedFacts]:
+    """Return what genai-prices has: the provider's own price, or else that of the router."""
+    for publisher, find in ((PRICES, find_published_price), (ROUTER, find_routed_price)):
+        try:
+            published = find(row, upstream, today, kind=kind)
+        except Unpublished:
+            continue
+        rates = {name: rate for name, rate in published.price if name in _RATE_NAMES and rate}
+        tokens = ("input", "output") if kind == "chat" else ("input",)
+        facts = PublishedFacts(
+            upstream=published.upstream,
+            rates={name: getattr(published.price, name) for name in tokens} | rates,
+            overrides=tuple(map(override_of, published.overrides)),
+            context=published.context,
+        )
+        return {publisher: facts}
+    return {}
 
 
 _RATE_NAMES: Final = frozenset(
@@ -131,9 +164,18 @@ _RATE_NAMES: Final = frozenset(
 )
 
 
-def _installed_prices(today: date) -> Publisher:
+def _installed_prices(
+    today: date,
+    sections: Mapping[str, ProviderSection],
+    publishes: Callable[[ProviderSection], bool],
+) -> Publisher:
     content = Path(genai_prices.data.__file__ or "").read_bytes()
-    return Publisher(version=version(PRICES), sha256=sha256(content).hexdigest(), read=today)
+    return Publisher(
+        version=version(PRICES),
+        sha256=sha256(content).hexdigest(),
+        read=today,
+        rows=tuple(name for name, row in sections.items() if publishes(row)),
+    )
 
 
 def _name(endpoint: EndpointSection) -> str:

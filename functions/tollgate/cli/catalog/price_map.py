@@ -28,6 +28,8 @@ _MEMBER: Final = "litellm/model_prices_and_context_window_backup.json"
 _WHEEL: Final = re.compile(r"litellm-([0-9][0-9a-z.]*)-.*\.whl")
 _MAP_BYTES_MAX: Final = 64_000_000
 _PER_MILLION: Final = Decimal(1_000_000)
+# Some amounts of the map are sums of floats: 3.2000000000000003 dollars.
+_PLACES: Final = 9
 _RATES: Final[Mapping[str, str]] = {
     "input_cost_per_token": "input",
     "output_cost_per_token": "output",
@@ -191,7 +193,7 @@ def _facts_of_inputs(name: str, entry: Mapping[str, Any]) -> PublishedFacts | No
 
 def _rates(entry: Mapping[str, Any], names: Mapping[str, str] = _RATES) -> dict[str, Decimal]:
     found = {
-        ours: (Decimal(entry[theirs]) * _PER_MILLION).normalize()
+        ours: round(Decimal(entry[theirs]) * _PER_MILLION, _PLACES).normalize()
         for theirs, ours in names.items()
         if entry.get(theirs) is not None
     }

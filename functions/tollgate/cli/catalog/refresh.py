@@ -84,8 +84,8 @@ def refresh(
 ) -> None:
     """Compare FILE with genai-prices and litellm's price map, and show the change it needs.
 
-    A price is changed where both publishers, or the only one that has it, state another. Where they
-    disagree the file stays, and its `source` says so. Last days are added. Limits and abilities are
+    A price is changed where all publishers that have it state another. Where they disagree the file
+    stays, and its `source` says so. Last days are added. Limits and abilities are
     listed for a person. Exit status 1 if there is a change and it was not written.
     """
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
@@ -148,13 +148,21 @@ def render_verdicts(
         for note in it.notes:
             yield f"? {it.place}: {note}"
     labels = ", ".join(map(evidence.label, evidence.publishers))
-    both = sum(len(it.agreeing) > 1 for it in verdicts)
-    one = sum(len(it.agreeing) == 1 for it in verdicts)
+    lone = [it for it in verdicts if len(it.agreeing) == 1]
     yield (
-        f"{len(verdicts)} endpoints compared with {labels}: {both} agreed by both, {one} by one, "
+        f"{len(verdicts)} endpoints compared with {labels}: "
+        f"{sum(len(it.agreeing) > 1 for it in verdicts)} agreed by two, {len(lone)} stated by one, "
         f"{sum(it.undecided for it in verdicts)} undecided, "
         f"{sum(not it.agreeing and not it.differing for it in verdicts)} not published"
     )
+    if lone:
+        disputed = sum(bool(it.differing) for it in lone)
+        unknown = sum(not it.differing and len(evidence.may_state(it.endpoint)) == 1 for it in lone)
+        yield (
+            f"of the {len(lone)} stated by one: {disputed} disputed by another, {unknown} of "
+            f"providers that no other publishes, {len(lone) - disputed - unknown} of models that "
+            "no other lists"
+        )
 
 
 def _differences(verdict: Verdict) -> Iterator[str]:

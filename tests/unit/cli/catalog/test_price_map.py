@@ -133,3 +133,10 @@ def test_a_file_that_is_no_price_map_is_refused(tmp_path: Path, content: bytes |
         read_price_map(path)
     with pytest.raises(NotAPriceMap, match="not named"):
         read_price_map(tmp_path / "prices.json")
+
+
+def test_an_amount_that_is_a_sum_of_floats_is_the_amount_that_was_meant(tmp_path: Path) -> None:
+    noisy = entry(1, 2) | {"output_cost_per_token": 3.2000000000000003e-06}
+    found = read_price_map(price_map(tmp_path, together_ai__m=noisy)).find(TOGETHER, "m")
+    assert found is not None
+    assert found.rates["output"] == Decimal("3.2")

@@ -133,7 +133,7 @@ def test_without_a_wheel_the_kept_evidence_counts(tmp_path: Path, write: Any) ->
     assert refresh(tmp_path, "--write", m=entry(1, 2)).exit_code == 0
     kept = (str(tmp_path / "routing.yaml"), "--evidence", str(tmp_path / "seen.json"))
     shown = CliRunner().invoke(main, ["catalog", "refresh", *kept])
-    assert (shown.exit_code, "litellm 9.8.7: 0 agreed by both, 1 by one" in shown.output) == (
+    assert (shown.exit_code, "litellm 9.8.7: 0 agreed by two, 1 stated by one" in shown.output) == (
         0,
         True,
     )

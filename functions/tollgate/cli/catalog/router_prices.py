@@ -1,0 +1,63 @@
+"""Find the price of a host at the router of Hugging Face, which passes prices on without a markup.
+
+So says huggingface.co/docs/inference-providers/pricing (2026-11-22). genai-prices has the router's
+prices by host, and none of its own for some of these hosts.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from typing import Final
+from urllib.parse import urlsplit
+
+from genai_prices import data
+
+from tollgate.cli.routing.published_prices import Published, Unpublished, convert_price
+from tollgate.core.request import WorkKind
+from tollgate.routing.schema import ProviderSection
+
+ROUTER: Final = "Hugging Face router"
+_ROUTER: Final = "router.huggingface.co"
+# By the host of a row: the router's name of that host.
+_HOSTS: Final[Mapping[str, str]] = {
+    "api.cerebras.ai": "cerebras",
+    "api.fireworks.ai": "fireworks-ai",
+    "api.groq.com": "groq",
+    "api.hyperbolic.xyz": "hyperbolic",
+    "api.novita.ai": "novita",
+    "api.sambanova.ai": "sambanova",
+    "api.together.xyz": "together",
+    "api.tokenfactory.nebius.com": "nebius",
+    "inference.api.nscale.com": "nscale",
+    "oai.endpoints.kepler.ai.cloud.ovh.net": "ovhcloud",
+}
+# The router has the names of weights; hosts add how they are served.
+_SERVED_AS: Final = re.compile(r"-fp[48]$")
+
+
+def is_routed(row: ProviderSection) -> bool:
+    """Return True if the router passes on the prices of a provider, or is the provider."""
+    host = urlsplit(row.base_url or "").hostname or ""
+    return host == _ROUTER or host in _HOSTS
+
+
+def find_routed_price(
+    row: ProviderSection, upstream: str, day: date, *, kind: WorkKind
+) -> Published:
+    """Find the router's price of a host's model from a day on; Unpublished if there is none."""
+    host = urlsplit(row.base_url or "").hostname or ""
+    name, _, routed = upstream.partition(":")
+    at = routed if host == _ROUTER else _HOSTS.get(host, "")
+    publisher = next((it for it in data.providers if it.id == f"huggingface_{at}"), None)
+    if publisher is None:
+        raise Unpublished("the router does not publish prices of this provider")
+    found = [it for it in publisher.models if _weights(it.id) == _weights(name)]
+    if len(found) != 1:
+        raise Unpublished(f"{publisher.name} has no price for {upstream}")
+    return convert_price(found[0], day, kind=kind)
+
+
+def _weights(name: str) -> str:
+    """Return the name of a model's weights, without its author and how it is served."""
+    bare = name.lower().rpartition("/")[2]
+    return _SERVED_AS.sub("", bare)
