@@ -134,7 +134,7 @@ def _find_stated(
         except Unpublished:
             continue
         rates = {name: rate for name, rate in published.price if name in _RATE_NAMES and rate}
-        tokens = ("input", "output") if kind == "chat" else ("input",)
+        tokens = ("input",) if not published.price.output else ("input", "output")
         facts = PublishedFacts(
             upstream=published.upstream,
             rates={name: getattr(published.price, name) for name in tokens} | rates,

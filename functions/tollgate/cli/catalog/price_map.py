@@ -40,8 +40,41 @@ _RATES: Final[Mapping[str, str]] = {
     "output_cost_per_audio_token": "audio_output",
     "cache_read_input_audio_token_cost": "cache_read_audio",
 }
-# A model that makes no text has one class of tokens, whatever else the map states of it.
+_RATES_OF_IMAGES: Final[Mapping[str, str]] = {
+    "input_cost_per_image_token": "image_input",
+    "output_cost_per_image_token": "image_output",
+}
+# A model that makes no text has one class of tokens, whatever else the map states of it; the later
+# of two names of one rate counts. What speaks has no other output than sound.
 _RATES_OF_INPUTS: Final[Mapping[str, str]] = {"input_cost_per_token": "input"}
+_RATES_OF_KIND: Final[Mapping[WorkKind, Mapping[str, str]]] = {
+    "image": {
+        **_RATES_OF_INPUTS,
+        "output_cost_per_token": "output",
+        **_RATES_OF_IMAGES,
+    },
+    "speech": {
+        **_RATES_OF_INPUTS,
+        "output_cost_per_token": "output",
+        "output_cost_per_audio_token": "output",
+        "input_cost_per_character": "characters",
+    },
+    "transcription": {
+        **_RATES_OF_INPUTS,
+        "input_cost_per_audio_token": "audio_input",
+        "output_cost_per_token": "output",
+    },
+}
+_MODES: Final[Mapping[WorkKind, str]] = {
+    "image": "image_generation",
+    "speech": "audio_speech",
+    "transcription": "audio_transcription",
+}
+_SECOND: Final = "input_cost_per_second"
+_SECONDS_PER_HOUR: Final = 3_600
+# The map rounds what is published by the hour to the second.
+_HOUR_PLACES: Final = 3
+_IMAGE: Final = ("output_cost_per_image", "input_cost_per_image")
 _SEARCH: Final = "input_cost_per_query"
 # The map writes 0 for a class that costs nothing extra, such as writes to an automatic cache.
 _ZERO_IS_NONE: Final = frozenset({"cache_read", "cache_write", "cache_write_1h"})
@@ -126,7 +159,8 @@ class PriceMap(Struct, frozen=True, kw_only=True):
             if entry is not None and entry.get("litellm_provider") in providers:
                 if kind == "chat":
                     return _facts(name, entry)
-                return _facts_of_inputs(name, entry) if entry.get("mode") == kind else None
+                is_kind = entry.get("mode") == _MODES.get(kind, kind)
+                return _facts_of_inputs(name, entry, kind) if is_kind else None
         return None
 
 
@@ -161,7 +195,8 @@ def _publisher(row: ProviderSection) -> tuple[str, frozenset[str]]:
 def _facts(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:
     tiers = entry.get("tiered_pricing") or ()
     first = {**entry, **tiers[0]} if tiers else entry
-    rates = _rates(first)
+    makes_images = entry.get("mode") == _MODES["image"]
+    rates = _rates(first, {**_RATES, **_RATES_OF_IMAGES} if makes_images else _RATES)
     if not {"input", "output"} <= rates.keys():
         return None
     return PublishedFacts(
@@ -176,9 +211,18 @@ def _facts(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:
     )
 
 
-def _facts_of_inputs(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:
+def _facts_of_inputs(name: str, entry: Mapping[str, Any], kind: WorkKind) -> PublishedFacts | None:
     """Return the facts about a model that makes no text; its limits of answers mean nothing."""
-    rates = _rates(entry, _RATES_OF_INPUTS)
+    rates = _rates(entry, _RATES_OF_KIND.get(kind, _RATES_OF_INPUTS)) | _pieces(entry, kind)
+    if not rates:
+        return None
+    if kind in _MODES:
+        rates.setdefault("input", Decimal(0))
+    if kind == "image" and "image_output" in rates:
+        # Where all output is pictures, others state its rate as that of output.
+        rates.setdefault("output", rates["image_output"])
+        if rates["output"] == rates["image_output"]:
+            del rates["image_output"]
     if "input" not in rates:
         return None
     if entry.get(_SEARCH):
@@ -189,6 +233,19 @@ def _facts_of_inputs(name: str, entry: Mapping[str, Any]) -> PublishedFacts | No
         context=_tokens(entry.get("max_input_tokens")),
         retires=_day(entry.get("deprecation_date")),
     )
+
+
+def _pieces(entry: Mapping[str, Any], kind: WorkKind) -> dict[str, Decimal]:
+    """Return the rates by the piece, of a model that is not priced by its tokens."""
+    if entry.get("input_cost_per_token"):
+        return {}
+    if kind == "transcription" and entry.get(_SECOND):
+        hour = round(Decimal(entry[_SECOND]) * _SECONDS_PER_HOUR, _HOUR_PLACES)
+        return {"audio_hour": hour.normalize()}
+    if kind == "image":
+        rate = next((entry[name] for name in _IMAGE if entry.get(name)), None)
+        return {} if rate is None else {"image": Decimal(rate).normalize()}
+    return {}
 
 
 def _rates(entry: Mapping[str, Any], names: Mapping[str, str] = _RATES) -> dict[str, Decimal]:

@@ -37,6 +37,11 @@ _RATES: Final = {
     "input_audio_mtok": "audio_input",
     "output_audio_mtok": "audio_output",
     "cache_audio_read_mtok": "cache_read_audio",
+    "input_image_mtok": "image_input",
+    "output_image_mtok": "image_output",
+    "audio_hours": "audio_hour",
+    "input_audio_hours": "audio_hour",
+    "input_mchars": "characters",
     "requests_kcount": "request",
     "web_searches_kcount": "web_search",
 }
@@ -49,7 +54,19 @@ _BILLED_AS: Final = {
     "cache_write_1h": "input",
     "audio_input": "input",
     "audio_output": "output",
+    "image_input": "input",
+    "image_output": "output",
 }
+# Some publish rates for models that have no such tokens: those that a kind has.
+_RATES_OF_INPUTS: Final = frozenset({"input", "request"})
+_RATES_OF_KIND: Final[Mapping[WorkKind, Set[str]]] = {
+    "chat": frozenset(_RATES.values()) - {"audio_hour", "characters"},
+    "image": _RATES_OF_INPUTS | {"output", "image_input", "image_output"},
+    "speech": _RATES_OF_INPUTS | {"output", "audio_output", "characters"},
+    "transcription": _RATES_OF_INPUTS | {"output", "audio_input", "audio_hour"},
+}
+# The rates of a result that may be charged for without any tokens.
+_PIECES: Final = frozenset({"audio_hour", "characters"})
 # Published hours have a fixed offset from UTC, so that any day converts them.
 _ANY_DAY: Final = date(2000, 1, 1)
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
@@ -91,9 +108,10 @@ def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Pu
     """Convert a published price to a routing file's; Unpublished without rates for tokens."""
     base, later = _from(day, model)
     rates = _plain(base)
-    if kind != "chat":
-        # Some publish rates of answers and of caches for models that have none.
-        rates = {name: rate for name, rate in rates.items() if name in {"input", "request"}}
+    known = _RATES_OF_KIND.get(kind, _RATES_OF_INPUTS)
+    rates = {name: rate for name, rate in rates.items() if name in known}
+    if not _PIECES.isdisjoint(rates):
+        rates = {"input": Decimal(0), **rates}
     missing = ({"input", "output"} if kind == "chat" else {"input"}) - rates.keys()
     if missing:
         raise Unpublished(f"{model.id} has no rate for {' and '.join(sorted(missing))}")
