@@ -104,6 +104,17 @@ async def test_c69_nothing_is_kept_by_default(contents: ObjectContentLog) -> Non
     assert await kept(contents, reply) is None
 
 
+async def test_c69_c80_contents_and_stored_responses_are_kept_apart(objects: ObjectStore) -> None:
+    # Keys opt in to each of them for itself, and for other days.
+    logs = [
+        ObjectContentLog(objects, clock=HandClock(0)),
+        ObjectContentLog(objects, clock=HandClock(0), kind="responses"),
+    ]
+    for place, log in enumerate(logs):
+        await log.keep("acme", "Na1b2c3d4e5f6g7", b"%d" % place, days=min(CONTENT_DAYS))
+    assert [await log.get("acme", "Na1b2c3d4e5f6g7") for log in logs] == [b"0", b"1"]
+
+
 async def test_c69_another_workspace_reads_nothing_of_it(contents: ObjectContentLog) -> None:
     reply = await ask(await house(), contents)
     assert await contents.get("other", generation_id(reply)) is None

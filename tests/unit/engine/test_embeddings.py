@@ -105,8 +105,21 @@ async def test_c81_a_provider_that_counts_more_than_the_bytes_is_cut_to_the_hold
     assert home.record.cost_nano_usd == home.record.held_nano_usd - 5
 
 
+async def test_c65_c81_no_input_is_billed_beyond_the_context_of_its_model() -> None:
+    home = await home_of_vectors([listed(1, tokens=1_000_000)])
+    assert (await embed(home, input="x" * 300)).status == 200
+    assert (home.record.usage_source, home.record.usage.input_tokens) == ("bounded", 100)
+
+
 async def test_c81_usage_that_is_missing_is_estimated_by_size() -> None:
     home = await home_of_vectors([listed(3, tokens=None)])
+    assert (await embed(home)).status == 200
+    assert (home.record.usage_source, home.record.usage.input_tokens) == ("estimated", 4)
+
+
+async def test_c81_usage_that_one_batch_does_not_report_is_estimated_for_all() -> None:
+    answers = [[listed(1, tokens=tokens)] for tokens in (1, None, 1)]
+    home = await home_of_vectors(*answers, inputs_max=1)
     assert (await embed(home)).status == 200
     assert (home.record.usage_source, home.record.usage.input_tokens) == ("estimated", 4)
 
@@ -147,6 +160,18 @@ async def test_c81_a_batch_that_fails_moves_all_on_and_the_operator_pays_what_wa
     )
     assert failed.operator_cost_nano_usd == 400_000
     assert home.record.cost_nano_usd == 700_000
+
+
+async def test_c65_c81_usage_of_a_batch_before_one_that_fails_has_the_bound_of_the_inputs() -> None:
+    home = await home_of_vectors(
+        [listed(2, tokens=1_000_000)],
+        [Silence(1.0), *refuses(529)],
+        inputs_max=2,
+        far=Scripted([SERVED]),
+    )
+    assert (await embed(home)).status == 200
+    # Nine bytes of text, and eight tokens of marks for each input.
+    assert home.record.attempts[0].operator_cost_nano_usd == (9 + 3 * 8) * 100_000
 
 
 @pytest.mark.parametrize(

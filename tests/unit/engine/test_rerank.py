@@ -101,6 +101,20 @@ async def test_c81_units_of_search_are_billed_checked_and_estimated(
     assert record.cost_nano_usd <= record.held_nano_usd
 
 
+@pytest.mark.parametrize(("units", "billed"), [(2, 2), (3, 2)])
+async def test_c81_units_of_long_documents_are_believed_up_to_their_size(
+    units: int, billed: int
+) -> None:
+    ranked = [{"index": place, "relevance_score": 0.5} for place in range(60)]
+    answer = {"results": ranked, "meta": {"billed_units": {"search_units": units}}}
+    home = await home_of_rankers([frame(answer)], input="0", search="0.002")
+    # Likely one unit, and at most two: each document has two pieces.
+    assert (await rank(home, documents=["d" * 600] * 60, top_n=60)).status == 200
+    assert home.record.usage.search_units == billed
+    assert home.record.cost_nano_usd == billed * 2_000_000
+    assert home.record.cost_nano_usd <= home.record.held_nano_usd
+
+
 def test_long_documents_are_several_units() -> None:
     asked = RerankRequest(model="m", query="q" * 99, documents=("d" * 402,) * 100 + ("d",))
     # Two pieces each of the long ones, and one.

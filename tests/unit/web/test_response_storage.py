@@ -16,7 +16,7 @@ from tests.unit.ingress.test_parse_anything import REFUSALS
 from tests.unit.ingress.test_responses_anything import requests
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.ingress.responses.stored import encode_stored, numbered
-from tollgate.web.response_storage import parse_with_turns
+from tollgate.web.response_storage import RESPONSE_BYTES_MAX, parse_with_turns
 
 FIRST, SECOND, THIRD = "5g0DOBgUqHItj5x", "5g0DOBgUqHItj5y", "5g0DOBgUqHItj5z"
 
@@ -142,6 +142,35 @@ async def test_c80_what_the_previous_response_has_is_read_once(
     body = {"model": "m", "input": input_, "previous_response_id": f"resp_{SECOND}"}
     await parse_with_turns(shelf, json.dumps(body).encode(), {}, workspace_id="acme", days=7)
     assert shelf.reads == reads
+
+
+def named_items(count: int) -> tuple[Shelf, bytes]:
+    """A shelf of responses, and a request that names an item of each."""
+    shelf, input_ = Shelf(), []
+    for place in range(count):
+        generation_id = f"5g0DOBgUqHItj{place:02}"
+        said = {"type": "message", "id": f"msg_{generation_id}_0", "role": "user", "content": "Hi"}
+        shelf.contents[generation_id] = encode_stored(b'{"output":[]}', [said])
+        input_.append({"type": "item_reference", "id": said["id"]})
+    return shelf, json.dumps({"model": "m", "input": input_}).encode()
+
+
+async def test_c80_a_request_that_names_many_responses_reads_a_bounded_number() -> None:
+    shelf, body = named_items(12)
+    with pytest.raises(RequestError, match=r"input\[0\]"):
+        await parse_with_turns(shelf, body, {}, workspace_id="acme", days=7)
+    assert shelf.reads == sorted(shelf.contents, reverse=True)[:8]
+
+
+async def test_c80_a_request_that_names_large_responses_reads_a_bounded_size() -> None:
+    shelf, body = named_items(4)
+    large = {"role": "user", "content": "x" * RESPONSE_BYTES_MAX}
+    for generation_id in shelf.contents:
+        shelf.contents[generation_id] = encode_stored(b'{"output":[]}', [large])
+    with pytest.raises(RequestError, match=r"input\[0\]"):
+        await parse_with_turns(shelf, body, {}, workspace_id="acme", days=7)
+    # The second of them is beyond twice the bound of one.
+    assert len(shelf.reads) == 2
 
 
 @settings(deadline=None)

@@ -1,0 +1,76 @@
+"""The batches of one attempt are held in memory together, which has a bound.
+
+Keeps C81.
+"""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.scripted import Scripted, frame
+from tests.unit.ingress.samples import chat_completions
+from tests.unit.routing.catalogs import catalog, plan_of, principal
+from tollgate.core.embedding import EmbeddingRequest
+from tollgate.core.errors import UpstreamError
+from tollgate.core.events import Output
+from tollgate.core.work import WorkResult
+from tollgate.engine.batches import RESULT_BYTES_MAX, EncodedBatches, encode_work
+from tollgate.providers.base import BatchCodec, Provider, WireRequest
+from tollgate.routing.planning.plan import Attempt
+
+WORK = EmbeddingRequest(model="m", texts=("a",))
+BODY = b'{"model": "acme/large", "messages": [{"role": "user", "content": "Hi"}]}'
+
+
+def refuse(*_: Any) -> Any:
+    raise AssertionError("this is not called here")
+
+
+def an_attempt() -> Attempt:
+    plan = plan_of(catalog(), chat_completions().parse(BODY).request, principal=principal())
+    return plan.attempts[0]
+
+
+def codec_of(count: int, *, piece: bytes) -> BatchCodec[EmbeddingRequest]:
+    """A codec that makes so many batches, each of which is answered with one piece."""
+    return BatchCodec(
+        split=lambda work, _: (work,) * count,
+        encode=lambda *_: WireRequest(path="/", body={}),
+        decode=lambda *_: WorkResult(pieces=(piece,)),
+        error=refuse,
+    )
+
+
+def encoded_batches(count: int, *, piece: bytes = b"{}", stream: bool = False) -> EncodedBatches:
+    provider = Provider(
+        None,
+        Scripted([frame({})]),
+        batch_codecs={"embedding": lambda: codec_of(count, piece=piece)},
+        stream_codecs={"embedding": refuse},
+    )
+    encoded = encode_work(provider, an_attempt(), replace(WORK, stream=stream))
+    assert isinstance(encoded, EncodedBatches)
+    return encoded
+
+
+async def events_of(batches: EncodedBatches) -> list[Any]:
+    async with batches.open() as events:
+        return [event async for _, event in events]
+
+
+async def test_c81_results_of_all_batches_together_have_a_bound() -> None:
+    half = bytes(RESULT_BYTES_MAX // 2)
+    whole = await events_of(encoded_batches(2, piece=half))
+    assert [len(event.pieces) for event in whole if isinstance(event, Output)] == [2]
+    with pytest.raises(UpstreamError, match="more than"):
+        await events_of(encoded_batches(3, piece=half))
+
+
+async def test_c81_work_of_several_batches_is_not_streamed_of_which_one_would_be_lost() -> None:
+    (answer,) = [
+        event
+        for event in await events_of(encoded_batches(2, stream=True))
+        if isinstance(event, Output)
+    ]
+    assert len(answer.pieces) == 2
