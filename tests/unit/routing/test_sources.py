@@ -1,0 +1,50 @@
+"""What the shipped catalog states without a source is counted, by name and with the reason."""
+
+import json
+from typing import Final
+
+import pytest
+
+from tests.unit.routing.test_routing_yaml import FILE, ROOT
+from tollgate.routing.file.load import inspect, load
+
+ROUTING: Final = load(FILE)
+UNCONFIRMED: Final = json.loads(
+    (ROOT / "infra" / "catalog" / "unconfirmed.json").read_text(encoding="utf-8")
+)
+# It may fall. Whoever adds a name looked for a page first.
+UNCONFIRMED_MAX: Final = 5
+
+
+def test_what_no_page_confirms_is_in_one_place_and_grows_no_more() -> None:
+    assert len(UNCONFIRMED) <= UNCONFIRMED_MAX, sorted(UNCONFIRMED)
+    assert all(reason.endswith(".") for reason in UNCONFIRMED.values())
+
+
+@pytest.mark.parametrize("name", UNCONFIRMED)
+def test_an_unconfirmed_fact_is_one_of_the_file(name: str) -> None:
+    slug, fact = name.split(" ")
+    assert getattr(ROUTING.models[slug], fact) is not None
+
+
+def test_no_comment_of_the_file_appeals_to_memory() -> None:
+    for path in inspect(FILE, dev=False).files:
+        assert "from memory" not in path.read_text(encoding="utf-8"), path.name
+
+
+def test_a_day_of_release_is_the_one_in_a_name() -> None:
+    """Names such as deepseek-v3-0324 and qwen3-…-2507 carry a month."""
+    wrong = []
+    for slug, model in ROUTING.models.items():
+        month = slug.rpartition("-")[2]
+        if model.released is None or len(month) != 4 or not month.isdigit():
+            continue
+        as_dates = {f"{model.released:%m%d}", f"{model.released:%y%m}"}
+        if month not in as_dates:
+            wrong.append(f"{slug}: {model.released}")
+    assert wrong == []
+
+
+def test_a_model_is_named_for_people() -> None:
+    names = {slug: model.name for slug, model in ROUTING.models.items()}
+    assert [slug for slug, name in names.items() if "/" in name or name == slug] == []
