@@ -52,6 +52,8 @@ CHAT_ROUTES = [
     "POST /v1/embeddings",
     "POST /v1/rerank",
     "POST /v1/moderations",
+    "POST /v1/images/generations",
+    "POST /v1/images/edits",
 ]
 API_ROUTES = [
     "ANY /",

@@ -204,7 +204,8 @@ class Directory:
     )
 
     def provider(self, slug: str) -> Provider:
-        return Provider(self.codecs[slug], self.transports[slug], self.batch_codecs)
+        streamed = WIRE_FORMATS["openai_chat"].stream_codecs
+        return Provider(self.codecs[slug], self.transports[slug], self.batch_codecs, streamed)
 
 
 @dataclass

@@ -14,6 +14,7 @@ LAYERS = (
         "providers.base",
         "providers.dialect",
         "providers.formats",
+        "providers.image_codecs",
         "providers.parameters",
         "providers.shared",
         "providers.unwrapping",
@@ -46,7 +47,7 @@ HOMES = {
 }
 
 # The table of formats is read by routing, below the codecs that its loaders import when called.
-_LOADERS = {"providers.formats"}
+_LOADERS = {"providers.formats", "providers.image_codecs"}
 
 _ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.putenv"}
 _CHANCE_MODULES = {"random", "secrets"}

@@ -5,10 +5,11 @@ A kind of such work is a subclass of `InputWork` with its inputs and options.
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from msgspec import Struct, field
 
+from tollgate.core.content import InlineMedia
 from tollgate.core.json_value import JsonValue
 from tollgate.core.pictures import Picture
 from tollgate.core.request import (
@@ -32,7 +33,6 @@ class InputWork(Struct, frozen=True, kw_only=True):
     echo: ClassVar[bool] = False
     wants_single_call: ClassVar[bool] = False
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
-    modalities: ClassVar[frozenset[Modality]] = frozenset({"text"})
 
     model: str
     user: str | None = None
@@ -80,6 +80,20 @@ class InputWork(Struct, frozen=True, kw_only=True):
     def picture(self) -> Picture | None:
         """The form of the requested pictures; None if it makes none."""
         return None
+
+    @property
+    def modalities(self) -> frozenset[Modality]:
+        """The kinds of input that a model must accept to serve the request."""
+        return frozenset({"text"})
+
+    @property
+    def addresses(self) -> frozenset[str]:
+        """The URLs of its inputs, which are fetched for a provider that does not fetch them."""
+        return frozenset()
+
+    def inline(self, found: Mapping[str, InlineMedia]) -> Self:
+        """Return the work with the content of inputs in place of their URLs."""
+        return self
 
     @property
     def needs(self) -> frozenset[Need]:

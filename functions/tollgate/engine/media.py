@@ -48,7 +48,7 @@ class RequestMedia:
         """
         request = self.request
         if isinstance(request, InputWork):
-            return request
+            return await self._inline_inputs(request, target)
         urls = {
             part.source.url
             for message in chain.from_iterable(request.conversations)
@@ -65,6 +65,19 @@ class RequestMedia:
             for conversation in request.conversations
         )
         return replace(request, messages=messages, further=tuple(further))
+
+    async def _inline_inputs(self, work: InputWork, target: Target) -> InputWork:
+        if not work.addresses or "image" in target.dialect.fetches_urls:
+            return work
+        # Imported with the first such request: most processes serve none.
+        from tollgate.core.picture_files import find_picture_fault
+
+        await self._fetch(set(work.addresses))
+        found = {url: self._inline(url) for url in work.addresses}
+        for url in found:
+            if fault := find_picture_fault(self._fetched[url].content):
+                raise _refused(f"have a URL whose content {fault}")
+        return work.inline(found)
 
     async def _fetch(self, urls: set[str]) -> None:
         if len(urls) > URLS_MAX:

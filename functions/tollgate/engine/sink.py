@@ -102,7 +102,10 @@ class SseSink:
             await self._write(frames)
 
     async def finish(self, record: GenerationRecord) -> None:
-        await self._reply.end(self._rendering().close(record))
+        last = self._rendering().close(record)
+        if not self._status_sent:
+            await self._reply.start(200, {**STREAM_HEADERS, **self._headers})
+        await self._reply.end(last)
 
     async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
         if not self._status_sent:

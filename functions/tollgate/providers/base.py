@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct, field
 from pydantic import JsonValue
@@ -14,6 +14,9 @@ from tollgate.core.secret import SecretReference
 from tollgate.core.work import InputWork, WorkResult
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
+
+# An event of a conversation's stream holds some words.
+EVENT_BYTES_MAX: Final = 1024 * 1024
 
 
 class Guardrail(Struct, frozen=True, kw_only=True):
@@ -101,6 +104,8 @@ class WireRequest(Struct, frozen=True, kw_only=True):
     wrapping: Wrapping = NOT_WRAPPED
     # The largest body of an answer that is not streamed; None if a stream is requested.
     reply_bytes_max: int | None = None
+    # The largest event of a stream: one may hold a picture.
+    event_bytes_max: int = EVENT_BYTES_MAX
     # Sent as multipart/form-data in place of the body, if there are any.
     form: tuple[FormPart, ...] = ()
     # Whether the stream is bytes of sound, a frame for each chunk, in place of events.

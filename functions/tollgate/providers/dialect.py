@@ -96,6 +96,71 @@ class RerankDialect(BaseModel):
     )
 
 
+# Families of models whose pictures have bodies of their own behind one host.
+ImageFamily = Literal["gemini", "imagen", "nova", "stability"]
+ImageOption = Literal[
+    "background",
+    "input_fidelity",
+    "mask",
+    "moderation",
+    "output_compression",
+    "output_format",
+    "quality",
+    "stream",
+    "style",
+]
+
+
+class ImagesDialect(BaseModel):
+    """Departures of a server of pictures from OpenAI's."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    family: ImageFamily = Field(
+        default="gemini",
+        description="The family of models whose bodies the formats gemini and bedrock write.",
+    )
+    path: Path | None = Field(
+        default=None, description="The path of requests, in place of the format's own."
+    )
+    images_max: Annotated[int, Field(ge=1, le=10)] = Field(
+        default=1, description="Pictures of one request; the gateway sends more in several."
+    )
+    takes: Annotated[
+        tuple[ImageOption, ...], AfterValidator(lambda names: tuple(sorted(set(names))))
+    ] = Field(
+        default=(),
+        description="OpenAI's options that are taken; others are left out and reported in "
+        "`x-tollgate-adapted`.",
+    )
+    size: Literal["size", "width_height", "aspect_ratio", "none"] = Field(
+        default="size", description="The fields with the size; with `none` it is left out."
+    )
+    sizes_by_name: bool = Field(
+        default=False,
+        description="Whether the format gemini has `imageSize` (1K, 2K, 4K) for the model.",
+    )
+    model_field: Literal["model", "model_name"] = Field(
+        default="model", description="The field with the model: Hyperbolic's is `model_name`."
+    )
+    format_field: Literal["output_format", "response_extension"] = Field(
+        default="output_format", description="The field with the format of the pictures."
+    )
+    base64: Literal["b64_json", "base64"] | None = Field(
+        default=None,
+        description="The word of `response_format` for pictures in the reply, if it is taken.",
+    )
+    urls: bool = Field(default=False, description="Whether `response_format` may be `url`.")
+    edits: Literal["form", "reference_images"] | None = Field(
+        default=None,
+        description="How pictures to edit are sent: as a form to `/images/edits`, or as URLs in a "
+        "field of this name.",
+    )
+    tokens: bool = Field(
+        default=False, description="Whether the server reports the tokens that it charges for."
+    )
+
+
 class GeminiDialect(BaseModel):
     """Departures of one Gemini model from the others."""
 
@@ -283,6 +348,9 @@ class Dialect(BaseModel):
     )
     rerank: RerankDialect = Field(
         default_factory=RerankDialect, description="For models of the kind rerank."
+    )
+    images: ImagesDialect = Field(
+        default_factory=ImagesDialect, description="For models of the kind image."
     )
     gemini: GeminiDialect = Field(
         default_factory=GeminiDialect, description="For models of the format gemini."

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from tollgate.core.request import Need, WorkKind
 from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
+from tollgate.providers import image_codecs
 from tollgate.providers.base import BatchCodec, Codec, StreamedWorkCodec, Target, TokenCounter
 from tollgate.providers.parameters import PARAMETERS
 from tollgate.providers.shared.readable import Readership
@@ -264,7 +265,9 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             "embedding": _load_openai_embeddings,
             "rerank": _load_jina_rerank,
             "moderation": _load_openai_moderations,
+            "image": image_codecs.load_openai_images,
         },
+        stream_codecs={"image": image_codecs.load_openai_streamed_images},
         batch_transports=frozenset({"http_sse", "simulator"}),
     ),
     # OpenAI's legacy completions, of servers of base models and of those that fill a gap.
@@ -313,7 +316,11 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         signer=BEDROCK,
         parameters=frozenset({"service_tier", "stop", "temperature", "top_p"}),
         applies_guardrails=True,
-        batch_codecs={"embedding": _load_bedrock_embeddings, "rerank": _load_bedrock_rerank},
+        batch_codecs={
+            "embedding": _load_bedrock_embeddings,
+            "rerank": _load_bedrock_rerank,
+            "image": image_codecs.load_bedrock_images,
+        },
         batch_transports=frozenset({"bedrock_runtime"}),
     ),
     # Gemini's generateContent, on AI Studio and on Vertex AI.
@@ -340,7 +347,10 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
                 "top_p",
             }
         ),
-        batch_codecs={"embedding": _load_gemini_embeddings},
+        batch_codecs={
+            "embedding": _load_gemini_embeddings,
+            "image": image_codecs.load_gemini_images,
+        },
         batch_transports=frozenset({"http_sse"}),
     ),
     # Cohere's own API, for what its layer of OpenAI's format leaves out.

@@ -37,7 +37,8 @@ from tollgate.engine.sink import (
 )
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
-from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
+from tollgate.ingress.format_row import IngressFormat
+from tollgate.ingress.formats import FORMATS, RESPONSES
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.entrance import Entrance, FormatEndpoint
 from tollgate.web.idempotency import claim_of, generate_once

@@ -11,7 +11,8 @@ from tests.asgi import request
 from tests.unit.web.routes import ROUTES
 from tests.unit.web.served_api import LIMITS
 from tests.unit.web.test_api_app import api
-from tollgate.ingress.formats import FORMATS, IngressFormat
+from tollgate.ingress.format_row import IngressFormat
+from tollgate.ingress.formats import FORMATS
 from tollgate.web.api_app import api_app
 
 
@@ -58,6 +59,8 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         ("POST", "/v1/embeddings"),
         ("POST", "/v1/rerank"),
         ("POST", "/v1/moderations"),
+        ("POST", "/v1/images/generations"),
+        ("POST", "/v1/images/edits"),
         ("GET", "/v1/models"),
         ("GET", "/v1/models/{name}"),
         ("GET", "/v1/models/{author}/{slug}/endpoints"),

@@ -7,7 +7,7 @@ import pydantic_core
 from aiohttp import ClientResponse
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
+from tollgate.providers.base import EVENT_BYTES_MAX, Frame, ProviderRow, Timeouts, WireRequest
 from tollgate.providers.transports.authorization import Authorization
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
@@ -52,14 +52,16 @@ class HttpSse:
 
 def _decoder(response: ClientResponse, request: WireRequest) -> FrameDecoder:
     is_whole = request.reply_bytes_max is not None or response.content_type == JSON
-    return WholeBody(request.reply_bytes_max) if is_whole else SseFrames()
+    if is_whole:
+        return WholeBody(request.reply_bytes_max)
+    return SseFrames(request.event_bytes_max)
 
 
 class SseFrames:
     """SSE events as frames."""
 
-    def __init__(self) -> None:
-        self._decoder = SseDecoder()
+    def __init__(self, event_bytes_max: int = EVENT_BYTES_MAX) -> None:
+        self._decoder = SseDecoder(event_bytes_max)
 
     def feed(self, chunk: bytes) -> Iterable[Frame]:
         return [Frame(data=data, event=event) for event, data in self._decoder.feed(chunk)]

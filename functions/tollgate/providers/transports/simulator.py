@@ -1,7 +1,7 @@
 """A simulated provider: it answers requests of OpenAI's two older formats by fixed rules.
 
 Requests for embeddings get vectors of their words (`embed`), documents are ranked by the words that
-they have of the query (`rerank`).
+they have of the query (`rerank`), pictures are stripes (`image`).
 
 The upstream model names the rule: `echo` repeats the last user text up to a stop text, in an object
 where JSON is requested, and calls a tool only if that is forced; `tools` calls the first tools
@@ -27,6 +27,8 @@ from tollgate.providers.base import Frame, Timeouts, UpstreamRefused, WireReques
 from tollgate.providers.transports.simulated_answer import SimulatedRequest, deltas, usage
 
 PAUSE_S: Final = 0.2
+_PAINTERS: Final = frozenset({"image", "image-tokens"})
+_PICTURES_PATH: Final = "/images/generations"
 RETRY_AFTER_S: Final = 1
 _MODELS: Final = frozenset({"echo", "tools", "slow"})
 _REFUSALS: Final = {"429": (429, "rate_limit_error"), "529": (529, "overloaded_error")}
@@ -46,6 +48,9 @@ class Simulator:
         self, request: WireRequest, timeouts: Timeouts
     ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         body = pydantic_core.to_json(request.body)
+        if request.path == _PICTURES_PATH:
+            yield await self._pictures(body, streamed=request.reply_bytes_max is None)
+            return
         if request.reply_bytes_max is not None:
             # Imported with its first request, as the codec is.
             from tollgate.providers.transports.simulated_results import RESULTS
@@ -70,6 +75,27 @@ class Simulator:
         answer = _Answer(parsed, digest)
         chunks = islice(answer.unfinished(), int(dropped[1])) if dropped else answer.whole()
         yield self._frames(chunks, pause_s=PAUSE_S if name == "slow" else None)
+
+    async def _pictures(self, body: bytes, *, streamed: bool) -> AsyncIterator[Sequence[Frame]]:
+        """Return the frames of pictures; a fault cuts the stream among them."""
+        from tollgate.providers.transports import simulated_pictures
+
+        try:
+            request = simulated_pictures.PictureRequest.model_validate_json(body)
+        except ValidationError as invalid:
+            raise _refusal(400, "invalid_request_error") from invalid
+        name, _, fault = request.model.partition(":")
+        if name not in _PAINTERS or not (fault == "" or self._is_fault(fault)):
+            raise _refusal(404, "not_found_error")
+        await self._fail_at_once(fault, hashlib.sha256(body).hexdigest())
+        if request.is_harmful:
+            raise _refusal(400, "content_policy_violation")
+        if not streamed:
+            whole = simulated_pictures.draw_pictures(request)
+            return self._frames(iter((whole,)), pause_s=None)
+        events = simulated_pictures.stream_pictures(request)
+        dropped = re.fullmatch(r"drop-after-(\d{1,6})", fault)
+        return self._frames(islice(events, int(dropped[1])) if dropped else events, pause_s=None)
 
     def _is_fault(self, fault: str) -> bool:
         return fault in _FAULTS_AT_ONCE or bool(re.fullmatch(r"drop-after-\d{1,6}", fault))

@@ -8,8 +8,8 @@ still delivered, because some servers end that way; the codec decides whether it
 from typing import Final, NamedTuple
 
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.providers.base import EVENT_BYTES_MAX
 
-EVENT_BYTES_MAX: Final = 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 _DATA: Final = b"data: "
 _DATA_LENGTH: Final = len(_DATA)
@@ -25,7 +25,8 @@ class SseEvent(NamedTuple):
 class SseDecoder:
     """Takes the bytes of one stream as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, event_bytes_max: int = EVENT_BYTES_MAX) -> None:
+        self._event_bytes_max = event_bytes_max
         self._line: list[bytes] = []
         self._event = ""
         self._data: list[bytes] = []
@@ -34,7 +35,7 @@ class SseDecoder:
         self._first_line = True
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        """Return the events that these bytes complete; UpstreamError over EVENT_BYTES_MAX."""
+        """Return the events that these bytes complete; UpstreamError for one that is too large."""
         if not chunk:
             return []
         if self._after_cr:
@@ -43,10 +44,10 @@ class SseDecoder:
         events: list[SseEvent] = []
         for line in chunk.splitlines(keepends=True):
             self._size_bytes += len(line)
-            if self._size_bytes > EVENT_BYTES_MAX:
+            if self._size_bytes > self._event_bytes_max:
                 raise UpstreamError(
                     ErrorCode.PROVIDER_UNAVAILABLE,
-                    f"The provider sent an event of more than {EVENT_BYTES_MAX} bytes.",
+                    f"The provider sent an event of more than {self._event_bytes_max} bytes.",
                 )
             if self._line or self._first_line or not line.endswith((b"\n", b"\r")):
                 self._line.append(line)

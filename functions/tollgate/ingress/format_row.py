@@ -1,0 +1,58 @@
+"""The row of a client format: its route, its code and its description."""
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+from pydantic import BaseModel
+
+from tollgate.core.ids import IdSource
+from tollgate.core.request import GenerationRequest
+from tollgate.ingress.base import Ingress
+
+
+class FormatModels(Struct, frozen=True, kw_only=True):
+    """The models that the OpenAPI document shows of a format."""
+
+    request: type[BaseModel]
+    reply: type[BaseModel]
+    """The body of a reply that is not streamed."""
+    error: type[BaseModel]
+    event: type[BaseModel] | None = None
+    """The data of one server-sent event; None if no reply is streamed."""
+    failure: type[BaseModel] | None = None
+    """The data of the event that ends a broken stream."""
+    count_request: type[BaseModel] | None = None
+    """The body of the route that counts tokens, None without one."""
+    count_reply: type[BaseModel] | None = None
+
+
+class TokenCounting(Struct, frozen=True, kw_only=True):
+    """The route of a format that counts the tokens of a request."""
+
+    path: str
+    parse: Callable[[bytes, Mapping[str, str]], GenerationRequest]
+    """Parse a request; RequestError with the field at fault."""
+    render: Callable[[int], bytes]
+    """Return the body of a reply with the count."""
+    summary: str
+    operation_id: str
+
+
+class IngressFormat(Struct, frozen=True, kw_only=True):
+    """One client format: its route, its code and its description."""
+
+    name: str
+    """As records of generations write it."""
+    path: str
+    """Of the metered route, as `canonical_path` spells it."""
+    make: Callable[[IdSource], Ingress]
+    load_models: Callable[[], FormatModels]
+    """A function, for the streaming function starts without these models."""
+    tag: str
+    summary: str
+    description: str
+    operation_id: str
+    id_header: str | None = None
+    """The header, beside `x-request-id`, in which clients of the format look for the id."""
+    counting: TokenCounting | None = None
+    """None for a format whose clients know no count."""

@@ -1,0 +1,1 @@
+"""Pictures behind Bedrock's InvokeModel."""

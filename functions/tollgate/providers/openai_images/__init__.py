@@ -1,0 +1,1 @@
+"""OpenAI's pictures, and those of its imitators."""

@@ -1,0 +1,156 @@
+"""Pictures, whatever the provider's format: batches, sizes, and checks of what was made."""
+
+import re
+from collections.abc import Sequence
+from math import gcd
+from typing import Final
+
+from msgspec.json import encode as encode_json
+from msgspec.structs import replace
+from pydantic import JsonValue
+
+from tollgate.core.content import Image, InlineMedia
+from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
+from tollgate.core.images import ImagePiece, ImageRequest
+from tollgate.core.media_types import NotBase64, decode_base64
+from tollgate.core.picture_files import picture_format, pixel_size
+from tollgate.core.usage import Usage
+from tollgate.core.work import WorkResult
+from tollgate.providers.base import Target
+from tollgate.providers.shared.refusals import malformed_error
+
+# A PNG of 3840x2160 of pure noise has 33 MB in base64; so have the previews of one picture.
+_BYTES_PER_IMAGE_MAX: Final = 48 * 1024 * 1024
+_BYTES_MAX: Final = 160 * 1024 * 1024
+_OTHER_BYTES_MAX: Final = 1024 * 1024
+_DATA_URL: Final = re.compile(r"data:[^,]{0,255}?;base64,", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"https?://[!-~]{1,8192}")
+
+
+def split_images(work: ImageRequest, target: Target) -> Sequence[ImageRequest]:
+    """Return the work in batches of as many pictures as the endpoint makes at once."""
+    return work.split(target.dialect.images.images_max)
+
+
+def picture_bytes_max(work: ImageRequest) -> int:
+    """Return the bytes that the answer to a batch can have."""
+    return min(work.count * _BYTES_PER_IMAGE_MAX, _BYTES_MAX) + _OTHER_BYTES_MAX
+
+
+def parse_size(size: str) -> tuple[int, int]:
+    """Return the width and the height of a `WIDTHxHEIGHT`."""
+    width, height = size.split("x")
+    return int(width), int(height)
+
+
+def nearest_ratio(size: str, ratios: Sequence[str]) -> tuple[str, bool]:
+    """Return the aspect ratio (`3:2`) that is nearest to a size, and whether it is the same."""
+    width, height = parse_size(size)
+    divisor = gcd(width, height)
+    exact = f"{width // divisor}:{height // divisor}"
+    if exact in ratios:
+        return exact, True
+
+    def distance(ratio: str) -> float:
+        over, _, under = ratio.partition(":")
+        quotient = (width * int(under)) / (height * int(over))
+        return max(quotient, 1 / quotient)
+
+    return min(ratios, key=distance), False
+
+
+def refuse_urls(work: ImageRequest, target: Target) -> None:
+    """Raise RequestError if the caller wants addresses of a provider that has none."""
+    if work.delivery == "url" and not target.dialect.images.urls:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"response_format must be b64_json: {target.provider} has no URLs of {target.model}.",
+            param="response_format",
+        )
+
+
+def refuse_mask(work: ImageRequest, target: Target) -> None:
+    """Raise RequestError if the caller restricts an edit and the provider cannot."""
+    if work.mask is not None:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"mask is not taken by {target.provider} for {target.model}.",
+            param="mask",
+        )
+
+
+def inline_source(image: Image) -> InlineMedia:
+    """Return the content of a picture; ValueError for an address, which the engine has fetched."""
+    if not isinstance(image.source, InlineMedia):
+        raise ValueError("a picture that was not fetched")
+    return image.source
+
+
+def check_image(made: ImagePiece, target: Target) -> ImagePiece:
+    """Return a picture with its own size and format; UpstreamError if it is none.
+
+    A data URL is content, wherever it stands: for the caller a URL is an address.
+    """
+    text = made.b64_json
+    if text is None and made.url is not None and not _ADDRESS.fullmatch(made.url):
+        text = made.url
+    if text is None:
+        if made.url is None:
+            raise malformed_error(target.provider, "a picture without content")
+        return made
+    head = _DATA_URL.match(text)
+    text = text[head.end() :] if head else text
+    try:
+        content = decode_base64(text)
+    except NotBase64 as invalid:
+        raise malformed_error(target.provider, "a picture that is not base64") from invalid
+    known, size = picture_format(content), pixel_size(content)
+    if known is None or size is None:
+        raise malformed_error(target.provider, "a picture of no known format")
+    return replace(made, b64_json=text, url=None, output_format=known, size=f"{size[0]}x{size[1]}")
+
+
+def encode_images(
+    made: Sequence[ImagePiece], work: ImageRequest, target: Target
+) -> tuple[bytes, ...]:
+    """Return checked pictures as pieces; UpstreamError for too many, none, or another delivery."""
+    if not made:
+        raise no_image_error(target)
+    if len(made) > work.count:
+        raise malformed_error(target.provider, f"{len(made)} pictures in place of {work.count}")
+    checked = [check_image(each, target) for each in made]
+    for each in checked:
+        if work.delivery == "url" and each.url is None:
+            raise malformed_error(target.provider, "a picture in place of its URL")
+        if work.delivery == "b64_json" and each.b64_json is None:
+            raise malformed_error(target.provider, "a URL in place of a picture")
+    return tuple(map(encode_json, checked))
+
+
+def image_result(
+    made: Sequence[ImagePiece],
+    work: ImageRequest,
+    target: Target,
+    *,
+    usage: Usage | None = None,
+    raw_usage: JsonValue = None,
+    upstream_id: str | None = None,
+    served_model: str | None = None,
+) -> WorkResult:
+    """Return the result of one batch; without `usage` the provider charges for no tokens."""
+    pieces = encode_images(made, work, target)
+    tokens = usage or Usage(uncached_input_tokens=0, output_tokens=0)
+    return WorkResult(
+        pieces=pieces,
+        usage=replace(tokens, images=len(pieces)),
+        raw_usage=raw_usage,
+        upstream_id=upstream_id,
+        served_model=served_model,
+    )
+
+
+def no_image_error(target: Target) -> UpstreamError:
+    """Return the error of an answer from which every picture was withheld."""
+    return UpstreamError(
+        ErrorCode.CONTENT_FILTER, f"{target.provider} made no picture: its filter withheld it."
+    )

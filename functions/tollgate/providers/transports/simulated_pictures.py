@@ -1,0 +1,107 @@
+"""The simulator's pictures: stripes whose colors follow from the words of a prompt.
+
+A prompt with the word `harm` is refused, as a filter would.
+"""
+
+import base64
+import hashlib
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Annotated, Final, Literal
+
+import pydantic_core
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+SIDE_MAX: Final = 4_096
+_STRIPES: Final = 8
+_TOKENS_PER_PICTURE_READ: Final = 64
+_PIXELS_PER_TOKEN: Final = 1_024
+_MAGIC: Final = b"\x89PNG\r\n\x1a\n"
+
+
+class PictureRequest(BaseModel):
+    """The fields that the simulator reads of a request for pictures."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    model: str
+    prompt: str
+    n: Annotated[int, Field(ge=1, le=10)] = 1
+    size: Annotated[str, Field(pattern=r"^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$")] = "1024x1024"
+    quality: Literal["low", "medium", "high"] = "medium"
+    reference_images: list[str] = []
+    partial_images: int = 0
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """Width and height, each at most SIDE_MAX."""
+        width, height = self.size.split("x")
+        return min(int(width), SIDE_MAX), min(int(height), SIDE_MAX)
+
+    @property
+    def is_harmful(self) -> bool:
+        """True if the filter would refuse the prompt."""
+        return "harm" in self.prompt.lower().split()
+
+
+def draw_pictures(request: PictureRequest) -> bytes:
+    """Return the whole answer to a request."""
+    data = [{"b64_json": _picture(request, str(place))} for place in range(request.n)]
+    usage = _usage(request, request.n)
+    return pydantic_core.to_json(
+        {"created": 0, "data": data, "quality": request.quality, "usage": usage}
+    )
+
+
+def stream_pictures(request: PictureRequest) -> Iterator[bytes]:
+    """Yield the events of a streamed answer: previews of the first picture, then each picture."""
+    for number in range(request.partial_images):
+        yield _event("partial_image", request, f"preview {number}", partial_image_index=number)
+    for place in range(request.n):
+        yield _event("completed", request, str(place), usage=_usage(request, 1))
+
+
+def _event(name: str, request: PictureRequest, seed: str, **more: JsonValue) -> bytes:
+    event = {
+        "type": f"image_generation.{name}",
+        "b64_json": _picture(request, seed),
+        "quality": request.quality,
+        **more,
+    }
+    return pydantic_core.to_json(event)
+
+
+def _usage(request: PictureRequest, pictures: int) -> dict[str, JsonValue]:
+    width, height = request.sides
+    text = len(request.prompt.split()) * pictures
+    seen = len(request.reference_images) * _TOKENS_PER_PICTURE_READ * pictures
+    drawn = -(-width * height // _PIXELS_PER_TOKEN) * pictures
+    return {
+        "input_tokens": text + seen,
+        "input_tokens_details": {"text_tokens": text, "image_tokens": seen},
+        "output_tokens": drawn,
+        "output_tokens_details": {"text_tokens": 0, "image_tokens": drawn},
+        "total_tokens": text + seen + drawn,
+    }
+
+
+def _picture(request: PictureRequest, seed: str) -> str:
+    """Return a PNG as base64; equal requests have equal pictures."""
+    width, height = request.sides
+    said = "\0".join((seed, request.prompt, request.quality, *request.reference_images))
+    colors = hashlib.shake_256(said.encode()).digest(3 * _STRIPES)
+    packer = zlib.compressobj(1)
+    pixels = []
+    for row in range(height):
+        stripe = 3 * (row * _STRIPES // height)
+        pixels.append(packer.compress(b"\0" + colors[stripe : stripe + 3] * width))
+    pixels.append(packer.flush())
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", b"".join(pixels)), (b"IEND", b""))
+    return base64.b64encode(_MAGIC + b"".join(_chunk(*each) for each in chunks)).decode()
+
+
+def _chunk(name: bytes, content: bytes) -> bytes:
+    checked = name + content
+    return struct.pack(">I", len(content)) + checked + struct.pack(">I", zlib.crc32(checked))
