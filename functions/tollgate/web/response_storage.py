@@ -9,6 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 from pydantic_core import to_json
 
+from tollgate.core.clock import Deadline
 from tollgate.core.errors import ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import GenerationRecord
@@ -183,8 +184,10 @@ class StoringSink:
             renderer.whole([self._fold.response()], record),
             numbered(self._input, record.id),
         )
-        left_s = call.deadline.remaining_s() + SETTLE_BUDGET_S - _LAST_BYTES_S
-        async with asyncio.timeout(min(_STORE_BUDGET_S, max(left_s, 0))):
+        # Settlement has its budget behind the deadline, and may have taken all of it.
+        end_s = call.deadline.at_s + SETTLE_BUDGET_S - _LAST_BYTES_S
+        left_s = Deadline(call.deadline.clock, end_s).remaining_s()
+        async with asyncio.timeout(min(_STORE_BUDGET_S, left_s)):
             await self._responses.keep(
                 call.principal.workspace_id, record.id, content, days=self._days
             )

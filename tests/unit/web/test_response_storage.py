@@ -11,11 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.stored_responses import open_shop
+from tests.asgi import request
+from tests.gateways import Always
+from tests.stored_responses import PATH, open_shop
 from tests.unit.ingress.test_parse_anything import REFUSALS
 from tests.unit.ingress.test_responses_anything import requests
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.ingress.responses.stored import encode_stored, numbered
+from tollgate.web.chat_app import chat_app
+from tollgate.web.cors import WebLimits
 from tollgate.web.response_storage import RESPONSE_BYTES_MAX, parse_with_turns
 
 FIRST, SECOND, THIRD = "5g0DOBgUqHItj5x", "5g0DOBgUqHItj5y", "5g0DOBgUqHItj5z"
@@ -55,6 +59,19 @@ async def test_c80_a_response_that_cannot_be_stored_is_answered_billed_and_says_
     assert asyncio.get_running_loop().time() - begun_s <= 4
     [line] = caplog.messages
     assert "Hello" not in line
+
+
+async def test_c80_no_answer_waits_for_its_store_beyond_the_end_of_the_invocation() -> None:
+    shop = await open_shop(FullBucket())
+    limits = WebLimits(stream_total_s=3)
+    app = chat_app(shop.home.front, Always(shop.home.gateway), limits, responses=shop.log)
+    begun_s = asyncio.get_running_loop().time()
+    headers = {"authorization": f"Bearer {shop.secret}"}
+    body = b'{"model":"acme/small","input":"Say hello."}'
+    reply = await request(app, "POST", PATH, headers=headers, body=body)
+    assert (reply.status, reply.json["store"]) == (200, False)
+    # A second is left for the last bytes.
+    assert asyncio.get_running_loop().time() - begun_s <= 2
 
 
 @pytest.mark.parametrize("days", [7, None])
