@@ -123,12 +123,39 @@ def test_long_documents_are_several_units() -> None:
     assert long_query.units_max.search_units == 1
 
 
+def test_the_query_is_read_with_each_document() -> None:
+    asked = RerankRequest(model="m", query="é", documents=("d", "é", ""))
+    assert asked.bytes_per_input == (3, 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("query", "document", "units"),
+    [
+        # A long query leaves room for 50 tokens, a short one for all but its own bytes.
+        ("q" * 999, "d" * 200, 4),
+        ("q", "d" * 499, 1),
+        ("q", "d" * 500, 2),
+        ("é", "d" * 498, 1),
+        ("é", "d" * 499, 2),
+        # Each byte may be a token.
+        ("q", "é" * 250, 2),
+        # A document without text is one that is ranked.
+        ("q", "", 1),
+    ],
+)
+def test_c81_the_most_units_are_those_of_the_bytes(query: str, document: str, units: int) -> None:
+    asked = RerankRequest(model="m", query=query, documents=(document,) * 100)
+    assert asked.units_max.search_units == units
+    assert asked.units.search_units == 1
+
+
 @pytest.mark.parametrize(
     "results",
     [
         [],
         [{"index": 0, "relevance_score": 1.0}],
         [{"index": 0, "relevance_score": 1.0}, {"index": 0, "relevance_score": 0.5}],
+        [{"index": place, "relevance_score": 0.5} for place in (0, 0, 1)],
         [{"index": 0, "relevance_score": 1.0}, {"index": 3, "relevance_score": 0.5}],
         [{"index": 0, "relevance_score": 1.0}, {"index": -1, "relevance_score": 0.5}],
         [{"index": 0}, {"index": 1}],

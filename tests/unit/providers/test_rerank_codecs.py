@@ -42,6 +42,8 @@ def test_what_is_sent() -> None:
     assert bedrock.body == {**fields, "api_version": 2}
     voyage = sent("openai_chat", limit_field="top_k", path="/v1/rank")
     assert (voyage.path, voyage.body["top_k"]) == ("/v1/rank", 2)
+    # An answer is read whole, and no further than that.
+    assert {it.reply_bytes_max for it in (jina, cohere, bedrock)} == {8 * 1024 * 1024}
 
 
 @pytest.mark.parametrize(

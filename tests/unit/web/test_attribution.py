@@ -8,10 +8,12 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from tests.asgi import request
 from tests.gateways import Always, House, house
 from tests.stores import TESTER
+from tests.unit.routing.catalogs import routing
 from tests.unit.web.test_api_app import Api
 from tollgate.cli.gateway.spend import explain_freshness
 from tollgate.core.activity import CALLER_LABELS_MAX, OTHERS, GenerationFilter, summarize_day
@@ -198,3 +200,9 @@ async def test_c67_too_many_sessions_of_a_day_leave_the_spending_of_each_device(
 
 def _fields(record: GenerationRecord) -> dict[str, Any]:
     return {name: getattr(record, name) for name in record.__struct_fields__}
+
+
+@pytest.mark.parametrize("name", ["authorization", "cookie", "proxy-authorization", "x-api-key"])
+def test_c66_no_header_that_carries_a_secret_becomes_a_label(name: str) -> None:
+    with pytest.raises(ValidationError, match="carries a secret"):
+        routing(attribution={"who": f"header:{name}"})

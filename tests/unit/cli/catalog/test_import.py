@@ -1,6 +1,7 @@
 """`tollgate import litellm`: what a config becomes, and what is listed as without a counterpart."""
 
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from tests.unit.routing.test_routing_yaml import FILE as SHIPPED
+from tollgate.cli.catalog.litellm_config import NotALitellmConfig, read_litellm_config
 from tollgate.cli.main import main
 from tollgate.routing.file.load import load
 from tollgate.routing.schema import Routing
@@ -49,6 +51,11 @@ def test_a_known_deployment_becomes_its_model_with_that_endpoint_alone(tmp_path:
     assert routing.aliases["gpt-4o"].to == "openai/gpt-4o"
     assert sorted(routing.providers) == ["anthropic", "openai"]
     assert said.endswith("2 models, 2 aliases, 0 routes; 0 notes\n")
+
+
+def test_a_file_larger_than_any_config_is_not_read(tmp_path: Path) -> None:
+    result = run(tmp_path, "model_list: []\n" + "#" * 4_000_000)
+    assert (result.exit_code, "is larger than 4000000 bytes" in result.output) == (1, True)
 
 
 def test_deployments_of_one_name_are_drawn_by_their_weights(tmp_path: Path) -> None:
@@ -266,6 +273,14 @@ def test_no_message_quotes_a_key(tmp_path: Path, text: str) -> None:
     said = run(tmp_path, text).output
     assert "hush" not in said
     assert "cannot be" in said
+
+
+def test_no_traceback_quotes_a_key(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("model_list: [{litellm_params: {api_key: hush-hush, : : }}]")
+    with pytest.raises(NotALitellmConfig) as refused:
+        read_litellm_config(path)
+    assert "hush" not in "".join(format_exception(refused.value))
 
 
 def test_values_of_another_kind_are_listed_or_left_out(tmp_path: Path) -> None:
