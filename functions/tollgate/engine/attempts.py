@@ -193,7 +193,7 @@ async def _commit(
         connections.push_async_exit(connection.pop_all())
     context.meter.attempt_committed(attempt, streams=encoded.streams)
     first_token_ms = round((context.gateway.clock.monotonic_s() - opened_s) * 1000)
-    context.reports.note_first_token(attempt.target.endpoint_id, first_token_ms)
+    context.reports.note_first_token(attempt.target, first_token_ms)
     return CommittedAttempt(
         target=attempt.target,
         depth=cursor.depth,

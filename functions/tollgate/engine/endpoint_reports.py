@@ -10,6 +10,7 @@ from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.gateway import Journal
+from tollgate.providers.base import Target
 from tollgate.stores.base import CooldownStore
 
 # Failures that every caller of the endpoint would meet, not those that one request caused.
@@ -33,7 +34,7 @@ class EndpointReports:
         self._policy = policy
         self._reports: dict[asyncio.Task[bool | None], str] = {}
         # The endpoint that serves, and the time to its first token.
-        self._serving: tuple[str, int] | None = None
+        self._serving: tuple[Target, int] | None = None
 
     def note_failure(self, endpoint_id: str, error: UpstreamError) -> None:
         """Report a failure in the background if it is about the endpoint, not about the request."""
@@ -41,9 +42,9 @@ class EndpointReports:
             report = self._store.count_failure(endpoint_id, self._policy)
             self._reports[asyncio.create_task(report)] = endpoint_id
 
-    def note_first_token(self, endpoint_id: str, first_token_ms: int) -> None:
+    def note_first_token(self, target: Target, first_token_ms: int) -> None:
         """Note the time to the first token of the endpoint that serves."""
-        self._serving = endpoint_id, first_token_ms
+        self._serving = target, first_token_ms
 
     def note_answer(self, record: GenerationRecord) -> None:
         """Add the time of an answer that is complete; the sums are sent every so often.
@@ -55,7 +56,7 @@ class EndpointReports:
         # Imported here: the first answer is under way before a process needs it.
         from tollgate.core.speed import AnswerTime
 
-        endpoint_id, first_token_ms = self._serving
+        target, first_token_ms = self._serving
         trace = record.trace
         is_single = trace.kind == "chat" and trace.choices == 1 and not trace.prompts
         counted = is_single and record.usage_source == "provider"
@@ -65,9 +66,9 @@ class EndpointReports:
             output_tokens=tokens,
             output_ms=record.attempts[-1].duration_ms if tokens else 0,
         )
-        if self._store.add_answer(endpoint_id, times):
-            report = self._store.write_speed(endpoint_id)
-            self._reports[asyncio.create_task(report)] = endpoint_id
+        if self._store.add_answer(target.endpoint_id, times):
+            report = self._store.write_speed(target.endpoint_id)
+            self._reports[asyncio.create_task(report)] = target.endpoint_id
 
     async def deliver(self, journal: Journal, request_id: str) -> None:
         """Wait up to a second for the reports: Lambda may freeze the process after the last byte.
