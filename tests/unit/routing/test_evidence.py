@@ -41,7 +41,7 @@ LONE = Counter(
         "scaleway": 7,
         "together": 6,
         "vercel": 1,
-        "voyage": 2,
+        "voyage": 4,
         "wandb": 8,
         "zai": 1,
     }
